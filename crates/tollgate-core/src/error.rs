@@ -1,0 +1,188 @@
+//! Why a limit or a policy cannot be built; each message names the value and the remedy.
+
+use core::fmt;
+
+use crate::limit::Spec;
+use crate::notation::Length;
+use crate::time::Micros;
+
+/// Why numbers do not make a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// The count is 0.
+    ZeroCount,
+    /// The window or lease is outside 1 ms to 366 d, or not whole milliseconds.
+    Window(Micros),
+    /// The burst is 0.
+    ZeroBurst,
+    /// The offset is not shorter than the window, or not whole milliseconds.
+    Offset {
+        /// The offset.
+        offset: Micros,
+        /// The window.
+        window: Micros,
+    },
+    /// The precision does not divide the window into 1 to 4,096 buckets of whole milliseconds.
+    Precision {
+        /// The precision.
+        precision: Micros,
+        /// The window.
+        window: Micros,
+    },
+    /// More requests in flight than a store keeps leases for.
+    Concurrency(u64),
+    /// `count-denied` on a kind that has no counts to add to.
+    CountDenied,
+    /// Products of its numbers reach 2^53, so it could not be decided exactly everywhere.
+    Inexact {
+        /// The limit as asked.
+        limit: Spec,
+        /// The nearest lower limit that fits.
+        nearest: Spec,
+    },
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LimitError::ZeroCount => f.write_str("the count is 0; it must be at least 1"),
+            LimitError::Window(it) => write!(
+                f,
+                "the window is {}; windows and leases are whole milliseconds from 1ms to 366d",
+                Length(*it)
+            ),
+            LimitError::ZeroBurst => f.write_str("the burst is 0; it must be at least 1"),
+            LimitError::Offset { offset, window } => write!(
+                f,
+                "the offset is {}; it must be whole milliseconds and shorter than the window of {}",
+                Length(*offset),
+                Length(*window)
+            ),
+            LimitError::Precision { precision, window } => write!(
+                f,
+                "the precision is {}; it must divide the window of {} into 1 to 4096 buckets of \
+                 whole milliseconds",
+                Length(*precision),
+                Length(*window)
+            ),
+            LimitError::Concurrency(it) => {
+                write!(f, "{it} in flight are too many; at most 10000 leases are kept a key")
+            }
+            LimitError::CountDenied => f.write_str(
+                "only fixed, sliding and log limits count denied requests; leave out count-denied",
+            ),
+            LimitError::Inexact { limit, nearest } => write!(
+                f,
+                "{limit} is too large to be decided exactly; the nearest lower limit that fits is \
+                 {nearest}"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for LimitError {}
+
+/// Why limits do not make a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, 1 to 128 in all.
+    Name,
+    /// It has no limit.
+    NoLimit,
+    /// It has more than 16 limits.
+    TooManyLimits(usize),
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyError::Name => f.write_str(
+                "a policy's name is a letter followed by letters, digits, '_', '-' and '.', at \
+                 most 128 in all",
+            ),
+            PolicyError::NoLimit => f.write_str("a policy needs a limit, such as \"10/s\""),
+            PolicyError::TooManyLimits(it) => {
+                write!(f, "{it} limits are too many for one policy; it has at most 16")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+/// Why a request cannot be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It has no check.
+    NoCheck,
+    /// It has more than 32 checks.
+    TooManyChecks(usize),
+    /// The verb takes one check.
+    OneCheck(&'static str),
+    /// The key is empty.
+    EmptyKey,
+    /// The key is longer than 65,536 bytes.
+    LongKey(usize),
+    /// The request id is not 1 to 256 bytes.
+    RequestId,
+    /// An amount of 0 to take, refund or penalize.
+    ZeroAmount(&'static str),
+    /// The verb is for token buckets and queues.
+    NotReservable(&'static str),
+    /// The verb is not for requests in flight.
+    Concurrent(&'static str),
+    /// The verb is for requests in flight only.
+    NotConcurrent(&'static str),
+    /// A check of a policy with requests in flight needs the id of a lease.
+    NeedsLease,
+    /// The request id was used before, with other arguments.
+    RequestIdReused,
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestError::NoCheck => f.write_str("the request has no check; it needs at least one"),
+            RequestError::TooManyChecks(it) => {
+                write!(f, "{it} checks are too many for one request; at most 32 are decided together")
+            }
+            RequestError::OneCheck(verb) => {
+                write!(f, "{verb} takes one check; send a request for each key")
+            }
+            RequestError::EmptyKey => {
+                f.write_str("the key is empty; it must be 1 to 65536 bytes that name who is limited")
+            }
+            RequestError::LongKey(it) => {
+                write!(f, "the key is {it} bytes long; at most 65536 are taken, so send a hash of it")
+            }
+            RequestError::RequestId => f.write_str("the request_id must be 1 to 256 bytes"),
+            RequestError::ZeroAmount(verb) => {
+                write!(f, "{verb} needs an amount of at least 1, but it is 0")
+            }
+            RequestError::NotReservable(verb) => write!(
+                f,
+                "{verb} is for token buckets and queues; this policy has a limit of another kind"
+            ),
+            RequestError::Concurrent(verb) => {
+                write!(f, "{verb} is not for requests in flight; use acquire and release")
+            }
+            RequestError::NotConcurrent(verb) => write!(
+                f,
+                "{verb} is for requests in flight; this policy has no concurrent limit, such as \
+                 \"20 concurrent lease 60s\""
+            ),
+            RequestError::NeedsLease => f.write_str(
+                "this policy limits requests in flight: a check of it acquires, so it needs a \
+                 lease_id of 32 hexadecimal digits",
+            ),
+            RequestError::RequestIdReused => f.write_str(
+                "the request_id was used before with other arguments; use a new one for each request",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}

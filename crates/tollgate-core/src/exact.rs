@@ -1,0 +1,87 @@
+//! Integer arithmetic that Rust's `u64` and a double of Lua's agree on to the last bit.
+
+/// Integers below this are exact in a double. Every product that decides stays below it.
+pub(crate) const EXACT: u64 = 1 << 53;
+
+/// The greatest common divisor.
+pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A divisor known beforehand: it divides any `n` below 2^53 exactly, by one multiplication.
+///
+/// The reciprocal is that of Granlund and Montgomery, *Division by Invariant Integers using
+/// Multiplication* (1994), theorem 4.2, with N = 53: with l = ⌈log2 d⌉ and
+/// m = ⌊2^(53+l) / d⌋ + 1, ⌊n·m / 2^(53+l)⌋ = ⌊n / d⌋ for every n < 2^53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Divisor {
+    divisor: u64,
+    reciprocal: u64,
+    shift: u32,
+}
+
+impl Divisor {
+    /// Prepares division by `divisor`, which is in 1..=2^53.
+    pub(crate) fn new(divisor: u64) -> Self {
+        debug_assert!((1..=EXACT).contains(&divisor));
+        let log2 = u64::BITS - (divisor - 1).leading_zeros();
+        let shift = 53 + log2;
+        let reciprocal = (1_u128 << shift) / u128::from(divisor) + 1;
+        // At most 2^53 + 1, since 2^(53+l) / d < 2^54 and d > 2^(l-1) unless d is a power of two.
+        let reciprocal = u64::try_from(reciprocal).unwrap_or(u64::MAX);
+        Divisor { divisor, reciprocal, shift }
+    }
+
+    pub(crate) const fn get(self) -> u64 {
+        self.divisor
+    }
+
+    /// ⌊n / d⌋ for n below 2^53.
+    #[inline]
+    pub(crate) fn floor(self, n: u64) -> u64 {
+        debug_assert!(n < EXACT);
+        low_u64((u128::from(n) * u128::from(self.reciprocal)) >> self.shift)
+    }
+
+    /// ⌈n / d⌉ for n below 2^53.
+    #[inline]
+    pub(crate) fn ceil(self, n: u64) -> u64 {
+        let floor = self.floor(n);
+        floor + u64::from(floor * self.divisor < n)
+    }
+}
+
+/// The low half, where the high half is known to be zero.
+#[inline]
+#[expect(clippy::as_conversions, reason = "the caller's quotient is below 2^53")]
+const fn low_u64(wide: u128) -> u64 {
+    wide as u64
+}
+
+/// ⌈n·a / b⌉ in wide arithmetic, at most `u64::MAX`; for changes of scale, off the hot path.
+pub(crate) fn mul_div_ceil(n: u64, a: u64, b: u64) -> u64 {
+    let wide = (u128::from(n) * u128::from(a)).div_ceil(u128::from(b));
+    u64::try_from(wide).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_divisor_divides_exactly(n in 0..EXACT, d in 1..=EXACT, small in 1_u64..100_000) {
+            for d in [d, small, d.next_power_of_two().min(EXACT), (d >> 20).max(1)] {
+                // Around multiples of d a wrong reciprocal shows first.
+                for n in [n, n / d * d, (n / d * d).saturating_sub(1), EXACT - 1] {
+                    prop_assert_eq!(Divisor::new(d).floor(n), n / d);
+                    prop_assert_eq!(Divisor::new(d).ceil(n), n.div_ceil(d));
+                }
+            }
+        }
+    }
+}

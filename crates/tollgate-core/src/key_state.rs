@@ -1,0 +1,268 @@
+//! All that a store keeps of one (policy, key): a state for each limit, and what follows it when
+//! the policy changes.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::limit::{Identity, Limit};
+use crate::meter::Level;
+use crate::policy::Policy;
+use crate::request::Id;
+use crate::state::{Effects, LimitState};
+use crate::time::Timestamp;
+
+/// The most reservations of a key that can still be cancelled.
+const MOST_RESERVATIONS: usize = 10_000;
+
+/// All counters, leases and reservations of one (policy, key). The default is an unknown key's.
+#[derive(Clone, Debug, Default)]
+pub struct KeyState {
+    /// Under which policy it was last charged; none while untouched.
+    policy: Option<Policy>,
+    states: States,
+}
+
+#[derive(Clone, Debug)]
+enum States {
+    /// Of a policy's only limit, and nothing else.
+    One(LimitState),
+    Many(Box<Many>),
+}
+
+impl Default for States {
+    fn default() -> Self {
+        States::One(LimitState::Untouched)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Many {
+    /// One for each limit of the policy, in canonical order.
+    limits: Vec<LimitState>,
+    /// Of limits that other forms of the policy have.
+    strays: Vec<Stray>,
+    /// Soonest to act first.
+    reservations: Vec<Reservation>,
+}
+
+/// The state of a limit that the policy, as it was last used, lacks.
+#[derive(Clone, Debug)]
+struct Stray {
+    limit: Limit,
+    /// Its place among limits of the same identity, in canonical order.
+    rank: usize,
+    state: LimitState,
+}
+
+/// A charge made for later, which can be cancelled until then.
+#[derive(Clone, Debug)]
+pub(crate) struct Reservation {
+    pub(crate) id: Id,
+    pub(crate) cost: u64,
+    pub(crate) acts_at: u64,
+    /// The level of each limit just after the charge.
+    pub(crate) marks: Box<[Level]>,
+}
+
+impl KeyState {
+    /// Whether state is kept in the form of this policy.
+    #[inline]
+    pub(crate) fn is_of(&self, policy: &Policy) -> bool {
+        self.policy.as_ref().is_some_and(|it| it.is(policy) || it.limits() == policy.limits())
+    }
+
+    /// Under which policy it was last charged.
+    #[must_use]
+    pub fn policy(&self) -> Option<&Policy> {
+        self.policy.as_ref()
+    }
+
+    /// The states in the canonical order of the policy they are of; empty if untouched.
+    #[inline]
+    pub(crate) fn limits(&self) -> &[LimitState] {
+        match (&self.policy, &self.states) {
+            (None, _) => &[],
+            (_, States::One(it)) => core::slice::from_ref(it),
+            (_, States::Many(it)) => &it.limits,
+        }
+    }
+
+    /// The state of the limit at this place.
+    #[inline]
+    pub(crate) fn limit(&self, index: usize) -> &LimitState {
+        self.limits().get(index).unwrap_or(&LimitState::Untouched)
+    }
+
+    /// The states to change, in the form of `policy`, which they are of or become of.
+    #[inline]
+    pub(crate) fn limits_mut(&mut self, policy: &Policy) -> &mut [LimitState] {
+        if self.policy.is_none() {
+            self.policy = Some(policy.clone());
+            let count = policy.limits().len();
+            self.states = if count == 1 {
+                States::default()
+            } else {
+                States::Many(Box::new(Many::of(count)))
+            };
+        }
+        match &mut self.states {
+            States::One(it) => core::slice::from_mut(it),
+            States::Many(it) => &mut it.limits,
+        }
+    }
+
+    fn many_mut(&mut self, policy: &Policy) -> &mut Many {
+        self.limits_mut(policy);
+        if let States::One(it) = &mut self.states {
+            let limits = alloc::vec![core::mem::take(it)];
+            self.states = States::Many(Box::new(Many { limits, ..Many::default() }));
+        }
+        let States::Many(many) = &mut self.states else { unreachable!("it was just made many") };
+        many
+    }
+
+    /// The reservations that have not acted yet.
+    pub(crate) fn reservations(&self, now: Timestamp) -> &[Reservation] {
+        let States::Many(many) = &self.states else { return &[] };
+        let acted = many.reservations.partition_point(|it| it.acts_at <= now.as_micros());
+        &many.reservations[acted..]
+    }
+
+    pub(crate) fn add_reservation(&mut self, policy: &Policy, it: Reservation, now: Timestamp) {
+        let all = &mut self.many_mut(policy).reservations;
+        all.retain(|it| it.acts_at > now.as_micros());
+        if all.len() >= MOST_RESERVATIONS {
+            all.remove(0);
+        }
+        let index = all.partition_point(|other| other.acts_at <= it.acts_at);
+        all.insert(index, it);
+    }
+
+    pub(crate) fn remove_reservation(&mut self, id: Id) {
+        if let States::Many(many) = &mut self.states {
+            many.reservations.retain(|it| it.id != id);
+        }
+    }
+
+    /// When it is as an unknown key's, in µs since the epoch; now or earlier if it is already.
+    #[must_use]
+    pub fn recovers_at(&self, now: Timestamp) -> u64 {
+        self.recovery(now, &mut Effects::default())
+    }
+
+    /// Whether it is as an unknown key's, and stays so. State that is not believed may be again,
+    /// once the clock has come to its time.
+    #[must_use]
+    pub fn is_untouched(&self, now: Timestamp) -> bool {
+        let mut seen = Effects::default();
+        self.recovery(now, &mut seen) <= now.as_micros() && seen.disbelieved == 0
+    }
+
+    fn recovery(&self, now: Timestamp, seen: &mut Effects) -> u64 {
+        let Some(policy) = &self.policy else { return 0 };
+        let mut recovers_at = |(limit, state): (&Limit, &LimitState)| match state {
+            LimitState::Untouched => 0,
+            state => limit.recovers_at(state, &limit.settle(state, now, seen)),
+        };
+        let limits = policy.limits().iter().zip(self.limits());
+        let own = limits.map(&mut recovers_at).max().unwrap_or(0);
+        let States::Many(many) = &self.states else { return own };
+        let strays = many.strays.iter().map(|it| recovers_at((&it.limit, &it.state))).max();
+        own.max(strays.unwrap_or(0))
+    }
+
+    /// Whether leases are held under it.
+    #[must_use]
+    pub fn has_leases(&self) -> bool {
+        self.limits().iter().any(|it| matches!(it, LimitState::Leases(_)))
+    }
+
+    /// When a check of cost 1 is admitted, in µs since the epoch; now or earlier if it is now.
+    #[must_use]
+    pub fn admits_at(&self, now: Timestamp) -> u64 {
+        let Some(policy) = &self.policy else { return 0 };
+        let mut seen = Effects::default();
+        let admits_at = |(limit, state): (&Limit, &LimitState)| {
+            let settled = limit.settle(state, now, &mut seen);
+            if limit.fits(&settled, 1) { 0 } else { limit.fits_at(state, &settled, 1) }
+        };
+        policy.limits().iter().zip(self.limits()).map(admits_at).max().unwrap_or(0)
+    }
+
+    /// The bytes it keeps outside its own place.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let States::Many(many) = &self.states else {
+            return heap_bytes(self.limit(0));
+        };
+        let strays = many.strays.iter().map(|it| size_of::<Stray>() + heap_bytes(&it.state));
+        let limits = many.limits.iter().map(|it| size_of::<LimitState>() + heap_bytes(it));
+        let reservation = |it: &Reservation| size_of_val(it) + size_of_val(&*it.marks);
+        let reservations = many.reservations.iter().map(reservation);
+        size_of::<Many>() + strays.chain(limits).chain(reservations).sum::<usize>()
+    }
+
+    /// The same use in the form of another policy: a limit of the same identity, and the same
+    /// rank among equals, keeps what was used; those that the policy lacks stay aside until they
+    /// would have recovered.
+    pub(crate) fn adopted(&self, policy: &Policy, now: Timestamp) -> KeyState {
+        let mut strays = self.all_limits();
+        let mut adopted = KeyState::default();
+        let limits = adopted.limits_mut(policy);
+        for (index, limit) in policy.limits().iter().enumerate() {
+            let (identity, rank) = (limit.identity(), rank(policy.limits(), index));
+            let same = |it: &Stray| it.limit.identity() == identity && it.rank == rank;
+            if let Some(found) = strays.iter().position(same) {
+                let stray = strays.swap_remove(found);
+                limits[index] = limit.adopt(&stray.state, &stray.limit);
+            }
+        }
+        let mut seen = Effects::default();
+        strays.retain(|it| {
+            let settled = it.limit.settle(&it.state, now, &mut seen);
+            it.limit.recovers_at(&it.state, &settled) > now.as_micros()
+        });
+        if !strays.is_empty() {
+            adopted.many_mut(policy).strays = strays;
+        }
+        adopted
+    }
+
+    /// Every limit's state, each with its limit and rank.
+    fn all_limits(&self) -> Vec<Stray> {
+        let own = self.policy.as_ref().map_or(&[][..], |it| it.limits());
+        let stray = |(index, limit): (usize, &Limit)| Stray {
+            limit: *limit,
+            rank: rank(own, index),
+            state: self.limit(index).clone(),
+        };
+        let mut all: Vec<_> = own.iter().enumerate().map(stray).collect();
+        if let States::Many(many) = &self.states {
+            all.extend(many.strays.iter().cloned());
+        }
+        all.retain(|it| it.state != LimitState::Untouched);
+        all
+    }
+}
+
+impl Many {
+    fn of(count: usize) -> Self {
+        let limits = core::iter::repeat_with(LimitState::default).take(count).collect();
+        Many { limits, ..Many::default() }
+    }
+}
+
+/// The place of a limit among those of the same identity before it.
+fn rank(limits: &[Limit], index: usize) -> usize {
+    let identity: Option<Identity> = limits.get(index).map(Limit::identity);
+    limits.iter().take(index).filter(|it| Some(it.identity()) == identity).count()
+}
+
+fn heap_bytes(state: &LimitState) -> usize {
+    match state {
+        LimitState::Untouched | LimitState::Meter(_) | LimitState::Window(_) => 0,
+        LimitState::Weighted(it) => size_of_val(&**it),
+        LimitState::Log(it) => size_of_val(&**it) + 16 * it.entries.capacity(),
+        LimitState::Leases(it) => size_of_val(&**it) + 32 * it.leases.capacity(),
+    }
+}

@@ -1,0 +1,163 @@
+//! An error of the notation as text: one line, or two with carets.
+
+use core::fmt::{self, Write};
+use core::ops::Range;
+
+use super::error::{NotationError, NotationErrorKind as Kind};
+use super::number;
+
+/// The most bytes of a text that a message shows.
+const MOST_SHOWN: usize = 96;
+/// How many of them may stand before the word at fault.
+const SHOWN_BEFORE: usize = 40;
+/// The most bytes of a word that a message shows.
+const MOST_OF_WORD: usize = 32;
+
+const KEYWORDS: &str = "token, fixed, log, sliding, queue, concurrent, burst, from-first, offset, \
+                        by, strict, lease and count-denied";
+const UNITS: &str = "ms, s, min, h, d and w";
+
+/// One line: the text, the column of the word, counted in characters from 1, what is wrong with
+/// it, and what to write instead.
+impl fmt::Display for NotationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, span) = (self.text(), self.span());
+        let shown = shown(text, &span);
+        let before = if shown.start > 0 { "…" } else { "" };
+        let after = if shown.end < text.len() { "…" } else { "" };
+        let column = column(text, &span);
+        write!(f, "in {before}{:?}{after}, column {column}: {}", &text[shown], Message(self))
+    }
+}
+
+/// The text on one line, carets under the word on the next, and then what is wrong.
+pub(super) struct Pointer<'a>(pub(super) &'a NotationError);
+
+impl fmt::Display for Pointer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, span) = (self.0.text(), self.0.span());
+        let shown = shown(text, &span);
+        let (before, after) = (shown.start..span.start, span.end.min(shown.end)..shown.end);
+        let word = span.start..after.start;
+        let mut indent = usize::from(before.start > 0);
+        let mut carets = 0;
+        f.write_str(if before.start > 0 { "…" } else { "" })?;
+        indent += write_visibly(f, &text[before])?;
+        carets += write_visibly(f, &text[word])?;
+        write_visibly(f, &text[after])?;
+        f.write_str(if shown.end < text.len() { "…" } else { "" })?;
+        let carets = carets.max(1);
+        write!(f, "\n{:indent$}{:^<carets$} {}", "", "", Message(self.0))
+    }
+}
+
+/// Writes control characters and what else cannot be seen as escapes; says how many were written.
+fn write_visibly(f: &mut fmt::Formatter<'_>, text: &str) -> Result<usize, fmt::Error> {
+    let mut written = 0;
+    for it in text.chars() {
+        if matches!(it, '"' | '\'' | '\\') {
+            f.write_char(it)?;
+            written += 1;
+        } else {
+            let escaped = it.escape_debug();
+            written += escaped.clone().count();
+            write!(f, "{escaped}")?;
+        }
+    }
+    Ok(written)
+}
+
+/// What is wrong with the word, and the remedy.
+struct Message<'a>(&'a NotationError);
+
+impl fmt::Display for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.text();
+        let at = &text[self.0.span()];
+        let word = Quoted(at);
+        match self.0.kind() {
+            Kind::TooLong { bytes, most } => {
+                write!(f, "the text has {bytes} bytes; at most {most} are read")
+            }
+            Kind::Missing { what, remedy } if at.is_empty() => {
+                write!(f, "{what} is missing; {remedy}")
+            }
+            Kind::Missing { what, remedy } => {
+                write!(f, "{what} is missing before {word}; {remedy}")
+            }
+            Kind::Number => {
+                write!(f, "{word} ")?;
+                number::write_remedy(f, at)
+            }
+            Kind::TooLarge { most } => write!(f, "{word} is too large; at most {most}"),
+            Kind::UnknownWord { nearest } => write_unknown(f, "word", at, *nearest, KEYWORDS),
+            Kind::UnknownUnit { nearest } => write_unknown(f, "unit", at, *nearest, UNITS),
+            Kind::Refused { remedy } => write!(f, "{word} is not accepted; {remedy}"),
+            Kind::Repeated { first } => {
+                write!(f, "{word} repeats {}; leave one of them out", Placed(text, first))
+            }
+            Kind::Contradiction { other } => {
+                write!(f, "{word} does not go with {}; leave one of them out", Placed(text, other))
+            }
+            Kind::Needs(needed) => {
+                write!(f, "{word} needs \"{needed}\"; write both, or neither")
+            }
+            Kind::Limit(it) => it.fmt(f),
+            Kind::Policy(it) => it.fmt(f),
+        }
+    }
+}
+
+fn write_unknown(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    word: &str,
+    nearest: Option<&str>,
+    known: &str,
+) -> fmt::Result {
+    write!(f, "unknown {what} {}; ", Quoted(word))?;
+    match nearest {
+        Some(nearest) => write!(f, "did you mean \"{nearest}\"?"),
+        None => write!(f, "known are {known}"),
+    }
+}
+
+/// A word in quotes, with what cannot be seen in it escaped; a long one is cut.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = &self.0[..floor(self.0, MOST_OF_WORD)];
+        write!(f, "{shown:?}")?;
+        f.write_str(if shown.len() < self.0.len() { "…" } else { "" })
+    }
+}
+
+/// Another word of the text, with its column.
+struct Placed<'a>(&'a str, &'a Range<usize>);
+
+impl fmt::Display for Placed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Placed(text, span) = *self;
+        write!(f, "{} at column {}", Quoted(&text[span.clone()]), column(text, span))
+    }
+}
+
+/// The character at which these bytes begin, counted from 1.
+fn column(text: &str, span: &Range<usize>) -> usize {
+    text[..span.start].chars().count() + 1
+}
+
+/// The part of the text that is shown: all of a short one, else what surrounds the word.
+fn shown(text: &str, span: &Range<usize>) -> Range<usize> {
+    if text.len() <= MOST_SHOWN {
+        return 0..text.len();
+    }
+    let start = floor(text, span.start.saturating_sub(SHOWN_BEFORE));
+    start..floor(text, start + MOST_SHOWN)
+}
+
+/// The last boundary between characters that is not past `at`.
+pub(super) fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+}

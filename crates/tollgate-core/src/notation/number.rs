@@ -1,0 +1,97 @@
+//! How to write a number that was not written in decimal digits alone.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::display::Length;
+use super::token::{is_separator, is_sign_or_point};
+use super::words;
+use crate::time::Micros;
+
+/// What is wrong with this number, and how to write it; without the number itself.
+pub(super) fn write_remedy(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
+    let unsigned = word.trim_start_matches(|it| it != '.' && is_sign_or_point(it));
+    let plain: String = unsigned.chars().filter(|it| !is_separator(*it)).collect();
+    if unsigned.len() < word.len() && is_whole(unsigned) {
+        return write!(f, "has a sign; write {unsigned}");
+    }
+    if let Some(number) = exponent(unsigned) {
+        return write!(f, "has an exponent; write {number}");
+    }
+    if plain.len() < unsigned.len() && is_grouped(unsigned) && is_whole(&plain) {
+        return write!(f, "has separators between its digits; write {plain}");
+    }
+    if let Some((digits, fraction)) = unsigned.split_once(['.', ',']) {
+        return write_fraction(f, digits, fraction);
+    }
+    if let Some(sum) = sum_of_units(unsigned) {
+        return write!(f, "has several units; write {}", Length(sum));
+    }
+    f.write_str("is not a number; write decimal digits only, as in 1000")
+}
+
+/// The number that these digits are, with nothing else among them.
+fn digits(text: &str) -> Option<u64> {
+    if text.bytes().all(|it| it.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// The digits that a text begins with, and what stands behind them.
+fn split(text: &str) -> (&str, &str) {
+    let behind = text.trim_start_matches(|it: char| it.is_ascii_digit());
+    text.split_at(text.len() - behind.len())
+}
+
+/// Whether it is digits, with a unit or nothing behind them.
+fn is_whole(text: &str) -> bool {
+    let (number, unit) = split(text);
+    digits(number).is_some() && (unit.is_empty() || words::unit(unit).is_some())
+}
+
+fn exponent(text: &str) -> Option<u64> {
+    let (number, power) = text.split_once(['e', 'E'])?;
+    let power = digits(power.strip_prefix('+').unwrap_or(power))?;
+    digits(number)?.checked_mul(10_u64.checked_pow(u32::try_from(power).ok()?)?)
+}
+
+/// Whether separators stand before groups of three digits: a lone comma elsewhere is a point.
+fn is_grouped(text: &str) -> bool {
+    !text.contains(',') || text.split(',').skip(1).all(|it| split(it).0.len() == 3)
+}
+
+fn write_fraction(f: &mut fmt::Formatter<'_>, whole: &str, behind: &str) -> fmt::Result {
+    f.write_str("has a decimal point; ")?;
+    let (fraction, unit) = split(behind);
+    let number = if whole.is_empty() { Some(0) } else { digits(whole) };
+    if let Some(length) = number.and_then(|it| fraction_of_unit(it, fraction, unit)) {
+        return write!(f, "write {}", Length(length));
+    }
+    match number {
+        Some(number) if unit.is_empty() && fraction.bytes().all(|it| it == b'0') => {
+            write!(f, "write {number}")
+        }
+        _ => f.write_str(
+            "take a longer window or a smaller unit, as in 3/2s for 1.5/s or 90min for 1.5h",
+        ),
+    }
+}
+
+/// The length of `number.fraction` units, if that is whole milliseconds.
+fn fraction_of_unit(number: u64, fraction: &str, unit: &str) -> Option<Micros> {
+    let scale = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let fraction = if fraction.is_empty() { 0 } else { digits(fraction)? };
+    let scaled =
+        number.checked_mul(scale)?.checked_add(fraction)?.checked_mul(words::unit(unit)?)?;
+    scaled.is_multiple_of(scale.checked_mul(1_000)?).then(|| Micros::new(scaled / scale))
+}
+
+/// The sum of a chain such as `1h30m`.
+fn sum_of_units(mut text: &str) -> Option<Micros> {
+    let mut sum = 0_u64;
+    while !text.is_empty() {
+        let (number, behind) = split(text);
+        text = behind.trim_start_matches(|it: char| !it.is_ascii_digit());
+        let unit = words::unit(&behind[..behind.len() - text.len()])?;
+        sum = sum.checked_add(digits(number)?.checked_mul(unit)?)?;
+    }
+    Some(Micros::new(sum))
+}

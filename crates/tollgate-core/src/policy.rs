@@ -1,0 +1,207 @@
+//! A policy: a named list of limits that are decided together.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::PolicyError;
+use crate::limit::Limit;
+use crate::notation::{NotationError, parse_limits};
+
+/// The most limits of a policy.
+pub const MOST_LIMITS: usize = 16;
+/// How many entries a log keeps unless the policy says otherwise.
+pub const LOG_ENTRIES: usize = 10_000;
+
+/// A named list of limits, in canonical order. Cloning one is cheap.
+///
+/// A policy made from text is called `=` and its canonical text, so that it never shares state
+/// with one that was given a name.
+///
+/// # Example
+/// ```
+/// use tollgate_core::Policy;
+/// let policy: Policy = "120/min fixed; 10/s fixed".parse()?;
+/// assert_eq!(policy.to_string(), "10/s fixed; 120/min fixed");
+/// assert_eq!(policy.name(), "=10/s fixed; 120/min fixed");
+/// # Ok::<(), tollgate_core::NotationError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Policy(Arc<Parts>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Parts {
+    name: Box<str>,
+    limits: Box<[Limit]>,
+    shadow: bool,
+    log_entries: usize,
+    max_keys: Option<usize>,
+    /// A hash of the name, for stores to mix into that of the key.
+    name_hash: u64,
+}
+
+impl Policy {
+    /// A policy of these limits, in any order; of equal ones it keeps one.
+    ///
+    /// # Errors
+    /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, at most 128 in
+    /// all; there is no limit, or there are more than 16.
+    pub fn new(
+        name: &str,
+        limits: impl IntoIterator<Item = Limit>,
+    ) -> Result<Policy, PolicyError> {
+        let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
+        let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
+        if !begins || !name.chars().all(inner) || name.len() > 128 {
+            return Err(PolicyError::Name);
+        }
+        Policy::named(name.to_owned(), limits.into_iter().collect())
+    }
+
+    fn named(name: String, mut limits: Vec<Limit>) -> Result<Policy, PolicyError> {
+        limits.sort_unstable();
+        limits.dedup();
+        match limits.len() {
+            0 => return Err(PolicyError::NoLimit),
+            1..=MOST_LIMITS => {}
+            many => return Err(PolicyError::TooManyLimits(many)),
+        }
+        let name_hash = fnv1a(name.as_bytes());
+        Ok(Policy(Arc::new(Parts {
+            name: name.into_boxed_str(),
+            limits: limits.into_boxed_slice(),
+            shadow: false,
+            log_entries: LOG_ENTRIES,
+            max_keys: None,
+            name_hash,
+        })))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Policy {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Decides and records, but never denies.
+    #[must_use]
+    pub fn shadow(self) -> Policy {
+        self.with(|it| it.shadow = true)
+    }
+
+    /// Keeps at most this many entries in a log, at least 1; the oldest merge beyond that.
+    #[must_use]
+    pub fn with_log_entries(self, most: usize) -> Policy {
+        self.with(|it| it.log_entries = most.max(1))
+    }
+
+    /// Gives the policy's keys a table of their own with at most this many.
+    #[must_use]
+    pub fn with_max_keys(self, most: usize) -> Policy {
+        self.with(|it| it.max_keys = Some(most.max(1)))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its limits in canonical order.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.0.limits
+    }
+
+    /// Whether it decides and records, but never denies.
+    #[must_use]
+    pub fn is_shadow(&self) -> bool {
+        self.0.shadow
+    }
+
+    /// How many entries a log keeps.
+    #[must_use]
+    pub fn log_entries(&self) -> usize {
+        self.0.log_entries
+    }
+
+    /// The bound of its own table of keys, if it has one.
+    #[must_use]
+    pub fn max_keys(&self) -> Option<usize> {
+        self.0.max_keys
+    }
+
+    /// Whether any of its limits is one of requests in flight.
+    #[must_use]
+    pub fn has_concurrent(&self) -> bool {
+        self.limits().iter().any(Limit::is_concurrent)
+    }
+
+    /// A hash of the name, the same in every process; not one to meet an attacker with.
+    #[must_use]
+    pub fn name_hash(&self) -> u64 {
+        self.0.name_hash
+    }
+
+    /// Whether this is the very same policy, not one that looks alike. No more than an address.
+    #[must_use]
+    #[inline]
+    pub fn is(&self, other: &Policy) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether state kept under `other` is this policy's, perhaps of other numbers.
+    #[must_use]
+    #[inline]
+    pub fn shares_name(&self, other: &Policy) -> bool {
+        self.is(other) || (self.0.name_hash == other.0.name_hash && self.0.name == other.0.name)
+    }
+}
+
+/// Fowler, Noll and Vo's hash 1a, 64 bits.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+impl FromStr for Policy {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        let mut limits = parse_limits(text)?;
+        limits.sort_unstable();
+        limits.dedup();
+        let canonical = Canonical(&limits).to_string();
+        let name = alloc::format!("={canonical}");
+        Policy::named(name, limits).map_err(|it| NotationError::of_policy(text, it))
+    }
+}
+
+struct Canonical<'a>(&'a [Limit]);
+
+impl fmt::Display for Canonical<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, limit) in self.0.iter().enumerate() {
+            let joint = if index == 0 { "" } else { "; " };
+            write!(f, "{joint}{limit}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The canonical text of its limits, joined by `;`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Canonical(self.limits()).fmt(f)
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Policy({}: {self})", self.name())
+    }
+}

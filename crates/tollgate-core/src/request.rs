@@ -1,0 +1,273 @@
+//! What a store is asked: verbs, checks, and the ids that make a retry safe.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::RequestError;
+use crate::policy::Policy;
+use crate::time::{Micros, Timestamp};
+
+/// A cost: what a request spends. An integer from 0 to 2^53 − 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// Nothing: a check of cost 0 is a peek.
+    pub const ZERO: Cost = Cost(0);
+    /// One request.
+    pub const ONE: Cost = Cost(1);
+    /// The greatest cost, 2^53 − 1: what every surface can carry exactly.
+    pub const MAX: Cost = Cost((1 << 53) - 1);
+
+    /// A cost of `units`, unless that is more than [`Cost::MAX`].
+    #[must_use]
+    pub const fn new(units: u64) -> Option<Self> {
+        if units > Self::MAX.0 { None } else { Some(Cost(units)) }
+    }
+
+    /// The number of units.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Cost::ONE
+    }
+}
+
+impl From<u32> for Cost {
+    fn from(units: u32) -> Self {
+        Cost(u64::from(units))
+    }
+}
+
+/// 128 bits that name a lease or a reservation; the caller draws them at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(u128);
+
+impl Id {
+    /// The id of these 128 bits.
+    #[must_use]
+    pub const fn from_u128(bits: u128) -> Self {
+        Id(bits)
+    }
+
+    /// Its 128 bits.
+    #[must_use]
+    pub const fn as_u128(self) -> u128 {
+        self.0
+    }
+}
+
+/// 32 hexadecimal digits.
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A text that is not an [`Id`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdError(());
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id is 32 hexadecimal digits")
+    }
+}
+
+impl core::error::Error for IdError {}
+
+impl FromStr for Id {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let hex = text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit());
+        if !hex {
+            return Err(IdError(()));
+        }
+        u128::from_str_radix(text, 16).map(Id).map_err(|_| IdError(()))
+    }
+}
+
+/// What is asked of the checks of a [`Request`]. The cost of a check is the verb's number: what
+/// is charged, the most that is taken, what is refunded, what is penalized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// Decide and charge. On a policy with a concurrent limit it acquires, so it needs a lease.
+    Check {
+        /// The id of the lease that is taken on concurrent limits.
+        lease: Option<Id>,
+    },
+    /// What a check would answer; nothing changes.
+    Peek,
+    /// Grant the lesser of the cost and what remains.
+    Take,
+    /// Charge now, act after the decision's delay; refused whole if that is longer than `max_wait`.
+    Reserve {
+        /// The id under which it can be cancelled.
+        id: Id,
+        /// The longest delay that is accepted.
+        max_wait: Micros,
+    },
+    /// Give back a reservation, once, before its time.
+    Cancel {
+        /// The reservation's id.
+        id: Id,
+    },
+    /// Give back the cost, never past the capacity.
+    Refund {
+        /// The time of the decision that charged it; the newest charges go first without.
+        time: Option<Timestamp>,
+    },
+    /// Charge whatever the level, into a debt of at most one more capacity.
+    Penalize,
+    /// As if the key were unknown, blocks aside.
+    Reset,
+    /// Deny every check of the key.
+    Block {
+        /// For how long; for ever without.
+        span: Option<Micros>,
+    },
+    /// Lift a block.
+    Unblock,
+    /// Take a lease of the cost on every concurrent limit of the policy, with its other limits.
+    Acquire {
+        /// The lease's id.
+        lease: Id,
+    },
+    /// Let a lease that is still held last its whole length from now.
+    Renew {
+        /// The lease's id.
+        lease: Id,
+    },
+    /// Give a lease's place back, once.
+    Release {
+        /// The lease's id.
+        lease: Id,
+    },
+}
+
+/// One (policy, key, cost).
+#[derive(Clone, Copy, Debug)]
+pub struct Check<'a> {
+    /// Under which limits.
+    pub policy: &'a Policy,
+    /// Who is limited: any bytes.
+    pub key: &'a [u8],
+    /// What is spent.
+    pub cost: Cost,
+}
+
+/// One or several checks decided together: all are charged, or none is.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What is asked.
+    pub verb: Verb,
+    /// Of whom. All verbs but check, peek and acquire take one.
+    pub checks: &'a [Check<'a>],
+    /// Names the whole request: a repeat within the horizon is answered from memory.
+    pub request_id: Option<&'a [u8]>,
+}
+
+/// The most checks of one request.
+pub const MOST_CHECKS: usize = 32;
+/// The longest key, in bytes.
+pub const LONGEST_KEY: usize = 65_536;
+/// The longest request id, in bytes.
+pub const LONGEST_REQUEST_ID: usize = 256;
+
+impl Verb {
+    /// Its name on every surface.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Verb::Check { .. } => "check",
+            Verb::Peek => "peek",
+            Verb::Take => "take",
+            Verb::Reserve { .. } => "reserve",
+            Verb::Cancel { .. } => "cancel",
+            Verb::Refund { .. } => "refund",
+            Verb::Penalize => "penalize",
+            Verb::Reset => "reset",
+            Verb::Block { .. } => "block",
+            Verb::Unblock => "unblock",
+            Verb::Acquire { .. } => "acquire",
+            Verb::Renew { .. } => "renew",
+            Verb::Release { .. } => "release",
+        }
+    }
+
+    /// Whether its answer is that of limits, which may deny.
+    #[must_use]
+    pub const fn decides(&self) -> bool {
+        matches!(
+            self,
+            Verb::Check { .. } | Verb::Peek | Verb::Take | Verb::Reserve { .. } | Verb::Acquire { .. }
+        )
+    }
+
+    /// Whether several checks can be decided together.
+    const fn takes_several(&self) -> bool {
+        matches!(self, Verb::Check { .. } | Verb::Peek | Verb::Acquire { .. })
+    }
+}
+
+impl Request<'_> {
+    /// Holds the request to what its verb takes.
+    ///
+    /// # Errors
+    /// No check or too many; a key that is empty or too long; an amount of 0 where something is
+    /// taken, refunded or penalized; a verb that the policy's limits do not know.
+    pub fn validate(&self) -> Result<(), RequestError> {
+        match self.checks.len() {
+            0 => return Err(RequestError::NoCheck),
+            1 => {}
+            many if many > MOST_CHECKS => return Err(RequestError::TooManyChecks(many)),
+            _ if !self.verb.takes_several() => {
+                return Err(RequestError::OneCheck(self.verb.as_str()));
+            }
+            _ => {}
+        }
+        if self.request_id.is_some_and(|it| !(1..=LONGEST_REQUEST_ID).contains(&it.len())) {
+            return Err(RequestError::RequestId);
+        }
+        self.checks.iter().try_for_each(|it| self.validate_check(it))
+    }
+
+    fn validate_check(&self, check: &Check<'_>) -> Result<(), RequestError> {
+        let verb = self.verb.as_str();
+        match check.key.len() {
+            0 => return Err(RequestError::EmptyKey),
+            len if len > LONGEST_KEY => return Err(RequestError::LongKey(len)),
+            _ => {}
+        }
+        let limits = check.policy.limits();
+        let concurrent = check.policy.has_concurrent();
+        match self.verb {
+            Verb::Take | Verb::Refund { .. } | Verb::Penalize if check.cost == Cost::ZERO => {
+                Err(RequestError::ZeroAmount(verb))
+            }
+            Verb::Take if concurrent => Err(RequestError::Concurrent(verb)),
+            Verb::Refund { .. } | Verb::Penalize if limits.iter().all(|it| it.is_concurrent()) => {
+                Err(RequestError::Concurrent(verb))
+            }
+            Verb::Reserve { .. } | Verb::Cancel { .. }
+                if !limits.iter().all(|it| it.can_reserve()) =>
+            {
+                Err(RequestError::NotReservable(verb))
+            }
+            Verb::Acquire { .. } | Verb::Renew { .. } | Verb::Release { .. } if !concurrent => {
+                Err(RequestError::NotConcurrent(verb))
+            }
+            Verb::Check { lease: None } if concurrent && check.cost > Cost::ZERO => {
+                Err(RequestError::NeedsLease)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Where Tollgate's state lives: the contract that stores keep, keys, the clock, and the memory
+//! store.
+
+mod clock;
+mod key;
+mod memory;
+mod store;
+mod sync;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use key::{Key, KeyBuf};
+pub use memory::{
+    MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull,
+};
+pub use store::{Answer, Store, StoreError};

@@ -1,0 +1,127 @@
+//! The straight path: one check of one key, under one lock.
+
+use tollgate_core::{
+    Cost, Decision, Effects, Id, KeyState, Policy, Slot, Timestamp, Verb, decide_one,
+};
+
+use super::MemoryStore;
+use super::entry::Entry;
+use super::shard::Shard;
+use super::table::{Address, Table};
+use crate::key::Key;
+
+impl MemoryStore {
+    /// Decides and charges one check, at once. `lease` is asked for an id only if the policy has a
+    /// concurrent limit.
+    #[inline]
+    pub fn check(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        lease: impl FnOnce() -> Id,
+    ) -> Decision {
+        let lease = policy.has_concurrent().then(lease);
+        let now = self.clock.now();
+        self.decide_key(&Verb::Check { lease }, policy, key.as_bytes(), cost.get(), now)
+    }
+
+    /// Decides a verb on one key.
+    #[inline]
+    pub(super) fn decide_key(
+        &self,
+        verb: &Verb,
+        policy: &Policy,
+        key: &[u8],
+        cost: u64,
+        now: Timestamp,
+    ) -> Decision {
+        if policy.max_keys().is_none() {
+            return self.decide_in(&self.table, verb, policy, key, cost, now);
+        }
+        self.with_table(policy, |table| self.decide_in(table, verb, policy, key, cost, now))
+    }
+
+    #[inline]
+    fn decide_in(
+        &self,
+        table: &Table,
+        verb: &Verb,
+        policy: &Policy,
+        key: &[u8],
+        cost: u64,
+        now: Timestamp,
+    ) -> Decision {
+        let address = table.address(policy, key);
+        let mut shard = table.lock(address.shard);
+        let asked = Asked { verb, policy, key, cost, now };
+        match shard.find(address.tag, policy, key) {
+            Some(place) => asked.of_known(&mut shard, place),
+            None => {
+                let decided = asked.of_new(&mut shard, address);
+                decided.unwrap_or_else(|retry_at| self.no_room(retry_at, cost, now))
+            }
+        }
+    }
+}
+
+/// A verb on one key, at a time.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    verb: &'a Verb,
+    policy: &'a Policy,
+    key: &'a [u8],
+    cost: u64,
+    now: Timestamp,
+}
+
+impl Asked<'_> {
+    /// Decides; whether the block was changed is seen from its value.
+    #[inline]
+    fn decide(&self, shard: &mut Shard, state: &mut KeyState) -> Decision {
+        let mut seen = Effects::default();
+        let known = shard.blocks.get(self.policy, self.key);
+        let mut block = known;
+        let mut slot = Slot { policy: self.policy, state, block: &mut block, cost: self.cost };
+        let decision = decide_one(self.verb, &mut slot, self.now, &mut seen);
+        if block != known {
+            shard.blocks.set(self.policy.name(), self.key, block);
+        }
+        shard.counts.disbelieved += seen.disbelieved;
+        shard.counts.merged += seen.merged;
+        decision
+    }
+
+    #[inline]
+    fn of_known(&self, shard: &mut Shard, place: u32) -> Decision {
+        let Some(state) = shard.state_mut(place) else { return Decision::default() };
+        let mut state = std::mem::take(state);
+        let decision = self.decide(shard, &mut state);
+        if let Some(kept) = shard.state_mut(place) {
+            *kept = state;
+        }
+        if !matches!(self.verb, Verb::Check { .. } | Verb::Peek) {
+            settle_down(shard, place, self.now);
+        }
+        decision
+    }
+
+    /// Decides for a key that is not in the table, and adds it if anything was charged.
+    fn of_new(&self, shard: &mut Shard, address: Address) -> Result<Decision, Option<u64>> {
+        let mut state = KeyState::default();
+        let decision = self.decide(shard, &mut state);
+        if !state.is_untouched(self.now) {
+            shard.make_room(self.now, &[]).map_err(|it| it.retry_at)?;
+            shard.insert(Entry::new(address.tag, self.key, state), self.now);
+        }
+        Ok(decision)
+    }
+}
+
+/// After a verb that may have given something back: a key that nothing is known of any more
+/// leaves, another may recover sooner than its place in the queue says.
+pub(super) fn settle_down(shard: &mut Shard, place: u32, now: Timestamp) {
+    let untouched = shard.entry(place).is_some_and(|it| it.state.is_untouched(now));
+    if untouched { shard.remove(place) } else { shard.eased(place, now) }
+}
+

@@ -1,0 +1,77 @@
+//! One key of the table: 64 bytes, with keys of up to 26 bytes inside.
+
+use tollgate_core::{KeyState, Policy};
+
+use super::shard::Tag;
+
+/// The longest key that needs no allocation of its own.
+const INLINE: usize = 26;
+
+/// The bytes of a key, and its tag in the index. The tag is in each arm so that it takes no room
+/// of its own.
+#[derive(Clone, Debug)]
+enum Bytes {
+    Inline(u8, [u8; INLINE], Tag),
+    Heap(Box<[u8]>, Tag),
+}
+
+impl Bytes {
+    fn new(key: &[u8], tag: Tag) -> Self {
+        match u8::try_from(key.len()) {
+            Ok(len) if key.len() <= INLINE => {
+                let mut bytes = [0; INLINE];
+                bytes[..key.len()].copy_from_slice(key);
+                Bytes::Inline(len, bytes, tag)
+            }
+            _ => Bytes::Heap(key.into(), tag),
+        }
+    }
+
+    #[inline]
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::Inline(len, bytes, _) => &bytes[..usize::from(*len).min(INLINE)],
+            Bytes::Heap(bytes, _) => bytes,
+        }
+    }
+}
+
+/// A key and all that is kept of it, under the policy that its state names.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    key: Bytes,
+    pub(crate) state: KeyState,
+}
+
+const _: () = assert!(size_of::<Option<Entry>>() == 64);
+
+impl Entry {
+    pub(crate) fn new(tag: Tag, key: &[u8], state: KeyState) -> Self {
+        Entry { key: Bytes::new(key, tag), state }
+    }
+
+    pub(crate) fn tag(&self) -> Tag {
+        match self.key {
+            Bytes::Inline(_, _, tag) | Bytes::Heap(_, tag) => tag,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.key.get()
+    }
+
+    #[inline]
+    pub(crate) fn is_of(&self, policy: &Policy, key: &[u8]) -> bool {
+        self.key() == key && self.state.policy().is_some_and(|it| it.shares_name(policy))
+    }
+
+    /// The bytes it keeps outside the table.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let key = match &self.key {
+            Bytes::Inline(..) => 0,
+            Bytes::Heap(bytes, _) => bytes.len(),
+        };
+        key + self.state.heap_bytes()
+    }
+}

@@ -1,0 +1,107 @@
+//! Answers to requests that carry an id: a repeat within the horizon gets the first one again.
+
+use std::collections::{HashMap, VecDeque};
+
+use tollgate_core::{Check, Micros, Request, Timestamp, Verb};
+
+use crate::store::Answer;
+
+/// A request as its id remembers it: equal for the same verb, policies, keys and costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    verb: Verb,
+    checks: Box<[(Box<str>, Box<[u8]>, u64)]>,
+}
+
+impl Asked {
+    fn of(request: &Request<'_>) -> Self {
+        let check =
+            |it: &Check<'_>| (it.policy.name().into(), it.key.into(), it.cost.get());
+        // A lease that the library drew for a plain check is not part of what was asked.
+        let verb = match request.verb {
+            Verb::Check { .. } => Verb::Check { lease: None },
+            verb => verb,
+        };
+        Asked { verb, checks: request.checks.iter().map(check).collect() }
+    }
+}
+
+#[derive(Debug)]
+struct Remembered {
+    asked: Asked,
+    answer: Answer,
+    until: Timestamp,
+}
+
+/// The remembered answers of a part of all ids.
+#[derive(Debug, Default)]
+pub(crate) struct RequestIds {
+    by_id: HashMap<Box<[u8]>, Remembered>,
+    /// In the order in which they are forgotten.
+    order: VecDeque<(Timestamp, Box<[u8]>)>,
+}
+
+/// What an id says of a request.
+pub(crate) enum Known {
+    New,
+    Repeat(Answer),
+    /// The id was used with other arguments.
+    Reused,
+}
+
+impl RequestIds {
+    /// Looks a request up by its id.
+    pub(crate) fn look_up(
+        &mut self,
+        id: &[u8],
+        request: &Request<'_>,
+        now: Timestamp,
+        horizon: Micros,
+    ) -> Known {
+        self.forget(now, horizon);
+        let Some(known) = self.by_id.get(id).filter(|it| is_current(it.until, now, horizon)) else {
+            return Known::New;
+        };
+        if known.asked != Asked::of(request) {
+            return Known::Reused;
+        }
+        let mut answer = known.answer.clone();
+        answer.decisions.iter_mut().for_each(|it| it.replayed = true);
+        Known::Repeat(answer)
+    }
+
+    /// Remembers an admitted answer; with more than `most` the oldest is forgotten.
+    pub(crate) fn remember(
+        &mut self,
+        id: &[u8],
+        request: &Request<'_>,
+        answer: &Answer,
+        until: Timestamp,
+        most: usize,
+    ) {
+        while self.order.len() >= most.max(1) {
+            self.forget_oldest();
+        }
+        let remembered = Remembered { asked: Asked::of(request), answer: answer.clone(), until };
+        self.by_id.insert(id.into(), remembered);
+        self.order.push_back((until, id.into()));
+    }
+
+    fn forget(&mut self, now: Timestamp, horizon: Micros) {
+        while self.order.front().is_some_and(|(until, _)| !is_current(*until, now, horizon)) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((until, id)) = self.order.pop_front() else { return };
+        if self.by_id.get(&id).is_some_and(|it| it.until == until) {
+            self.by_id.remove(&id);
+        }
+    }
+}
+
+/// Whether an answer is still remembered. One from after a clock's step back is not.
+fn is_current(until: Timestamp, now: Timestamp, horizon: Micros) -> bool {
+    now < until && until <= now.after(horizon)
+}

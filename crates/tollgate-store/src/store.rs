@@ -1,0 +1,68 @@
+//! The contract that every store keeps.
+
+use std::fmt;
+use std::future::Future;
+
+use tollgate_core::{Decision, Micros, Request, RequestError};
+
+/// Where state lives and whose clock counts.
+pub trait Store {
+    /// Decides the requests in order, each as a whole; one answer for each.
+    fn decide(
+        &self,
+        requests: &[Request<'_>],
+    ) -> impl Future<Output = Vec<Result<Answer, StoreError>>> + Send;
+}
+
+/// The answer to a request: a decision for each of its checks, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// One for each check.
+    pub decisions: Vec<Decision>,
+}
+
+impl Answer {
+    /// Whether the request may go on: whether every check was admitted.
+    #[must_use]
+    pub fn allowed(&self) -> bool {
+        self.decisions.iter().all(|it| it.allowed)
+    }
+
+    /// Whether a cost is above a capacity, so that waiting does not help.
+    #[must_use]
+    pub fn never(&self) -> bool {
+        self.decisions.iter().any(|it| it.never)
+    }
+
+    /// When the same request would be admitted; absent where there is no such time.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Micros> {
+        let denied = || self.decisions.iter().filter(|it| !it.allowed);
+        let endless = denied().any(|it| it.retry_after.is_none());
+        self.decisions.iter().filter_map(|it| it.retry_after).max().filter(|_| !endless)
+    }
+}
+
+/// Why a store gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The request cannot be decided, here or anywhere.
+    Request(RequestError),
+}
+
+impl From<RequestError> for StoreError {
+    fn from(it: RequestError) -> Self {
+        StoreError::Request(it)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Request(it) => it.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

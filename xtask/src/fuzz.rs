@@ -1,0 +1,56 @@
+//! `cargo xtask fuzz`: runs the fuzz targets for a while.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Result, ensure};
+
+use crate::arguments::Arguments;
+use crate::{Subcommand, needs, process, repository};
+
+pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
+    name: "fuzz",
+    usage: "[TARGET] [--seconds N]",
+    about: "fuzz one target, or each in turn, for N seconds (60)",
+    run,
+};
+
+fn run(mut arguments: Arguments) -> Result<ExitCode> {
+    let seconds = arguments.value("--seconds")?.unwrap_or(60_u32);
+    let target = arguments.positional();
+    arguments.finish()?;
+    let root = repository::root();
+    needs::cpp_compiler()?;
+    needs::cargo_fuzz(&root)?;
+
+    let mut list = fuzz(&root);
+    list.arg("list");
+    let mut targets: Vec<String> = process::output(list)?.lines().map(String::from).collect();
+    if let Some(target) = target {
+        ensure!(
+            targets.contains(&target),
+            "no fuzz target {target}; there are: {}",
+            targets.join(", ")
+        );
+        targets = vec![target];
+    }
+    for target in targets {
+        process::run(fuzz_target(&root, &target, seconds))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Command {
+    let mut run = fuzz(root);
+    // No unsafe code is ours, so the sanitizers would find little and cost half the speed.
+    run.args(["run", "--sanitizer", "none", target, "--"]);
+    run.arg(format!("-max_total_time={seconds}"));
+    run
+}
+
+/// `cargo fuzz` on the stable toolchain: what it asks of the compiler is unstable only in name.
+fn fuzz(root: &Path) -> Command {
+    let mut fuzz = process::cargo(root, "fuzz");
+    fuzz.env("RUSTC_BOOTSTRAP", "1");
+    fuzz
+}

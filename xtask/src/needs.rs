@@ -1,0 +1,73 @@
+//! The tools that are not Rust's own. Each has one function, which looks for it, installs it where that can be done
+//! without asking, and else says exactly what to type.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+/// Lists and patches files.
+pub(crate) fn git() -> Result<()> {
+    debian("git", "git")
+}
+
+/// Builds libFuzzer, which is C++.
+pub(crate) fn cpp_compiler() -> Result<()> {
+    debian("c++", "g++")
+}
+
+/// Runs fuzz targets.
+pub(crate) fn cargo_fuzz(root: &Path) -> Result<()> {
+    if on_path("cargo-fuzz") {
+        return Ok(());
+    }
+    let mut install = process::cargo(root, "install");
+    install.args(["cargo-fuzz", "--locked"]);
+    process::run(install)
+}
+
+/// Has `program` on the path, from the Debian package `package` if need be.
+fn debian(program: &str, package: &str) -> Result<()> {
+    if on_path(program) {
+        return Ok(());
+    }
+    if !(on_path("apt-get") && is_root()) {
+        bail!("{program} is not installed; on Debian or Ubuntu: sudo apt-get install {package}");
+    }
+    println!("{program} is not installed");
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--yes", "--no-install-recommends", package]);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    process::run(install)
+}
+
+fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let cargo_bin = env::home_dir().map(|home| home.join(".cargo/bin"));
+    env::split_paths(&path)
+        .chain(cargo_bin)
+        .any(|folder| folder.join(program).is_file())
+}
+
+/// Whether the effective user is root, as Linux tells it. Elsewhere there is no `apt-get` to run as root either.
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    users.and_then(|users| users.split_whitespace().nth(1)) == Some("0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_the_path_is_not_installed() {
+        assert!(on_path("sh"));
+        assert!(!on_path("tollgate-no-such-program"));
+        debian("sh", "no-such-package").unwrap();
+    }
+}
