@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::policy::Listed;
 use crate::request::Id;
 use crate::time::{Micros, Timestamp};
 
@@ -144,6 +145,26 @@ pub(crate) enum Details {
 }
 
 impl Decision {
+    /// What a list says, before any limit is asked.
+    #[must_use]
+    pub fn of_list(listed: Listed, time: Timestamp) -> Decision {
+        let (allowed, reason) = match listed {
+            Listed::Allow => (true, Reason::AllowList),
+            Listed::Deny => (false, Reason::DenyList),
+        };
+        let details = Details::Few(0, Default::default());
+        Decision { allowed, reason, time, details, ..Decision::default() }
+    }
+
+    /// What a store says where it has no state to ask the limits about.
+    #[must_use]
+    pub fn of_store(allowed: bool, retry_after: Option<Micros>, time: Timestamp) -> Decision {
+        let details = Details::Few(0, Default::default());
+        let retry_after = retry_after.filter(|_| !allowed);
+        let reason = Reason::Store;
+        Decision { allowed, reason, retry_after, time, details, ..Decision::default() }
+    }
+
     /// Whether the request may go on.
     #[must_use]
     pub const fn allowed(&self) -> bool {

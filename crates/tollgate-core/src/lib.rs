@@ -31,6 +31,7 @@ mod describe;
 mod error;
 mod exact;
 mod fit;
+mod key_list;
 mod key_state;
 mod leases;
 mod limit;
@@ -48,10 +49,11 @@ mod window;
 pub use decide::{Block, Slot, decide, decide_one};
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};
+pub use key_list::KeyList;
 pub use key_state::KeyState;
 pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, NotationErrorKind, parse_duration, parse_limits};
-pub use policy::{LOG_ENTRIES, MOST_LIMITS, Policy};
+pub use policy::{LOG_ENTRIES, Listed, MOST_LIMITS, Policy};
 pub use request::{
     Check, Cost, Id, IdError, LONGEST_KEY, LONGEST_REQUEST_ID, MOST_CHECKS, Request, Verb,
 };

@@ -9,6 +9,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::error::PolicyError;
+use crate::key_list::KeyList;
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
 
@@ -40,6 +41,10 @@ struct Parts {
     shadow: bool,
     log_entries: usize,
     max_keys: Option<usize>,
+    allow: KeyList,
+    deny: KeyList,
+    /// Whether either list has a key.
+    lists: bool,
     /// A hash of the name, for stores to mix into that of the key.
     name_hash: u64,
 }
@@ -77,6 +82,9 @@ impl Policy {
             shadow: false,
             log_entries: LOG_ENTRIES,
             max_keys: None,
+            allow: KeyList::default(),
+            deny: KeyList::default(),
+            lists: false,
             name_hash,
         })))
     }
@@ -102,6 +110,37 @@ impl Policy {
     #[must_use]
     pub fn with_max_keys(self, most: usize) -> Policy {
         self.with(|it| it.max_keys = Some(most.max(1)))
+    }
+
+    /// Always admits these keys, and charges them nothing.
+    #[must_use]
+    pub fn with_allow_list(self, keys: KeyList) -> Policy {
+        self.with(|it| {
+            it.allow = keys;
+            it.lists = !it.allow.is_empty() || !it.deny.is_empty();
+        })
+    }
+
+    /// Always denies these keys, even those on the other list.
+    #[must_use]
+    pub fn with_deny_list(self, keys: KeyList) -> Policy {
+        self.with(|it| {
+            it.deny = keys;
+            it.lists = !it.allow.is_empty() || !it.deny.is_empty();
+        })
+    }
+
+    /// What its lists say of a key before any limit is asked.
+    #[must_use]
+    #[inline]
+    pub fn listed(&self, key: &[u8]) -> Option<Listed> {
+        if !self.0.lists {
+            return None;
+        }
+        if self.0.deny.contains(key) {
+            return Some(Listed::Deny);
+        }
+        self.0.allow.contains(key).then_some(Listed::Allow)
     }
 
     /// Its name.
@@ -159,6 +198,15 @@ impl Policy {
     pub fn shares_name(&self, other: &Policy) -> bool {
         self.is(other) || (self.0.name_hash == other.0.name_hash && self.0.name == other.0.name)
     }
+}
+
+/// What a policy's lists say of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listed {
+    /// It is always admitted.
+    Allow,
+    /// It is always denied.
+    Deny,
 }
 
 /// Fowler, Noll and Vo's hash 1a, 64 bits.

@@ -94,10 +94,6 @@ fn nearly() -> impl Strategy<Value = String> {
     (vec(words, 0..9), select(vec!["", " "])).prop_map(|(words, joint)| words.join(joint))
 }
 
-fn kind_of(text: &str) -> NotationErrorKind {
-    text.parse::<Limit>().unwrap_err().kind().clone()
-}
-
 /// The same limit with its words in another order, case and spacing.
 fn reorder(text: &str, seed: usize) -> String {
     let mut groups: Vec<Vec<&str>> = Vec::new();
@@ -111,21 +107,22 @@ fn reorder(text: &str, seed: usize) -> String {
     }
     let turn = seed % groups.len().max(1);
     groups.rotate_left(turn);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         groups.reverse();
     }
     let space = [" ", "  ", "\t", " \u{a0} "][seed % 4];
     let text = [&[head], groups.concat().as_slice()].concat().join(space);
-    if seed % 3 == 0 { text.to_uppercase() } else { text.replace('/', " / ") }
+    if seed.is_multiple_of(3) { text.to_uppercase() } else { text.replace('/', " / ") }
 }
 
 /// A limit that is too large is refused with a lower one that fits and parses; where the count
 /// alone decides, no greater count fits.
 fn hold_nearest(spec: Spec) {
     let Err(error) = spec.build() else { return };
-    let LimitError::Inexact { limit, nearest } = error else { panic!("{spec}: {error}") };
+    let LimitError::Inexact { limit, nearest } = error else { unreachable!("{spec}: {error}") };
     assert_eq!(limit, spec);
-    assert_eq!(kind_of(&spec.to_string()), NotationErrorKind::Limit(error));
+    let refused = spec.to_string().parse::<Limit>().map_err(|it| it.kind().clone());
+    assert_eq!(refused, Err(NotationErrorKind::Limit(error)));
     let lower = nearest.to_string().parse::<Limit>();
     assert_eq!(lower.map(|it| *it.spec()), Ok(nearest));
     assert!(nearest.count <= spec.count && nearest.capacity() <= spec.capacity(), "{error}");

@@ -145,7 +145,7 @@ impl SystemClock {
         let reach = self.reach.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         let span = self.counter.raw().wrapping_sub(ticks);
-        let settled = self.sequence.load(Ordering::Relaxed) == sequence && sequence % 2 == 0;
+        let settled = self.sequence.load(Ordering::Relaxed) == sequence && sequence.is_multiple_of(2);
         if settled && span <= reach {
             return Timestamp::from_micros(time + ((span * rate) >> RATE_BITS));
         }

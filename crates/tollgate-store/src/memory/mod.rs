@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, RwLock};
 
 use foldhash::fast::RandomState;
-use tollgate_core::{Decision, Micros, Policy, Reason, Request, RequestError, Timestamp, Verb};
+use tollgate_core::{Decision, Micros, Policy, Request, RequestError, Timestamp, Verb};
 
 use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
@@ -218,14 +218,9 @@ impl MemoryStore {
     /// What a check of a new key is told when there is no room for it.
     fn no_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
         let allowed = self.table_full == TableFull::Allow;
-        let mut decision = Decision::default();
-        decision.allowed = allowed;
-        decision.reason = Reason::Store;
-        decision.granted = if allowed { cost } else { 0 };
-        decision.reset_after = Some(Micros::ZERO);
-        decision.time = now;
         let retry = retry_at.map(|at| Timestamp::from_micros(at).since(now));
-        decision.retry_after = retry.filter(|_| !allowed);
+        let mut decision = Decision::of_store(allowed, retry, now);
+        decision.granted = if allowed { cost } else { 0 };
         decision
     }
 

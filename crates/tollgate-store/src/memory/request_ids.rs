@@ -10,13 +10,23 @@ use crate::store::Answer;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asked {
     verb: Verb,
-    checks: Box<[(Box<str>, Box<[u8]>, u64)]>,
+    checks: Box<[AskedCheck]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AskedCheck {
+    policy: Box<str>,
+    key: Box<[u8]>,
+    cost: u64,
 }
 
 impl Asked {
     fn of(request: &Request<'_>) -> Self {
-        let check =
-            |it: &Check<'_>| (it.policy.name().into(), it.key.into(), it.cost.get());
+        let check = |it: &Check<'_>| AskedCheck {
+            policy: it.policy.name().into(),
+            key: it.key.into(),
+            cost: it.cost.get(),
+        };
         // A lease that the library drew for a plain check is not part of what was asked.
         let verb = match request.verb {
             Verb::Check { .. } => Verb::Check { lease: None },

@@ -1,0 +1,51 @@
+//! Lists of keys: exact ones, and beginnings written `prefix*`.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// Keys that a policy always admits, or always denies.
+///
+/// # Example
+/// ```
+/// use tollgate_core::KeyList;
+/// let list: KeyList = ["health-check", "internal:*"].into_iter().collect();
+/// assert!(list.contains(b"health-check") && list.contains(b"internal:7"));
+/// assert!(!list.contains(b"health-checks"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyList {
+    /// Sorted.
+    exact: Box<[Box<[u8]>]>,
+    /// Sorted, without the star.
+    prefixes: Box<[Box<[u8]>]>,
+}
+
+impl KeyList {
+    /// Whether the key, or a beginning of it, is on the list.
+    #[must_use]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.exact.binary_search_by(|it| (**it).cmp(key)).is_ok()
+            || self.prefixes.iter().any(|it| key.starts_with(it))
+    }
+
+    /// Whether it has no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.prefixes.is_empty()
+    }
+}
+
+impl<B: AsRef<[u8]>> FromIterator<B> for KeyList {
+    fn from_iter<I: IntoIterator<Item = B>>(keys: I) -> Self {
+        let (mut exact, mut prefixes) = (Vec::new(), Vec::new());
+        for key in keys {
+            match key.as_ref() {
+                [prefix @ .., b'*'] => prefixes.push(Box::from(prefix)),
+                key => exact.push(Box::from(key)),
+            }
+        }
+        exact.sort_unstable();
+        prefixes.sort_unstable();
+        KeyList { exact: exact.into_boxed_slice(), prefixes: prefixes.into_boxed_slice() }
+    }
+}

@@ -1,0 +1,35 @@
+//! Rate limiting with the same exact decision in a process, in a daemon and on Redis or Valkey.
+//!
+//! ```
+//! use tollgate::{Key, MemoryLimiter, Policy};
+//!
+//! let limiter = MemoryLimiter::new();
+//! let api: Policy = "10/s burst 20; 1000/h sliding by 1m".parse()?;
+//! let decision = limiter.check(&api, Key::new("user:42")?);
+//! assert!(decision.allowed());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`MemoryLimiter`] keeps its state in this process: a check is synchronous and cannot fail.
+//! - [`Limiter`] is asynchronous, over a choice of stores.
+//! - [`Policies`] gives policies names.
+//! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Verb`] what can be asked.
+
+mod limiter;
+mod lists;
+mod memory;
+mod policies;
+
+pub use limiter::{Limiter, OpenError};
+pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
+pub use policies::{DefineError, Policies, UnknownPolicy};
+#[doc(inline)]
+pub use tollgate_core::{
+    Check, Cost, Decision, Id, KeyList, Kind, Limit, LimitDecision, LimitError, Micros,
+    NotationError, Policy, PolicyError, Reason, Request, RequestError, Source, Spec, Timestamp,
+    Verb, parse_duration,
+};
+#[doc(inline)]
+pub use tollgate_store::{
+    Answer, Key, KeyBuf, ManualClock, MemoryStats, StoreError, TableFull,
+};
