@@ -149,11 +149,7 @@ fn check_all(
 }
 
 /// What each slot's limits say, and what becomes of it. A shadow policy is decided alone.
-fn resolve(
-    slots: &[Slot<'_>],
-    now: Timestamp,
-    seen: &mut Effects,
-) -> Vec<(Verdict, Outcome)> {
+fn resolve(slots: &[Slot<'_>], now: Timestamp, seen: &mut Effects) -> Vec<(Verdict, Outcome)> {
     let verdicts: Vec<_> = slots.iter().map(|it| Verdict::of(it, now, seen)).collect();
     let enforced = || slots.iter().zip(&verdicts).filter(|(slot, _)| !slot.policy.is_shadow());
     let admitted = enforced().all(|(_, it)| it.admits());

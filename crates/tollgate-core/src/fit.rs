@@ -68,8 +68,9 @@ pub(crate) fn rule(spec: &Spec) -> Option<Rule> {
             let queue = matches!(spec.kind, Kind::Queue { .. });
             ticks(count, window).find_map(|tick| meter_at(spec, tick, queue)).map(Rule::Meter)
         }
-        Kind::Fixed { offset } => doubled_is_exact(count, 1)
-            .then(|| Rule::Window(Window::aligned(count, window, offset))),
+        Kind::Fixed { offset } => {
+            doubled_is_exact(count, 1).then(|| Rule::Window(Window::aligned(count, window, offset)))
+        }
         Kind::FixedFromFirst => {
             doubled_is_exact(count, 1).then(|| Rule::Window(Window::from_first(count, window)))
         }

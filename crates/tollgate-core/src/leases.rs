@@ -70,7 +70,12 @@ impl Leases {
     }
 
     /// What is held at the later of `now` and the time of the newest lease.
-    pub(crate) fn settle(&self, held: Option<&Held>, now: Timestamp, seen: &mut Effects) -> Settled {
+    pub(crate) fn settle(
+        &self,
+        held: Option<&Held>,
+        now: Timestamp,
+        seen: &mut Effects,
+    ) -> Settled {
         let now = now.as_micros();
         let Some(held) = held.filter(|it| !it.leases.is_empty()) else {
             return Settled { t: now, first: 0, used: 0 };

@@ -2,8 +2,8 @@
 
 use crate::error::LimitError;
 use crate::fit;
-use crate::log::Log;
 use crate::leases::Leases;
+use crate::log::Log;
 use crate::meter::Meter;
 use crate::time::Micros;
 use crate::weighted::Weighted;

@@ -107,7 +107,12 @@ impl Log {
     }
 
     /// What is in at the later of `now` and the newest stamp.
-    pub(crate) fn settle(&self, log: Option<&Entries>, now: Timestamp, seen: &mut Effects) -> Settled {
+    pub(crate) fn settle(
+        &self,
+        log: Option<&Entries>,
+        now: Timestamp,
+        seen: &mut Effects,
+    ) -> Settled {
         let now = now.as_micros();
         let newest = log.and_then(Entries::newest);
         let (Some(log), Some(newest)) = (log, newest) else {

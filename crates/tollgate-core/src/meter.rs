@@ -28,7 +28,13 @@ pub(crate) struct Level {
 }
 
 impl Meter {
-    pub(crate) fn new(capacity: u64, per_token: u64, per_tick: u64, tick: u64, queue: bool) -> Self {
+    pub(crate) fn new(
+        capacity: u64,
+        per_token: u64,
+        per_tick: u64,
+        tick: u64,
+        queue: bool,
+    ) -> Self {
         let full = capacity * per_token;
         let longest = (2 * full).div_ceil(per_tick);
         let (per_token, per_tick) = (Divisor::new(per_token), Divisor::new(per_tick));
@@ -37,7 +43,12 @@ impl Meter {
 
     /// The level at the later of `now` and its own time.
     #[inline]
-    pub(crate) fn settle(&self, level: Option<&Level>, now: Timestamp, seen: &mut Effects) -> Level {
+    pub(crate) fn settle(
+        &self,
+        level: Option<&Level>,
+        now: Timestamp,
+        seen: &mut Effects,
+    ) -> Level {
         let now = now.as_micros();
         match level {
             Some(level) if level.at > now && self.is_astray(level, now) => {
@@ -144,7 +155,13 @@ impl Meter {
 
     /// What a reservation of `cost` gives back: its cost less what was charged behind it. `mark`
     /// is the level just after it was charged, `level` the level now.
-    pub(crate) fn cancel(&self, mark: &Level, state: Level, level: &Level, cost: u64) -> (Level, u64) {
+    pub(crate) fn cancel(
+        &self,
+        mark: &Level,
+        state: Level,
+        level: &Level,
+        cost: u64,
+    ) -> (Level, u64) {
         let ahead = self.drain(mark, level.at.max(mark.at)).used;
         let behind = level.used.saturating_sub(ahead);
         let units = (cost * self.per_token.get()).saturating_sub(behind).min(level.used);

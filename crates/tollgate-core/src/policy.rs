@@ -55,10 +55,7 @@ impl Policy {
     /// # Errors
     /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, at most 128 in
     /// all; there is no limit, or there are more than 16.
-    pub fn new(
-        name: &str,
-        limits: impl IntoIterator<Item = Limit>,
-    ) -> Result<Policy, PolicyError> {
+    pub fn new(name: &str, limits: impl IntoIterator<Item = Limit>) -> Result<Policy, PolicyError> {
         let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
         let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
         if !begins || !name.chars().all(inner) || name.len() > 128 {

@@ -207,7 +207,11 @@ impl Verb {
     pub const fn decides(&self) -> bool {
         matches!(
             self,
-            Verb::Check { .. } | Verb::Peek | Verb::Take | Verb::Reserve { .. } | Verb::Acquire { .. }
+            Verb::Check { .. }
+                | Verb::Peek
+                | Verb::Take
+                | Verb::Reserve { .. }
+                | Verb::Acquire { .. }
         )
     }
 

@@ -173,7 +173,13 @@ impl Limit {
     pub(crate) fn recovers_at(&self, state: &LimitState, it: &Settled) -> u64 {
         match (&self.rule, it) {
             (Rule::Meter(rule), Settled::Meter(it)) => rule.recovers_at(it),
-            (Rule::Window(_), Settled::Window(it)) => if it.used == 0 { 0 } else { it.end },
+            (Rule::Window(_), Settled::Window(it)) => {
+                if it.used == 0 {
+                    0
+                } else {
+                    it.end
+                }
+            }
             (Rule::Weighted(rule), Settled::Weighted(it)) => rule.recovers_at(it),
             (Rule::Log(rule), Settled::Log(it)) => rule.recovers_at(state.log(), it),
             (Rule::Leases(rule), Settled::Leases(it)) => rule.recovers_at(state.held(), it),

@@ -143,11 +143,9 @@ impl Weighted {
         time: Option<Timestamp>,
     ) -> (Counts, u64) {
         let (start, window) = (counts.start, self.window.get());
-        let within = |from: u64, to: u64| {
-            time.is_none_or(|it| (from..to).contains(&it.as_micros()))
-        };
-        let of_current =
-            if within(start, start + window) { count.min(counts.current) } else { 0 };
+        let within =
+            |from: u64, to: u64| time.is_none_or(|it| (from..to).contains(&it.as_micros()));
+        let of_current = if within(start, start + window) { count.min(counts.current) } else { 0 };
         counts.current -= of_current;
         let of_previous = if within(start.saturating_sub(window), start) {
             (count - of_current).min(counts.previous)

@@ -30,6 +30,4 @@ pub use tollgate_core::{
     Verb, parse_duration,
 };
 #[doc(inline)]
-pub use tollgate_store::{
-    Answer, Key, KeyBuf, ManualClock, MemoryStats, StoreError, TableFull,
-};
+pub use tollgate_store::{Answer, Key, KeyBuf, ManualClock, MemoryStats, StoreError, TableFull};

@@ -34,9 +34,11 @@ pub(crate) fn decide(
         return store(&request);
     }
     request.validate()?;
-    let denied = request.checks.iter().zip(&listed).any(|(check, listed)| {
-        *listed == Some(Listed::Deny) && !check.policy.is_shadow()
-    });
+    let denied = request
+        .checks
+        .iter()
+        .zip(&listed)
+        .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
     let on_none = request.checks.iter().zip(&listed).filter(|(_, listed)| listed.is_none());
     let rest: Vec<_> = on_none.map(|(check, _)| *check).collect();
     let mut decided = Vec::new().into_iter();
@@ -46,9 +48,7 @@ pub(crate) fn decide(
         decided = store(&Request { verb, checks: &rest, ..request })?.decisions.into_iter();
     }
     let answer = |(check, listed): (&Check<'_>, &Option<Listed>)| match listed {
-        Some(Listed::Deny) if check.policy.is_shadow() => {
-            Decision::of_list(Listed::Allow, now)
-        }
+        Some(Listed::Deny) if check.policy.is_shadow() => Decision::of_list(Listed::Allow, now),
         Some(listed) => Decision::of_list(*listed, now),
         None => decided.next().unwrap_or_default(),
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Check, Cost, Decision, Id, Micros, NotationError, Policy, Request, RequestError,
-    Timestamp, Verb,
+    Check, Cost, Decision, Id, Micros, NotationError, Policy, Request, RequestError, Timestamp,
+    Verb,
 };
 use tollgate_store::{
     Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, TableFull,
