@@ -1,5 +1,5 @@
-//! Compiles only if nothing that `tollgate-core` links brings `std` along: `std` has a panic handler of its own, and
-//! two in one program are an error. `xtask/src/no_std.rs` compiles it.
+//! Compiles only if nothing that `tollgate-core` links brings `std` along: `std` has a panic
+//! handler of its own, and two in one program are an error. `xtask/src/no_std.rs` compiles it.
 #![no_std]
 
 extern crate tollgate_core as _;

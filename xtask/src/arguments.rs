@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 
-/// Words that nobody has asked for yet. A subcommand takes its flags first, then its positional words.
+/// Words that nobody has asked for yet. A subcommand takes its flags first, then its positional
+/// words.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     words: Vec<String>,
@@ -12,9 +13,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn new(words: impl Iterator<Item = String>) -> Self {
-        Self {
-            words: words.collect(),
-        }
+        Self { words: words.collect() }
     }
 
     /// Whether `flag` is there; it is taken away.
@@ -32,9 +31,7 @@ impl Arguments {
         let value = self.words.remove(at + 1);
         self.words.remove(at);
         let parsed = value.parse().ok();
-        parsed
-            .map(Some)
-            .with_context(|| format!("{flag} does not take '{value}'"))
+        parsed.map(Some).with_context(|| format!("{flag} does not take '{value}'"))
     }
 
     /// The next positional word.
@@ -80,10 +77,6 @@ mod tests {
     fn mistakes_are_told() {
         assert!(arguments("--fats").finish().is_err());
         assert!(arguments("--seconds").value::<u64>("--seconds").is_err());
-        assert!(
-            arguments("--seconds soon")
-                .value::<u64>("--seconds")
-                .is_err()
-        );
+        assert!(arguments("--seconds soon").value::<u64>("--seconds").is_err());
     }
 }

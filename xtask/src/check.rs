@@ -27,11 +27,7 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
     steps.take("documentation", || documentation(&root));
     steps.take("no_std", || no_std::check(&root));
     print!("{}", steps.summary());
-    Ok(if steps.all_passed() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn format(root: &Path) -> Result<()> {
@@ -48,7 +44,8 @@ fn lints(root: &Path) -> Result<()> {
 
 fn documentation(root: &Path) -> Result<()> {
     let mut document = process::cargo(root, "doc");
-    // Libraries only: the pages of the library and of the tool, both named `tollgate`, would lie on each other.
+    // Libraries only: the pages of the library and of the tool, both named `tollgate`, would lie on
+    // each other.
     document.args(["--workspace", "--no-deps", "--lib"]);
     document.env("RUSTDOCFLAGS", "-Dwarnings");
     process::run(document)

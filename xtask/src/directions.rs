@@ -8,12 +8,8 @@ use anyhow::{Result, ensure};
 use crate::arguments::Arguments;
 use crate::{Subcommand, process, repository};
 
-pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
-    name: "directions",
-    usage: "",
-    about: "which crate may depend on which",
-    run,
-};
+pub(crate) const SUBCOMMAND: Subcommand =
+    Subcommand { name: "directions", usage: "", about: "which crate may depend on which", run };
 
 /// What a package may be built from; what only its tests use does not count.
 #[derive(Debug)]
@@ -46,16 +42,8 @@ const ANY: Outside = Outside::AnyBut(&[]);
 
 /// Nothing but tests may be built with `tollgate-conformance`, so it stands in no row's `rooms`.
 const ARROWS: &[Arrows] = &[
-    Arrows {
-        package: "tollgate-core",
-        rooms: &[],
-        outside: Outside::Nothing,
-    },
-    Arrows {
-        package: "tollgate-store",
-        rooms: &["tollgate-core"],
-        outside: NO_SOCKETS,
-    },
+    Arrows { package: "tollgate-core", rooms: &[], outside: Outside::Nothing },
+    Arrows { package: "tollgate-store", rooms: &["tollgate-core"], outside: NO_SOCKETS },
     Arrows {
         package: "tollgate-conformance",
         rooms: &["tollgate-store", "tollgate-core"],
@@ -73,39 +61,20 @@ const ARROWS: &[Arrows] = &[
     },
     Arrows {
         package: "tollgate-cli",
-        rooms: &[
-            "tollgate-server",
-            "tollgate",
-            "tollgate-store",
-            "tollgate-core",
-        ],
+        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
         outside: ANY,
     },
     Arrows {
         package: "tollgate-examples",
-        rooms: &[
-            "tollgate-server",
-            "tollgate",
-            "tollgate-store",
-            "tollgate-core",
-        ],
+        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
         outside: ANY,
     },
     Arrows {
         package: "bench",
-        rooms: &[
-            "tollgate-server",
-            "tollgate",
-            "tollgate-store",
-            "tollgate-core",
-        ],
+        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
         outside: ANY,
     },
-    Arrows {
-        package: "xtask",
-        rooms: &[],
-        outside: ANY,
-    },
+    Arrows { package: "xtask", rooms: &[], outside: ANY },
 ];
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
@@ -139,9 +108,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 /// Lists packages as `NAME vVERSION (PLACE)|FEATURES`, the package itself first.
 fn tree(root: &Path, which: &[&str]) -> Command {
     let mut tree = process::cargo(root, "tree");
-    tree.args([
-        "--edges", "normal", "--prefix", "none", "--format", "{p}|{f}", "--target", "all",
-    ]);
+    tree.args(["--edges", "normal", "--prefix", "none", "--format", "{p}|{f}", "--target", "all"]);
     tree.args(["--all-features"]);
     tree.args(which);
     tree
@@ -218,16 +185,8 @@ mod tests {
     use super::*;
 
     const TABLE: &[Arrows] = &[
-        Arrows {
-            package: "core",
-            rooms: &[],
-            outside: Outside::Nothing,
-        },
-        Arrows {
-            package: "lib",
-            rooms: &["core"],
-            outside: NO_SOCKETS,
-        },
+        Arrows { package: "core", rooms: &[], outside: Outside::Nothing },
+        Arrows { package: "lib", rooms: &["core"], outside: NO_SOCKETS },
     ];
 
     fn check(name: &str, tree: &str, expected: &[&str]) {
@@ -247,26 +206,10 @@ mod tests {
             "core v0.1.0 (/repository/core)|\nserde v1.0.0|std",
             &["must not know serde"],
         );
-        check(
-            "core",
-            "lib v0.1.0 (/repository/lib)|",
-            &["must not know lib"],
-        );
-        check(
-            "lib",
-            "core v0.1.0 (/repository/core)|\nquanta v0.12.0|\ntokio v1.0.0|rt,sync",
-            &[],
-        );
-        check(
-            "lib",
-            "tokio v1.0.0|net,rt\ntokio v1.0.0|net,rt (*)",
-            &["'tokio/net'"],
-        );
-        check(
-            "lib",
-            "hyper v1.0.0|\nhyperloglog v1.0.0|",
-            &["must not know hyper:"],
-        );
+        check("core", "lib v0.1.0 (/repository/lib)|", &["must not know lib"]);
+        check("lib", "core v0.1.0 (/repository/core)|\nquanta v0.12.0|\ntokio v1.0.0|rt,sync", &[]);
+        check("lib", "tokio v1.0.0|net,rt\ntokio v1.0.0|net,rt (*)", &["'tokio/net'"]);
+        check("lib", "hyper v1.0.0|\nhyperloglog v1.0.0|", &["must not know hyper:"]);
         check("newcomer", "", &["has no arrows"]);
     }
 }

@@ -45,6 +45,10 @@ fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Command {
     // No unsafe code is ours, so the sanitizers would find little and cost half the speed.
     run.args(["run", "--sanitizer", "none", target, "--"]);
     run.arg(format!("-max_total_time={seconds}"));
+    let words = root.join("fuzz").join(target).with_extension("dict");
+    if words.is_file() {
+        run.arg(format!("-dict={}", words.display()));
+    }
     run
 }
 

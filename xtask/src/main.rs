@@ -1,4 +1,5 @@
-//! `cargo xtask`: all automation of Tollgate, in Rust. Each subcommand is a file that offers one `SUBCOMMAND`.
+//! `cargo xtask`: all automation of Tollgate, in Rust. Each subcommand is a file that offers one
+//! `SUBCOMMAND`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

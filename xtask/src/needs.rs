@@ -1,5 +1,5 @@
-//! The tools that are not Rust's own. Each has one function, which looks for it, installs it where that can be done
-//! without asking, and else says exactly what to type.
+//! The tools that are not Rust's own. Each has one function, which looks for it, installs it where
+//! that can be done without asking, and else says exactly what to type.
 
 use std::env;
 use std::fs;
@@ -48,12 +48,11 @@ fn debian(program: &str, package: &str) -> Result<()> {
 fn on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let cargo_bin = env::home_dir().map(|home| home.join(".cargo/bin"));
-    env::split_paths(&path)
-        .chain(cargo_bin)
-        .any(|folder| folder.join(program).is_file())
+    env::split_paths(&path).chain(cargo_bin).any(|folder| folder.join(program).is_file())
 }
 
-/// Whether the effective user is root, as Linux tells it. Elsewhere there is no `apt-get` to run as root either.
+/// Whether the effective user is root, as Linux tells it. Elsewhere there is no `apt-get` to run as
+/// root either.
 fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));

@@ -1,5 +1,6 @@
-//! The proof that `tollgate-core` does without `std`, with no toolchain but the host's own: `no_std/proof.rs` links it
-//! and brings a panic handler, which the compiler refuses beside `std`'s.
+//! The proof that `tollgate-core` does without `std`, with no toolchain but the host's own:
+//! `no_std/proof.rs` links it and brings a panic handler, which the compiler refuses beside
+//! `std`'s.
 
 use std::env;
 use std::path::Path;
@@ -12,27 +13,19 @@ use crate::process;
 pub(crate) fn check(root: &Path) -> Result<()> {
     let target = root.join("target/no-std");
     let mut build = process::cargo(root, "build");
-    build
-        .args(["--package", "tollgate-core", "--lib", "--target-dir"])
-        .arg(&target);
+    build.args(["--package", "tollgate-core", "--lib", "--target-dir"]).arg(&target);
     process::run(build)?;
     process::run(proof(root, &target.join("debug/libtollgate_core.rlib")))
 }
 
 fn proof(root: &Path, library: &Path) -> Command {
     let mut compile = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    compile
-        .current_dir(root)
-        .args(["--edition", "2024", "--crate-type", "staticlib"]);
+    compile.current_dir(root).args(["--edition", "2024", "--crate-type", "staticlib"]);
     // Without `std` there is nobody to unwind.
     compile.args(["--emit", "metadata", "-C", "panic=abort"]);
     compile.arg("-L").arg(library.with_file_name("deps"));
-    compile
-        .arg("--extern")
-        .arg(format!("tollgate_core={}", library.display()));
-    compile
-        .arg("-o")
-        .arg(library.with_file_name("no_std_proof.rmeta"));
+    compile.arg("--extern").arg(format!("tollgate_core={}", library.display()));
+    compile.arg("-o").arg(library.with_file_name("no_std_proof.rmeta"));
     compile.arg("xtask/no_std/proof.rs");
     compile
 }
@@ -68,18 +61,12 @@ mod tests {
 
     #[test]
     fn std_is_found_wherever_it_hides() {
-        assert!(accepts(
-            "core",
-            "#![no_std] pub fn f() -> Option<u8> { None }"
-        ));
+        assert!(accepts("core", "#![no_std] pub fn f() -> Option<u8> { None }"));
         assert!(accepts(
             "alloc",
             "#![no_std] extern crate alloc; pub fn f() -> alloc::string::String { \"\".into() }"
         ));
         assert!(!accepts("std", "pub fn f() -> u8 { 0 }"));
-        assert!(!accepts(
-            "hidden",
-            "#![no_std] extern crate std; pub fn f() -> u8 { 0 }"
-        ));
+        assert!(!accepts("hidden", "#![no_std] extern crate std; pub fn f() -> u8 { 0 }"));
     }
 }

@@ -14,10 +14,7 @@ use anyhow::{Context, Result, bail};
 /// `cargo SUBCOMMAND` in `root`. In CI the lock file is held to.
 pub(crate) fn cargo(root: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command
-        .current_dir(root)
-        .arg(subcommand)
-        .stdin(Stdio::null());
+    command.current_dir(root).arg(subcommand).stdin(Stdio::null());
     let own = ["bench", "build", "doc", "rustc", "test", "tree"].contains(&subcommand);
     if own && env::var_os("CI").is_some() {
         command.arg("--locked");
@@ -30,39 +27,25 @@ pub(crate) fn shown(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {
-            words.push(format!(
-                "{}={}",
-                name.display(),
-                quoted(&value.to_string_lossy())
-            ));
+            words.push(format!("{}={}", name.display(), quoted(&value.to_string_lossy())));
         }
     }
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
     words.push(name.to_string_lossy().into_owned());
-    words.extend(
-        command
-            .get_args()
-            .map(|word| quoted(&word.to_string_lossy())),
-    );
+    words.extend(command.get_args().map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
 }
 
 fn quoted(word: &str) -> String {
     let plain = !word.is_empty() && !word.contains([' ', '"', '$', '*', ';', '{', '(']);
-    if plain {
-        word.to_owned()
-    } else {
-        format!("'{word}'")
-    }
+    if plain { word.to_owned() } else { format!("'{word}'") }
 }
 
 /// Runs it in view; an error if it fails.
 pub(crate) fn run(mut command: Command) -> Result<()> {
     println!("$ {}", shown(&command));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", shown(&command)))?;
+    let status = command.status().with_context(|| format!("cannot start {}", shown(&command)))?;
     succeeded(status, &command)
 }
 
@@ -88,15 +71,9 @@ pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Re
 
 /// Runs it unseen and returns its standard output.
 pub(crate) fn output(mut command: Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {}", shown(&command)))?;
+    let output = command.output().with_context(|| format!("cannot start {}", shown(&command)))?;
     if !output.status.success() {
-        bail!(
-            "{} failed: {}",
-            shown(&command),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("{} failed: {}", shown(&command), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -122,10 +99,7 @@ pub(crate) enum Ended {
 /// Runs it unseen, for at most `limit`, with everything that it says in the file `log`.
 pub(crate) fn run_within(mut command: Command, log: &Path, limit: Duration) -> Result<Ended> {
     let file = File::create(log)?;
-    command
-        .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
-        .stderr(file);
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     // A group of its own, so that the end of time also reaches what the command has started.
     let mut child = command
         .process_group(0)
@@ -134,11 +108,7 @@ pub(crate) fn run_within(mut command: Command, log: &Path, limit: Duration) -> R
     let stopwatch = Stopwatch::start();
     while stopwatch.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
-            return Ok(if status.success() {
-                Ended::Succeeded
-            } else {
-                Ended::Failed
-            });
+            return Ok(if status.success() { Ended::Succeeded } else { Ended::Failed });
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -188,19 +158,15 @@ mod tests {
     #[test]
     fn a_command_is_shown_as_one_would_type_it() {
         let mut command = Command::new("/somewhere/bin/cargo");
-        command
-            .args(["test", "--", ""])
-            .env("RUSTFLAGS", "--cfg loom")
-            .env_remove("CI");
+        command.args(["test", "--", ""]).env("RUSTFLAGS", "--cfg loom").env_remove("CI");
         assert_eq!(shown(&command), "RUSTFLAGS='--cfg loom' cargo test -- ''");
     }
 
     #[test]
     fn lines_are_read_while_they_are_passed_on() {
         let mut lines = Vec::new();
-        let failed = read_lines(shell("echo one; printf two; exit 3"), |line| {
-            lines.push(line.to_owned())
-        });
+        let failed =
+            read_lines(shell("echo one; printf two; exit 3"), |line| lines.push(line.to_owned()));
         assert_eq!(lines, ["one\n", "two"]);
         assert!(failed.unwrap_err().to_string().contains("exit status: 3"));
     }
@@ -209,14 +175,8 @@ mod tests {
     fn the_end_of_time_reaches_children_too() {
         let log = env::temp_dir().join(format!("xtask-run-within-{}", std::process::id()));
         let minute = Duration::from_secs(60);
-        assert_eq!(
-            run_within(shell("exit 0"), &log, minute).unwrap(),
-            Ended::Succeeded
-        );
-        assert_eq!(
-            run_within(shell("echo why; exit 1"), &log, minute).unwrap(),
-            Ended::Failed
-        );
+        assert_eq!(run_within(shell("exit 0"), &log, minute).unwrap(), Ended::Succeeded);
+        assert_eq!(run_within(shell("echo why; exit 1"), &log, minute).unwrap(), Ended::Failed);
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "why\n");
 
         // The subshell would speak later; it must not live to do so.

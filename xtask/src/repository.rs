@@ -12,21 +12,15 @@ pub(crate) fn root() -> PathBuf {
     // At run time first: a copy of the tree may be built into a target folder that is not its own.
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent()
-        .map_or_else(|| here.clone(), Path::to_path_buf)
+    here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
 }
 
-/// The files that a commit of everything would hold, relative to `root`, with `/` between their parts.
+/// The files that a commit of everything would hold, relative to `root`, with `/` between their
+/// parts.
 pub(crate) fn files(root: &Path) -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.current_dir(root);
-    list.args([
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "-z",
-    ]);
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
     let names = process::output(list)?;
     let mut files: Vec<String> = names
         .split_terminator('\0')

@@ -40,22 +40,15 @@ impl Steps {
         if let Some(failure) = &failure {
             eprintln!("{name}: {failure}");
         }
-        self.taken.push(Step {
-            name,
-            took: stopwatch.elapsed(),
-            tally,
-            failure,
-        });
+        self.taken.push(Step { name, took: stopwatch.elapsed(), tally, failure });
     }
 
     pub(crate) fn all_passed(&self) -> bool {
-        self.taken
-            .iter()
-            .all(|step| step.failure.is_none() && step.tally.failed == 0)
+        self.taken.iter().all(|step| step.failure.is_none() && step.tally.failed == 0)
     }
 
-    /// The tests of all steps. A step that failed without a failed test (it did not compile, an arrow points up)
-    /// counts as one, so that "0 failed" never stands under a run that failed.
+    /// The tests of all steps. A step that failed without a failed test (it did not compile, an
+    /// arrow points up) counts as one, so that "0 failed" never stands under a run that failed.
     pub(crate) fn tally(&self) -> Tally {
         let mut sum = Tally::default();
         for step in &self.taken {
@@ -80,12 +73,7 @@ impl Steps {
 
 impl Step {
     fn line(&self) -> String {
-        let Self {
-            name,
-            took,
-            tally,
-            failure,
-        } = self;
+        let Self { name, took, tally, failure } = self;
         let verdict = if failure.is_none() { "ok" } else { "FAILED" };
         let mut line = format!("{verdict:<7} {:>5} s  {name}", took.as_secs());
         if !tally.is_empty() {
@@ -111,29 +99,12 @@ mod tests {
         assert!(steps.all_passed());
         steps.take("directions", || bail!("an arrow points up"));
         steps.take_tests("tests", |tally| {
-            *tally = Tally {
-                passed: 7,
-                failed: 2,
-            };
+            *tally = Tally { passed: 7, failed: 2 };
             bail!("cargo test ended with 101")
         });
         assert!(!steps.all_passed());
-        assert_eq!(
-            steps.tally(),
-            Tally {
-                passed: 7,
-                failed: 3
-            }
-        );
-        assert!(
-            steps.summary().contains("directions: an arrow points up"),
-            "{}",
-            steps.summary()
-        );
-        assert!(
-            steps.summary().contains("tests: 7 passed, 2 failed"),
-            "{}",
-            steps.summary()
-        );
+        assert_eq!(steps.tally(), Tally { passed: 7, failed: 3 });
+        assert!(steps.summary().contains("directions: an arrow points up"), "{}", steps.summary());
+        assert!(steps.summary().contains("tests: 7 passed, 2 failed"), "{}", steps.summary());
     }
 }

@@ -10,8 +10,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds what `line` says, if it is the closing line of a test binary:
-    /// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
+    /// Adds what `line` says, if it is the closing line of a test binary, such as
+    /// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out`.
     pub(crate) fn read(&mut self, line: &str) {
         let Some(result) = line.trim().strip_prefix("test result: ") else {
             return;
@@ -56,11 +56,7 @@ mod tests {
     #[test]
     fn closing_lines_are_summed() {
         check("", 0, 0);
-        check(
-            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n",
-            0,
-            0,
-        );
+        check("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n", 0, 0);
         check(
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
              test a ... ok\n\
@@ -72,11 +68,7 @@ mod tests {
 
     #[test]
     fn lines_that_only_resemble_one_are_not_counted() {
-        check(
-            "the test result: ok. 3 passed; 0 failed\ntest 3 passed; 0 failed ... ok",
-            0,
-            0,
-        );
+        check("the test result: ok. 3 passed; 0 failed\ntest 3 passed; 0 failed ... ok", 0, 0);
         check("test result: unknown", 0, 0);
     }
 }

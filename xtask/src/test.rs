@@ -27,9 +27,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     steps.take("tidy", || tidy::check(&root));
     steps.take("directions", || directions::check(&root));
     steps.take_tests("tests", |tally| count(workspace(&root), tally));
-    steps.take_tests("documentation tests", |tally| {
-        count(documentation(&root), tally)
-    });
+    steps.take_tests("documentation tests", |tally| count(documentation(&root), tally));
     if !fast {
         steps.take_tests("loom", |tally| count(loom(&root), tally));
         steps.take_tests("crashes", |tally| count(crashes(&root), tally));
@@ -38,11 +36,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     print!("{}", steps.summary());
     let tally = steps.tally();
     println!("{} passed, {} failed", tally.passed, tally.failed);
-    Ok(if steps.all_passed() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs a test command in view and counts its tests. One that runs none has proved nothing.
@@ -64,25 +58,19 @@ fn documentation(root: &Path) -> Command {
     test
 }
 
-/// Every interleaving of the table's threads. Its flags would rebuild all else, so it has a target folder of its own.
+/// Every interleaving of the table's threads. Its flags would rebuild all else, so it has a target
+/// folder of its own.
 fn loom(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(["--package", "tollgate-store", "--release", "--test", "loom"]);
-    test.args(["--target-dir", "target/loom"])
-        .env("RUSTFLAGS", "--cfg loom");
+    test.args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
     test
 }
 
 /// Kills a process in the middle of its snapshots, a hundred times.
 fn crashes(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
-    test.args([
-        "--package",
-        "tollgate-store",
-        "--release",
-        "--test",
-        "crash",
-    ]);
+    test.args(["--package", "tollgate-store", "--release", "--test", "crash"]);
     test.env("TOLLGATE_CRASHES", "100");
     test
 }

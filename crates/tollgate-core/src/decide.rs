@@ -7,6 +7,7 @@ use crate::describe::{Said, describe};
 use crate::key_state::KeyState;
 use crate::policy::Policy;
 use crate::request::{Id, Verb};
+use crate::single;
 use crate::state::{Charge, Effects};
 use crate::time::Timestamp;
 use crate::verbs;
@@ -103,6 +104,17 @@ pub fn decide_one(
     now: Timestamp,
     seen: &mut Effects,
 ) -> Decision {
+    if let Verb::Check { .. } = verb {
+        let log_entries = slot.policy.log_entries();
+        let charge = Charge { cost: slot.cost, lease: None, log_entries };
+        if let Some((limit, state)) = single::path(slot) {
+            return single::check(limit, state, &charge, now, seen);
+        }
+    }
+    decide_any(verb, slot, now, seen)
+}
+
+fn decide_any(verb: &Verb, slot: &mut Slot<'_>, now: Timestamp, seen: &mut Effects) -> Decision {
     match *verb {
         Verb::Check { lease } => check_one(slot, lease, now, seen),
         Verb::Acquire { lease } => check_one(slot, Some(lease), now, seen),
@@ -115,7 +127,6 @@ pub fn decide_one(
     }
 }
 
-#[inline]
 fn check_one(
     slot: &mut Slot<'_>,
     lease: Option<Id>,
@@ -209,7 +220,7 @@ pub(crate) fn charge_limits(
     let limits = slot.policy.limits().iter();
     for (limit, state) in limits.zip(slot.state.limits_mut(slot.policy)) {
         let settled = limit.settle(state, now, seen);
-        limit.charge(state, &settled, charge, seen);
+        limit.charge(state, settled, charge, now, seen);
     }
 }
 
@@ -228,7 +239,7 @@ pub(crate) fn charge_denied(
     for (limit, state) in limits.zip(slot.state.limits_mut(slot.policy)) {
         if limit.counts_denied() {
             let settled = limit.settle(state, now, seen);
-            limit.charge_denied(state, &settled, charge, seen);
+            limit.charge_denied(state, settled, charge, now, seen);
         }
     }
     true

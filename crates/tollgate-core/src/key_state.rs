@@ -12,7 +12,7 @@ use crate::state::{Effects, LimitState};
 use crate::time::Timestamp;
 
 /// The most reservations of a key that can still be cancelled.
-const MOST_RESERVATIONS: usize = 10_000;
+pub(crate) const MOST_RESERVATIONS: usize = 10_000;
 
 /// All counters, leases and reservations of one (policy, key). The default is an unknown key's.
 #[derive(Clone, Debug, Default)]
@@ -47,11 +47,11 @@ struct Many {
 
 /// The state of a limit that the policy, as it was last used, lacks.
 #[derive(Clone, Debug)]
-struct Stray {
-    limit: Limit,
+pub(crate) struct Stray {
+    pub(crate) limit: Limit,
     /// Its place among limits of the same identity, in canonical order.
-    rank: usize,
-    state: LimitState,
+    pub(crate) rank: usize,
+    pub(crate) state: LimitState,
 }
 
 /// A charge made for later, which can be cancelled until then.
@@ -111,6 +111,50 @@ impl KeyState {
         }
     }
 
+    /// The state of the only limit, if nothing else is kept and it is in the form of `policy`,
+    /// which an unknown key takes.
+    #[inline]
+    pub(crate) fn only_limit_mut(&mut self, policy: &Policy) -> Option<&mut LimitState> {
+        match &self.policy {
+            Some(it) if !it.is(policy) => return None,
+            Some(_) => {}
+            None => self.policy = Some(policy.clone()),
+        }
+        match &mut self.states {
+            States::One(it) => Some(it),
+            States::Many(_) => None,
+        }
+    }
+
+    /// State of these parts, one of `limits` for each of the policy's.
+    pub(crate) fn of_parts(
+        policy: &Policy,
+        mut limits: Vec<LimitState>,
+        strays: Vec<Stray>,
+        reservations: Vec<Reservation>,
+    ) -> KeyState {
+        let states = match limits.pop() {
+            Some(only) if limits.len() + strays.len() + reservations.len() == 0 => {
+                States::One(only)
+            }
+            last => {
+                limits.extend(last);
+                States::Many(Box::new(Many { limits, strays, reservations }))
+            }
+        };
+        KeyState { policy: Some(policy.clone()), states }
+    }
+
+    /// The states of limits that the policy lacks.
+    pub(crate) fn strays(&self) -> &[Stray] {
+        if let States::Many(many) = &self.states { &many.strays } else { &[] }
+    }
+
+    /// The reservations, those that have acted among them.
+    pub(crate) fn all_reservations(&self) -> &[Reservation] {
+        if let States::Many(many) = &self.states { &many.reservations } else { &[] }
+    }
+
     fn many_mut(&mut self, policy: &Policy) -> &mut Many {
         self.limits_mut(policy);
         if let States::One(it) = &mut self.states {
@@ -123,9 +167,8 @@ impl KeyState {
 
     /// The reservations that have not acted yet.
     pub(crate) fn reservations(&self, now: Timestamp) -> &[Reservation] {
-        let States::Many(many) = &self.states else { return &[] };
-        let acted = many.reservations.partition_point(|it| it.acts_at <= now.as_micros());
-        &many.reservations[acted..]
+        let all = self.all_reservations();
+        &all[all.partition_point(|it| it.acts_at <= now.as_micros())..]
     }
 
     pub(crate) fn add_reservation(&mut self, policy: &Policy, it: Reservation, now: Timestamp) {
@@ -166,8 +209,7 @@ impl KeyState {
         };
         let limits = policy.limits().iter().zip(self.limits());
         let own = limits.map(&mut recovers_at).max().unwrap_or(0);
-        let States::Many(many) = &self.states else { return own };
-        let strays = many.strays.iter().map(|it| recovers_at((&it.limit, &it.state))).max();
+        let strays = self.strays().iter().map(|it| recovers_at((&it.limit, &it.state))).max();
         own.max(strays.unwrap_or(0))
     }
 
@@ -237,9 +279,7 @@ impl KeyState {
             state: self.limit(index).clone(),
         };
         let mut all: Vec<_> = own.iter().enumerate().map(stray).collect();
-        if let States::Many(many) = &self.states {
-            all.extend(many.strays.iter().cloned());
-        }
+        all.extend(self.strays().iter().cloned());
         all.retain(|it| it.state != LimitState::Untouched);
         all
     }

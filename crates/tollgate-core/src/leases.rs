@@ -59,6 +59,15 @@ impl Held {
         self.total -= self.leases.drain(..count).map(|it| it.cost).sum::<u64>();
     }
 
+    /// Whether charges can have made it, under this limit or an earlier form of it.
+    pub(crate) fn can_be(&self) -> bool {
+        let latest = self.at.saturating_add(Micros::LONGEST_WINDOW.get());
+        let in_time = self.at <= Timestamp::MAX.as_micros() && self.last_end() <= latest;
+        let in_order = self.leases.is_sorted_by_key(|it| it.end);
+        let paid = self.leases.iter().all(|it| it.cost > 0);
+        in_time && in_order && paid && self.total <= MOST
+    }
+
     fn last_end(&self) -> u64 {
         self.leases.last().map_or(0, |it| it.end)
     }

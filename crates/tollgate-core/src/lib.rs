@@ -25,6 +25,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod codec;
 mod decide;
 mod decision;
 mod describe;
@@ -40,6 +41,7 @@ mod meter;
 mod notation;
 mod policy;
 mod request;
+mod single;
 mod state;
 mod time;
 mod verbs;

@@ -127,6 +127,26 @@ impl Log {
         Settled { t, first, used: log.total() - log.sum_before(first) }
     }
 
+    /// Whether charges can have made it.
+    pub(crate) fn can_be(&self, log: &Entries) -> bool {
+        let (grain, debt) = (self.grain.get(), 2 * self.capacity);
+        let (mut before, mut sum) = (None, log.base);
+        let each = log.entries.iter().all(|it| {
+            let in_order = before.is_none_or(|before| before < it.stamp) && it.stamp % grain == 0;
+            let cost = it.sum - sum;
+            (before, sum) = (Some(it.stamp), it.sum);
+            in_order && (1..=debt).contains(&cost)
+        });
+        // A log holds at most a debt of one more capacity, a bucket that much by itself. The buckets
+        // of a strict limit, one more, may have become those of one that is not.
+        let all = if self.is_exact() {
+            log.total() - log.base <= debt
+        } else {
+            usize::try_from(self.horizon / grain).is_ok_and(|it| log.entries.len() <= it + 1)
+        };
+        each && all && log.newest().is_none_or(|it| it <= Timestamp::MAX.as_micros())
+    }
+
     pub(crate) fn fits(&self, it: &Settled, cost: u64) -> bool {
         it.used + cost <= self.capacity
     }

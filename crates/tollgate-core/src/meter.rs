@@ -74,6 +74,12 @@ impl Meter {
         if self.tick == 1 { t } else { t - t % self.tick }
     }
 
+    /// Whether charges can have made it.
+    pub(crate) fn can_be(&self, level: &Level) -> bool {
+        let Level { at, used } = *level;
+        at <= Timestamp::MAX.as_micros() && at == self.floor(at) && used <= 2 * self.full
+    }
+
     #[cold]
     fn is_astray(&self, level: &Level, now: u64) -> bool {
         level.at - now > self.recovers_at(level) - level.at + TRUST_AHEAD

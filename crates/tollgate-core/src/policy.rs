@@ -56,9 +56,7 @@ impl Policy {
     /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, at most 128 in
     /// all; there is no limit, or there are more than 16.
     pub fn new(name: &str, limits: impl IntoIterator<Item = Limit>) -> Result<Policy, PolicyError> {
-        let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
-        let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
-        if !begins || !name.chars().all(inner) || name.len() > 128 {
+        if !can_be_given(name) {
             return Err(PolicyError::Name);
         }
         Policy::named(name.to_owned(), limits.into_iter().collect())
@@ -72,7 +70,7 @@ impl Policy {
             1..=MOST_LIMITS => {}
             many => return Err(PolicyError::TooManyLimits(many)),
         }
-        let name_hash = fnv1a(name.as_bytes());
+        let name_hash = Policy::hash_of_name(&name);
         Ok(Policy(Arc::new(Parts {
             name: name.into_boxed_str(),
             limits: limits.into_boxed_slice(),
@@ -140,6 +138,15 @@ impl Policy {
         self.0.allow.contains(key).then_some(Listed::Allow)
     }
 
+    /// Whether some policy has this name: one that can be given, or `=` and canonical limits.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        match name.strip_prefix('=') {
+            Some(limits) => limits.parse::<Policy>().is_ok_and(|it| it.name() == name),
+            None => can_be_given(name),
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -150,6 +157,15 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.0.limits
+    }
+
+    /// Its limit, if that is all there is to decide: one, not of requests in flight, not a shadow.
+    #[inline]
+    pub(crate) fn only_limit(&self) -> Option<&Limit> {
+        match &*self.0.limits {
+            [limit] if !self.0.shadow && !limit.is_concurrent() => Some(limit),
+            _ => None,
+        }
     }
 
     /// Whether it decides and records, but never denies.
@@ -182,6 +198,12 @@ impl Policy {
         self.0.name_hash
     }
 
+    /// The [`Policy::name_hash`] of the policies of this name.
+    #[must_use]
+    pub fn hash_of_name(name: &str) -> u64 {
+        fnv1a(name.as_bytes())
+    }
+
     /// Whether this is the very same policy, not one that looks alike. No more than an address.
     #[must_use]
     #[inline]
@@ -204,6 +226,12 @@ pub enum Listed {
     Allow,
     /// It is always denied.
     Deny,
+}
+
+fn can_be_given(name: &str) -> bool {
+    let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
+    let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
+    begins && name.chars().all(inner) && name.len() <= 128
 }
 
 /// Fowler, Noll and Vo's hash 1a, 64 bits.

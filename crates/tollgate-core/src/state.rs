@@ -50,6 +50,17 @@ pub struct Effects {
     pub merged: u64,
 }
 
+impl Effects {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Effects) -> Effects {
+        Effects {
+            disbelieved: self.disbelieved + other.disbelieved,
+            merged: self.merged + other.merged,
+        }
+    }
+}
+
 /// What a charge needs beside the cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charge {
@@ -204,53 +215,62 @@ impl Limit {
         }
     }
 
-    /// Charges a cost that fits, a reservation, or a penalty within [`Limit::debt_room`].
+    /// Charges a cost that fits, a reservation, or a penalty within [`Limit::debt_room`]. Says what
+    /// the state is then.
     #[inline]
     pub(crate) fn charge(
         &self,
         state: &mut LimitState,
-        it: &Settled,
+        it: Settled,
         charge: &Charge,
+        now: Timestamp,
         seen: &mut Effects,
-    ) {
+    ) -> Settled {
         if charge.cost == 0 {
-            return;
+            return it;
         }
         match (&self.rule, it) {
             (Rule::Meter(rule), Settled::Meter(it)) => {
-                *state = LimitState::Meter(rule.charge(*it, charge.cost));
+                let level = rule.charge(it, charge.cost);
+                *state = LimitState::Meter(level);
+                return Settled::Meter(level);
             }
             (Rule::Window(rule), Settled::Window(it)) => {
-                *state = LimitState::Window(rule.charge(*it, charge.cost));
+                let open = rule.charge(it, charge.cost);
+                *state = LimitState::Window(open);
+                return Settled::Window(open);
             }
             (Rule::Weighted(rule), Settled::Weighted(it)) => {
                 state.set_counts(rule.charge(it.counts, charge.cost));
             }
             (Rule::Log(rule), Settled::Log(it)) => {
-                rule.charge(state.log_mut(), it, charge.cost, charge.log_entries, seen);
+                rule.charge(state.log_mut(), &it, charge.cost, charge.log_entries, seen);
             }
             (Rule::Leases(rule), Settled::Leases(it)) => {
                 if let Some(id) = charge.lease {
-                    rule.acquire(state.held_mut(), it, charge.cost, id);
+                    rule.acquire(state.held_mut(), &it, charge.cost, id);
                 }
             }
             _ => {}
         }
+        self.settle(state, now, seen)
     }
 
-    /// Charges a denied request to a `count-denied` limit.
+    /// Charges a denied request to a `count-denied` limit. Says what the state is then.
     pub(crate) fn charge_denied(
         &self,
         state: &mut LimitState,
-        it: &Settled,
+        it: Settled,
         charge: &Charge,
+        now: Timestamp,
         seen: &mut Effects,
-    ) {
+    ) -> Settled {
         match (&self.rule, it) {
             (Rule::Log(rule), Settled::Log(it)) if charge.cost > 0 => {
-                rule.charge_denied(state.log_mut(), it, charge.cost, charge.log_entries, seen);
+                rule.charge_denied(state.log_mut(), &it, charge.cost, charge.log_entries, seen);
+                self.settle(state, now, seen)
             }
-            _ => self.charge(state, it, charge, seen),
+            _ => self.charge(state, it, charge, now, seen),
         }
     }
 

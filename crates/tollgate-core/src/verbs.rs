@@ -218,7 +218,7 @@ fn penalize(slot: &mut Slot<'_>, now: Timestamp, seen: &mut Effects) -> Decision
     let (count, charge) = (slot.cost, charge_of(slot, 0));
     change_each(slot, now, seen, |limit, state, settled, seen| {
         let cost = count.min(limit.debt_room(settled));
-        limit.charge(state, settled, &Charge { cost, ..charge }, seen);
+        limit.charge(state, *settled, &Charge { cost, ..charge }, now, seen);
         cost
     })
 }

@@ -66,6 +66,13 @@ impl Weighted {
         self.at(counts, t)
     }
 
+    /// Whether charges can have made it.
+    pub(crate) fn can_be(&self, counts: &Counts) -> bool {
+        let Counts { start, current, previous } = *counts;
+        let in_time = start <= Timestamp::MAX.as_micros() && start == self.start(start);
+        in_time && current.max(previous) <= 2 * self.capacity
+    }
+
     fn start(&self, t: u64) -> u64 {
         self.window.floor(t) * self.window.get()
     }

@@ -51,6 +51,13 @@ impl Window {
         Open { end: self.end_after(now), used: 0 }
     }
 
+    /// Whether charges can have made it. Where it ends says nothing: an open window stays open to
+    /// its end when the offset changes.
+    pub(crate) fn can_be(&self, open: &Open) -> bool {
+        let last = Timestamp::MAX.as_micros() + self.window.get();
+        open.end <= last && open.used <= 2 * self.capacity
+    }
+
     fn end_after(&self, t: u64) -> u64 {
         let window = self.window.get();
         match self.origin {

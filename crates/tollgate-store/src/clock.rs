@@ -145,7 +145,8 @@ impl SystemClock {
         let reach = self.reach.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         let span = self.counter.raw().wrapping_sub(ticks);
-        let settled = self.sequence.load(Ordering::Relaxed) == sequence && sequence.is_multiple_of(2);
+        let settled =
+            self.sequence.load(Ordering::Relaxed) == sequence && sequence.is_multiple_of(2);
         if settled && span <= reach {
             return Timestamp::from_micros(time + ((span * rate) >> RATE_BITS));
         }
@@ -175,7 +176,8 @@ impl SystemClock {
         let target = monotonic.saturating_add_signed(steering.offset);
         if counted && passed > ANCHOR_EVERY / 2 && ticks > steering.ticks {
             let measured = (u128::from(passed) << RATE_BITS) / u128::from(ticks - steering.ticks);
-            rate = u64::try_from(measured).unwrap_or(rate).clamp(rate - rate / 16, rate + rate / 16);
+            rate =
+                u64::try_from(measured).unwrap_or(rate).clamp(rate - rate / 16, rate + rate / 16);
         }
         let next = target.max(shown);
         // Time that ran ahead runs slower until the clocks meet, at most by a twentieth.

@@ -1,4 +1,5 @@
-//! `cargo xtask mutants`: breaks the engine on purpose, one patch at a time, and shows that the tests notice.
+//! `cargo xtask mutants`: breaks the engine on purpose, one patch at a time, and shows that the
+//! tests notice.
 
 mod patch;
 mod scratch;
@@ -46,26 +47,16 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
 /// Tries every patch whose name contains `filter`; an error unless each is caught.
 pub(crate) fn check(root: &Path, filter: &str) -> Result<()> {
     let verdicts = verdicts(root, filter, PATIENCE)?;
-    let caught = verdicts
-        .iter()
-        .filter(|(_, verdict)| verdict.is_caught())
-        .count();
+    let caught = verdicts.iter().filter(|(_, verdict)| verdict.is_caught()).count();
     println!("{caught} of {} mutants caught", verdicts.len());
-    ensure!(
-        caught == verdicts.len(),
-        "{} mutants missed or stale",
-        verdicts.len() - caught
-    );
+    ensure!(caught == verdicts.len(), "{} mutants missed or stale", verdicts.len() - caught);
     Ok(())
 }
 
 fn selected(root: &Path, filter: &str) -> Result<Vec<Patch>> {
     let mut patches = patch::read_all(&root.join("xtask/mutants"))?;
     patches.retain(|patch| patch.name.contains(filter));
-    ensure!(
-        !patches.is_empty(),
-        "no patch in xtask/mutants is named like '{filter}'"
-    );
+    ensure!(!patches.is_empty(), "no patch in xtask/mutants is named like '{filter}'");
     Ok(patches)
 }
 
@@ -81,12 +72,7 @@ fn verdicts(root: &Path, filter: &str, patience: Duration) -> Result<Vec<(String
         let stopwatch = Stopwatch::start();
         let verdict = trial::try_patch(&scratch, &patch, &baseline)?;
         let seconds = stopwatch.elapsed().as_secs();
-        println!(
-            "{:<6} {seconds:>4} s  {}: {}",
-            verdict.word(),
-            patch.name,
-            patch.breaks
-        );
+        println!("{:<6} {seconds:>4} s  {}: {}", verdict.word(), patch.name, patch.breaks);
         if let Some(details) = verdict.details() {
             println!("{}", indented(details));
         }
@@ -96,10 +82,7 @@ fn verdicts(root: &Path, filter: &str, patience: Duration) -> Result<Vec<(String
 }
 
 fn indented(text: &str) -> String {
-    let lines: Vec<String> = text
-        .lines()
-        .map(|line| format!("               {line}"))
-        .collect();
+    let lines: Vec<String> = text.lines().map(|line| format!("               {line}")).collect();
     lines.join("\n")
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! breaks: a refill forgets the fraction that did not make a whole unit
-//! caught-by: cargo test --package tollgate-core --quiet token_bucket
+//! caught-by: cargo test -p tollgate-core --quiet token_bucket
 //! diff --git a/crates/tollgate-core/src/meter.rs b/crates/tollgate-core/src/meter.rs
 //! …
 //! ```
@@ -18,7 +18,8 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process;
 
 /// What runs where a patch does not say.
-const DEFAULT_COMMAND: &str = "cargo test --package tollgate-core --package tollgate-store --package tollgate-conformance --quiet";
+const DEFAULT_COMMAND: &str =
+    "cargo test -p tollgate-core -p tollgate-store -p tollgate-conformance --quiet";
 
 #[derive(Debug)]
 pub(super) struct Patch {
@@ -32,7 +33,8 @@ pub(super) struct Patch {
     pub(super) touches: Vec<String>,
 }
 
-/// `[NAME=VALUE …] cargo test [WORD …]`, without quoting: `RUSTFLAGS=--cfg=loom cargo test --test loom`.
+/// `[NAME=VALUE …] cargo test [WORD …]`, without quoting: `RUSTFLAGS=--cfg=loom cargo test --test
+/// loom`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TestCommand {
     environment: Vec<(String, String)>,
@@ -65,13 +67,7 @@ fn parse(path: &Path, name: &str, text: &str) -> Result<Patch> {
     let (breaks, command) = parse_header(&header)?;
     let touches = touched(text);
     ensure!(!touches.is_empty(), "no change follows the header");
-    Ok(Patch {
-        name: name.to_owned(),
-        path: path.to_owned(),
-        breaks,
-        command,
-        touches,
-    })
+    Ok(Patch { name: name.to_owned(), path: path.to_owned(), breaks, command, touches })
 }
 
 fn parse_header(header: &[&str]) -> Result<(String, TestCommand)> {
@@ -84,13 +80,8 @@ fn parse_header(header: &[&str]) -> Result<(String, TestCommand)> {
             _ => bail!("unknown field '{key}': a header has `breaks:` and `caught-by:`"),
         }
     }
-    let breaks = breaks
-        .filter(|text| !text.is_empty())
-        .context("`breaks:` is missing")?;
-    Ok((
-        breaks,
-        TestCommand::parse(command.as_deref().unwrap_or(DEFAULT_COMMAND))?,
-    ))
+    let breaks = breaks.filter(|text| !text.is_empty()).context("`breaks:` is missing")?;
+    Ok((breaks, TestCommand::parse(command.as_deref().unwrap_or(DEFAULT_COMMAND))?))
 }
 
 /// `key: value` lines; an indented line continues the value above.
@@ -102,9 +93,7 @@ fn fields(header: &[&str]) -> Result<Vec<(String, String)>> {
             *value = format!("{value} {}", line.trim());
             continue;
         }
-        let (key, value) = line
-            .split_once(':')
-            .with_context(|| format!("not a field: {line}"))?;
+        let (key, value) = line.split_once(':').with_context(|| format!("not a field: {line}"))?;
         fields.push((key.to_owned(), value.trim().to_owned()));
     }
     Ok(fields)
@@ -113,10 +102,9 @@ fn fields(header: &[&str]) -> Result<Vec<(String, String)>> {
 /// The files that a diff names, before and after: what it adds or deletes stands on one side only.
 fn touched(diff: &str) -> Vec<String> {
     let mut touched = Vec::new();
-    let sides = diff.lines().filter_map(|line| {
-        line.strip_prefix("--- a/")
-            .or_else(|| line.strip_prefix("+++ b/"))
-    });
+    let sides = diff
+        .lines()
+        .filter_map(|line| line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/")));
     for side in sides {
         // Some programs write the time behind a tab.
         let path = side.split('\t').next().unwrap_or(side).to_owned();
@@ -138,10 +126,7 @@ impl TestCommand {
         let starts =
             words.next().as_deref() == Some("cargo") && words.next().as_deref() == Some("test");
         ensure!(starts, "not a `cargo test` command: {line}");
-        Ok(Self {
-            environment,
-            words: words.collect(),
-        })
+        Ok(Self { environment, words: words.collect() })
     }
 
     /// Compiles the tests.
@@ -197,10 +182,7 @@ mod tests {
         assert_eq!(patch.breaks, "the fraction is lost");
         assert_eq!(patch.command.to_string(), "cargo test -p core -- bucket");
         assert_eq!(patch.touches, ["src/a.rs"]);
-        assert_eq!(
-            parsed("breaks: a: b\n").unwrap().command.to_string(),
-            DEFAULT_COMMAND
-        );
+        assert_eq!(parsed("breaks: a: b\n").unwrap().command.to_string(), DEFAULT_COMMAND);
     }
 
     #[test]
@@ -215,10 +197,7 @@ mod tests {
             assert!(parsed(header).is_err(), "{header}");
         }
         for command in ["cargo bench", "make test", "RUSTFLAGS=", "sh -c cargo test"] {
-            assert!(
-                parsed(&format!("breaks: a\ncaught-by: {command}\n")).is_err(),
-                "{command}"
-            );
+            assert!(parsed(&format!("breaks: a\ncaught-by: {command}\n")).is_err(), "{command}");
         }
         assert!(parse(Path::new("one.patch"), "one", "breaks: nothing at all\n").is_err());
     }

@@ -15,13 +15,15 @@ use crate::{process, repository};
 pub(super) struct Scratch {
     root: PathBuf,
     pub(super) tree: PathBuf,
-    /// One target folder for all: a patch then costs the crates that it touches and those above them.
+    /// One target folder for all: a patch then costs the crates that it touches and those above
+    /// them.
     pub(super) build: PathBuf,
     pub(super) logs: PathBuf,
 }
 
 impl Scratch {
-    /// Makes the copy equal to the tree. Files that are equal keep their times, so nothing of them is rebuilt.
+    /// Makes the copy equal to the tree. Files that are equal keep their times, so nothing of them
+    /// is rebuilt.
     pub(super) fn prepare(root: &Path) -> Result<Self> {
         let root = root.canonicalize()?;
         let home = root.join("target/mutants");
@@ -29,12 +31,7 @@ impl Scratch {
         for folder in [&tree, &logs] {
             fs::create_dir_all(folder)?;
         }
-        let scratch = Self {
-            root,
-            tree,
-            build,
-            logs,
-        };
+        let scratch = Self { root, tree, build, logs };
         let wanted = repository::files(&scratch.root)?;
         for name in &wanted {
             scratch.restore(name)?;
@@ -57,7 +54,8 @@ impl Scratch {
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Written anew and not copied with its time: cargo rebuilds what is younger than the last build.
+        // Written anew and not copied with its time: cargo rebuilds what is younger than the last
+        // build.
         fs::write(&copy, wanted).with_context(|| copy.display().to_string())
     }
 
@@ -66,11 +64,7 @@ impl Scratch {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder)? {
                 let entry = entry?;
-                let name = entry
-                    .path()
-                    .strip_prefix(&self.tree)?
-                    .to_string_lossy()
-                    .into_owned();
+                let name = entry.path().strip_prefix(&self.tree)?.to_string_lossy().into_owned();
                 if entry.file_type()?.is_dir() {
                     folders.push(entry.path());
                 } else if !wanted.contains(&name) {
@@ -84,15 +78,9 @@ impl Scratch {
     /// Applies the patch; an error says why that cannot be done.
     pub(super) fn apply(&self, patch: &Patch) -> Result<()> {
         let mut apply = Command::new("git");
-        apply
-            .current_dir(&self.tree)
-            .args(["apply", "--whitespace=nowarn"])
-            .arg(&patch.path);
+        apply.current_dir(&self.tree).args(["apply", "--whitespace=nowarn"]).arg(&patch.path);
         // The copy lies inside the repository, where git would apply nothing and say nothing.
-        apply.env(
-            "GIT_CEILING_DIRECTORIES",
-            self.tree.parent().unwrap_or(&self.tree),
-        );
+        apply.env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree));
         process::output(apply)?;
         let unchanged = |name: &String| {
             fs::read(self.tree.join(name)).ok() == fs::read(self.root.join(name)).ok()

@@ -11,6 +11,8 @@ use crate::process;
 
 const MANIFEST: &str =
     "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+/// In CI cargo makes no lock file.
+const LOCK: &str = "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.1.0\"\n";
 const LIBRARY: &str = "\
 //! Adds.
 
@@ -39,7 +41,8 @@ fn counts_down() {
 }
 ";
 
-/// A patch that replaces one line of the library, with the line before and the line after as its context.
+/// A patch that replaces one line of the library, with the line before and the line after as its
+/// context.
 fn patch(breaks: &str, caught_by: &str, was: &str, becomes: &str) -> String {
     let lines: Vec<&str> = LIBRARY.lines().collect();
     let at = lines.iter().position(|line| *line == was).unwrap_or(1);
@@ -60,15 +63,7 @@ fn tiny_repository() -> PathBuf {
     let patches = [
         ("caught", patch("the sum", test, sum, "    a * b")),
         ("elsewhere", patch("the sum", narrow, sum, "    a * b")),
-        (
-            "hung",
-            patch(
-                "the end",
-                narrow,
-                "        left -= 1;",
-                "        left += 0;",
-            ),
-        ),
+        ("hung", patch("the end", narrow, "        left -= 1;", "        left += 0;")),
         ("old", patch("what is gone", test, "    a - b", sum)),
         ("wrong", patch("the types", test, sum, "    a + true")),
         ("zero", patch("nothing", test, sum, "    b + a")),
@@ -77,6 +72,7 @@ fn tiny_repository() -> PathBuf {
         fs::write(root.join(format!("xtask/mutants/{name}.patch")), text).unwrap();
     }
     fs::write(root.join("Cargo.toml"), MANIFEST).unwrap();
+    fs::write(root.join("Cargo.lock"), LOCK).unwrap();
     fs::write(root.join("src/lib.rs"), LIBRARY).unwrap();
     fs::write(root.join(".gitignore"), "/target\n").unwrap();
     git_init(&root);
@@ -91,10 +87,7 @@ fn git_init(root: &Path) {
 
 fn words(root: &Path, filter: &str) -> Vec<(String, &'static str)> {
     let verdicts = verdicts(root, filter, Duration::from_secs(2)).unwrap();
-    verdicts
-        .into_iter()
-        .map(|(name, verdict)| (name, verdict.word()))
-        .collect()
+    verdicts.into_iter().map(|(name, verdict)| (name, verdict.word())).collect()
 }
 
 #[test]
@@ -108,26 +101,17 @@ fn every_way_that_a_trial_can_end() {
         ("wrong", "STALE"),
         ("zero", "MISSED"),
     ];
-    assert_eq!(
-        words(&root, ""),
-        expected.map(|(name, word)| (name.to_owned(), word))
-    );
+    assert_eq!(words(&root, ""), expected.map(|(name, word)| (name.to_owned(), word)));
     assert!(check(&root, "zero").is_err());
     check(&root, "caught").unwrap();
 
     let copy = fs::read_to_string(root.join("target/mutants/tree/src/lib.rs")).unwrap();
     assert_eq!(copy, LIBRARY, "the copy is whole again");
-    assert_eq!(
-        fs::read_to_string(root.join("src/lib.rs")).unwrap(),
-        LIBRARY
-    );
+    assert_eq!(fs::read_to_string(root.join("src/lib.rs")).unwrap(), LIBRARY);
 
     assert!(check(&root, "no such patch").is_err());
     fs::write(root.join("src/lib.rs"), LIBRARY.replace("a + b", "a * b")).unwrap();
     let unproved = check(&root, "caught").unwrap_err().to_string();
-    assert!(
-        unproved.contains("the unpatched copy does not pass"),
-        "{unproved}"
-    );
+    assert!(unproved.contains("the unpatched copy does not pass"), "{unproved}");
     fs::remove_dir_all(&root).unwrap();
 }

@@ -54,13 +54,11 @@ pub(super) struct Baseline {
 
 impl Baseline {
     pub(super) fn new(patience: Duration) -> Self {
-        Self {
-            patience,
-            proved: Vec::new(),
-        }
+        Self { patience, proved: Vec::new() }
     }
 
-    /// Proves that `command` passes on the unpatched copy, once: else a failure on the patched one would prove nothing.
+    /// Proves that `command` passes on the unpatched copy, once: else a failure on the patched one
+    /// would prove nothing.
     pub(super) fn prove(&mut self, scratch: &Scratch, command: &TestCommand) -> Result<()> {
         if self.proved.iter().any(|(known, _)| known == command) {
             return Ok(());
@@ -83,17 +81,12 @@ impl Baseline {
         Ok(())
     }
 
-    /// How long `command` may take on a patched copy before it counts as hung. It is measured against the same
-    /// command on the same machine minutes before, so a slow machine does not look like a hang.
+    /// How long `command` may take on a patched copy before it counts as hung. It is measured
+    /// against the same command on the same machine minutes before, so a slow machine does not look
+    /// like a hang.
     fn limit(&self, command: &TestCommand) -> Duration {
-        let took = self
-            .proved
-            .iter()
-            .find(|(known, _)| known == command)
-            .map(|(_, took)| *took);
-        took.unwrap_or_default()
-            .saturating_mul(HUNG)
-            .max(self.patience)
+        let took = self.proved.iter().find(|(known, _)| known == command).map(|(_, took)| *took);
+        took.unwrap_or_default().saturating_mul(HUNG).max(self.patience)
     }
 }
 
@@ -110,10 +103,7 @@ fn judge(scratch: &Scratch, patch: &Patch, baseline: &Baseline) -> Result<Verdic
     let log: PathBuf = scratch.logs.join(format!("{}.log", patch.name));
     let build = patch.command.build(&scratch.tree, &scratch.build);
     if process::run_within(build, &log, NO_LIMIT)? != Ended::Succeeded {
-        return Ok(Verdict::Stale(format!(
-            "does not compile:\n{}",
-            first_error(&log)
-        )));
+        return Ok(Verdict::Stale(format!("does not compile:\n{}", first_error(&log))));
     }
     let limit = baseline.limit(&patch.command);
     let run = patch.command.run(&scratch.tree, &scratch.build);
@@ -124,7 +114,8 @@ fn judge(scratch: &Scratch, patch: &Patch, baseline: &Baseline) -> Result<Verdic
     })
 }
 
-/// The first test that failed, and how many more: the harness lists them, indented, under its last `failures:`.
+/// The first test that failed, and how many more: the harness lists them, indented, under its last
+/// `failures:`.
 fn failed_tests(output: &str) -> String {
     let (_, list) = output.rsplit_once("\nfailures:\n").unwrap_or_default();
     let names: Vec<&str> = list
@@ -147,18 +138,13 @@ fn first_error(log: &Path) -> String {
 
 fn read(log: &Path) -> String {
     // What a test printed need not be text.
-    fs::read(log)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+    fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
 fn tail(log: &Path) -> String {
     let text = read(log);
     let lines: Vec<&str> = text.lines().collect();
-    lines
-        .get(lines.len().saturating_sub(25)..)
-        .unwrap_or_default()
-        .join("\n")
+    lines.get(lines.len().saturating_sub(25)..).unwrap_or_default().join("\n")
 }
 
 #[cfg(test)]
@@ -170,13 +156,7 @@ mod tests {
         let output = "running 3 tests\n.FF\nfailures:\n\n---- rows::a stdout ----\npanicked\n    at a.rs\n\n\
             failures:\n    rows::a\n    rows::b\n\ntest result: FAILED. 1 passed; 2 failed\n";
         assert_eq!(failed_tests(output), "by rows::a and 1 more");
-        assert_eq!(
-            failed_tests("\nfailures:\n    rows::a\n\ntest result"),
-            "by rows::a"
-        );
-        assert_eq!(
-            failed_tests("process didn't exit successfully (signal: 6, SIGABRT)"),
-            ""
-        );
+        assert_eq!(failed_tests("\nfailures:\n    rows::a\n\ntest result"), "by rows::a");
+        assert_eq!(failed_tests("process didn't exit successfully (signal: 6, SIGABRT)"), "");
     }
 }

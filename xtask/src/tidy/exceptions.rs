@@ -1,4 +1,5 @@
-//! What is known not to keep a rule, and why. It is a ratchet: an exception that has become too wide is a finding too.
+//! What is known not to keep a rule, and why. It is a ratchet: an exception that has become too
+//! wide is a finding too.
 
 use super::Finding;
 
@@ -19,9 +20,8 @@ pub(super) fn sift(exceptions: &[Exception], rule: &str, findings: Vec<Finding>)
     let mut complaints = Vec::new();
     let mut left = findings;
     for exception in exceptions.iter().filter(|exception| exception.rule == rule) {
-        let (excepted, others): (Vec<_>, Vec<_>) = left
-            .into_iter()
-            .partition(|finding| finding.place == exception.place);
+        let (excepted, others): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|finding| finding.place == exception.place);
         let size: usize = excepted.iter().map(|finding| finding.size).sum();
         left = others;
         if size > exception.at_most {
@@ -44,18 +44,11 @@ pub(super) fn sift(exceptions: &[Exception], rule: &str, findings: Vec<Finding>)
 mod tests {
     use super::*;
 
-    const LONG: &[Exception] = &[Exception {
-        rule: "functions",
-        place: "a.rs::parse",
-        at_most: 90,
-        reason: "one table",
-    }];
+    const LONG: &[Exception] =
+        &[Exception { rule: "functions", place: "a.rs::parse", at_most: 90, reason: "one table" }];
 
     fn check(size: usize, expected: &str) {
-        let finding = Finding {
-            size,
-            ..Finding::new("a.rs::parse", 7, "parse is long")
-        };
+        let finding = Finding { size, ..Finding::new("a.rs::parse", 7, "parse is long") };
         let findings = if size == 0 { vec![] } else { vec![finding] };
         let complaints = sift(LONG, "functions", findings).join("\n");
         assert_eq!(complaints, expected);
@@ -65,23 +58,14 @@ mod tests {
     fn an_exception_only_ever_narrows() {
         check(90, "");
         check(91, "a.rs:7: parse is long [functions]");
-        check(
-            80,
-            "a.rs::parse: the exception to functions may be 80 now, not 90 (one table)",
-        );
-        check(
-            0,
-            "a.rs::parse: the exception to functions may be 0 now, not 90 (one table)",
-        );
+        check(80, "a.rs::parse: the exception to functions may be 80 now, not 90 (one table)");
+        check(0, "a.rs::parse: the exception to functions may be 0 now, not 90 (one table)");
     }
 
     #[test]
     fn an_exception_is_to_one_rule_in_one_place() {
         let elsewhere = || vec![Finding::new("b.rs::parse", 7, "parse is long")];
-        assert_eq!(
-            sift(LONG, "clocks", elsewhere()),
-            ["b.rs:7: parse is long [clocks]"]
-        );
+        assert_eq!(sift(LONG, "clocks", elsewhere()), ["b.rs:7: parse is long [clocks]"]);
         assert_eq!(sift(LONG, "functions", elsewhere()).len(), 2);
     }
 }

@@ -3,10 +3,7 @@
 use super::source::{File, Tree};
 use super::{Finding, Rule};
 
-pub(super) const RULE: Rule = Rule {
-    name: "files",
-    find,
-};
+pub(super) const RULE: Rule = Rule { name: "files", find };
 
 const RUST_LINES: usize = 500;
 /// The map must fit a reader's head.
@@ -24,10 +21,7 @@ fn too_long(file: &File) -> Option<Finding> {
     };
     let size = file.text.lines().count();
     let message = format!("{size} lines, more than {most}");
-    (size > most).then(|| Finding {
-        size,
-        ..Finding::new(&file.path, most, message)
-    })
+    (size > most).then(|| Finding { size, ..Finding::new(&file.path, most, message) })
 }
 
 #[cfg(test)]

@@ -3,10 +3,7 @@
 use super::source::{File, Tree, end_of_item, is_word};
 use super::{Finding, Rule};
 
-pub(super) const RULE: Rule = Rule {
-    name: "functions",
-    find,
-};
+pub(super) const RULE: Rule = Rule { name: "functions", find };
 
 const LINES: usize = 70;
 
@@ -25,16 +22,14 @@ fn too_long(file: &File) -> Vec<Finding> {
         if size > LINES {
             let place = format!("{}::{name}", file.path);
             let message = format!("`{name}` has {size} lines, more than {LINES}");
-            findings.push(Finding {
-                size,
-                ..Finding::new(&place, line, message)
-            });
+            findings.push(Finding { size, ..Finding::new(&place, line, message) });
         }
     }
     findings
 }
 
-/// The name of the function whose `fn` stands at `start`; nothing if it is the end of a word, or a type.
+/// The name of the function whose `fn` stands at `start`; nothing if it is the end of a word, or a
+/// type.
 fn name(code: &str, start: usize) -> Option<&str> {
     let in_word = start > 0 && code.as_bytes().get(start - 1).copied().is_some_and(is_word);
     let name = code
@@ -61,14 +56,8 @@ mod tests {
     fn long_functions_are_found() {
         let body = |lines: usize| "    call();\n".repeat(lines);
         check(&format!("fn short() {{\n{}}}\n", body(68)), &[]);
-        check(
-            &format!("\npub fn long() {{\n{}}}\n", body(69)),
-            &[("a.rs::long", 2, 71)],
-        );
-        check(
-            &format!("mod m {{ fn a() {{}}\n fn b();\n{} }}", body(99)),
-            &[],
-        );
+        check(&format!("\npub fn long() {{\n{}}}\n", body(69)), &[("a.rs::long", 2, 71)]);
+        check(&format!("mod m {{ fn a() {{}}\n fn b();\n{} }}", body(99)), &[]);
         check(&format!("// fn a() {{\n{}\n/* }} */", body(99)), &[]);
         check(&format!("type F = fn (u8);\n{}", body(99)), &[]);
     }

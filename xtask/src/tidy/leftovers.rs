@@ -3,10 +3,7 @@
 use super::source::Tree;
 use super::{Finding, Rule};
 
-pub(super) const RULE: Rule = Rule {
-    name: "leftovers",
-    find,
-};
+pub(super) const RULE: Rule = Rule { name: "leftovers", find };
 
 const LEFTOVERS: &[&str] = &["todo!", "unimplemented!", "dbg!", "#[ignore"];
 
@@ -30,10 +27,8 @@ mod tests {
     #[test]
     fn leftovers_are_found_in_code_only() {
         let source = "// todo!()\nfn f() { todo!() }\n#[ignore = \"slow\"]\nfn g() { \"dbg!\" }\n";
-        let lines: Vec<usize> = find(&Tree::of(&[("a.rs", source)]))
-            .iter()
-            .map(|finding| finding.line)
-            .collect();
+        let lines: Vec<usize> =
+            find(&Tree::of(&[("a.rs", source)])).iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [2, 3]);
     }
 }

@@ -1,12 +1,10 @@
-//! Names that mean something on one machine only: absolute paths, and the hosts packages happened to come from.
+//! Names that mean something on one machine only: absolute paths, and the hosts packages happened
+//! to come from.
 
 use super::source::{File, Tree};
 use super::{Finding, Rule};
 
-pub(super) const RULE: Rule = Rule {
-    name: "machines",
-    find,
-};
+pub(super) const RULE: Rule = Rule { name: "machines", find };
 
 const FOLDERS: &[&str] = &["/work", "/root", "/home", "/tmp", "/Users"];
 const HOSTS: &[&str] = &[
@@ -28,11 +26,7 @@ const ROOMS: &[(&str, &str)] = &[
 
 fn find(tree: &Tree) -> Vec<Finding> {
     let is_room = |file: &&File| ROOMS.iter().any(|(room, _)| file.path == *room);
-    tree.files
-        .iter()
-        .filter(|file| !is_room(file))
-        .flat_map(mentions)
-        .collect()
+    tree.files.iter().filter(|file| !is_room(file)).flat_map(mentions).collect()
 }
 
 fn mentions(file: &File) -> Vec<Finding> {
@@ -41,9 +35,7 @@ fn mentions(file: &File) -> Vec<Finding> {
     for (at, line) in file.text.lines().enumerate() {
         let is_test = file.is_test(offset);
         offset += line.len() + 1;
-        let folder = FOLDERS
-            .iter()
-            .find(|folder| !is_test && names_folder(line, folder));
+        let folder = FOLDERS.iter().find(|folder| !is_test && names_folder(line, folder));
         if let Some(name) = folder.or_else(|| HOSTS.iter().find(|host| line.contains(**host))) {
             let message = format!("`{name}` means something on one machine only");
             findings.push(Finding::new(&file.path, at + 1, message));
@@ -52,13 +44,12 @@ fn mentions(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether `line` holds the absolute path `folder`, or one below it. `target/work` and `a/b/worker` are none.
+/// Whether `line` holds the absolute path `folder`, or one below it. `target/work` and `a/b/worker`
+/// are none.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
-        let after = line
-            .get(at + folder.len()..)
-            .and_then(|after| after.chars().next());
+        let after = line.get(at + folder.len()..).and_then(|after| after.chars().next());
         let begins =
             before.is_none_or(|letter| !letter.is_alphanumeric() && !"_-./:*}".contains(letter));
         let ends = after.is_none_or(|letter| !letter.is_alphanumeric() && !"_-.".contains(letter));
@@ -73,32 +64,16 @@ mod tests {
     #[test]
     fn machine_names_are_found() {
         let check = |path: &str, text: &str, found: usize| {
-            assert_eq!(
-                find(&Tree::of(&[(path, text)])).len(),
-                found,
-                "{path}: {text}"
-            );
+            assert_eq!(find(&Tree::of(&[(path, text)])).len(), found, "{path}: {text}");
         };
         check("README.md", "see /work/main/x and /tmp/y", 1);
         check("README.md", "under `/root`", 1);
-        check(
-            "README.md",
-            "in target/tmp/x, and/or /worker, https://example.com/work/, /tmpfs",
-            0,
-        );
+        check("README.md", "in target/tmp/x, and/or /worker, https://example.com/work/, /tmpfs", 0);
         check("README.md", "from https://index.crates.io/", 1);
         check("README.md", "it is on crates.io", 0);
-        check(
-            "Cargo.lock",
-            "registry+https://github.com/rust-lang/crates.io-index",
-            0,
-        );
+        check("Cargo.lock", "registry+https://github.com/rust-lang/crates.io-index", 0);
         check("crates/a/tests/b.rs", "\n\"/tmp/x\"", 0);
         check("crates/a/src/b.rs", "fn f() { \"/tmp/x\" }", 1);
-        check(
-            "crates/a/src/b.rs",
-            "#[cfg(test)]\nmod tests {\n\"/tmp/x\"\n}",
-            0,
-        );
+        check("crates/a/src/b.rs", "#[cfg(test)]\nmod tests {\n\"/tmp/x\"\n}", 0);
     }
 }

@@ -3,21 +3,14 @@
 use super::source::Tree;
 use super::{Finding, Rule};
 
-pub(super) const RULE: Rule = Rule {
-    name: "mentions",
-    find,
-};
+pub(super) const RULE: Rule = Rule { name: "mentions", find };
 
 fn find(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust().filter(|file| !file.path.starts_with("xtask/")) {
         for (at, line) in file.text.lines().enumerate() {
             if line.to_lowercase().contains("mutant") {
-                findings.push(Finding::new(
-                    &file.path,
-                    at + 1,
-                    "the source knows of no mutants",
-                ));
+                findings.push(Finding::new(&file.path, at + 1, "the source knows of no mutants"));
             }
         }
     }
@@ -37,11 +30,7 @@ mod tests {
         ]);
         assert_eq!(
             find(&tree),
-            [Finding::new(
-                "crates/a/src/lib.rs",
-                2,
-                "the source knows of no mutants"
-            )]
+            [Finding::new("crates/a/src/lib.rs", 2, "the source knows of no mutants")]
         );
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: what the compiler cannot see about the source. Each rule is a file that offers one `RULE`.
+//! `cargo xtask tidy`: what the compiler cannot see about the source. Each rule is a file that
+//! offers one `RULE`.
 
 mod clocks;
 mod exceptions;
@@ -58,12 +59,7 @@ struct Finding {
 
 impl Finding {
     fn new(place: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            place: place.to_owned(),
-            line,
-            message: message.into(),
-            size: 1,
-        }
+        Self { place: place.to_owned(), line, message: message.into(), size: 1 }
     }
 }
 
@@ -92,11 +88,7 @@ fn complaints(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for rule in RULES {
         let findings = (rule.find)(tree);
-        complaints.extend(exceptions::sift(
-            exceptions::EXCEPTIONS,
-            rule.name,
-            findings,
-        ));
+        complaints.extend(exceptions::sift(exceptions::EXCEPTIONS, rule.name, findings));
     }
     complaints
 }
@@ -113,10 +105,7 @@ mod tests {
     #[test]
     fn every_exception_names_a_rule() {
         for exception in exceptions::EXCEPTIONS {
-            assert!(
-                RULES.iter().any(|rule| rule.name == exception.rule),
-                "{exception:?}"
-            );
+            assert!(RULES.iter().any(|rule| rule.name == exception.rule), "{exception:?}");
         }
     }
 }

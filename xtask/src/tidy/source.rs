@@ -33,22 +33,14 @@ impl Tree {
             let text = String::from_utf8(fs::read(root.join(name)).ok()?).ok()?;
             Some(File::new(name, text))
         };
-        Ok(Self {
-            files: names.iter().filter_map(read).collect(),
-            names,
-        })
+        Ok(Self { files: names.iter().filter_map(read).collect(), names })
     }
 
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let names = files.iter().map(|(path, _)| (*path).to_owned()).collect();
-        let files = files
-            .iter()
-            .map(|(path, text)| File::new(path, (*text).to_owned()));
-        Self {
-            files: files.collect(),
-            names,
-        }
+        let files = files.iter().map(|(path, text)| File::new(path, (*text).to_owned()));
+        Self { files: files.collect(), names }
     }
 
     pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
@@ -58,12 +50,7 @@ impl Tree {
 
 impl File {
     fn new(path: &str, text: String) -> Self {
-        let mut file = Self {
-            path: path.to_owned(),
-            text,
-            code: String::new(),
-            tests: Vec::new(),
-        };
+        let mut file = Self { path: path.to_owned(), text, code: String::new(), tests: Vec::new() };
         if file.is_rust() {
             file.code = blanked(&file.text);
             file.tests = tests(&file.path, &file.code);
@@ -77,12 +64,7 @@ impl File {
 
     /// The number, from 1, of the line that `offset` lies in.
     pub(super) fn line(&self, offset: usize) -> usize {
-        self.text
-            .bytes()
-            .take(offset)
-            .filter(|byte| *byte == b'\n')
-            .count()
-            + 1
+        self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
     }
 
     /// Whether only tests compile what stands at `offset`.
@@ -97,15 +79,12 @@ fn tests(path: &str, code: &str) -> Vec<Range<usize>> {
         return std::iter::once(0..code.len()).collect();
     }
     let attributes = ["#[cfg(test)]", "#[cfg(all(test"];
-    let starts = attributes
-        .iter()
-        .flat_map(|attribute| code.match_indices(attribute));
-    starts
-        .map(|(start, _)| start..end_of_item(code, start))
-        .collect()
+    let starts = attributes.iter().flat_map(|attribute| code.match_indices(attribute));
+    starts.map(|(start, _)| start..end_of_item(code, start)).collect()
 }
 
-/// Where the item that begins at `start` ends: behind its block, or behind its semicolon if that comes first.
+/// Where the item that begins at `start` ends: behind its block, or behind its semicolon if that
+/// comes first.
 pub(super) fn end_of_item(code: &str, start: usize) -> usize {
     let mut depth = Depth::default();
     for (at, byte) in code.bytes().enumerate().skip(start) {
@@ -119,7 +98,8 @@ pub(super) fn end_of_item(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// How many brackets are open. Code is balanced, or it would not compile; saturating keeps a fragment from a panic.
+/// How many brackets are open. Code is balanced, or it would not compile; saturating keeps a
+/// fragment from a panic.
 #[derive(Debug, Default)]
 struct Depth {
     braces: usize,
@@ -138,7 +118,8 @@ impl Depth {
     }
 }
 
-/// The same text, byte for byte as long, with comments and the insides of literals as spaces; lines stay lines.
+/// The same text, byte for byte as long, with comments and the insides of literals as spaces; lines
+/// stay lines.
 fn blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = String::with_capacity(text.len());
@@ -149,11 +130,7 @@ fn blanked(text: &str) -> String {
             code.extend(text.get(at..skipped));
         } else {
             let inside = bytes.get(at..skipped).unwrap_or_default();
-            code.extend(
-                inside
-                    .iter()
-                    .map(|byte| if *byte == b'\n' { '\n' } else { ' ' }),
-            );
+            code.extend(inside.iter().map(|byte| if *byte == b'\n' { '\n' } else { ' ' }));
         }
         at = skipped;
     }
@@ -181,9 +158,7 @@ pub(super) fn is_word(byte: u8) -> bool {
 }
 
 fn line_comment(rest: &[u8]) -> usize {
-    rest.iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(rest.len())
+    rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
 }
 
 fn block_comment(rest: &[u8]) -> usize {
@@ -220,7 +195,8 @@ fn character(rest: &[u8]) -> usize {
         let behind_escape = rest.iter().skip(3).position(|byte| *byte == b'\'');
         return behind_escape.map_or(0, |at| at + 4);
     }
-    // One character is up to four bytes; a lifetime's next quote, if any, does not follow its first letter.
+    // One character is up to four bytes; a lifetime's next quote, if any, does not follow its first
+    // letter.
     let quote = rest.iter().skip(2).take(4).position(|byte| *byte == b'\'');
     match quote.map(|at| at + 2) {
         Some(quote) if quote == 2 || rest.get(1).is_some_and(|byte| !byte.is_ascii()) => quote + 1,
@@ -229,11 +205,7 @@ fn character(rest: &[u8]) -> usize {
 }
 
 fn raw_string(rest: &[u8], prefix: usize) -> usize {
-    let hashes = rest
-        .iter()
-        .skip(prefix)
-        .take_while(|byte| **byte == b'#')
-        .count();
+    let hashes = rest.iter().skip(prefix).take_while(|byte| **byte == b'#').count();
     let quote = prefix + hashes;
     if rest.get(quote) != Some(&b'"') {
         return 0;
@@ -262,19 +234,13 @@ mod tests {
         check("a /* b /* } */ c */ d", "a d");
         check(r#"a("b \" {") c"#, "a( ) c");
         check(r###"a(r"b\", r#"{"}"#, br##"}"##) c"###, "a( , , ) c");
-        check(
-            r"a('{', '\'', '\\', '\u{7b}', 'é', b'}')",
-            "a( , , , , , b )",
-        );
+        check(r"a('{', '\'', '\\', '\u{7b}', 'é', b'}')", "a( , , , , , b )");
         check(
             "fn f<'a>(x: &'a str, y: &'static str) -> Foo<'a, 'b> {}",
             "fn f<'a>(x: &'a str, y: &'static str) -> Foo<'a, 'b> {}",
         );
         check("r#fn bar r", "r#fn bar r");
-        check(
-            "let größe = 1; // é",
-            "let gr   e = 1;".replace("gr   e", "gr e").as_str(),
-        );
+        check("let größe = 1; // é", "let gr   e = 1;".replace("gr   e", "gr e").as_str());
     }
 
     #[test]
@@ -300,10 +266,7 @@ mod tests {
     #[test]
     fn an_item_ends_with_its_block_or_semicolon() {
         let check = |code: &str, item: &str| assert_eq!(&code[..end_of_item(code, 0)], item);
-        check(
-            "fn f(a: [u8; 2]) -> u8 { { 1 } } fn g() {}",
-            "fn f(a: [u8; 2]) -> u8 { { 1 } }",
-        );
+        check("fn f(a: [u8; 2]) -> u8 { { 1 } } fn g() {}", "fn f(a: [u8; 2]) -> u8 { { 1 } }");
         check("fn f(); fn g() {}", "fn f();");
     }
 }

@@ -1,12 +1,10 @@
-//! The straight path: one check of one key, under one lock.
+//! The straight path: one verb on one key, under one lock.
 
-use tollgate_core::{
-    Cost, Decision, Effects, Id, KeyState, Policy, Slot, Timestamp, Verb, decide_one,
-};
+use tollgate_core::{Cost, Decision, Id, KeyState, Policy, Slot, Timestamp, Verb, decide_one};
 
 use super::MemoryStore;
 use super::entry::Entry;
-use super::shard::Shard;
+use super::shard::{Place, Shard};
 use super::table::{Address, Table};
 use crate::key::Key;
 
@@ -36,37 +34,34 @@ impl MemoryStore {
         cost: u64,
         now: Timestamp,
     ) -> Decision {
+        let asked = Asked { verb, policy, key, cost, now };
         if policy.max_keys().is_none() {
-            return self.decide_in(&self.table, verb, policy, key, cost, now);
+            return self.decide_in(&self.table, &asked);
         }
-        self.with_table(policy, |table| self.decide_in(table, verb, policy, key, cost, now))
+        self.with_table(policy, |table| self.decide_in(table, &asked))
     }
 
     #[inline]
-    fn decide_in(
-        &self,
-        table: &Table,
-        verb: &Verb,
-        policy: &Policy,
-        key: &[u8],
-        cost: u64,
-        now: Timestamp,
-    ) -> Decision {
+    fn decide_in(&self, table: &Table, asked: &Asked<'_>) -> Decision {
+        let &Asked { verb, policy, key, cost, now } = asked;
         let address = table.address(policy, key);
         let mut shard = table.lock(address.shard);
-        let asked = Asked { verb, policy, key, cost, now };
-        match shard.find(address.tag, policy, key) {
-            Some(place) => asked.of_known(&mut shard, place),
-            None => {
-                let decided = asked.of_new(&mut shard, address);
-                decided.unwrap_or_else(|retry_at| self.no_room(retry_at, cost, now))
-            }
+        let Some(place) = shard.find(address.tag, policy, key) else {
+            let decided = asked.of_new(&mut shard, address);
+            return decided.unwrap_or_else(|retry_at| self.no_room(retry_at, cost, now));
+        };
+        if !shard.blocks.is_empty() || !matches!(verb, Verb::Check { .. }) {
+            return asked.of_known(&mut shard, place);
         }
+        // The path that nearly all checks take: the decision is written where the caller wants
+        // it, and nothing is done after it.
+        let Some((state, seen)) = shard.parts_mut(place) else { return Decision::default() };
+        let mut slot = Slot { policy, state, block: &mut None, cost };
+        decide_one(verb, &mut slot, now, seen)
     }
 }
 
 /// A verb on one key, at a time.
-#[derive(Clone, Copy)]
 struct Asked<'a> {
     verb: &'a Verb,
     policy: &'a Policy,
@@ -76,24 +71,18 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Decides; whether the block was changed is seen from its value.
-    #[inline]
     fn decide(&self, shard: &mut Shard, state: &mut KeyState) -> Decision {
-        let mut seen = Effects::default();
         let known = shard.blocks.get(self.policy, self.key);
         let mut block = known;
         let mut slot = Slot { policy: self.policy, state, block: &mut block, cost: self.cost };
-        let decision = decide_one(self.verb, &mut slot, self.now, &mut seen);
+        let decision = decide_one(self.verb, &mut slot, self.now, &mut shard.counts.effects);
         if block != known {
             shard.blocks.set(self.policy.name(), self.key, block);
         }
-        shard.counts.disbelieved += seen.disbelieved;
-        shard.counts.merged += seen.merged;
         decision
     }
 
-    #[inline]
-    fn of_known(&self, shard: &mut Shard, place: u32) -> Decision {
+    fn of_known(&self, shard: &mut Shard, place: Place) -> Decision {
         let Some(state) = shard.state_mut(place) else { return Decision::default() };
         let mut state = std::mem::take(state);
         let decision = self.decide(shard, &mut state);
@@ -120,8 +109,7 @@ impl Asked<'_> {
 
 /// After a verb that may have given something back: a key that nothing is known of any more
 /// leaves, another may recover sooner than its place in the queue says.
-pub(super) fn settle_down(shard: &mut Shard, place: u32, now: Timestamp) {
+fn settle_down(shard: &mut Shard, place: Place, now: Timestamp) {
     let untouched = shard.entry(place).is_some_and(|it| it.state.is_untouched(now));
     if untouched { shard.remove(place) } else { shard.eased(place, now) }
 }
-

@@ -13,14 +13,13 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, RwLock};
 
-use foldhash::fast::RandomState;
 use tollgate_core::{Decision, Micros, Policy, Request, RequestError, Timestamp, Verb};
 
 use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
 use crate::sync::{Mutex, lock};
 use request_ids::{Known, RequestIds};
-use table::Table;
+use table::{HashState, Table};
 
 /// What a new key is told when the table is full and nobody can leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +83,7 @@ impl MemoryStoreBuilder {
             own_tables: RwLock::default(),
             table_full: self.table_full,
             horizon: self.horizon,
-            id_hasher: RandomState::default(),
+            id_hasher: HashState::default(),
             request_ids: (0..ID_SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
@@ -117,7 +116,7 @@ pub struct MemoryStore {
     own_tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
     table_full: TableFull,
     horizon: Micros,
-    id_hasher: RandomState,
+    id_hasher: HashState,
     request_ids: Box<[Mutex<RequestIds>]>,
 }
 
@@ -244,8 +243,8 @@ impl MemoryStore {
             stats.bytes += table.bytes();
             stats.evicted += counts.evicted;
             stats.full += counts.full;
-            stats.disbelieved += counts.disbelieved;
-            stats.merged += counts.merged;
+            stats.disbelieved += counts.effects.disbelieved;
+            stats.merged += counts.effects.merged;
         }
         stats
     }

@@ -4,10 +4,10 @@ use tollgate_core::{
     Block, Check, Decision, Effects, KeyState, Policy, Request, Slot, Timestamp, Verb, decide,
 };
 
-use super::{MemoryStore, TableFull};
 use super::entry::Entry;
 use super::shard::{Full, Place, Shard};
 use super::table::{Address, Table};
+use super::{MemoryStore, TableFull};
 use crate::store::Answer;
 use crate::sync::MutexGuard;
 
@@ -113,8 +113,7 @@ fn decide_together(
     let verb = if denied { &Verb::Peek } else { verb };
     let mut decided = decide_slots(verb, groups, held, &full, now, &mut seen).into_iter();
     if let Some(shard) = held.first_mut() {
-        shard.counts.disbelieved += seen.disbelieved;
-        shard.counts.merged += seen.merged;
+        shard.counts.effects = shard.counts.effects.plus(seen);
     }
     let answer = |(group, full): (&Group<'_>, &Option<Full>)| match full {
         Some(full) => store.no_room(full.retry_at, group.cost, now),
@@ -134,7 +133,8 @@ fn make_room(
 ) -> Vec<Option<Full>> {
     let none = vec![None; groups.len()];
     let keep: Vec<_> = groups.iter().filter_map(|it| it.place.map(|at| (it.lock, at))).collect();
-    let wants_room = groups.iter().any(|it| it.place.is_none() && !held[it.lock].has_room(groups.len()));
+    let wants_room =
+        groups.iter().any(|it| it.place.is_none() && !held[it.lock].has_room(groups.len()));
     if !wants_room || *verb == Verb::Peek {
         return none;
     }
@@ -148,8 +148,7 @@ fn make_room(
         if group.place.is_some() {
             return None;
         }
-        let kept: Vec<_> =
-            keep.iter().filter(|it| it.0 == group.lock).map(|it| it.1).collect();
+        let kept: Vec<_> = keep.iter().filter(|it| it.0 == group.lock).map(|it| it.1).collect();
         let made = held[group.lock].make_room_for(reserved[group.lock] + 1, now, &kept);
         reserved[group.lock] += usize::from(made.is_ok());
         made.err()

@@ -1,7 +1,7 @@
 //! A part of the table under one lock: an index of hashes, and the entries it points to.
 
 use hashbrown::HashTable;
-use tollgate_core::{KeyState, Policy, Timestamp};
+use tollgate_core::{Effects, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
 use super::entry::Entry;
@@ -15,6 +15,10 @@ pub(crate) type Place = u32;
 
 /// How many places each new key looks over for recovered ones.
 const SWEEP: usize = 4;
+
+/// How long ago a key must have recovered before a sweep takes it: one that is busy, with a limit
+/// that recovers soon, would else be taken out and put back all the time.
+const GRACE: Micros = Micros::from_secs(1);
 
 /// The smallest number of places that is worth giving back.
 const SMALL: usize = 64;
@@ -50,8 +54,7 @@ pub(crate) struct Counts {
     pub(crate) evicted: u64,
     /// New keys that found no room.
     pub(crate) full: u64,
-    pub(crate) disbelieved: u64,
-    pub(crate) merged: u64,
+    pub(crate) effects: Effects,
 }
 
 impl Shard {
@@ -85,6 +88,13 @@ impl Shard {
     #[inline]
     pub(crate) fn entry(&self, place: Place) -> Option<&Entry> {
         self.entries.get(index_of(place))?.as_ref()
+    }
+
+    /// The state at a place, and what is noticed while it is decided upon.
+    #[inline]
+    pub(crate) fn parts_mut(&mut self, place: Place) -> Option<(&mut KeyState, &mut Effects)> {
+        let entry = self.entries.get_mut(index_of(place))?.as_mut()?;
+        Some((&mut entry.state, &mut self.counts.effects))
     }
 
     #[inline]
@@ -181,11 +191,11 @@ impl Shard {
 
     /// Looks over some places, and removes recovered entries.
     pub(crate) fn sweep(&mut self, now: Timestamp, places: usize) {
+        let then = now.before(GRACE);
         for _ in 0..places.min(self.entries.len()) {
             self.cursor = if self.cursor + 1 < self.entries.len() { self.cursor + 1 } else { 0 };
-            let recovered = self.entries[self.cursor]
-                .as_ref()
-                .is_some_and(|it| it.state.is_untouched(now));
+            let recovered =
+                self.entries[self.cursor].as_ref().is_some_and(|it| it.state.is_untouched(then));
             if recovered {
                 self.remove(Place::try_from(self.cursor).unwrap_or(Place::MAX));
             }

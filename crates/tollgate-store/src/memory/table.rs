@@ -2,7 +2,10 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use foldhash::fast::RandomState;
+#[cfg(loom)]
+pub(crate) use foldhash::fast::FixedState as HashState;
+#[cfg(not(loom))]
+pub(crate) use foldhash::fast::RandomState as HashState;
 use tollgate_core::{Policy, Timestamp};
 
 use super::shard::{Counts, Shard, Tag};
@@ -21,7 +24,8 @@ struct Padded(Mutex<Shard>);
 /// A bounded table of keys.
 #[derive(Debug)]
 pub(crate) struct Table {
-    hasher: RandomState,
+    /// Seeded at random, so that nobody can choose keys of one shard; loom needs the same each time.
+    hasher: HashState,
     shards: Box<[Padded]>,
     bound: usize,
 }
@@ -40,11 +44,7 @@ impl Table {
         let count = 1 << count.ilog2();
         let (each, more) = (bound / count, bound % count);
         let shard = |index| Padded(Mutex::new(Shard::new(each + usize::from(index < more))));
-        Table {
-            hasher: RandomState::default(),
-            shards: (0..count).map(shard).collect(),
-            bound,
-        }
+        Table { hasher: HashState::default(), shards: (0..count).map(shard).collect(), bound }
     }
 
     #[inline]
@@ -55,10 +55,7 @@ impl Table {
         let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let high = usize::try_from(hash >> 32).unwrap_or(0);
         let low = hash.rotate_left(20) & u64::from(Tag::MAX);
-        Address {
-            shard: high & (self.shards.len() - 1),
-            tag: Tag::try_from(low).unwrap_or(0),
-        }
+        Address { shard: high & (self.shards.len() - 1), tag: Tag::try_from(low).unwrap_or(0) }
     }
 
     #[inline]
@@ -100,8 +97,7 @@ impl Counts {
         Counts {
             evicted: self.evicted + other.evicted,
             full: self.full + other.full,
-            disbelieved: self.disbelieved + other.disbelieved,
-            merged: self.merged + other.merged,
+            effects: self.effects.plus(other.effects),
         }
     }
 }

@@ -1,0 +1,50 @@
+//! What state is read by: the name and the limits of the policy that it is of, as text.
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::{Bytes, Malformed, ensure, put_bytes};
+use crate::limit::Limit;
+use crate::notation::parse_limits;
+use crate::policy::Policy;
+
+const NOT_A_POLICY: Malformed = Malformed("a policy that cannot be");
+
+impl Policy {
+    /// Appends its name and limits as bytes. Its other settings say nothing about state: a request
+    /// is decided by those of its own policy.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let name = if self.name().starts_with('=') { "" } else { self.name() };
+        put_bytes(out, name.as_bytes());
+        put_bytes(out, self.to_string().as_bytes());
+    }
+
+    /// Reads what [`Policy::encode`] wrote.
+    ///
+    /// # Errors
+    /// The bytes are no policy, or not in the form in which one is written.
+    pub fn decode(from: &mut Bytes<'_>) -> Result<Policy, Malformed> {
+        let (name, limits) = (from.text()?, from.text()?);
+        let policy: Policy = if name.is_empty() {
+            limits.parse().map_err(|_| NOT_A_POLICY)?
+        } else {
+            let limits = parse_limits(limits).map_err(|_| NOT_A_POLICY)?;
+            Policy::new(name, limits).map_err(|_| NOT_A_POLICY)?
+        };
+        ensure(policy.to_string() == limits, "limits that are not in their canonical form")?;
+        Ok(policy)
+    }
+}
+
+/// Appends a limit as its text.
+pub(super) fn put_limit(out: &mut Vec<u8>, limit: &Limit) {
+    put_bytes(out, limit.to_string().as_bytes());
+}
+
+/// Reads a limit from its text.
+pub(super) fn limit(from: &mut Bytes<'_>) -> Result<Limit, Malformed> {
+    let text = from.text()?;
+    let limit: Limit = text.parse().map_err(|_| Malformed("a limit that cannot be"))?;
+    ensure(limit.to_string() == text, "a limit that is not in its canonical form")?;
+    Ok(limit)
+}

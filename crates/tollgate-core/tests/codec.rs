@@ -1,0 +1,254 @@
+//! State as bytes: what was read is decided as what was written, and nothing else is read.
+
+use proptest::prelude::*;
+use tollgate_core::codec::{Bytes, Malformed};
+use tollgate_core::{
+    Check, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Policy, Request, Slot, Timestamp,
+    Verb, decide, parse_limits,
+};
+
+/// Forms of one policy, each row used in turn on one key: state of the others becomes stray.
+const FORMS: &[&[&str]] = &[
+    &["10/s burst 20"],
+    &["10/s", "15/s burst 40", "7/s"],
+    &["7/3s queue 5", "9/3s queue 8; 20/min"],
+    &["9999991/30d", "8999999/30d", "1000/366d burst 20"],
+    &["10/s fixed", "12/s fixed offset 300ms count-denied"],
+    &["10/s fixed from-first count-denied"],
+    &["10/10s log count-denied", "8/10s log"],
+    &["10/10s sliding count-denied", "14/10s sliding"],
+    &["10/10s sliding by 1s strict count-denied", "8/10s sliding by 1s"],
+    &["5 concurrent lease 2s", "3 concurrent lease 500ms; 10/s"],
+    &["10/s; 20/10s fixed count-denied; 30/min log", "20/s; 10/10s log; 5 concurrent lease 1s"],
+    &["4/s; 9/s; 30/min queue 4", "9/s"],
+];
+
+/// Spans between two requests, in µs; some clocks step back.
+const SPANS: &[i64] = &[0, 0, 1, 999, 100_000, 300_000, 1_000_000, 12_000_000, -1, -2_000_000];
+
+const START: u64 = 1_763_650_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    form: usize,
+    verb: u8,
+    cost: u64,
+    id: u128,
+    span: usize,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..3_usize, 0..12_u8, prop_oneof![Just(1), 0..12_u64], 0..6_u128, 0..SPANS.len())
+        .prop_map(|(form, verb, cost, id, span)| Step { form, verb, cost, id, span });
+    prop::collection::vec(step, 1..60)
+}
+
+fn verb_of(step: &Step, now: Timestamp) -> Verb {
+    let id = Id::from_u128(step.id);
+    match step.verb {
+        0 => Verb::Peek,
+        1 => Verb::Take,
+        2 | 3 => Verb::Reserve { id, max_wait: Micros::from_secs(60) },
+        4 => Verb::Cancel { id },
+        5 => Verb::Refund { time: (step.id % 2 == 0).then_some(now) },
+        6 => Verb::Penalize,
+        7 if step.id == 0 => Verb::Reset,
+        8 => Verb::Renew { lease: id },
+        9 => Verb::Release { lease: id },
+        _ => Verb::Check { lease: Some(id) },
+    }
+}
+
+fn written(state: &KeyState) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    state.encode(&mut bytes);
+    bytes
+}
+
+fn read(policy: &Policy, bytes: &[u8]) -> Result<KeyState, Malformed> {
+    let mut from = Bytes::new(bytes);
+    let state = KeyState::decode(policy, &mut from)?;
+    if from.is_empty() { Ok(state) } else { Err(Malformed("more than a state")) }
+}
+
+/// What is written of the state, read again; an unknown key's is not written.
+fn copy_of(state: &KeyState) -> KeyState {
+    let Some(policy) = state.policy() else { return KeyState::default() };
+    let bytes = written(state);
+    let copy = read(policy, &bytes).unwrap_or_else(|error| panic!("{state:?}: {error}"));
+    assert_eq!(written(&copy), bytes, "{state:?}");
+    copy
+}
+
+fn decide_one(
+    verb: &Verb,
+    policy: &Policy,
+    state: &mut KeyState,
+    cost: u64,
+    now: Timestamp,
+) -> Vec<Decision> {
+    let slot = Slot { policy, state, block: &mut None, cost };
+    decide(verb, &mut [slot], now, &mut Effects::default())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn what_is_read_is_decided_as_what_was_written(row in 0..FORMS.len(), steps in steps()) {
+        let policy = |text: &&str| {
+            Policy::new("api", parse_limits(text).unwrap()).unwrap().with_log_entries(4)
+        };
+        let forms: Vec<_> = FORMS[row].iter().map(policy).collect();
+        let mut state = KeyState::default();
+        let mut now = START;
+        for step in steps {
+            now = now.saturating_add_signed(SPANS[step.span]);
+            let at = Timestamp::from_micros(now);
+            let policy = &forms[step.form % forms.len()];
+            let verb = verb_of(&step, at);
+            let cost = Cost::new(step.cost).unwrap();
+            let checks = [Check { policy, key: b"k", cost }];
+            if (Request { verb, checks: &checks, request_id: None }).validate().is_err() {
+                continue;
+            }
+            let mut copy = copy_of(&state);
+            let decided = decide_one(&verb, policy, &mut state, step.cost, at);
+            prop_assert_eq!(&decide_one(&verb, policy, &mut copy, step.cost, at), &decided);
+            prop_assert_eq!(written(&copy), written(&state));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_state_or_an_error(row in 0..FORMS.len(), mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let policy: Policy = FORMS[row][0].parse().unwrap();
+        // Flags first, so that some get further than the first byte.
+        for flag in bytes.iter_mut().take(2) {
+            *flag %= 2;
+        }
+        if let Ok(state) = read(&policy, &bytes) {
+            prop_assert_eq!(written(&state), bytes);
+            prop_assert!(state.recovers_at(Timestamp::from_micros(START)) < u64::MAX);
+        }
+    }
+}
+
+/// The numbers of a state of one limit, behind the flags: no more, and touched.
+fn of_numbers(numbers: &[u64]) -> Vec<u8> {
+    let mut bytes = vec![0, 1];
+    numbers.iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+    bytes
+}
+
+/// As [`of_numbers`], with a count of 32 bits behind the first `before` numbers.
+fn of_list(before: usize, count: u32, numbers: &[u64]) -> Vec<u8> {
+    let (head, tail) = numbers.split_at(before);
+    let mut bytes = of_numbers(head);
+    bytes.extend_from_slice(&count.to_le_bytes());
+    tail.iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn state_that_no_charge_makes_is_refused() {
+    const LAST: u64 = Timestamp::MAX.as_micros();
+    const SECOND: u64 = 1_000_000;
+    let rows: &[(&str, &[u64], Option<&[u64]>)] = &[
+        // A bucket holds 20 tokens of 100,000 units, twice that with its debt.
+        ("10/s burst 20", &[LAST, 4_000_000], Some(&[LAST, 4_000_001])),
+        ("10/s burst 20", &[START, 1], Some(&[LAST + 1, 1])),
+        // Its tick is 10 ms.
+        ("9999991/30d", &[START, 1], Some(&[START + 1, 1])),
+        ("10/s fixed", &[LAST + SECOND, 20], Some(&[LAST + SECOND + 1, 20])),
+        ("10/s fixed", &[START + 300_000, 20], Some(&[START, 21])),
+        ("10/10s sliding", &[START, 20, 20], Some(&[START, 21, 0])),
+        ("10/10s sliding", &[START, 0, 20], Some(&[START, 0, 21])),
+        ("10/10s sliding", &[START, 1, 1], Some(&[START + SECOND, 1, 1])),
+    ];
+    for (text, whole, broken) in rows {
+        let policy: Policy = text.parse().unwrap();
+        assert!(read(&policy, &of_numbers(whole)).is_ok(), "{text} {whole:?}");
+        if let Some(broken) = broken {
+            assert!(read(&policy, &of_numbers(broken)).is_err(), "{text} {broken:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_that_no_charge_makes_are_refused() {
+    const SECOND: u64 = 1_000_000;
+    let check = |text: &str, bytes: &[u8], expected: Result<(), &str>| {
+        let policy: Policy = text.parse().unwrap();
+        let read = read(&policy, bytes).map(|_| ()).map_err(|it| it.0);
+        assert_eq!(read, expected, "{text} {bytes:?}");
+    };
+    let log = |count, numbers: &[u64]| of_list(0, count, numbers);
+    let (two, bad) = ([START, 7, START + 1, 13], Err("a log that cannot be"));
+    check("10/10s log", &log(2, &two), Ok(()));
+    check("10/10s log", &log(2, &[START, 7, START + 1, 14]), bad);
+    check("10/10s log", &log(2, &[START, 7, START, 1]), bad);
+    check("10/10s log", &log(2, &[START, 7, START + 1, 0]), bad);
+    check("10/10s log", &log(1, &[Timestamp::MAX.as_micros() + 1, 1]), bad);
+    check("10/10s log", &log(3, &two), Err("it ends too early"));
+    check("10/10s log", &log(u32::MAX, &two), Err("it ends too early"));
+    check("10/10s log", &log(1, &two), Err("more than a state"));
+    let sums = [START, u64::MAX, START + 1, 1];
+    check("10/10s log", &log(2, &sums), Err("a log whose costs have no sum"));
+
+    let buckets: Vec<_> = (0..4).flat_map(|it| [START + it * SECOND, 20]).collect();
+    check("10/3s sliding by 1s", &log(4, &buckets), Ok(()));
+    check("10/2s sliding by 1s", &log(4, &buckets), bad);
+    check("9/3s sliding by 1s", &log(4, &buckets), bad);
+    check("10/3s sliding by 1s", &log(1, &[START + 1, 1]), bad);
+
+    // An id is two numbers.
+    let leases = |count, numbers: &[u64]| of_list(1, count, numbers);
+    let (text, bad) = ("5 concurrent lease 2s", Err("leases that cannot be"));
+    check(text, &leases(2, &[START, 1, 0, 2, START + 1, 2, 0, 1, START + 1]), Ok(()));
+    check(text, &leases(2, &[START, 1, 0, 2, START + 1, 2, 0, 1, START]), bad);
+    check(text, &leases(1, &[START, 1, 0, 0, START + 1]), bad);
+    check(text, &leases(1, &[START, 1, 0, 10_001, START + 1]), bad);
+    check(text, &leases(1, &[START, 1, 0, 1, START + 367 * 86_400 * SECOND]), bad);
+    let sums = [START, 1, 0, u64::MAX, START, 1, 0, 1, START];
+    check(text, &leases(2, &sums), Err("leases whose costs have no sum"));
+}
+
+#[test]
+fn policies_and_flags_are_taken_in_one_form_only() {
+    let mut bytes = Vec::new();
+    let named = Policy::new("api", parse_limits("240/h; 10/s").unwrap()).unwrap();
+    let unnamed: Policy = "10/s burst 20".parse().unwrap();
+    for policy in [&named, &unnamed] {
+        policy.encode(&mut bytes);
+    }
+    let mut from = Bytes::new(&bytes);
+    assert_eq!(Policy::decode(&mut from), Ok(named));
+    assert_eq!(Policy::decode(&mut from), Ok(unnamed));
+    assert!(from.is_empty());
+
+    let text = |it: &str| {
+        let length = u32::try_from(it.len()).unwrap().to_le_bytes();
+        [&length[..], it.as_bytes()].concat()
+    };
+    for (name, limits) in [
+        ("", "10 / s"),
+        ("", "10/s;240/h"),
+        ("", ""),
+        ("api", "240/h; 10/s"),
+        ("=10/s", "10/s"),
+        ("5api", "10/s"),
+    ] {
+        let bytes = [text(name), text(limits)].concat();
+        assert!(Policy::decode(&mut Bytes::new(&bytes)).is_err(), "{name:?} {limits:?}");
+    }
+    let limit: Limit = "10/s".parse().unwrap();
+    let policy: Policy = limit.to_string().parse().unwrap();
+    for (bytes, reason) in [
+        (&[0, 2][..], "a flag that is neither 0 nor 1"),
+        (&[2, 0], "a flag that is neither 0 nor 1"),
+        (&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0], "more to come, and nothing comes"),
+        (&[], "it ends too early"),
+    ] {
+        assert_eq!(read(&policy, bytes).map(|_| ()), Err(Malformed(reason)), "{bytes:?}");
+    }
+}

@@ -1,0 +1,174 @@
+//! The table's bound: who leaves, who stays, and that memory stays flat.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Reason, Request, Timestamp, Verb};
+use tollgate_store::{Key, ManualClock, MemoryStore, TableFull};
+
+const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
+
+struct Bench {
+    clock: ManualClock,
+    store: MemoryStore,
+}
+
+impl Bench {
+    fn new(max_keys: usize, table_full: TableFull) -> Self {
+        let clock = ManualClock::at(START);
+        let builder = MemoryStore::builder().clock(clock.clone());
+        let store = builder.max_keys(max_keys).table_full(table_full).build();
+        Bench { clock, store }
+    }
+
+    fn check(&self, policy: &Policy, key: &str) -> Decision {
+        self.ask(Verb::Check { lease: Some(Id::from_u128(1)) }, policy, key, Cost::ONE)
+    }
+
+    fn ask(&self, verb: Verb, policy: &Policy, key: &str, cost: Cost) -> Decision {
+        let checks = [Check { policy, key: key.as_bytes(), cost }];
+        let request = Request { verb, checks: &checks, request_id: None };
+        self.store.decide_now(&request).unwrap().decisions.remove(0)
+    }
+}
+
+fn policy(limits: &str) -> Policy {
+    limits.parse().unwrap()
+}
+
+#[test]
+fn ten_million_keys_leave_memory_flat_and_a_denied_key_denied() {
+    let bench = Bench::new(1_000_000, TableFull::Deny);
+    let limit = policy("5/min log; 10/min");
+    for _ in 0..10 {
+        bench.check(&limit, "attacker");
+    }
+    let simple = policy("10/min");
+    let mut peak = 0;
+    for index in 0..10_000_000_u32 {
+        let key = index.to_be_bytes();
+        let key = Key::new(&key).unwrap();
+        assert!(bench.store.check(&simple, key, Cost::ONE, || unreachable!()).allowed());
+        if index % 1_000_000 == 999_999 {
+            let stats = bench.store.stats();
+            assert!(stats.keys <= 1_000_000, "{} keys", stats.keys);
+            if index < 2_000_000 {
+                peak = stats.bytes;
+            }
+            assert!(stats.bytes <= peak + peak / 10, "{} bytes after {peak}", stats.bytes);
+        }
+    }
+    let stats = bench.store.stats();
+    assert!(stats.evicted >= 9_000_000 && stats.full == 0, "{stats:?}");
+    assert!(!bench.check(&limit, "attacker").allowed(), "eviction must not forgive");
+}
+
+#[test]
+fn recovered_entries_go_first_then_the_soonest_to_recover() {
+    let bench = Bench::new(3, TableFull::Deny);
+    let (fast, slow) = (policy("10/s"), policy("10/h"));
+    bench.check(&slow, "slow");
+    bench.check(&fast, "fast");
+    bench.check(&policy("10/min"), "middle");
+    bench.clock.advance(Micros::from_millis(200));
+    // `fast` has recovered: it goes, and nothing is lost.
+    bench.check(&slow, "new 1");
+    assert_eq!(bench.store.stats().evicted, 0);
+    // Now `middle` is the soonest to recover of three live ones.
+    bench.check(&slow, "new 2");
+    assert_eq!(bench.store.stats().evicted, 1);
+    assert_eq!(bench.check(&slow, "slow").remaining, 8, "it was not evicted");
+    assert_eq!(bench.ask(Verb::Peek, &policy("10/min"), "middle", Cost::ONE).remaining, 10);
+}
+
+#[test]
+fn a_refund_brings_an_entry_forward() {
+    let bench = Bench::new(2, TableFull::Deny);
+    let limit = policy("10/h");
+    bench.ask(Verb::Check { lease: None }, &limit, "a", Cost::from(2));
+    bench.ask(Verb::Check { lease: None }, &limit, "b", Cost::from(3));
+    // The queues are made now: c pushes out a, the soonest to recover.
+    bench.ask(Verb::Check { lease: None }, &limit, "c", Cost::from(4));
+    bench.ask(Verb::Refund { time: None }, &limit, "c", Cost::from(3));
+    bench.check(&limit, "d");
+    assert_eq!(bench.ask(Verb::Peek, &limit, "b", Cost::ONE).remaining, 7, "c went, not b");
+}
+
+#[test]
+fn denying_blocked_and_leased_keys_never_leave() {
+    let bench = Bench::new(3, TableFull::Deny);
+    let (log, jobs) = (policy("1/h log"), policy("5 concurrent lease 10min"));
+    assert!(bench.check(&log, "denying").allowed());
+    assert!(bench.check(&jobs, "leased").allowed());
+    bench.ask(Verb::Block { span: None }, &log, "blocked", Cost::ZERO);
+    let other = policy("10/min");
+    for index in 0..1_000 {
+        assert!(bench.check(&other, &format!("flood {index}")).allowed());
+    }
+    assert!(!bench.check(&log, "denying").allowed());
+    assert_eq!(bench.check(&log, "blocked").reason, Reason::Blocked);
+    assert_eq!(bench.ask(Verb::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
+}
+
+#[test]
+fn a_full_table_answers_as_it_was_told() {
+    for (answer, allowed) in [(TableFull::Deny, false), (TableFull::Allow, true)] {
+        let bench = Bench::new(2, answer);
+        let limit = policy("1/min log");
+        assert!(bench.check(&limit, "a").allowed() && bench.check(&limit, "b").allowed());
+        let third = bench.check(&limit, "c");
+        assert_eq!((third.allowed, third.reason), (allowed, Reason::Store));
+        assert_eq!(third.retry_after, Some(Micros::from_secs(60)).filter(|_| !allowed));
+        assert_eq!(bench.store.stats().full, 1);
+        assert!(!bench.check(&limit, "a").allowed(), "the others are as they were");
+        bench.clock.advance(Micros::from_secs(60));
+        assert_eq!(bench.check(&limit, "c").reason, Reason::Limit, "now there is room");
+    }
+}
+
+#[test]
+fn a_request_of_several_checks_is_denied_whole_where_one_finds_no_room() {
+    let bench = Bench::new(2, TableFull::Deny);
+    let (limit, wide) = (policy("1/min log"), policy("10/min"));
+    bench.check(&limit, "a");
+    let ask = |verb: Verb| {
+        let checks =
+            ["b", "c"].map(|key| Check { policy: &wide, key: key.as_bytes(), cost: Cost::ONE });
+        let request = Request { verb, checks: &checks, request_id: None };
+        bench.store.decide_now(&request).unwrap()
+    };
+    let denied = ask(Verb::Check { lease: None });
+    assert!(!denied.allowed(), "there is room for one of two");
+    assert!(denied.decisions.iter().all(|it| it.granted == 0));
+    assert_eq!(ask(Verb::Peek).decisions[0].remaining, 10, "nothing was charged");
+}
+
+#[test]
+fn memory_is_given_back_as_keys_recover() {
+    let bench = Bench::new(1_000_000, TableFull::Deny);
+    let limit = policy("10/s");
+    let empty = bench.store.stats().bytes;
+    for index in 0..200_000 {
+        bench.check(&limit, &format!("key {index}"));
+    }
+    assert!(bench.store.stats().bytes > empty + 200_000 * 64);
+    bench.clock.advance(Micros::from_secs(10));
+    for _ in 0..100 {
+        bench.store.sweep(100);
+    }
+    let stats = bench.store.stats();
+    assert_eq!(stats.keys, 0);
+    assert!(stats.bytes < empty + 1_000_000, "{} bytes left of {empty}", stats.bytes);
+}
+
+#[test]
+fn a_policy_with_a_bound_of_its_own_takes_nobody_elses_room() {
+    let bench = Bench::new(2, TableFull::Deny);
+    let own = policy("10/min").with_max_keys(3);
+    let shared = policy("1/min log");
+    bench.check(&shared, "a");
+    bench.check(&shared, "b");
+    for index in 0..100 {
+        assert!(bench.check(&own, &format!("flood {index}")).allowed());
+    }
+    assert!(!bench.check(&shared, "a").allowed() && !bench.check(&shared, "b").allowed());
+    assert_eq!(bench.store.stats().keys, 5);
+}

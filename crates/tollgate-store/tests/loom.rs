@@ -1,0 +1,97 @@
+//! The table under every interleaving of its locks:
+//! `RUSTFLAGS="--cfg loom" cargo test -p tollgate-store --release --test loom`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::Arc;
+
+use loom::thread;
+use tollgate_core::{Check, Cost, Id, Policy, Request, Timestamp, Verb};
+use tollgate_store::{Answer, Key, ManualClock, MemoryStore};
+
+const CHECK: Verb = Verb::Check { lease: None };
+
+/// A store of two shards whose clock stands still.
+fn store(max_keys: usize) -> Arc<MemoryStore> {
+    let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+    Arc::new(MemoryStore::builder().clock(clock).max_keys(max_keys).build())
+}
+
+fn policy(limits: &str) -> Policy {
+    limits.parse().unwrap()
+}
+
+fn check(store: &MemoryStore, policy: &Policy, key: &str) -> bool {
+    store.check(policy, Key::new(key).unwrap(), Cost::ONE, || Id::from_u128(1)).allowed()
+}
+
+fn together(store: &MemoryStore, policy: &Policy, keys: &[&str], id: Option<&[u8]>) -> Answer {
+    let mut checks = Vec::new();
+    for key in keys {
+        checks.push(Check { policy, key: key.as_bytes(), cost: Cost::ONE });
+    }
+    store.decide_now(&Request { verb: CHECK, checks: &checks, request_id: id }).unwrap()
+}
+
+#[test]
+fn three_threads_share_two_tokens_exactly() {
+    loom::model(|| {
+        let (store, limit) = (store(128), policy("2/h"));
+        let ask = || {
+            let (store, limit) = (Arc::clone(&store), limit.clone());
+            thread::spawn(move || usize::from(check(&store, &limit, "a")))
+        };
+        let others = [ask(), ask()];
+        let mine = usize::from(check(&store, &limit, "a"));
+        let admitted: usize = others.into_iter().map(|it| it.join().unwrap()).sum();
+        assert_eq!(admitted + mine, 2);
+    });
+}
+
+#[test]
+fn two_requests_of_the_same_two_keys_neither_deadlock_nor_share_one_token() {
+    loom::model(|| {
+        let (store, limit) = (store(128), policy("1/h"));
+        let other = {
+            let (store, limit) = (Arc::clone(&store), limit.clone());
+            thread::spawn(move || together(&store, &limit, &["b", "a"], None).allowed())
+        };
+        let mine = together(&store, &limit, &["a", "b"], None).allowed();
+        assert!(mine != other.join().unwrap(), "exactly one of two is admitted");
+        assert!(!check(&store, &limit, "a") && !check(&store, &limit, "b"));
+    });
+}
+
+#[test]
+fn two_requests_of_one_id_are_charged_once() {
+    loom::model(|| {
+        let (store, limit) = (store(128), policy("5/h"));
+        let other = {
+            let (store, limit) = (Arc::clone(&store), limit.clone());
+            thread::spawn(move || together(&store, &limit, &["a"], Some(b"id")))
+        };
+        let mine = together(&store, &limit, &["a"], Some(b"id"));
+        let other = other.join().unwrap();
+        assert!(mine.allowed() && other.allowed());
+        assert!(mine.decisions[0].replayed != other.decisions[0].replayed);
+        assert_eq!(mine.decisions[0].remaining, 4);
+        assert_eq!(other.decisions[0].remaining, 4);
+    });
+}
+
+#[test]
+fn making_room_forgives_no_denied_key() {
+    loom::model(|| {
+        // One shard, of two keys.
+        let (store, limit, wide) = (store(2), policy("1/h log"), policy("9/h"));
+        assert!(check(&store, &limit, "a"));
+        assert!(check(&store, &wide, "b"));
+        let other = {
+            let (store, wide) = (Arc::clone(&store), wide.clone());
+            thread::spawn(move || check(&store, &wide, "c"))
+        };
+        assert!(!check(&store, &limit, "a"));
+        assert!(other.join().unwrap(), "b leaves, for it would be admitted");
+        assert!(!check(&store, &limit, "a"));
+    });
+}
