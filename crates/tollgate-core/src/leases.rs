@@ -38,7 +38,7 @@ pub(crate) struct Held {
 pub(crate) struct Settled {
     t: u64,
     /// The index of the first lease that has not lapsed.
-    first: usize,
+    pub(crate) first: usize,
     pub(crate) used: u64,
 }
 

@@ -95,6 +95,11 @@ impl Meter {
         self.per_token.floor(self.full.saturating_sub(level.used))
     }
 
+    /// What is used, in tokens, rounded up.
+    pub(crate) fn used(&self, level: &Level) -> u64 {
+        self.per_token.ceil(level.used)
+    }
+
     /// When nothing is used any more.
     #[inline]
     pub(crate) fn recovers_at(&self, level: &Level) -> u64 {

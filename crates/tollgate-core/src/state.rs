@@ -167,6 +167,18 @@ impl Limit {
         }
     }
 
+    /// What is charged and has not recovered, rounded up.
+    pub(crate) fn used(&self, it: &Settled) -> u64 {
+        match (&self.rule, it) {
+            (Rule::Meter(rule), Settled::Meter(it)) => rule.used(it),
+            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.used(it),
+            (_, Settled::Window(it)) => it.used,
+            (_, Settled::Log(it)) => it.used,
+            (_, Settled::Leases(it)) => it.used,
+            _ => 0,
+        }
+    }
+
     /// When a cost of at most the capacity fits with no other traffic, in µs since the epoch.
     pub(crate) fn fits_at(&self, state: &LimitState, it: &Settled, cost: u64) -> u64 {
         match (&self.rule, it) {

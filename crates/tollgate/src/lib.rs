@@ -25,9 +25,9 @@ pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use policies::{DefineError, Policies, UnknownPolicy};
 #[doc(inline)]
 pub use tollgate_core::{
-    Check, Cost, Decision, Id, KeyList, Kind, Limit, LimitDecision, LimitError, Micros,
-    NotationError, Policy, PolicyError, Reason, Request, RequestError, Source, Spec, Timestamp,
-    Verb, parse_duration,
+    Block, Check, Cost, Decision, Id, Inspection, KeyList, Kind, LeaseInspection, Limit,
+    LimitDecision, LimitError, LimitInspection, Micros, NotationError, Policy, PolicyError, Reason,
+    Request, RequestError, Source, Spec, Timestamp, Verb, parse_duration,
 };
 #[doc(inline)]
 pub use tollgate_store::{Answer, Key, KeyBuf, ManualClock, MemoryStats, StoreError, TableFull};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Check, Cost, Decision, NotationError, Policy, Request, Verb};
+use tollgate_core::{Check, Cost, Decision, Inspection, NotationError, Policy, Request, Verb};
 use tollgate_store::{Answer, Key, StoreError};
 
 use crate::memory::MemoryLimiter;
@@ -95,6 +95,17 @@ impl Limiter {
     pub async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         match &self.0 {
             Choice::Memory(it) => it.decide(request).map_err(StoreError::from),
+        }
+    }
+
+    /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
+    /// long they last.
+    ///
+    /// # Errors
+    /// The store gave no answer.
+    pub async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
+        match &self.0 {
+            Choice::Memory(it) => Ok(it.inspect(policy, key)),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Check, Cost, Decision, Id, Micros, NotationError, Policy, Request, RequestError, Timestamp,
-    Verb,
+    Check, Cost, Decision, Id, Inspection, Micros, NotationError, Policy, Request, RequestError,
+    Timestamp, Verb,
 };
 use tollgate_store::{
     Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, TableFull,
@@ -244,6 +244,13 @@ impl MemoryLimiter {
         lease: Id,
     ) -> Result<Decision, RequestError> {
         self.one(Verb::Release { lease }, policy, key, Cost::ZERO)
+    }
+
+    /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
+    /// long they last.
+    #[must_use]
+    pub fn inspect(&self, policy: &Policy, key: Key<'_>) -> Inspection {
+        self.0.store.inspect(policy, key)
     }
 
     fn one(

@@ -1,6 +1,8 @@
 //! The straight path: one verb on one key, under one lock.
 
-use tollgate_core::{Cost, Decision, Id, KeyState, Policy, Slot, Timestamp, Verb, decide_one};
+use tollgate_core::{
+    Cost, Decision, Id, Inspection, KeyState, Policy, Slot, Timestamp, Verb, decide_one, inspect,
+};
 
 use super::MemoryStore;
 use super::entry::Entry;
@@ -22,6 +24,21 @@ impl MemoryStore {
         let lease = policy.has_concurrent().then(lease);
         let now = self.clock.now();
         self.decide_key(&Verb::Check { lease }, policy, key.as_bytes(), cost.get(), now)
+    }
+
+    /// Looks at a key: what each limit holds of it, and how long that lasts.
+    #[must_use]
+    pub fn inspect(&self, policy: &Policy, key: Key<'_>) -> Inspection {
+        let (key, now) = (key.as_bytes(), self.clock.now());
+        self.with_table(policy, |table| {
+            let address = table.address(policy, key);
+            let mut shard = table.lock(address.shard);
+            let mut block = shard.blocks.get(policy, key);
+            let mut unknown = KeyState::default();
+            let place = shard.find(address.tag, policy, key);
+            let state = place.and_then(|it| shard.state_mut(it)).unwrap_or(&mut unknown);
+            inspect(&Slot { policy, state, block: &mut block, cost: 0 }, now)
+        })
     }
 
     /// Decides a verb on one key.

@@ -1,0 +1,104 @@
+//! Looking at a key: what each limit holds of it, and how long that lasts.
+
+use alloc::vec::Vec;
+
+use crate::decide::{Block, Slot};
+use crate::limit::Limit;
+use crate::meter::span;
+use crate::request::Id;
+use crate::state::{Effects, LimitState, Settled};
+use crate::time::{Micros, Timestamp};
+
+/// Everything that is kept of a (policy, key). Nothing is changed by looking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// One for each limit, in the policy's canonical order.
+    pub limits: Vec<LimitInspection>,
+    /// The block that holds.
+    pub block: Option<Block>,
+    /// Reservations that have not acted, soonest first.
+    pub reservations: Vec<ReservationInspection>,
+    /// The store's time.
+    pub time: Timestamp,
+}
+
+/// What a limit holds of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitInspection {
+    /// The most it can hold.
+    pub capacity: u64,
+    /// What is charged and has not recovered, rounded up; above the capacity in debt.
+    pub used: u64,
+    /// What could be spent at once.
+    pub remaining: u64,
+    /// Until nothing is used any more.
+    pub reset_after: Micros,
+    /// The leases that are held, soonest to lapse first.
+    pub leases: Vec<LeaseInspection>,
+}
+
+/// A place that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaseInspection {
+    /// The lease's id.
+    pub id: Id,
+    /// How many places it holds.
+    pub cost: u64,
+    /// Until it lapses.
+    pub ends_after: Micros,
+}
+
+/// A charge made for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReservationInspection {
+    /// The reservation's id.
+    pub id: Id,
+    /// What was charged.
+    pub cost: u64,
+    /// Until it may act.
+    pub acts_after: Micros,
+}
+
+/// Looks at a key.
+#[must_use]
+pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
+    let state = slot.state.in_form_of(slot.policy, now);
+    let limits = slot.policy.limits().iter().enumerate();
+    let reservation = |it: &crate::key_state::Reservation| ReservationInspection {
+        id: it.id,
+        cost: it.cost,
+        acts_after: span(now, it.acts_at),
+    };
+    Inspection {
+        limits: limits.map(|(index, it)| inspect_limit(it, state.limit(index), now)).collect(),
+        block: slot.block.filter(|it| it.holds(now)),
+        reservations: state.reservations(now).iter().map(reservation).collect(),
+        time: now,
+    }
+}
+
+fn inspect_limit(limit: &Limit, state: &LimitState, now: Timestamp) -> LimitInspection {
+    let settled = limit.settle(state, now, &mut Effects::default());
+    LimitInspection {
+        capacity: limit.capacity(),
+        used: limit.used(&settled),
+        remaining: limit.remaining(&settled),
+        reset_after: span(now, limit.recovers_at(state, &settled)),
+        leases: leases(state, &settled, now),
+    }
+}
+
+fn leases(state: &LimitState, settled: &Settled, now: Timestamp) -> Vec<LeaseInspection> {
+    let (Some(held), Settled::Leases(it)) = (state.held(), settled) else { return Vec::new() };
+    let live = held.leases.get(it.first..).unwrap_or_default();
+    let lease = |it: &crate::leases::Lease| LeaseInspection {
+        id: it.id,
+        cost: it.cost,
+        ends_after: span(now, it.end),
+    };
+    live.iter().map(lease).collect()
+}

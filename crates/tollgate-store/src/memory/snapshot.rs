@@ -1,0 +1,139 @@
+//! What a snapshot needs of the table: to copy it out in short steps while it is used, and to put
+//! it back.
+//!
+//! A shard's lock is held for one step at a time, so entries come and go between two. A place keeps
+//! its entry as long as that lives, and when places move all at once (`Shard::compact`), what is
+//! still to be copied moves with them. So every entry that lives throughout is copied. One that
+//! leaves before it was copied had recovered, was reset or was evicted: what it held is gone from
+//! the store, too. It may come back at a place that is behind; then all it holds was charged since
+//! the snapshot began, as what is charged behind the cursor is. It may also be copied twice, when
+//! it comes back before the cursor: the later copy is then the one that counts.
+//!
+//! Places that are added after the copying began are not copied, so it ends however many keys come.
+
+use std::sync::Arc;
+
+use tollgate_core::{Block, KeyState, Timestamp};
+
+use super::MemoryStore;
+use super::blocks::Place as BlockPlace;
+use super::entry::Entry;
+use super::shard::Shard;
+use super::table::Table;
+use crate::sync::{MutexGuard, lock};
+
+/// The most that is done under one hold of a shard's lock. With keys of 24 bytes 256 entries are
+/// 13 KB and take some 20 µs; an entry of the longest key and the longest log is 225 KB and takes
+/// some 50 µs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) entries: usize,
+    /// Bytes copied; the entry that passes them is the last.
+    pub(crate) bytes: usize,
+    /// Places looked at, most of which may be empty.
+    pub(crate) places: usize,
+}
+
+impl Step {
+    pub(crate) const SHORT: Step = Step { entries: 256, bytes: 64 * 1024, places: 4_096 };
+}
+
+impl Shard {
+    /// Begins to copy entries: all that are there now.
+    pub(crate) fn begin_copy(&mut self) {
+        self.to_copy = 0..self.entries.len();
+    }
+
+    /// Visits the next entries; `visit` says how many bytes were copied so far in this step.
+    /// Whether there is more.
+    pub(crate) fn copy_step(
+        &mut self,
+        step: Step,
+        mut visit: impl FnMut(&[u8], &KeyState) -> usize,
+    ) -> bool {
+        let mut left = step.entries;
+        for place in self.to_copy.clone().take(step.places) {
+            self.to_copy.start = place + 1;
+            let Some(Some(entry)) = self.entries.get(place) else { continue };
+            left = left.saturating_sub(1);
+            if visit(entry.key(), &entry.state) >= step.bytes || left == 0 {
+                break;
+            }
+        }
+        !self.to_copy.is_empty()
+    }
+
+    /// Visits the blocks behind `last`, as [`Shard::copy_step`] does entries. The last one visited.
+    pub(crate) fn copy_blocks(
+        &self,
+        last: Option<&BlockPlace>,
+        step: Step,
+        mut visit: impl FnMut(&str, &[u8], Block) -> usize,
+    ) -> Option<BlockPlace> {
+        let mut blocks = self.blocks.after(last).take(step.entries);
+        let is_last = |(policy, key, block): &(&str, &[u8], Block)| {
+            visit(policy, key, *block) >= step.bytes
+        };
+        let mut reached = None;
+        for it in blocks.by_ref() {
+            let full = is_last(&it);
+            reached = Some(it);
+            if full { break }
+        }
+        reached.map(|(policy, key, _)| BlockPlace::of(policy, key))
+    }
+}
+
+/// What became of a key that was put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PutBack {
+    Kept,
+    /// It was not, for it has recovered.
+    Recovered,
+    /// It was not, for the shard is full and nobody may leave.
+    NoRoom,
+}
+
+impl Table {
+    /// Puts a key back, in place of what is known of it.
+    pub(crate) fn put_back(&self, key: &[u8], state: KeyState, now: Timestamp) -> PutBack {
+        let Some(policy) = state.policy() else { return PutBack::Recovered };
+        let address = self.address(policy, key);
+        let mut shard = self.lock(address.shard);
+        let known = shard.find(address.tag, policy, key);
+        if let Some(place) = known {
+            shard.remove(place);
+        }
+        if state.is_untouched(now) {
+            return PutBack::Recovered;
+        }
+        if shard.make_room_for(1, now, &[]).is_err() {
+            return PutBack::NoRoom;
+        }
+        shard.insert(Entry::new(address.tag, key, state), now);
+        PutBack::Kept
+    }
+
+    /// Puts a block back, in place of an earlier one.
+    pub(crate) fn put_back_block(&self, policy: &str, key: &[u8], block: Block) {
+        let address = self.address_under(policy, key);
+        self.lock(address.shard).blocks.set(policy, key, Some(block));
+    }
+}
+
+impl MemoryStore {
+    pub(crate) fn main_table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The tables of policies that have a bound of their own, by name.
+    pub(crate) fn tables_by_name(&self) -> Vec<(Box<str>, Arc<Table>)> {
+        let tables = self.own_tables.read().unwrap_or_else(|it| it.into_inner());
+        tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
+    }
+
+    /// Held by the one who copies the tables out: a shard knows of one copy at a time.
+    pub(crate) fn lock_copying(&self) -> MutexGuard<'_, ()> {
+        lock(&self.copying)
+    }
+}
