@@ -1,4 +1,5 @@
 //! A single keyed check, clock included, beside governor and rate-net in the same run.
+#![expect(clippy::ptr_arg, reason = "governor's table is asked by `&String`")]
 
 use std::hint::black_box;
 use std::num::NonZeroU32;

@@ -7,7 +7,6 @@ use crate::describe::{Said, describe};
 use crate::key_state::KeyState;
 use crate::policy::Policy;
 use crate::request::{Id, Verb};
-use crate::single;
 use crate::state::{Charge, Effects};
 use crate::time::Timestamp;
 use crate::verbs;
@@ -97,24 +96,12 @@ impl Verdict {
 }
 
 /// Decides a verb on one key, as [`decide`] does, without an allocation.
-#[inline]
 pub fn decide_one(
     verb: &Verb,
     slot: &mut Slot<'_>,
     now: Timestamp,
     seen: &mut Effects,
 ) -> Decision {
-    if let Verb::Check { .. } = verb {
-        let log_entries = slot.policy.log_entries();
-        let charge = Charge { cost: slot.cost, lease: None, log_entries };
-        if let Some((limit, state)) = single::path(slot) {
-            return single::check(limit, state, &charge, now, seen);
-        }
-    }
-    decide_any(verb, slot, now, seen)
-}
-
-fn decide_any(verb: &Verb, slot: &mut Slot<'_>, now: Timestamp, seen: &mut Effects) -> Decision {
     match *verb {
         Verb::Check { lease } => check_one(slot, lease, now, seen),
         Verb::Acquire { lease } => check_one(slot, Some(lease), now, seen),

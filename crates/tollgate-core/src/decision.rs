@@ -145,6 +145,32 @@ pub(crate) enum Details {
 }
 
 impl Decision {
+    /// A decision of which nothing is known but its time.
+    #[inline]
+    pub(crate) const fn blank(time: Timestamp) -> Decision {
+        Decision {
+            allowed: false,
+            reason: Reason::Limit,
+            never: false,
+            capacity: 0,
+            remaining: 0,
+            retry_after: None,
+            reset_after: None,
+            delay: Micros::ZERO,
+            granted: 0,
+            changed: false,
+            source: Source::Store,
+            degraded: false,
+            replayed: false,
+            shadow: false,
+            time,
+            lease: None,
+            reservation: None,
+            binding: 0,
+            details: Details::Single,
+        }
+    }
+
     /// What a list says, before any limit is asked.
     #[must_use]
     pub fn of_list(listed: Listed, time: Timestamp) -> Decision {

@@ -96,14 +96,20 @@ impl KeyState {
     /// The states to change, in the form of `policy`, which they are of or become of.
     #[inline]
     pub(crate) fn limits_mut(&mut self, policy: &Policy) -> &mut [LimitState] {
-        if self.policy.is_none() {
-            self.policy = Some(policy.clone());
-            let count = policy.limits().len();
-            self.states = if count == 1 {
-                States::default()
-            } else {
-                States::Many(Box::new(Many::of(count)))
-            };
+        match &self.policy {
+            Some(it) if it.is(policy) => {}
+            // The same limits under another address, as after a restart or a reload: comparing them
+            // anew for each check would take four times as long as the check.
+            Some(_) => self.policy = Some(policy.clone()),
+            None => {
+                self.policy = Some(policy.clone());
+                let count = policy.limits().len();
+                self.states = if count == 1 {
+                    States::default()
+                } else {
+                    States::Many(Box::new(Many::of(count)))
+                };
+            }
         }
         match &mut self.states {
             States::One(it) => core::slice::from_mut(it),
@@ -111,15 +117,17 @@ impl KeyState {
         }
     }
 
-    /// The state of the only limit, if nothing else is kept and it is in the form of `policy`,
-    /// which an unknown key takes.
+    /// Whether it is a state of this policy's only limit and nothing else.
+    #[must_use]
     #[inline]
-    pub(crate) fn only_limit_mut(&mut self, policy: &Policy) -> Option<&mut LimitState> {
-        match &self.policy {
-            Some(it) if !it.is(policy) => return None,
-            Some(_) => {}
-            None => self.policy = Some(policy.clone()),
-        }
+    pub fn is_plain(&self, policy: &Policy) -> bool {
+        matches!(self.states, States::One(_))
+            && self.policy.as_ref().is_some_and(|it| it.is(policy))
+    }
+
+    /// The state of the only limit, if nothing else is kept.
+    #[inline]
+    pub(crate) fn only_limit_mut(&mut self) -> Option<&mut LimitState> {
         match &mut self.states {
             States::One(it) => Some(it),
             States::Many(_) => None,

@@ -61,5 +61,6 @@ pub use policy::{LOG_ENTRIES, Listed, MOST_LIMITS, Policy};
 pub use request::{
     Check, Cost, Id, IdError, LONGEST_KEY, LONGEST_REQUEST_ID, MOST_CHECKS, Request, Verb,
 };
+pub use single::check_plain;
 pub use state::Effects;
 pub use time::{Micros, Timestamp};

@@ -13,6 +13,7 @@ pub(crate) struct Meter {
     per_token: Divisor,
     /// Units that drain in a tick: L′.
     per_tick: Divisor,
+    capacity: u64,
     /// The capacity in units.
     full: u64,
     /// Ticks after which whatever may be used has drained.
@@ -38,7 +39,15 @@ impl Meter {
         let full = capacity * per_token;
         let longest = (2 * full).div_ceil(per_tick);
         let (per_token, per_tick) = (Divisor::new(per_token), Divisor::new(per_tick));
-        Meter { tick, per_token, per_tick, full, longest, queue }
+        Meter { tick, per_token, per_tick, capacity, full, longest, queue }
+    }
+
+    pub(crate) const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    pub(crate) const fn is_queue(&self) -> bool {
+        self.queue
     }
 
     /// The level at the later of `now` and its own time.

@@ -45,6 +45,8 @@ struct Parts {
     deny: KeyList,
     /// Whether either list has a key.
     lists: bool,
+    /// Whether a check of it is one limit and nothing else.
+    plain: bool,
     /// A hash of the name, for stores to mix into that of the key.
     name_hash: u64,
 }
@@ -80,12 +82,17 @@ impl Policy {
             allow: KeyList::default(),
             deny: KeyList::default(),
             lists: false,
+            plain: false,
             name_hash,
-        })))
+        }))
+        .with(|_| ()))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Parts)) -> Policy {
-        change(Arc::make_mut(&mut self.0));
+        let parts = Arc::make_mut(&mut self.0);
+        change(parts);
+        parts.lists = !parts.allow.is_empty() || !parts.deny.is_empty();
+        parts.plain = parts.is_plain();
         self
     }
 
@@ -110,19 +117,13 @@ impl Policy {
     /// Always admits these keys, and charges them nothing.
     #[must_use]
     pub fn with_allow_list(self, keys: KeyList) -> Policy {
-        self.with(|it| {
-            it.allow = keys;
-            it.lists = !it.allow.is_empty() || !it.deny.is_empty();
-        })
+        self.with(|it| it.allow = keys)
     }
 
     /// Always denies these keys, even those on the other list.
     #[must_use]
     pub fn with_deny_list(self, keys: KeyList) -> Policy {
-        self.with(|it| {
-            it.deny = keys;
-            it.lists = !it.allow.is_empty() || !it.deny.is_empty();
-        })
+        self.with(|it| it.deny = keys)
     }
 
     /// What its lists say of a key before any limit is asked.
@@ -159,13 +160,12 @@ impl Policy {
         &self.0.limits
     }
 
-    /// Its limit, if that is all there is to decide: one, not of requests in flight, not a shadow.
+    /// Whether a check of it is one limit and nothing else: no list, no table of its own, not of
+    /// requests in flight, not a shadow.
+    #[must_use]
     #[inline]
-    pub(crate) fn only_limit(&self) -> Option<&Limit> {
-        match &*self.0.limits {
-            [limit] if !self.0.shadow && !limit.is_concurrent() => Some(limit),
-            _ => None,
-        }
+    pub fn is_plain(&self) -> bool {
+        self.0.plain
     }
 
     /// Whether it decides and records, but never denies.
@@ -216,6 +216,13 @@ impl Policy {
     #[inline]
     pub fn shares_name(&self, other: &Policy) -> bool {
         self.is(other) || (self.0.name_hash == other.0.name_hash && self.0.name == other.0.name)
+    }
+}
+
+impl Parts {
+    fn is_plain(&self) -> bool {
+        let bare = !self.shadow && !self.lists && self.max_keys.is_none();
+        bare && matches!(&*self.limits, [limit] if !limit.is_concurrent())
     }
 }
 

@@ -207,7 +207,7 @@ const fn reach_of(rate: u64) -> u64 {
 
 /// µs of a clock that is never set and counts suspension.
 #[cfg(target_os = "linux")]
-fn monotonic_micros() -> u64 {
+pub(crate) fn monotonic_micros() -> u64 {
     let it = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let micros = it.tv_sec.saturating_mul(1_000_000).saturating_add(it.tv_nsec / 1_000);
     u64::try_from(micros).unwrap_or(0)
@@ -215,7 +215,7 @@ fn monotonic_micros() -> u64 {
 
 /// µs of a clock that is never set. Whether it counts suspension is the platform's choice.
 #[cfg(not(target_os = "linux"))]
-fn monotonic_micros() -> u64 {
+pub(crate) fn monotonic_micros() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let elapsed = START.get_or_init(std::time::Instant::now).elapsed();
@@ -223,7 +223,7 @@ fn monotonic_micros() -> u64 {
 }
 
 /// µs of the wall clock since the epoch; 0 before it.
-fn wall_micros() -> u64 {
+pub(crate) fn wall_micros() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let now = std::time::SystemTime::now();
     let span = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -4,6 +4,7 @@
 mod clock;
 mod key;
 mod memory;
+mod snapshot;
 mod store;
 mod sync;
 
@@ -12,4 +13,5 @@ pub use key::{Key, KeyBuf};
 pub use memory::{
     MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull,
 };
+pub use snapshot::{Rejected, Restored, SaveReport, SetAside, SnapshotDir, SnapshotError};
 pub use store::{Answer, Store, StoreError};

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
 use tollgate_core::{Check, Cost, Id, Policy, Request, Timestamp, Verb};
@@ -15,6 +16,17 @@ const CHECK: Verb = Verb::Check { lease: None };
 fn store(max_keys: usize) -> Arc<MemoryStore> {
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
     Arc::new(MemoryStore::builder().clock(clock).max_keys(max_keys).build())
+}
+
+/// Runs a model, and holds that it was run in several orders.
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let before = RUNS.load(Ordering::SeqCst);
+    loom::model(move || {
+        RUNS.fetch_add(1, Ordering::SeqCst);
+        body();
+    });
+    assert!(RUNS.load(Ordering::SeqCst) > before + 1, "only one order was tried");
 }
 
 fn policy(limits: &str) -> Policy {
@@ -35,7 +47,7 @@ fn together(store: &MemoryStore, policy: &Policy, keys: &[&str], id: Option<&[u8
 
 #[test]
 fn three_threads_share_two_tokens_exactly() {
-    loom::model(|| {
+    model(|| {
         let (store, limit) = (store(128), policy("2/h"));
         let ask = || {
             let (store, limit) = (Arc::clone(&store), limit.clone());
@@ -50,7 +62,7 @@ fn three_threads_share_two_tokens_exactly() {
 
 #[test]
 fn two_requests_of_the_same_two_keys_neither_deadlock_nor_share_one_token() {
-    loom::model(|| {
+    model(|| {
         let (store, limit) = (store(128), policy("1/h"));
         let other = {
             let (store, limit) = (Arc::clone(&store), limit.clone());
@@ -64,7 +76,7 @@ fn two_requests_of_the_same_two_keys_neither_deadlock_nor_share_one_token() {
 
 #[test]
 fn two_requests_of_one_id_are_charged_once() {
-    loom::model(|| {
+    model(|| {
         let (store, limit) = (store(128), policy("5/h"));
         let other = {
             let (store, limit) = (Arc::clone(&store), limit.clone());
@@ -81,7 +93,7 @@ fn two_requests_of_one_id_are_charged_once() {
 
 #[test]
 fn making_room_forgives_no_denied_key() {
-    loom::model(|| {
+    model(|| {
         // One shard, of two keys.
         let (store, limit, wide) = (store(2), policy("1/h log"), policy("9/h"));
         assert!(check(&store, &limit, "a"));

@@ -1,12 +1,17 @@
 //! Blocks: entries of their own by (policy, key), outside the table's bound.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_core::{Block, Policy, Timestamp};
 
-/// The blocks of a shard.
+/// The blocks of a shard. They are in order, so that a snapshot can go on behind the last that it
+/// has copied.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks(HashMap<Box<str>, HashMap<Box<[u8]>, Block>>);
+pub(crate) struct Blocks(BTreeMap<Box<str>, BTreeMap<Box<[u8]>, Block>>);
+
+/// The policy and key of a block.
+pub(crate) type Blocked = (Box<str>, Box<[u8]>);
 
 impl Blocks {
     #[inline]
@@ -22,20 +27,17 @@ impl Blocks {
         self.0.get(policy.name())?.get(key).copied()
     }
 
-    pub(crate) fn set(&mut self, policy: &str, key: &[u8], block: Option<Block>) {
-        match block {
-            Some(block) => {
-                let of_policy = self.0.entry(policy.into()).or_default();
-                of_policy.insert(key.into(), block);
+    /// Sets or lifts a block; which there was.
+    pub(crate) fn set(&mut self, policy: &str, key: &[u8], block: Option<Block>) -> Option<Block> {
+        let Some(block) = block else {
+            let of_policy = self.0.get_mut(policy)?;
+            let known = of_policy.remove(key);
+            if of_policy.is_empty() {
+                self.0.remove(policy);
             }
-            None => {
-                let Some(of_policy) = self.0.get_mut(policy) else { return };
-                of_policy.remove(key);
-                if of_policy.is_empty() {
-                    self.0.remove(policy);
-                }
-            }
-        }
+            return known;
+        };
+        self.0.entry(policy.into()).or_default().insert(key.into(), block)
     }
 
     /// Forgets the blocks that have ended.
@@ -46,13 +48,24 @@ impl Blocks {
         });
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[u8], Block)> {
-        self.0.iter().flat_map(|(policy, of_policy)| {
-            of_policy.iter().map(move |(key, block)| (&**policy, &**key, *block))
+    /// Those behind the one of this policy and key, in order; all without.
+    pub(crate) fn after(
+        &self,
+        last: Option<&Blocked>,
+    ) -> impl Iterator<Item = (&str, &[u8], Block)> {
+        let of_last = last.and_then(|(policy, key)| {
+            let (policy, of_policy) = self.0.get_key_value(policy)?;
+            Some((policy, of_policy.range::<[u8], _>((Excluded(&**key), Unbounded))))
+        });
+        let policies = last.map_or(Unbounded, |(policy, _)| Excluded(&**policy));
+        let others = self.0.range::<str, _>((policies, Unbounded));
+        let others = others.map(|(policy, blocks)| (policy, blocks.range::<[u8], _>(..)));
+        of_last.into_iter().chain(others).flat_map(|(policy, blocks)| {
+            blocks.map(move |(key, block)| (&**policy, &**key, *block))
         })
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.iter().map(|(_, key, _)| key.len() + 64).sum()
+        self.after(None).map(|(_, key, _)| key.len() + 64).sum()
     }
 }

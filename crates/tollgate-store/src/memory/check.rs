@@ -1,7 +1,8 @@
 //! The straight path: one verb on one key, under one lock.
 
 use tollgate_core::{
-    Cost, Decision, Id, Inspection, KeyState, Policy, Slot, Timestamp, Verb, decide_one, inspect,
+    Cost, Decision, Id, Inspection, KeyState, Policy, Slot, Timestamp, Verb, check_plain,
+    decide_one, inspect,
 };
 
 use super::MemoryStore;
@@ -21,9 +22,25 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
-        let lease = policy.has_concurrent().then(lease);
+        if !policy.is_plain() {
+            let lease = policy.has_concurrent().then(lease);
+            return self.check_any(policy, key.as_bytes(), cost, lease);
+        }
         let now = self.clock.now();
-        self.decide_key(&Verb::Check { lease }, policy, key.as_bytes(), cost.get(), now)
+        let address = self.table.address(policy, key.as_bytes());
+        let mut shard = self.table.lock(address.shard);
+        if let Some((state, seen)) = shard.plain_mut(address.tag, policy, key.as_bytes()) {
+            // Nothing is done after this, so that the decision is written where it is wanted.
+            return check_plain(policy, state, cost.get(), now, seen);
+        }
+        drop(shard);
+        self.check_any(policy, key.as_bytes(), cost, None)
+    }
+
+    #[inline(never)]
+    fn check_any(&self, policy: &Policy, key: &[u8], cost: Cost, lease: Option<Id>) -> Decision {
+        let now = self.clock.now();
+        self.decide_key(&Verb::Check { lease }, policy, key, cost.get(), now)
     }
 
     /// Looks at a key: what each limit holds of it, and how long that lasts.
@@ -42,7 +59,6 @@ impl MemoryStore {
     }
 
     /// Decides a verb on one key.
-    #[inline]
     pub(super) fn decide_key(
         &self,
         verb: &Verb,
@@ -58,23 +74,15 @@ impl MemoryStore {
         self.with_table(policy, |table| self.decide_in(table, &asked))
     }
 
-    #[inline]
     fn decide_in(&self, table: &Table, asked: &Asked<'_>) -> Decision {
-        let &Asked { verb, policy, key, cost, now } = asked;
+        let &Asked { policy, key, cost, now, .. } = asked;
         let address = table.address(policy, key);
         let mut shard = table.lock(address.shard);
         let Some(place) = shard.find(address.tag, policy, key) else {
             let decided = asked.of_new(&mut shard, address);
             return decided.unwrap_or_else(|retry_at| self.no_room(retry_at, cost, now));
         };
-        if !shard.blocks.is_empty() || !matches!(verb, Verb::Check { .. }) {
-            return asked.of_known(&mut shard, place);
-        }
-        // The path that nearly all checks take: the decision is written where the caller wants
-        // it, and nothing is done after it.
-        let Some((state, seen)) = shard.parts_mut(place) else { return Decision::default() };
-        let mut slot = Slot { policy, state, block: &mut None, cost };
-        decide_one(verb, &mut slot, now, seen)
+        asked.of_known(&mut shard, place)
     }
 }
 

@@ -7,6 +7,7 @@ mod eviction;
 mod request_ids;
 mod several;
 mod shard;
+mod snapshot;
 mod table;
 
 use std::collections::HashMap;
@@ -19,7 +20,10 @@ use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
 use crate::sync::{Mutex, lock};
 use request_ids::{Known, RequestIds};
-use table::{HashState, Table};
+pub(crate) use shard::Shard;
+pub(crate) use snapshot::{PutBack, Step};
+use table::HashState;
+pub(crate) use table::Table;
 
 /// What a new key is told when the table is full and nobody can leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +85,7 @@ impl MemoryStoreBuilder {
             clock: self.clock.unwrap_or_else(Clock::system),
             table: Table::new(self.max_keys.max(1)),
             own_tables: RwLock::default(),
+            copying: Mutex::default(),
             table_full: self.table_full,
             horizon: self.horizon,
             id_hasher: HashState::default(),
@@ -114,6 +119,7 @@ pub struct MemoryStore {
     table: Table,
     /// Tables of policies that have a bound of their own.
     own_tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
+    copying: Mutex<()>,
     table_full: TableFull,
     horizon: Micros,
     id_hasher: HashState,
@@ -200,13 +206,17 @@ impl MemoryStore {
         }
     }
 
-    fn own_table(&self, name: &str, bound: usize) -> Arc<Table> {
+    /// The table of a policy with a bound of its own. The bound is that of the last who asks: it
+    /// may have changed since the table was made, or restored.
+    pub(crate) fn own_table(&self, name: &str, bound: usize) -> Arc<Table> {
         let known = self.own_tables.read().unwrap_or_else(|it| it.into_inner()).get(name).cloned();
-        known.unwrap_or_else(|| {
-            let mut tables = self.own_tables.write().unwrap_or_else(|it| it.into_inner());
-            let new = || Arc::new(Table::new(bound));
-            Arc::clone(tables.entry(name.into()).or_insert_with(new))
-        })
+        if let Some(table) = known {
+            table.set_bound(bound);
+            return table;
+        }
+        let mut tables = self.own_tables.write().unwrap_or_else(|it| it.into_inner());
+        let new = || Arc::new(Table::new(bound));
+        Arc::clone(tables.entry(name.into()).or_insert_with(new))
     }
 
     fn tables(&self) -> Vec<Arc<Table>> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tollgate_core::{Check, Micros, Request, Timestamp, Verb};
+use tollgate_core::{Check, Id, Micros, Request, Timestamp, Verb};
 
 use crate::store::Answer;
 
@@ -27,9 +27,12 @@ impl Asked {
             key: it.key.into(),
             cost: it.cost.get(),
         };
-        // A lease that the library drew for a plain check is not part of what was asked.
+        // Ids are drawn anew for a repeat that brings none, so they are not part of what was asked.
+        let unnamed = Id::from_u128(0);
         let verb = match request.verb {
             Verb::Check { .. } => Verb::Check { lease: None },
+            Verb::Acquire { .. } => Verb::Acquire { lease: unnamed },
+            Verb::Reserve { max_wait, .. } => Verb::Reserve { id: unnamed, max_wait },
             verb => verb,
         };
         Asked { verb, checks: request.checks.iter().map(check).collect() }

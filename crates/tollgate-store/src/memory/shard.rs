@@ -1,4 +1,6 @@
-//! A part of the table under one lock: an index of hashes, and the entries it points to.
+//! A part of the table under one lock: an index by hash, and the entries it points to.
+
+use std::ops::Range;
 
 use hashbrown::HashTable;
 use tollgate_core::{Effects, KeyState, Micros, Policy, Timestamp};
@@ -23,17 +25,11 @@ const GRACE: Micros = Micros::from_secs(1);
 /// The smallest number of places that is worth giving back.
 const SMALL: usize = 64;
 
-#[derive(Clone, Copy, Debug)]
-struct Indexed {
-    tag: Tag,
-    place: Place,
-}
-
 /// Keys of one shard, and the blocks that belong to it.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    index: HashTable<Indexed>,
-    entries: Vec<Option<Entry>>,
+    index: HashTable<Place>,
+    pub(super) entries: Vec<Option<Entry>>,
     free: Vec<Place>,
     /// Where the next sweep begins.
     cursor: usize,
@@ -43,8 +39,8 @@ pub(crate) struct Shard {
     eviction: Option<Eviction>,
     pub(crate) blocks: Blocks,
     pub(crate) counts: Counts,
-    /// Counts the times that places changed their entries all at once.
-    pub(crate) epoch: u64,
+    /// The places that a snapshot has yet to copy.
+    pub(super) to_copy: Range<usize>,
 }
 
 /// What has happened to the entries of a shard.
@@ -68,7 +64,7 @@ impl Shard {
             eviction: None,
             blocks: Blocks::default(),
             counts: Counts::default(),
-            epoch: 0,
+            to_copy: 0..0,
         }
     }
 
@@ -79,10 +75,9 @@ impl Shard {
     /// Where the key is.
     #[inline]
     pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<Place> {
-        let is_it = |it: &Indexed| {
-            it.tag == tag && self.entry(it.place).is_some_and(|entry| entry.is_of(policy, key))
-        };
-        self.index.find(spread(tag), is_it).map(|it| it.place)
+        let is_it =
+            |it: &Place| self.entry(*it).is_some_and(|it| it.tag() == tag && it.is_of(policy, key));
+        self.index.find(spread(tag), is_it).copied()
     }
 
     #[inline]
@@ -90,11 +85,22 @@ impl Shard {
         self.entries.get(index_of(place))?.as_ref()
     }
 
-    /// The state at a place, and what is noticed while it is decided upon.
+    /// The state of a known key, and what is noticed while it is decided upon, if a check of it is
+    /// one limit and nothing else.
     #[inline]
-    pub(crate) fn parts_mut(&mut self, place: Place) -> Option<(&mut KeyState, &mut Effects)> {
+    pub(crate) fn plain_mut(
+        &mut self,
+        tag: Tag,
+        policy: &Policy,
+        key: &[u8],
+    ) -> Option<(&mut KeyState, &mut Effects)> {
+        if !self.blocks.is_empty() {
+            return None;
+        }
+        let place = self.find(tag, policy, key)?;
         let entry = self.entries.get_mut(index_of(place))?.as_mut()?;
-        Some((&mut entry.state, &mut self.counts.effects))
+        let plain = entry.state.is_plain(policy);
+        plain.then_some((&mut entry.state, &mut self.counts.effects))
     }
 
     #[inline]
@@ -114,6 +120,11 @@ impl Shard {
     pub(crate) fn make_room(&mut self, now: Timestamp, keep: &[Place]) -> Result<(), Full> {
         self.sweep(now, SWEEP);
         self.make_room_for(1, now, keep)
+    }
+
+    /// Bounds the entries anew; those beyond leave as new ones come.
+    pub(crate) fn set_bound(&mut self, bound: usize) {
+        self.bound = bound.max(1);
     }
 
     /// Whether that many more keys fit as it is.
@@ -166,7 +177,8 @@ impl Shard {
             eviction.add(place, &entry.state, now);
         }
         self.entries[index_of(place)] = Some(entry);
-        self.index.insert_unique(spread(tag), Indexed { tag, place }, |it| spread(it.tag));
+        let entries = &self.entries;
+        self.index.insert_unique(spread(tag), place, |it| hash_at(entries, *it));
         place
     }
 
@@ -184,7 +196,7 @@ impl Shard {
             return;
         };
         self.free.push(place);
-        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |it| it.place == place) {
+        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |it| *it == place) {
             found.remove();
         }
     }
@@ -207,6 +219,8 @@ impl Shard {
 
     /// Gives memory back: entries move together, and the index is made anew.
     fn compact(&mut self) {
+        let moved = |place: usize| self.entries.iter().take(place).flatten().count();
+        self.to_copy = moved(self.to_copy.start)..moved(self.to_copy.end);
         let entries: Vec<_> = std::mem::take(&mut self.entries).into_iter().flatten().collect();
         self.entries = Vec::with_capacity(entries.len() + entries.len() / 8);
         self.free = Vec::new();
@@ -214,11 +228,11 @@ impl Shard {
         for (place, entry) in (0..).zip(entries) {
             let tag = entry.tag();
             self.entries.push(Some(entry));
-            self.index.insert_unique(spread(tag), Indexed { tag, place }, |it| spread(it.tag));
+            let entries = &self.entries;
+            self.index.insert_unique(spread(tag), place, |it| hash_at(entries, *it));
         }
         self.cursor = 0;
         self.eviction = None;
-        self.epoch += 1;
     }
 
     /// The bytes that are allocated for the shard.
@@ -240,6 +254,11 @@ pub(crate) struct Full {
 #[inline]
 fn index_of(place: Place) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+/// The hash of the entry at a place. The index keeps places only, and a tag is beside its key.
+fn hash_at(entries: &[Option<Entry>], place: Place) -> u64 {
+    entries.get(index_of(place)).and_then(Option::as_ref).map_or(0, |it| spread(it.tag()))
 }
 
 /// A tag over 64 bits, as the index wants a hash: its low bits choose the place, its high bits

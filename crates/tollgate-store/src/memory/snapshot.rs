@@ -13,10 +13,10 @@
 
 use std::sync::Arc;
 
-use tollgate_core::{Block, KeyState, Timestamp};
+use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::MemoryStore;
-use super::blocks::Place as BlockPlace;
+use super::blocks::Blocked;
 use super::entry::Entry;
 use super::shard::Shard;
 use super::table::Table;
@@ -63,24 +63,22 @@ impl Shard {
         !self.to_copy.is_empty()
     }
 
-    /// Visits the blocks behind `last`, as [`Shard::copy_step`] does entries. The last one visited.
+    /// Visits the blocks behind one of this policy and key, as [`Shard::copy_step`] does entries.
+    /// Which was the last, if there was any.
     pub(crate) fn copy_blocks(
         &self,
-        last: Option<&BlockPlace>,
+        after: Option<&Blocked>,
         step: Step,
         mut visit: impl FnMut(&str, &[u8], Block) -> usize,
-    ) -> Option<BlockPlace> {
-        let mut blocks = self.blocks.after(last).take(step.entries);
-        let is_last = |(policy, key, block): &(&str, &[u8], Block)| {
-            visit(policy, key, *block) >= step.bytes
-        };
-        let mut reached = None;
-        for it in blocks.by_ref() {
-            let full = is_last(&it);
-            reached = Some(it);
-            if full { break }
+    ) -> Option<Blocked> {
+        let mut last = None;
+        for (policy, key, block) in self.blocks.after(after).take(step.entries) {
+            last = Some((policy, key));
+            if visit(policy, key, block) >= step.bytes {
+                break;
+            }
         }
-        reached.map(|(policy, key, _)| BlockPlace::of(policy, key))
+        last.map(|(policy, key)| (policy.into(), key.into()))
     }
 }
 
@@ -114,10 +112,10 @@ impl Table {
         PutBack::Kept
     }
 
-    /// Puts a block back, in place of an earlier one.
-    pub(crate) fn put_back_block(&self, policy: &str, key: &[u8], block: Block) {
-        let address = self.address_under(policy, key);
-        self.lock(address.shard).blocks.set(policy, key, Some(block));
+    /// Puts a block back, in place of an earlier one; whether there was none.
+    pub(crate) fn put_back_block(&self, policy: &str, key: &[u8], block: Block) -> bool {
+        let address = self.address_under(Policy::hash_of_name(policy), key);
+        self.lock(address.shard).blocks.set(policy, key, Some(block)).is_none()
     }
 }
 
@@ -130,6 +128,15 @@ impl MemoryStore {
     pub(crate) fn tables_by_name(&self) -> Vec<(Box<str>, Arc<Table>)> {
         let tables = self.own_tables.read().unwrap_or_else(|it| it.into_inner());
         tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
+    }
+
+    /// How many keys there are, and how many live ones had to go.
+    pub(crate) fn keys_and_evicted(&self) -> (u64, u64) {
+        let tables = self.tables();
+        let tables = || tables.iter().map(|it| &**it).chain([&self.table]);
+        let keys: usize = tables().map(Table::keys).sum();
+        let evicted = tables().map(|it| it.counts().evicted).sum();
+        (u64::try_from(keys).unwrap_or(u64::MAX), evicted)
     }
 
     /// Held by the one who copies the tables out: a shard knows of one copy at a time.

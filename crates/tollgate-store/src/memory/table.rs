@@ -1,6 +1,7 @@
 //! Shards by hash, each under its own lock.
 
 use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(loom)]
 pub(crate) use foldhash::fast::FixedState as HashState;
@@ -27,7 +28,7 @@ pub(crate) struct Table {
     /// Seeded at random, so that nobody can choose keys of one shard; loom needs the same each time.
     hasher: HashState,
     shards: Box<[Padded]>,
-    bound: usize,
+    bound: AtomicUsize,
 }
 
 /// Where a (policy, key) is to be looked for.
@@ -42,16 +43,35 @@ impl Table {
         let count = (bound / KEYS_PER_SHARD).clamp(1, MOST_SHARDS);
         // A power of two at or below.
         let count = 1 << count.ilog2();
-        let (each, more) = (bound / count, bound % count);
-        let shard = |index| Padded(Mutex::new(Shard::new(each + usize::from(index < more))));
-        Table { hasher: HashState::default(), shards: (0..count).map(shard).collect(), bound }
+        let shard = |index| Padded(Mutex::new(Shard::new(share(bound, count, index))));
+        Table {
+            hasher: HashState::default(),
+            shards: (0..count).map(shard).collect(),
+            bound: AtomicUsize::new(bound),
+        }
+    }
+
+    /// Bounds the table anew, if that is another bound; the number of its shards stays.
+    pub(crate) fn set_bound(&self, bound: usize) {
+        if self.bound() == bound {
+            return;
+        }
+        let count = self.shards.len();
+        (0..count).for_each(|index| self.lock(index).set_bound(share(bound, count, index)));
+        self.bound.store(bound, Ordering::Relaxed);
     }
 
     #[inline]
     pub(crate) fn address(&self, policy: &Policy, key: &[u8]) -> Address {
+        self.address_under(policy.name_hash(), key)
+    }
+
+    /// As [`Table::address`], by the hash of the policy's name.
+    #[inline]
+    pub(crate) fn address_under(&self, name_hash: u64, key: &[u8]) -> Address {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        let hash = hasher.finish() ^ policy.name_hash();
+        let hash = hasher.finish() ^ name_hash;
         let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let high = usize::try_from(hash >> 32).unwrap_or(0);
         let low = hash.rotate_left(20) & u64::from(Tag::MAX);
@@ -68,7 +88,7 @@ impl Table {
     }
 
     pub(crate) fn bound(&self) -> usize {
-        self.bound
+        self.bound.load(Ordering::Relaxed)
     }
 
     pub(crate) fn keys(&self) -> usize {
@@ -90,6 +110,11 @@ impl Table {
         shard.sweep(now, places);
         shard.blocks.sweep(now);
     }
+}
+
+/// How many of `bound` keys one of so many shards holds.
+fn share(bound: usize, shards: usize, index: usize) -> usize {
+    bound / shards + usize::from(index < bound % shards)
 }
 
 impl Counts {

@@ -1,0 +1,70 @@
+//! Bytes a key: how much a process grows by a million keys of 24 bytes, in a table of each
+//! limiter. Each is measured in a process of its own, from `/proc/self/statm`.
+
+use std::num::NonZeroU32;
+use std::process::Command;
+
+use tollgate::{Key, MemoryLimiter, Policy};
+
+const KEYS: usize = 1_000_000;
+const PEERS: [&str; 5] =
+    ["tollgate", "tollgate, three limits", "tollgate, log", "governor", "rate-net"];
+
+fn main() {
+    if let Ok(peer) = std::env::var("BENCH_PEER") {
+        println!("{peer}: {} bytes a key", measure(&peer));
+        return;
+    }
+    for peer in PEERS {
+        let this = std::env::current_exe();
+        let child = this.map(|this| Command::new(this).env("BENCH_PEER", peer).status());
+        if !matches!(child, Ok(Ok(it)) if it.success()) {
+            println!("{peer}: could not be measured");
+        }
+    }
+}
+
+/// The growth of this process by `KEYS` keys, for each of them.
+fn measure(peer: &str) -> usize {
+    // The keys themselves are made one by one, and belong to nobody's table.
+    let keys = (0..KEYS).map(|it| format!("user:{it:019}"));
+    let limit = NonZeroU32::new(1_000).unwrap_or(NonZeroU32::MIN);
+    let before = resident_bytes();
+    let limits = match peer {
+        "tollgate" => "1000/h",
+        "tollgate, log" => "1000/h log",
+        _ => "1000/h fixed; 10000/d fixed; 1000/min",
+    };
+    let after = match peer {
+        "governor" => {
+            let table = governor::RateLimiter::keyed(governor::Quota::per_hour(limit));
+            keys.for_each(|it| assert!(table.check_key(&it).is_ok()));
+            resident_bytes()
+        }
+        "rate-net" => {
+            let table = rate_net::RateLimiter::per_minute(1_000);
+            keys.for_each(|it| assert!(table.check(&it).is_allow()));
+            resident_bytes()
+        }
+        _ => {
+            let limiter = MemoryLimiter::builder().max_keys(2 * KEYS).build();
+            let policy: Result<Policy, _> = limits.parse();
+            for key in keys {
+                let admitted = policy.as_ref().is_ok_and(|policy| {
+                    Key::new(&key).is_ok_and(|key| limiter.check(policy, key).allowed())
+                });
+                assert!(admitted);
+            }
+            let resident = resident_bytes();
+            println!("  {:?}", limiter.stats());
+            resident
+        }
+    };
+    (after - before) / KEYS
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split_whitespace().nth(1).and_then(|it| it.parse().ok());
+    pages.map_or(0, |it: usize| it * 4_096)
+}

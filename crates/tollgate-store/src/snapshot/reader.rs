@@ -1,0 +1,270 @@
+//! Reading a snapshot, which trusts nothing that it reads.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use crc32fast::Hasher;
+use tollgate_core::codec::{Bytes, Malformed};
+use tollgate_core::{Block, KeyState, Policy, Timestamp};
+
+use super::{FOREVER, MAGIC, Rejected, Restored, Section, VERSION};
+use crate::key::Key;
+use crate::memory::{MemoryStore, MemoryStoreBuilder, PutBack, Table};
+
+impl MemoryStoreBuilder {
+    /// The store, with what a snapshot holds; [`MemoryStore::write_snapshot`] wrote it.
+    ///
+    /// What was charged is judged by its own times, as always: what has recovered meanwhile is left
+    /// out. A store that holds fewer keys than the snapshot evicts as it always does.
+    ///
+    /// # Errors
+    /// The bytes are no snapshot, are damaged, or of a version that is not known.
+    pub fn restore(self, snapshot: &[u8]) -> Result<(MemoryStore, Restored), Rejected> {
+        let length = u64::try_from(snapshot.len()).unwrap_or(u64::MAX);
+        self.restore_from(snapshot, length).map_err(|it| match it {
+            ReadError::Rejected(it) => it,
+            // A slice has no other.
+            ReadError::Io(_) => Rejected::Truncated,
+        })
+    }
+
+    /// As [`MemoryStoreBuilder::restore`], from something of this length.
+    pub(super) fn restore_from(
+        self,
+        from: impl Read,
+        length: u64,
+    ) -> Result<(MemoryStore, Restored), ReadError> {
+        let store = self.build();
+        let restored = Restoring::all(&store, from, length)?;
+        Ok((store, restored))
+    }
+}
+
+/// Why a snapshot was not read to its end.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Io(io::Error),
+    Rejected(Rejected),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(it: io::Error) -> Self {
+        match it.kind() {
+            io::ErrorKind::UnexpectedEof => ReadError::Rejected(Rejected::Truncated),
+            _ => ReadError::Io(it),
+        }
+    }
+}
+
+impl From<Rejected> for ReadError {
+    fn from(it: Rejected) -> Self {
+        ReadError::Rejected(it)
+    }
+}
+
+impl From<Malformed> for ReadError {
+    fn from(it: Malformed) -> Self {
+        ReadError::Rejected(it.into())
+    }
+}
+
+/// The bytes of a file, as far as their checksums hold.
+struct Reader<R> {
+    from: R,
+    /// How many bytes are left.
+    left: u64,
+    sum: Hasher,
+}
+
+impl<R: Read> Reader<R> {
+    fn exact(&mut self, into: &mut [u8]) -> Result<(), ReadError> {
+        let length = u64::try_from(into.len()).unwrap_or(u64::MAX);
+        self.left = self.left.checked_sub(length).ok_or(Rejected::Truncated)?;
+        self.from.read_exact(into)?;
+        Ok(())
+    }
+
+    fn summed<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+        let mut bytes = [0; N];
+        self.exact(&mut bytes)?;
+        self.sum.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn checksum(&mut self) -> Result<(), ReadError> {
+        let mut bytes = [0; 4];
+        self.exact(&mut bytes)?;
+        let holds = u32::from_le_bytes(bytes) == self.sum.clone().finalize();
+        if holds { Ok(()) } else { Err(Rejected::Checksum.into()) }
+    }
+
+    /// Reads the header; when the snapshot was begun.
+    fn header(&mut self) -> Result<Timestamp, ReadError> {
+        if self.summed()? != MAGIC {
+            return Err(Rejected::Foreign.into());
+        }
+        // Before the checksum: what another version's header looks like is not known.
+        match u32::from_le_bytes(self.summed()?) {
+            VERSION => {}
+            other => return Err(Rejected::Version(other).into()),
+        }
+        let taken = u64::from_le_bytes(self.summed()?);
+        self.checksum()?;
+        Ok(timestamp(taken)?)
+    }
+
+    /// Reads a section, its body into `body`.
+    fn section(&mut self, body: &mut Vec<u8>) -> Result<Section, ReadError> {
+        let [kind] = self.summed()?;
+        let length = u32::from_le_bytes(self.summed()?);
+        if u64::from(length) > self.left {
+            return Err(Rejected::Truncated.into());
+        }
+        body.clear();
+        body.resize(usize::try_from(length).map_err(|_| Rejected::Truncated)?, 0);
+        self.exact(body)?;
+        self.sum.update(body);
+        self.checksum()?;
+        let section = Section::of(kind).ok_or(Malformed("a section of a kind that is not known"));
+        Ok(section?)
+    }
+}
+
+/// A table that is being put back.
+enum Place<'a> {
+    Main(&'a Table),
+    Own(Arc<Table>, Box<str>),
+}
+
+impl Place<'_> {
+    fn table(&self) -> &Table {
+        match self {
+            Place::Main(it) => it,
+            Place::Own(it, _) => it,
+        }
+    }
+
+    /// Whether keys of this policy belong here.
+    fn takes(&self, policy: &str) -> bool {
+        match self {
+            Place::Main(_) => true,
+            Place::Own(_, name) => **name == *policy,
+        }
+    }
+}
+
+/// What has been put back so far, into a store that is new.
+struct Restoring<'a> {
+    store: &'a MemoryStore,
+    now: Timestamp,
+    policies: Vec<Policy>,
+    place: Option<Place<'a>>,
+    restored: Restored,
+}
+
+impl<'a> Restoring<'a> {
+    fn all(store: &'a MemoryStore, from: impl Read, length: u64) -> Result<Restored, ReadError> {
+        let mut reader = Reader { from, left: length, sum: Hasher::new() };
+        let restored = Restored { taken: Some(reader.header()?), ..Restored::default() };
+        let now = store.now();
+        let mut it = Restoring { store, now, policies: Vec::new(), place: None, restored };
+        let mut body = Vec::new();
+        loop {
+            let section = reader.section(&mut body)?;
+            it.section(section, Bytes::new(&body))?;
+            if section == Section::End {
+                break;
+            }
+        }
+        if reader.left > 0 {
+            return Err(Malformed("more behind its end").into());
+        }
+        let (keys, evicted) = store.keys_and_evicted();
+        let no_room = it.restored.no_room + evicted;
+        Ok(Restored { keys, no_room, ..it.restored })
+    }
+
+    fn section(&mut self, section: Section, mut body: Bytes<'_>) -> Result<(), Malformed> {
+        match section {
+            Section::Policy => {
+                self.policies.push(Policy::decode(&mut body)?);
+            }
+            Section::Table => self.place = Some(self.table(&mut body)?),
+            Section::Keys => {
+                while !body.is_empty() {
+                    self.key(Bytes::new(body.prefixed()?))?;
+                }
+            }
+            Section::Blocks => {
+                while !body.is_empty() {
+                    self.block(Bytes::new(body.prefixed()?))?;
+                }
+            }
+            Section::End => {}
+        }
+        if body.is_empty() { Ok(()) } else { Err(Malformed("more in a section than it holds")) }
+    }
+
+    fn table(&self, body: &mut Bytes<'_>) -> Result<Place<'a>, Malformed> {
+        let (bound, name) = (body.u64()?, body.text()?);
+        if bound == 0 && name.is_empty() {
+            return Ok(Place::Main(self.store.main_table()));
+        }
+        let bound = usize::try_from(bound).ok().filter(|it| *it > 0);
+        let bound = bound.filter(|_| Policy::is_name(name));
+        let bound = bound.ok_or(Malformed("a table that no policy has"))?;
+        Ok(Place::Own(self.store.own_table(name, bound), name.into()))
+    }
+
+    fn key(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {
+        let number = usize::try_from(record.u32()?).ok();
+        let policy = number.and_then(|it| self.policies.get(it));
+        let policy = policy.ok_or(Malformed("a key of a policy that is not there"))?;
+        let place = place_of(&self.place, policy.name())?;
+        let state = KeyState::decode(policy, &mut record)?;
+        match place.table().put_back(key(record)?, state, self.now) {
+            PutBack::Kept => {}
+            PutBack::Recovered => self.restored.recovered += 1,
+            PutBack::NoRoom => self.restored.no_room += 1,
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {
+        let (policy, until) = (record.text()?, record.u64()?);
+        let place = place_of(&self.place, policy)?;
+        let block = match until {
+            FOREVER => Block::Forever,
+            until => Block::Until(timestamp(until)?),
+        };
+        if !Policy::is_name(policy) {
+            return Err(Malformed("a block of a policy that cannot be"));
+        }
+        let key = key(record)?;
+        if !block.holds(self.now) {
+            self.restored.recovered += 1;
+        } else if place.table().put_back_block(policy, key, block) {
+            self.restored.blocks += 1;
+        }
+        Ok(())
+    }
+}
+
+fn timestamp(us: u64) -> Result<Timestamp, Malformed> {
+    let it = Timestamp::from_micros(us);
+    if it.as_micros() == us { Ok(it) } else { Err(Malformed("a time that cannot be")) }
+}
+
+fn place_of<'p, 'a>(
+    place: &'p Option<Place<'a>>,
+    policy: &str,
+) -> Result<&'p Place<'a>, Malformed> {
+    let place = place.as_ref().filter(|it| it.takes(policy));
+    place.ok_or(Malformed("a key outside the table of its policy"))
+}
+
+/// The key that is the rest of a record.
+fn key<'b>(mut record: Bytes<'b>) -> Result<&'b [u8], Malformed> {
+    let key = Key::new(record.take_rest()).map_err(|_| Malformed("a key that cannot be"))?;
+    Ok(key.as_bytes())
+}
