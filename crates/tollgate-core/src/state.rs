@@ -313,12 +313,16 @@ impl Limit {
             }
             (Rule::Window(rule), Settled::Window(it), LimitState::Window(state)) => {
                 let (open, back) = rule.refund(*it, count, time);
-                *state = open;
+                if back > 0 {
+                    *state = open;
+                }
                 back
             }
             (Rule::Weighted(rule), Settled::Weighted(it), LimitState::Weighted(state)) => {
                 let (counts, back) = rule.refund(it.counts, count, time);
-                **state = counts;
+                if back > 0 {
+                    **state = counts;
+                }
                 back
             }
             (Rule::Log(rule), Settled::Log(it), LimitState::Log(state)) => {

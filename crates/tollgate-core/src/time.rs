@@ -64,18 +64,22 @@ impl From<Duration> for Micros {
     }
 }
 
-/// Seconds with as many decimals as are needed, at most six: `0.1`, `60`, `0.000001`.
+/// Seconds with as many decimals as are needed, at most six: `0.1`, `60`, `0.000001`. Width and
+/// alignment are kept.
 impl fmt::Display for Micros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, mut rest, mut digits) = (self.0 / 1_000_000, self.0 % 1_000_000, 6);
         if rest == 0 {
-            return write!(f, "{whole}");
+            return whole.fmt(f);
         }
-        while rest % 10 == 0 {
+        while rest.is_multiple_of(10) {
             rest /= 10;
             digits -= 1;
         }
-        write!(f, "{whole}.{rest:0digits$}")
+        match f.width() {
+            None => write!(f, "{whole}.{rest:0digits$}"),
+            Some(_) => f.pad(&alloc::format!("{whole}.{rest:0digits$}")),
+        }
     }
 }
 

@@ -158,8 +158,10 @@ fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decisio
 
 /// Gives a reservation back, once, before its time.
 fn cancel(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
-    adopt(slot, now);
-    let found = slot.state.reservations(now).iter().find(|it| it.id == id).cloned();
+    // A reservation belongs to the limits that it was made under.
+    let own = slot.state.is_of(slot.policy);
+    let reservations = if own { slot.state.reservations(now) } else { &[] };
+    let found = reservations.iter().find(|it| it.id == id).cloned();
     let mut granted = 0;
     if let Some(it) = &found {
         let limits = slot.policy.limits().iter().zip(&it.marks);
@@ -183,6 +185,9 @@ fn change_each(
     seen: &mut Effects,
     mut change: impl FnMut(&Limit, &mut LimitState, &Settled, &mut Effects) -> u64,
 ) -> Decision {
+    // State of another form of the policy stays in it unless something is changed.
+    let other_form = slot.state.policy().is_some() && !slot.state.is_of(slot.policy);
+    let kept = other_form.then(|| slot.state.clone());
     adopt(slot, now);
     let (mut granted, mut changed) = (0, false);
     let limits = slot.policy.limits().iter();
@@ -193,6 +198,9 @@ fn change_each(
         // A bucket may have given back a fraction of a token.
         changed |= by > 0 || level_of(state) != level;
         granted = granted.max(by);
+    }
+    if let Some(kept) = kept.filter(|_| !changed) {
+        *slot.state = kept;
     }
     let mut decision = describe_now(slot, now);
     decision.granted = granted;
@@ -246,8 +254,7 @@ fn unblock(slot: &mut Slot<'_>, now: Timestamp) -> Decision {
 fn renew(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
     let cost = lease_cost(slot, id, now);
     let mut decision = change_each(slot, now, seen, |limit, state, settled, _| {
-        limit.renew(state, settled, id);
-        0
+        u64::from(limit.renew(state, settled, id))
     });
     decision.changed = cost.is_some();
     decision.granted = cost.unwrap_or(0);

@@ -25,9 +25,18 @@ pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use policies::{DefineError, Policies, UnknownPolicy};
 #[doc(inline)]
 pub use tollgate_core::{
-    Block, Check, Cost, Decision, Id, Inspection, KeyList, Kind, LeaseInspection, Limit,
-    LimitDecision, LimitError, LimitInspection, Micros, NotationError, Policy, PolicyError, Reason,
-    Request, RequestError, Source, Spec, Timestamp, Verb, parse_duration,
+    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
+    LimitDecision, LimitError, LimitInspection, Listed, Micros, NotationError, Policy, PolicyError,
+    Reason, Request, RequestError, ReservationInspection, Source, Spec, Timestamp, Verb,
+    parse_duration,
 };
 #[doc(inline)]
-pub use tollgate_store::{Answer, Key, KeyBuf, ManualClock, MemoryStats, StoreError, TableFull};
+pub use tollgate_store::{
+    Answer, Key, KeyBuf, ManualClock, MemoryStats, Rejected, Restored, SaveReport, SetAside,
+    SnapshotDir, SnapshotError, StoreError, TableFull,
+};
+
+/// The examples of the README, which run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

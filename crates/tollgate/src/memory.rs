@@ -7,7 +7,8 @@ use tollgate_core::{
     Timestamp, Verb,
 };
 use tollgate_store::{
-    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, TableFull,
+    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Restored, SaveReport,
+    SnapshotDir, SnapshotError, TableFull,
 };
 
 use crate::lists;
@@ -83,8 +84,20 @@ impl MemoryLimiterBuilder {
     /// The limiter.
     #[must_use]
     pub fn build(self) -> MemoryLimiter {
-        let inner = Inner { store: self.0.build(), interned: Interned::default() };
-        MemoryLimiter(Arc::new(inner))
+        MemoryLimiter::of_store(self.0.build())
+    }
+
+    /// The limiter, with what the newest snapshot of a directory holds.
+    ///
+    /// # Errors
+    /// The directory cannot be read. A snapshot that is no good is none: see
+    /// [`Restored::set_aside`].
+    pub fn restore(
+        self,
+        directory: &SnapshotDir,
+    ) -> Result<(MemoryLimiter, Restored), SnapshotError> {
+        let (store, restored) = directory.restore(self.0)?;
+        Ok((MemoryLimiter::of_store(store), restored))
     }
 }
 
@@ -93,6 +106,10 @@ impl MemoryLimiter {
     #[must_use]
     pub fn new() -> Self {
         MemoryLimiter::default()
+    }
+
+    fn of_store(store: MemoryStore) -> Self {
+        MemoryLimiter(Arc::new(Inner { store, interned: Interned::default() }))
     }
 
     /// A limiter to be configured.
@@ -165,6 +182,7 @@ impl MemoryLimiter {
     }
 
     /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
+    /// After its time, or a second time, `changed` is false.
     ///
     /// # Errors
     /// The policy has a limit that is neither token bucket nor queue.
@@ -220,7 +238,8 @@ impl MemoryLimiter {
         self.one(Verb::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
-    /// Lets a lease that is still held last its whole length from now.
+    /// Lets a lease that is still held last its whole length from now. If it is gone the decision
+    /// says so: its `changed` is false.
     ///
     /// # Errors
     /// The policy has no concurrent limit.
@@ -233,7 +252,7 @@ impl MemoryLimiter {
         self.one(Verb::Renew { lease }, policy, key, Cost::ZERO)
     }
 
-    /// Gives a lease's place back, once.
+    /// Gives a lease's place back, once; `changed` is false if it is not held any more.
     ///
     /// # Errors
     /// The policy has no concurrent limit.
@@ -291,10 +310,19 @@ impl MemoryLimiter {
         lists::decide(request, self.now(), |request| self.0.store.decide_now(request))
     }
 
-    /// Gives memory back for keys that have recovered: looks over at most `places` places in each
+    /// Gives memory back for keys that recovered a second ago or more: looks over at most `places` places in each
     /// shard. The table does so by itself as new keys come.
     pub fn sweep(&self, places: usize) {
         self.0.store.sweep(places);
+    }
+
+    /// Writes a snapshot to a directory, whole or not at all; blocks until it is on the disk.
+    /// Decisions go on meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be written. The one before is then still there.
+    pub fn save(&self, directory: &SnapshotDir) -> Result<SaveReport, SnapshotError> {
+        directory.save(&self.0.store)
     }
 
     /// How full it is, and what has happened in it. Looks at every key: not for a hot path.

@@ -233,8 +233,8 @@ impl MemoryStore {
         decision
     }
 
-    /// Gives memory back: looks over at most `places` places in each shard for keys that have
-    /// recovered. The table does so by itself as new keys come; a process that has none calls
+    /// Gives memory back: looks over at most `places` places in each shard for keys that
+    /// recovered a second ago or more. The table does so by itself as new keys come; a process that has none calls
     /// this now and then.
     pub fn sweep(&self, places: usize) {
         let now = self.clock.now();

@@ -85,7 +85,10 @@ impl Shard {
 /// What became of a key that was put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutBack {
-    Kept,
+    /// It was not there.
+    New,
+    /// It took the place of what was known of it.
+    Replaced,
     /// It was not, for it has recovered.
     Recovered,
     /// It was not, for the shard is full and nobody may leave.
@@ -93,8 +96,16 @@ pub(crate) enum PutBack {
 }
 
 impl Table {
-    /// Puts a key back, in place of what is known of it.
-    pub(crate) fn put_back(&self, key: &[u8], state: KeyState, now: Timestamp) -> PutBack {
+    /// Puts a key back, in place of what is known of it. If `fits`, the table is not full: then the
+    /// key is taken even where its shard is, for the keys of a file fall to the shards otherwise
+    /// than they did before, and a table that held them all must not lose some of them.
+    pub(crate) fn put_back(
+        &self,
+        key: &[u8],
+        state: KeyState,
+        fits: bool,
+        now: Timestamp,
+    ) -> PutBack {
         let Some(policy) = state.policy() else { return PutBack::Recovered };
         let address = self.address(policy, key);
         let mut shard = self.lock(address.shard);
@@ -105,11 +116,11 @@ impl Table {
         if state.is_untouched(now) {
             return PutBack::Recovered;
         }
-        if shard.make_room_for(1, now, &[]).is_err() {
+        if known.is_none() && !fits && shard.make_room_for(1, now, &[]).is_err() {
             return PutBack::NoRoom;
         }
         shard.insert(Entry::new(address.tag, key, state), now);
-        PutBack::Kept
+        if known.is_none() { PutBack::New } else { PutBack::Replaced }
     }
 
     /// Puts a block back, in place of an earlier one; whether there was none.
@@ -142,5 +153,111 @@ impl MemoryStore {
     /// Held by the one who copies the tables out: a shard knows of one copy at a time.
     pub(crate) fn lock_copying(&self) -> MutexGuard<'_, ()> {
         lock(&self.copying)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tollgate_core::{Check, Cost, Request, Verb};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::memory::MemoryStore;
+
+    const STEP: Step = Step { entries: 7, bytes: usize::MAX, places: usize::MAX };
+
+    /// A store of one shard, with keys of one byte each.
+    struct Bench {
+        store: MemoryStore,
+        policy: Policy,
+    }
+
+    impl Bench {
+        fn new(keys: u8) -> Self {
+            let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+            let store = MemoryStore::builder().clock(clock).max_keys(127).build();
+            let bench = Bench { store, policy: "5/h".parse().unwrap() };
+            (0..keys).for_each(|key| bench.ask(Verb::Check { lease: None }, key));
+            bench
+        }
+
+        fn ask(&self, verb: Verb, key: u8) {
+            let checks = [Check { policy: &self.policy, key: &[key], cost: Cost::ONE }];
+            let request = Request { verb, checks: &checks, request_id: None };
+            assert!(self.store.decide_now(&request).unwrap().allowed());
+        }
+
+        /// Takes a step; whether there is more.
+        fn copy(&self, step: Step, copied: &mut BTreeMap<u8, u32>) -> bool {
+            let mut bytes = 0;
+            self.store.main_table().lock(0).copy_step(step, |key, _| {
+                *copied.entry(key[0]).or_default() += 1;
+                bytes += 10;
+                bytes
+            })
+        }
+    }
+
+    #[test]
+    fn places_that_move_take_what_is_left_to_copy_with_them() {
+        for steps_before in 0..18 {
+            let bench = Bench::new(120);
+            let mut copied = BTreeMap::new();
+            bench.store.main_table().lock(0).begin_copy();
+            (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
+            // Four of five leave, so that the others move together; others come.
+            (0..120).filter(|it| it % 5 > 0).for_each(|key| bench.ask(Verb::Reset, key));
+            assert_eq!(bench.store.main_table().lock(0).entries.len(), 120);
+            bench.store.sweep(1);
+            assert_eq!(bench.store.main_table().lock(0).entries.len(), 24);
+            (200..250).for_each(|key| bench.ask(Verb::Check { lease: None }, key));
+            let mut steps = 0;
+            while bench.copy(STEP, &mut copied) {
+                steps += 1;
+            }
+            assert!(steps <= 24 / 7, "what came since is not waited for");
+            for key in (0..120).step_by(5) {
+                assert_eq!(copied.get(&key), Some(&1), "{key} after {steps_before} steps");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_leaves_and_comes_back_was_forgotten_between() {
+        let bench = Bench::new(20);
+        let mut copied = BTreeMap::new();
+        bench.store.main_table().lock(0).begin_copy();
+        bench.copy(STEP, &mut copied);
+        // The first place is behind the cursor: the next who comes takes it.
+        bench.ask(Verb::Reset, 19);
+        bench.ask(Verb::Reset, 0);
+        bench.ask(Verb::Check { lease: None }, 19);
+        while bench.copy(STEP, &mut copied) {}
+        assert_eq!(copied.get(&19), None, "all that it holds was charged since");
+        assert_eq!(copied.len(), 19);
+    }
+
+    #[test]
+    fn a_step_ends_at_each_of_its_bounds() {
+        let bench = Bench::new(40);
+        let long = Step { entries: 40, bytes: usize::MAX, places: 40 };
+        let check = |step: Step, count: usize, more: bool| {
+            let mut copied = BTreeMap::new();
+            bench.store.main_table().lock(0).begin_copy();
+            assert_eq!(bench.copy(step, &mut copied), more, "{step:?}");
+            assert_eq!(copied.len(), count, "{step:?}");
+        };
+        check(long, 40, false);
+        check(Step { entries: 39, ..long }, 39, true);
+        check(Step { entries: 1, ..long }, 1, true);
+        check(Step { places: 39, ..long }, 39, true);
+        check(Step { bytes: 100, ..long }, 10, true);
+        check(Step { bytes: 101, ..long }, 11, true);
+        check(Step { bytes: 1, ..long }, 1, true);
+        (0..30).for_each(|key| bench.ask(Verb::Reset, key));
+        check(Step { places: 30, ..long }, 0, true);
+        check(Step { entries: 5, ..long }, 5, true);
     }
 }

@@ -117,19 +117,18 @@ impl SnapshotDir {
 
     /// Gives a snapshot that is no good another name, and forgets the oldest of those.
     fn set_aside(&self, from: &Path, reason: Rejected) -> Result<SetAside, SnapshotError> {
-        let second = wall_micros() / 1_000_000;
-        let name = |it| self.path.join(format!("{REJECTED}{it}"));
-        // Two in one second have two names.
-        let path = (second..).map(name).find(|it| !it.exists()).unwrap_or_else(|| name(second));
-        fs::rename(from, &path).map_err(SnapshotError::doing("set aside", from))?;
         let mut rejected: Vec<_> = fs::read_dir(&self.path)
             .map_err(SnapshotError::doing("list", &self.path))?
-            .filter_map(|it| Some(it.ok()?.path()))
-            .filter_map(|it| Some((rejected_at(&it)?, it)))
+            .filter_map(|it| rejected_at(&it.ok()?.path()))
             .collect();
         rejected.sort_unstable();
-        let too_many = rejected.len().saturating_sub(MOST_REJECTED);
-        for (_, old) in rejected.into_iter().take(too_many) {
+        let name = |second: &u64| self.path.join(format!("{REJECTED}{second}"));
+        // Two of one second have two names, in their order.
+        let second = rejected.last().map_or(0, |it| it.saturating_add(1));
+        let path = name(&second.max(wall_micros() / 1_000_000));
+        fs::rename(from, &path).map_err(SnapshotError::doing("set aside", from))?;
+        let too_many = (rejected.len() + 1).saturating_sub(MOST_REJECTED);
+        for old in rejected.iter().take(too_many).map(name) {
             fs::remove_file(&old).map_err(SnapshotError::doing("remove", &old))?;
         }
         Ok(SetAside { path, reason })

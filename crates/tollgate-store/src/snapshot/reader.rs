@@ -15,7 +15,7 @@ impl MemoryStoreBuilder {
     /// The store, with what a snapshot holds; [`MemoryStore::write_snapshot`] wrote it.
     ///
     /// What was charged is judged by its own times, as always: what has recovered meanwhile is left
-    /// out. A store that holds fewer keys than the snapshot evicts as it always does.
+    /// out. A store whose `max_keys` is less than the snapshot's keys evicts as it always does.
     ///
     /// # Errors
     /// The bytes are no snapshot, are damaged, or of a version that is not known.
@@ -131,24 +131,38 @@ impl<R: Read> Reader<R> {
 }
 
 /// A table that is being put back.
-enum Place<'a> {
-    Main(&'a Table),
-    Own(Arc<Table>, Box<str>),
+struct Place<'a> {
+    table: Whose<'a>,
+    /// How many keys it has had room for.
+    keys: usize,
 }
 
-impl Place<'_> {
+enum Whose<'a> {
+    /// That of all policies but those with one of their own.
+    All(&'a Table),
+    /// That of the policy of this name.
+    One(Arc<Table>, Box<str>),
+}
+
+impl<'a> Place<'a> {
+    fn new(table: Whose<'a>) -> Self {
+        let mut place = Place { table, keys: 0 };
+        place.keys = place.table().keys();
+        place
+    }
+
     fn table(&self) -> &Table {
-        match self {
-            Place::Main(it) => it,
-            Place::Own(it, _) => it,
+        match &self.table {
+            Whose::All(it) => it,
+            Whose::One(it, _) => it,
         }
     }
 
     /// Whether keys of this policy belong here.
     fn takes(&self, policy: &str) -> bool {
-        match self {
-            Place::Main(_) => true,
-            Place::Own(_, name) => **name == *policy,
+        match &self.table {
+            Whose::All(_) => true,
+            Whose::One(_, name) => **name == *policy,
         }
     }
 }
@@ -208,22 +222,24 @@ impl<'a> Restoring<'a> {
     fn table(&self, body: &mut Bytes<'_>) -> Result<Place<'a>, Malformed> {
         let (bound, name) = (body.u64()?, body.text()?);
         if bound == 0 && name.is_empty() {
-            return Ok(Place::Main(self.store.main_table()));
+            return Ok(Place::new(Whose::All(self.store.main_table())));
         }
         let bound = usize::try_from(bound).ok().filter(|it| *it > 0);
         let bound = bound.filter(|_| Policy::is_name(name));
         let bound = bound.ok_or(Malformed("a table that no policy has"))?;
-        Ok(Place::Own(self.store.own_table(name, bound), name.into()))
+        Ok(Place::new(Whose::One(self.store.own_table(name, bound), name.into())))
     }
 
     fn key(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {
         let number = usize::try_from(record.u32()?).ok();
         let policy = number.and_then(|it| self.policies.get(it));
         let policy = policy.ok_or(Malformed("a key of a policy that is not there"))?;
-        let place = place_of(&self.place, policy.name())?;
+        let place = place_of(&mut self.place, policy.name())?;
         let state = KeyState::decode(policy, &mut record)?;
-        match place.table().put_back(key(record)?, state, self.now) {
-            PutBack::Kept => {}
+        let fits = place.keys < place.table().bound();
+        match place.table().put_back(key(record)?, state, fits, self.now) {
+            PutBack::New => place.keys += 1,
+            PutBack::Replaced => {}
             PutBack::Recovered => self.restored.recovered += 1,
             PutBack::NoRoom => self.restored.no_room += 1,
         }
@@ -232,7 +248,7 @@ impl<'a> Restoring<'a> {
 
     fn block(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {
         let (policy, until) = (record.text()?, record.u64()?);
-        let place = place_of(&self.place, policy)?;
+        let place = place_of(&mut self.place, policy)?;
         let block = match until {
             FOREVER => Block::Forever,
             until => Block::Until(timestamp(until)?),
@@ -256,10 +272,10 @@ fn timestamp(us: u64) -> Result<Timestamp, Malformed> {
 }
 
 fn place_of<'p, 'a>(
-    place: &'p Option<Place<'a>>,
+    place: &'p mut Option<Place<'a>>,
     policy: &str,
-) -> Result<&'p Place<'a>, Malformed> {
-    let place = place.as_ref().filter(|it| it.takes(policy));
+) -> Result<&'p mut Place<'a>, Malformed> {
+    let place = place.as_mut().filter(|it| it.takes(policy));
     place.ok_or(Malformed("a key outside the table of its policy"))
 }
 

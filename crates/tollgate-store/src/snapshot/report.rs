@@ -42,8 +42,7 @@ pub struct Restored {
     pub blocks: u64,
     /// Keys and blocks left out because their time has passed.
     pub recovered: u64,
-    /// Live keys that are gone because there was no room for all: `max_keys` is less than it was,
-    /// or it was reached, and the keys fell to the table's parts otherwise than before.
+    /// Live keys left out because `max_keys` is less than it was.
     pub no_room: u64,
     /// The snapshot that was not taken. The store then began empty.
     pub set_aside: Option<SetAside>,

@@ -1,0 +1,168 @@
+//! What a row asks: a verb, its checks, and its options.
+
+use tollgate_core::{Check, Cost, Id, Micros, Request, Timestamp, Verb};
+
+use super::policies::{Policies, Written};
+use super::spans::{moment, span};
+use super::words::{Fault, Words};
+
+/// A request that owns its keys.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) verb: Verb,
+    pub(super) checks: Vec<AskedCheck>,
+    request_id: Option<Vec<u8>>,
+}
+
+/// One (policy, key, cost).
+#[derive(Clone, Debug)]
+pub(super) struct AskedCheck {
+    pub(super) policy: Written,
+    key: Vec<u8>,
+    cost: Cost,
+}
+
+impl Asked {
+    pub(super) fn checks(&self) -> Vec<Check<'_>> {
+        self.checks
+            .iter()
+            .map(|it| Check { policy: &it.policy.policy, key: &it.key, cost: it.cost })
+            .collect()
+    }
+
+    pub(super) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
+        Request { verb: self.verb, checks, request_id: self.request_id.as_deref() }
+    }
+}
+
+/// What may stand behind the checks.
+#[derive(Debug, Default)]
+struct Options {
+    id: Option<Id>,
+    max_wait: Option<Micros>,
+    time: Option<Timestamp>,
+    span: Option<Micros>,
+    request_id: Option<Vec<u8>>,
+}
+
+const OPTIONS: [&str; 5] = ["as", "max-wait", "time", "for", "request"];
+
+/// `VERB [POLICY KEY [COST] [and …]] [OPTION…] ->`.
+pub(super) fn asked(
+    words: &mut Words<'_>,
+    policies: &Policies,
+    base: Timestamp,
+) -> Result<Asked, Fault> {
+    let name = words.need("the verb")?;
+    let checks = checks(words, policies)?;
+    let mut options = Options::default();
+    while !words.skip_word("->") {
+        option(words, &mut options, base)?;
+    }
+    let request_id = options.request_id.take();
+    let verb = verb(name, &mut options)?;
+    match options {
+        Options { id: None, max_wait: None, time: None, span: None, .. } => {
+            Ok(Asked { verb, checks, request_id })
+        }
+        _ => Err(format!("{name} has no such option")),
+    }
+}
+
+fn verb(name: &str, options: &mut Options) -> Result<Verb, Fault> {
+    let id = options.id.take();
+    let need = |it: Option<Id>| it.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
+    Ok(match name {
+        "check" => Verb::Check { lease: id },
+        "reserve" => {
+            let max_wait = options.max_wait.take().ok_or("reserve needs a max-wait")?;
+            Verb::Reserve { id: need(id)?, max_wait }
+        }
+        "cancel" => Verb::Cancel { id: need(id)? },
+        "acquire" => Verb::Acquire { lease: need(id)? },
+        "renew" => Verb::Renew { lease: need(id)? },
+        "release" => Verb::Release { lease: need(id)? },
+        _ if id.is_some() => return Err(format!("{name} has no id")),
+        "peek" => Verb::Peek,
+        "take" => Verb::Take,
+        "refund" => Verb::Refund { time: options.time.take() },
+        "penalize" => Verb::Penalize,
+        "reset" => Verb::Reset,
+        "block" => Verb::Block { span: options.span.take() },
+        "unblock" => Verb::Unblock,
+        _ => return Err(format!("{name:?} is no verb")),
+    })
+}
+
+fn option(words: &mut Words<'_>, options: &mut Options, base: Timestamp) -> Result<(), Fault> {
+    let name = words.need("`->`")?;
+    let value = |words: &mut Words<'_>| words.need(name).map(str::to_owned);
+    match name {
+        "as" => options.id = Some(id(&value(words)?)?),
+        "max-wait" => options.max_wait = Some(span(&value(words)?)?),
+        "time" => options.time = Some(moment(&value(words)?, base)?),
+        "for" => options.span = Some(span(&value(words)?)?),
+        "request" => options.request_id = Some(bytes(&value(words)?)?),
+        _ => return Err(format!("{name:?} is no option")),
+    }
+    Ok(())
+}
+
+/// The id of a short name: its bytes.
+pub(super) fn id(name: &str) -> Result<Id, Fault> {
+    if name.len() > 16 {
+        return Err(format!("{name:?} is too long for an id"));
+    }
+    let bits = name.bytes().fold(0, |bits: u128, byte| bits << 8 | u128::from(byte));
+    Ok(Id::from_u128(bits))
+}
+
+fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<AskedCheck>, Fault> {
+    let mut checks = Vec::new();
+    if words.peek().is_some_and(|it| it == "->" || OPTIONS.contains(&it)) {
+        return Ok(checks);
+    }
+    loop {
+        let name = words.need("the policy")?;
+        let policy = policies.get(name).ok_or_else(|| format!("{name:?} is no policy"))?;
+        let keys = keys(words.need("the key")?)?;
+        let cost = words.read_as(|it| it.parse().ok()).map_or(Some(Cost::ONE), Cost::new);
+        let cost = cost.ok_or("a cost is at most 2^53 - 1")?;
+        let check = |key| AskedCheck { policy: policy.clone(), key, cost };
+        checks.extend(keys.into_iter().map(check));
+        if !words.skip_word("and") {
+            return Ok(checks);
+        }
+    }
+}
+
+/// `k`, or `k1..k33` for as many keys.
+fn keys(word: &str) -> Result<Vec<Vec<u8>>, Fault> {
+    let Some((first, last)) = word.split_once("..") else {
+        return Ok(vec![bytes(word)?]);
+    };
+    let stem = first.trim_end_matches(|it: char| it.is_ascii_digit());
+    let number = |it: &str| it.strip_prefix(stem).and_then(|it| it.parse::<u32>().ok());
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) => {
+            Ok((first..=last).map(|it| format!("{stem}{it}").into_bytes()).collect())
+        }
+        _ => Err(format!("{word:?} is no range of keys")),
+    }
+}
+
+/// `k`, `''` for nothing, `k*300` for 300 times `k`, or `hex:00ff`.
+fn bytes(word: &str) -> Result<Vec<u8>, Fault> {
+    if word == "''" {
+        return Ok(Vec::new());
+    }
+    if let Some(digits) = word.strip_prefix("hex:") {
+        let byte =
+            |at: usize| digits.get(at..at + 2).and_then(|it| u8::from_str_radix(it, 16).ok());
+        let all: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+        return all.ok_or_else(|| format!("{word:?} is not hexadecimal"));
+    }
+    let repeated = word.split_once('*').and_then(|(it, times)| Some((it, times.parse().ok()?)));
+    let (part, times) = repeated.unwrap_or((word, 1));
+    Ok(part.repeat(times).into_bytes())
+}

@@ -1,0 +1,235 @@
+//! What a row expects: the fields that it names, and their values.
+
+use tollgate_core::{Id, Micros};
+
+use super::asked::id;
+use super::spans::span;
+use super::words::{Fault, Words};
+
+/// What is expected of a request.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    /// It cannot be decided, with these words in the message.
+    Error(String),
+    /// Of one check.
+    One(OfCheck),
+    /// Of several: of the request as a whole, then of each check, or of none.
+    Several(Vec<Expectation>, Vec<OfCheck>),
+}
+
+/// What is expected of a check and of its limits, by their place in the policy's text.
+#[derive(Clone, Debug)]
+pub(super) struct OfCheck {
+    pub(super) fields: Vec<Expectation>,
+    pub(super) limits: Vec<(usize, Vec<Expectation>)>,
+}
+
+/// A field and what it is to be.
+#[derive(Clone, Debug)]
+pub(super) struct Expectation {
+    pub(super) field: Field,
+    value: Value,
+}
+
+/// A field of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Verdict,
+    Changed,
+    Capacity,
+    Remaining,
+    Retry,
+    Reset,
+    Delay,
+    Granted,
+    Reason,
+    Binding,
+    Replayed,
+    Shadow,
+    Lease,
+    Reservation,
+}
+
+/// Fields that a value follows.
+const FIELDS: [(&str, Field); 10] = [
+    ("capacity", Field::Capacity),
+    ("remaining", Field::Remaining),
+    ("retry", Field::Retry),
+    ("reset", Field::Reset),
+    ("delay", Field::Delay),
+    ("granted", Field::Granted),
+    ("reason", Field::Reason),
+    ("binding", Field::Binding),
+    ("lease", Field::Lease),
+    ("reservation", Field::Reservation),
+];
+
+/// Words that are a field's value.
+const WORDS: [(&str, Field); 9] = [
+    ("allowed", Field::Verdict),
+    ("denied", Field::Verdict),
+    ("never", Field::Verdict),
+    ("changed", Field::Changed),
+    ("unchanged", Field::Changed),
+    ("replayed", Field::Replayed),
+    ("not-replayed", Field::Replayed),
+    ("shadow", Field::Shadow),
+    ("not-shadow", Field::Shadow),
+];
+
+impl Field {
+    pub(super) fn name(self) -> &'static str {
+        let named = FIELDS.iter().find(|(_, it)| *it == self).map(|(name, _)| *name);
+        named.unwrap_or(match self {
+            Field::Verdict => "verdict",
+            Field::Changed => "changed",
+            Field::Replayed => "replayed",
+            _ => "shadow",
+        })
+    }
+}
+
+/// A value, perhaps one that goes in equal steps over the repetitions of a row.
+#[derive(Clone, Debug)]
+enum Value {
+    Word(String),
+    Number(u64, u64),
+    Span(u64, u64),
+}
+
+impl Expectation {
+    /// The value in turn `turn` of `turns`, as it is shown.
+    pub(super) fn shown(&self, turn: u32, turns: u32) -> String {
+        let step = |first: u64, last: u64| {
+            let way = u128::from(first.abs_diff(last)) * u128::from(turn);
+            let way = u64::try_from(way / u128::from(turns.max(2) - 1)).unwrap_or(u64::MAX);
+            if last < first { first - way } else { first + way }
+        };
+        match &self.value {
+            Value::Word(it) => it.clone(),
+            Value::Number(first, last) => step(*first, *last).to_string(),
+            Value::Span(first, last) => Micros::new(step(*first, *last)).to_string(),
+        }
+    }
+
+    /// Whether its steps are whole over so many turns.
+    pub(super) fn is_even(&self, turns: u32) -> bool {
+        match self.value {
+            Value::Word(_) => true,
+            Value::Number(first, last) | Value::Span(first, last) => {
+                let way = first.abs_diff(last);
+                way == 0 || (turns > 1 && way.is_multiple_of(u64::from(turns - 1)))
+            }
+        }
+    }
+}
+
+impl Expected {
+    /// What is expected of each check.
+    pub(super) fn of_checks(&self) -> &[OfCheck] {
+        match self {
+            Expected::Error(_) => &[],
+            Expected::One(it) => std::slice::from_ref(it),
+            Expected::Several(_, checks) => checks,
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Expectation> {
+        let whole = match self {
+            Expected::Several(whole, _) => whole.as_slice(),
+            _ => &[],
+        };
+        let of_checks = self
+            .of_checks()
+            .iter()
+            .flat_map(|it| it.fields.iter().chain(it.limits.iter().flat_map(|(_, fields)| fields)));
+        whole.iter().chain(of_checks)
+    }
+}
+
+/// What stands behind the arrow, of a request with so many checks.
+pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
+    let mut words = Words::of(text);
+    if words.skip_word("error") {
+        return match words.rest() {
+            it if it.is_empty() => Err("the words of the error are missing".into()),
+            it => Ok(Expected::Error(it)),
+        };
+    }
+    let mut parts = text.split('|');
+    let first = parts.next().unwrap_or_default();
+    if checks <= 1 {
+        return match parts.next() {
+            Some(_) => Err("one check has one answer".into()),
+            None => Ok(Expected::One(of_check(first)?)),
+        };
+    }
+    let whole = judged(Words::of(first))?;
+    if whole.iter().any(|it| !matches!(it.field, Field::Verdict | Field::Retry)) {
+        return Err("a whole request has a verdict and a retry".into());
+    }
+    let each = parts.map(of_check).collect::<Result<Vec<_>, _>>()?;
+    match each.len() {
+        0 => Ok(Expected::Several(whole, each)),
+        it if it == checks => Ok(Expected::Several(whole, each)),
+        it => Err(format!("{checks} checks, but {it} answers")),
+    }
+}
+
+fn of_check(text: &str) -> Result<OfCheck, Fault> {
+    let mut parts = text.split(';');
+    let fields = judged(Words::of(parts.next().unwrap_or_default()))?;
+    let limits = parts.map(of_limit).collect::<Result<_, _>>()?;
+    Ok(OfCheck { fields, limits })
+}
+
+/// `limit N: FIELDS`, numbered from 1.
+fn of_limit(text: &str) -> Result<(usize, Vec<Expectation>), Fault> {
+    let mut words = Words::of(text);
+    let number = words.skip_word("limit").then(|| words.next()).flatten();
+    let number = number.and_then(|it| it.strip_suffix(':')).and_then(|it| it.parse().ok());
+    match number {
+        Some(number @ 1..) => Ok((number, fields(words)?)),
+        _ => Err(format!("{:?} does not begin with `limit N:`", text.trim())),
+    }
+}
+
+/// A verdict, then fields.
+fn judged(words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
+    let all = fields(words)?;
+    match all.first().map(|it| it.field) {
+        Some(Field::Verdict | Field::Changed) => Ok(all),
+        _ => Err("the verdict comes first".into()),
+    }
+}
+
+fn fields(mut words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
+    let mut all = Vec::new();
+    while let Some(word) = words.next() {
+        let worded = WORDS.iter().find(|(name, _)| *name == word);
+        let named = FIELDS.iter().find(|(name, _)| *name == word);
+        let (field, value) = match (worded, named) {
+            (Some((_, field)), _) => (*field, Value::Word(word.to_owned())),
+            (_, Some((_, field))) => (*field, value(*field, words.need(word)?)?),
+            _ => return Err(format!("{word:?} is no field")),
+        };
+        all.push(Expectation { field, value });
+    }
+    Ok(all)
+}
+
+fn value(field: Field, word: &str) -> Result<Value, Fault> {
+    let (first, last) = word.split_once("..").unwrap_or((word, word));
+    let number = |it: &str| it.parse::<u64>().map_err(|_| format!("{it:?} is no number"));
+    Ok(match field {
+        Field::Retry | Field::Reset | Field::Lease | Field::Reservation if word == "none" => {
+            Value::Word(word.to_owned())
+        }
+        Field::Retry | Field::Reset | Field::Delay => {
+            Value::Span(span(first)?.get(), span(last)?.get())
+        }
+        Field::Lease | Field::Reservation => Value::Word(id(word).map(|it: Id| it.to_string())?),
+        Field::Reason => Value::Word(word.to_owned()),
+        _ => Value::Number(number(first)?, number(last)?),
+    })
+}

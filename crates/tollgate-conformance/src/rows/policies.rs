@@ -1,0 +1,56 @@
+//! Policies as rows write them.
+
+use std::collections::BTreeMap;
+
+use tollgate_core::{Policy, parse_limits};
+
+use super::words::{Fault, Words};
+
+/// A policy, and where each limit of its text stands in canonical order.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    pub(super) policy: Policy,
+    pub(super) places: Vec<usize>,
+}
+
+/// Policies by what the file calls them.
+pub(super) type Policies = BTreeMap<String, Written>;
+
+/// `NAME [OPTION…] LIMITS`.
+pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Fault> {
+    let alias = words.need("the policy's name")?;
+    let (mut name, mut shadow, mut log_entries) = (Some(alias.to_owned()), false, None);
+    while let Some(word) = words.peek().filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())) {
+        words.next();
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("shadow", "") => shadow = true,
+            ("unnamed", "") => name = None,
+            ("named", other) => name = Some(other.to_owned()),
+            ("log-entries", count) => {
+                log_entries = Some(count.parse().map_err(|_| "log-entries=N needs a number")?);
+            }
+            _ => return Err(format!("{word:?} is no option of a policy")),
+        }
+    }
+    let mut policy = build(name.as_deref(), &words.rest())?;
+    if shadow {
+        policy.policy = policy.policy.shadow();
+    }
+    if let Some(most) = log_entries {
+        policy.policy = policy.policy.with_log_entries(most);
+    }
+    policies.insert(alias.to_owned(), policy);
+    Ok(())
+}
+
+/// A policy of these limits, by name or as text.
+pub(super) fn build(name: Option<&str>, text: &str) -> Result<Written, Fault> {
+    let limits = parse_limits(text).map_err(|it| it.to_string())?;
+    let policy = match name {
+        Some(name) => Policy::new(name, limits.iter().copied()).map_err(|it| it.to_string())?,
+        None => text.parse().map_err(|it: tollgate_core::NotationError| it.to_string())?,
+    };
+    let place = |limit| policy.limits().iter().position(|it| it == limit);
+    let places = limits.iter().filter_map(place).collect();
+    Ok(Written { policy, places })
+}

@@ -1,0 +1,148 @@
+//! Asking a store what rows ask, and holding its answers to what they expect.
+
+use std::fmt;
+
+use tollgate_core::{Micros, Timestamp};
+use tollgate_store::{Answer, Store, StoreError};
+
+use super::asked::Asked;
+use super::compare::{Difference, contradictions, differences};
+use super::expected::Expected;
+use super::parse::{Row, Rows, Step};
+use super::policies;
+
+/// What became of a file of rows.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How many rows were asked.
+    pub rows: usize,
+    /// How many requests they made.
+    pub requests: usize,
+    /// What was not as expected.
+    pub failures: Vec<Failure>,
+}
+
+/// A field of an answer that is not what its row expects.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    file: String,
+    section: String,
+    line: usize,
+    row: String,
+    turn: Option<u32>,
+    difference: Difference,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { file, section, line, row, turn, difference } = self;
+        let Difference { field, expected, got } = difference;
+        writeln!(f, "{file}:{line}: in \"{section}\"\n    {row}")?;
+        write!(f, "    {field}: expected {expected}, got {got}")?;
+        match turn {
+            Some(turn) => write!(f, ", in turn {turn}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failures.iter().try_for_each(|it| writeln!(f, "{it}"))?;
+        let failed = self.failures.len();
+        write!(f, "{} rows, {} requests, {failed} failures", self.rows, self.requests)
+    }
+}
+
+/// Runs every section on a store of its own (`fresh`, which may be a namespace of its own on a
+/// shared one) whose clock shows what `set_time` was told last.
+pub async fn run<S: Store>(
+    rows: &Rows,
+    mut fresh: impl FnMut() -> S,
+    mut set_time: impl FnMut(Timestamp),
+) -> Report {
+    let mut report = Report::default();
+    for section in &rows.sections {
+        let store = fresh();
+        for row in &section.rows {
+            report.rows += 1;
+            let (requests, found) = ask(row, &store, &mut set_time).await;
+            report.requests += requests;
+            report.failures.extend(found.into_iter().map(|(turn, difference)| Failure {
+                file: rows.file.clone(),
+                section: section.title.clone(),
+                line: row.line,
+                row: row.text.clone(),
+                turn,
+                difference,
+            }));
+        }
+    }
+    report
+}
+
+/// How many requests a row made, and what differed in the first turn in which something did.
+async fn ask<S: Store>(
+    row: &Row,
+    store: &S,
+    set_time: &mut impl FnMut(Timestamp),
+) -> (usize, Vec<(Option<u32>, Difference)>) {
+    let (at, every, turns, asked, expected) = match &row.step {
+        Step::Refuse { limits, words } => return (0, refused(limits, words)),
+        Step::Ask { at, every, turns, asked, expected } => (*at, *every, *turns, asked, expected),
+    };
+    let checks = asked.checks();
+    let mut found = Vec::new();
+    for turn in 0..turns {
+        let now = at.after(Micros::new(every.get() * u64::from(turn)));
+        set_time(now);
+        let answer = store.decide(&[asked.request(&checks)]).await.pop();
+        if found.is_empty() {
+            let number = (turns > 1).then_some(turn + 1);
+            let differences = judge(asked, expected, answer, now, (turn, turns));
+            found = differences.into_iter().map(|it| (number, it)).collect();
+        }
+    }
+    (usize::try_from(turns).unwrap_or(usize::MAX), found)
+}
+
+fn judge(
+    asked: &Asked,
+    expected: &Expected,
+    answer: Option<Result<Answer, StoreError>>,
+    now: Timestamp,
+    turn: (u32, u32),
+) -> Vec<Difference> {
+    let other = |expected: &str, got: String| {
+        vec![Difference { field: "answer".into(), expected: expected.into(), got }]
+    };
+    match (expected, answer) {
+        (_, None) => other("an answer", "none".into()),
+        (Expected::Error(words), Some(Err(error))) => match error.to_string() {
+            it if it.contains(words.as_str()) => Vec::new(),
+            it => other(words, it),
+        },
+        (Expected::Error(words), Some(Ok(answer))) => {
+            let verdict = if answer.allowed() { "allowed" } else { "denied" };
+            other(&format!("error {words}"), verdict.into())
+        }
+        (_, Some(Err(error))) => other("a decision", format!("error {error}")),
+        (expected, Some(Ok(answer))) => {
+            let mut found = differences(&asked.checks, expected, &answer, turn);
+            found.extend(contradictions(&answer, now));
+            found
+        }
+    }
+}
+
+fn refused(limits: &str, words: &str) -> Vec<(Option<u32>, Difference)> {
+    let difference = |got| {
+        let (field, expected) = ("limits".into(), format!("refused: {words}"));
+        vec![(None, Difference { field, expected, got })]
+    };
+    match policies::build(None, limits) {
+        Ok(written) => difference(written.policy.to_string()),
+        Err(message) if message.contains(words) => Vec::new(),
+        Err(message) => difference(message),
+    }
+}

@@ -1,0 +1,126 @@
+//! Every row of `rows/`, on the memory store.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use tollgate_conformance::rows::{Report, Rows, run};
+use tollgate_store::{ManualClock, MemoryStore};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rows")
+}
+
+/// All files below a folder that end with `.rows`, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|it| it == "rows") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The file by its name below `rows/`.
+fn read(path: &Path) -> Rows {
+    let name = path.strip_prefix(folder()).unwrap().display().to_string();
+    let text = fs::read_to_string(path).unwrap();
+    Rows::parse(&name, &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run_in_memory(rows: &Rows) -> Report {
+    let clock = ManualClock::default();
+    let fresh = || MemoryStore::builder().clock(clock.clone()).build();
+    let running = pin!(run(rows, fresh, |time| clock.set(time)));
+    match running.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(report) => report,
+        Poll::Pending => panic!("the memory store answers at once"),
+    }
+}
+
+/// Each file's plan says how many rows it has, and `Rows::parse` holds it to that, so no row is
+/// lost unseen.
+#[test]
+fn every_row_holds_in_memory() {
+    let mut failed = String::new();
+    let mut total = 0;
+    for path in files(&folder()) {
+        let rows = read(&path);
+        let report = run_in_memory(&rows);
+        assert_eq!(report.rows, rows.count(), "{}", rows.file());
+        println!("{:4} rows, {:5} requests  {}", report.rows, report.requests, rows.file());
+        total += report.rows;
+        for failure in &report.failures {
+            failed += &format!("{failure}\n");
+        }
+    }
+    println!("{total} rows");
+    assert!(failed.is_empty(), "\n{failed}");
+}
+
+/// A file that went missing would otherwise take its rows along in silence.
+#[test]
+fn every_file_is_there() {
+    let found: Vec<_> = files(&folder())
+        .iter()
+        .map(|it| it.strip_prefix(folder()).unwrap().display().to_string())
+        .collect();
+    assert_eq!(found, FILES);
+}
+
+const FILES: [&str; 47] = [
+    "changes/clock-steps.rows",
+    "changes/counts.rows",
+    "changes/two-forms.rows",
+    "limits/coarse-tick.rows",
+    "limits/concurrent.rows",
+    "limits/fixed.rows",
+    "limits/from-first.rows",
+    "limits/log.rows",
+    "limits/queue.rows",
+    "limits/sliding-by.rows",
+    "limits/sliding.rows",
+    "limits/token-bucket.rows",
+    "patterns/01-single-counter.rows",
+    "patterns/03-sliding-over-seconds.rows",
+    "patterns/04-several-limits-several-identifiers.rows",
+    "patterns/05-two-passes.rows",
+    "patterns/06-reservoir.rows",
+    "patterns/07-five-a-minute.rows",
+    "patterns/08-rolling-minute-list.rows",
+    "patterns/09-rolling-minute-sorted-set.rows",
+    "patterns/10-uses.rows",
+    "patterns/11-weighted-windows.rows",
+    "patterns/12-token-bucket.rows",
+    "patterns/13-leaky-bucket-queue.rows",
+    "sources/bucket4j.rows",
+    "sources/limits.rows",
+    "sources/pitfalls.rows",
+    "sources/redis-cell.rows",
+    "sources/redis-rate.rows",
+    "sources/throttlecrab.rows",
+    "sources/throttled.rows",
+    "together/binding.rows",
+    "together/checks.rows",
+    "together/errors.rows",
+    "together/limits.rows",
+    "together/request-ids.rows",
+    "together/shadow.rows",
+    "verbs/block.rows",
+    "verbs/cancel.rows",
+    "verbs/count-denied.rows",
+    "verbs/leases.rows",
+    "verbs/peek.rows",
+    "verbs/penalize.rows",
+    "verbs/refund.rows",
+    "verbs/reserve.rows",
+    "verbs/reset.rows",
+    "verbs/take.rows",
+];

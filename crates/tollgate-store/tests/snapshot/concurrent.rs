@@ -1,0 +1,145 @@
+//! Saving while others charge.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use tollgate_core::Verb;
+
+use crate::{Bench, Random, id, named};
+
+const KEYS: usize = 4_000;
+const MOST: u64 = 1_000_000;
+
+/// How often each key was charged: before it is, and after it has been.
+struct Tally {
+    begun: Vec<AtomicU64>,
+    done: Vec<AtomicU64>,
+}
+
+impl Tally {
+    fn new() -> Self {
+        let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
+        Tally { begun: zeros(), done: zeros() }
+    }
+
+    fn read(all: &[AtomicU64]) -> Vec<u64> {
+        all.iter().map(|it| it.load(Ordering::SeqCst)).collect()
+    }
+}
+
+/// Stops the others at the end, also at that of a test that fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn key(index: usize) -> [u8; 8] {
+    u64::try_from(index).unwrap().to_be_bytes()
+}
+
+#[test]
+fn what_was_charged_before_a_save_is_in_it() {
+    let policies = ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|it| named("api", it));
+    let flood = named("flood", "5/d log");
+    let bench = Bench::of(|builder| builder.max_keys(200_000));
+    let (tally, stop) = (Tally::new(), AtomicBool::new(false));
+    let charge = |index: usize| {
+        let policy = &policies[index % 2];
+        tally.begun[index].fetch_add(1, Ordering::SeqCst);
+        assert!(bench.check(policy, &key(index), 1).allowed());
+        tally.done[index].fetch_add(1, Ordering::SeqCst);
+    };
+    (0..KEYS).for_each(charge);
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        for seed in 0..2 {
+            let (charge, stop) = (&charge, &stop);
+            let mut random = Random::new(seed);
+            scope.spawn(move || {
+                while !stop.load(Ordering::SeqCst) {
+                    charge(random.below(KEYS));
+                }
+            });
+        }
+        // Keys come and go, so that shards grow, and are made small again: places change.
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                let keys = || (KEYS..KEYS + 30_000).map(key);
+                keys().for_each(|key| assert!(bench.check(&flood, &key, 1).allowed()));
+                keys().for_each(|key| assert!(bench.ask(Verb::Reset, &flood, &key, 0).changed));
+                bench.store.sweep(1);
+            }
+        });
+        for _ in 0..12 {
+            let before = Tally::read(&tally.done);
+            let mut snapshot = Vec::new();
+            let report = bench.store.write_snapshot(&mut snapshot).unwrap();
+            let after = Tally::read(&tally.begun);
+            assert!(report.most_per_lock <= 256, "{report:?}");
+            let (store, _) =
+                crate::builder(&bench.clock).max_keys(200_000).restore(&snapshot).unwrap();
+            let restored = Bench { clock: bench.clock.clone(), store };
+            for (index, (before, after)) in before.into_iter().zip(after).enumerate() {
+                let used = MOST - restored.remaining(&policies[index % 2], &key(index));
+                assert!((before..=after).contains(&used), "{index}: {before} {used} {after}");
+            }
+        }
+    });
+}
+
+/// How long a lock is held is printed; that it is short is held by how much is done under it.
+#[test]
+fn a_lock_is_held_for_a_bounded_step() {
+    let bench = Bench::of(|builder| builder.max_keys(200_000));
+    let api = named("api", "10/h");
+    for index in 0..100_000 {
+        assert!(bench.check(&api, &key(index), 1).allowed());
+    }
+    let report = bench.store.write_snapshot(std::io::sink()).unwrap();
+    println!(
+        "100,000 keys: {} for {} locks, the longest {} s",
+        report.took, report.locks, report.longest_lock
+    );
+    assert_eq!((report.keys, report.most_per_lock), (100_000, 256));
+
+    let bench = Bench::of(|builder| builder.max_keys(100));
+    let log = named("log", "20000/h log");
+    for index in 0..10_u8 {
+        let mut key = vec![index; 65_536];
+        key[0] = b'k';
+        for _ in 0..3 {
+            bench.check(&log, &key, 1);
+            bench.clock.advance(tollgate_core::Micros::new(1));
+        }
+    }
+    let report = bench.store.write_snapshot(std::io::sink()).unwrap();
+    println!("keys of 64 KiB: the longest {} s", report.longest_lock);
+    assert_eq!(report.most_per_lock, 1, "64 KiB are a step by themselves");
+    assert!(report.most_bytes_per_lock < 66_000, "{report:?}");
+
+    for _ in 0..10_000 {
+        bench.check(&log, b"long", 1);
+        bench.clock.advance(tollgate_core::Micros::new(1));
+    }
+    let report = bench.store.write_snapshot(std::io::sink()).unwrap();
+    println!("a log of 10,000 entries: the longest {} s", report.longest_lock);
+    assert!(report.most_bytes_per_lock < 160_000 + 66_000, "{report:?}");
+}
+
+/// Two who save one store at once wait for each other.
+#[test]
+fn two_saves_at_once_are_both_whole() {
+    let bench = Bench::of(|builder| builder.max_keys(100_000));
+    let jobs = named("jobs", "9 concurrent lease 1h");
+    for index in 0..4_000 {
+        bench.ask(Verb::Acquire { lease: id(1) }, &jobs, &key(index), 1);
+    }
+    thread::scope(|scope| {
+        let save = || (0..20).for_each(|_| assert_eq!(bench.restored().1.keys, 4_000));
+        scope.spawn(save);
+        save();
+    });
+}

@@ -1,0 +1,193 @@
+//! Bytes that are no snapshot, or not the one that was written: refused, whatever they are.
+
+use tollgate_core::{Micros, Policy, Verb};
+use tollgate_store::{MemoryStore, MemoryStoreBuilder, Rejected, Restored};
+
+use crate::contents::{contents, sealed, sections};
+use crate::{Bench, builder, id, named};
+
+/// A snapshot with something of each kind in it.
+fn sample() -> (Bench, Vec<u8>) {
+    let bench = Bench::of(|builder| builder.max_keys(64));
+    for limits in ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"]
+    {
+        bench.check(&limits.parse().unwrap(), b"k", 3);
+    }
+    let jobs = named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10);
+    bench.check(&jobs, b"job", 1);
+    let (old, new) = (named("api", "2/s; 9/h log"), named("api", "2/s"));
+    bench.check(&old, b"stray", 1);
+    bench.check(&new, b"stray", 1);
+    let reserve = Verb::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
+    assert!(bench.ask(reserve, &new, b"stray", 1).allowed());
+    bench.ask(Verb::Block { span: None }, &new, b"blocked", 0);
+    bench.ask(Verb::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
+    let snapshot = bench.saved();
+    (bench, snapshot)
+}
+
+fn small(bench: &Bench) -> MemoryStoreBuilder {
+    builder(&bench.clock).max_keys(64)
+}
+
+fn restore(bench: &Bench, snapshot: &[u8]) -> Result<(MemoryStore, Restored), Rejected> {
+    small(bench).restore(snapshot)
+}
+
+#[test]
+fn each_flipped_byte_is_found() {
+    let (bench, snapshot) = sample();
+    assert!(restore(&bench, &snapshot).is_ok());
+    for at in 0..snapshot.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = snapshot.clone();
+            damaged[at] ^= flip;
+            assert!(restore(&bench, &damaged).is_err(), "byte {at} ^ {flip}");
+        }
+    }
+}
+
+#[test]
+fn each_end_before_the_end_is_found() {
+    let (bench, snapshot) = sample();
+    for end in 0..snapshot.len() {
+        let reason = restore(&bench, &snapshot[..end]).err();
+        assert_eq!(reason, Some(Rejected::Truncated), "{end} of {}", snapshot.len());
+    }
+    let more = [&snapshot[..], b"\0"].concat();
+    assert_eq!(restore(&bench, &more).err(), Some(Rejected::Malformed("more behind its end")));
+}
+
+/// Checksums do not help here: what is said must make sense, and what is taken must be kept.
+#[test]
+fn each_flipped_byte_under_a_valid_checksum_is_refused_or_means_something() {
+    let (bench, snapshot) = sample();
+    let policies =
+        ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"];
+    let mut policies: Vec<Policy> = policies.iter().map(|it| it.parse().unwrap()).collect();
+    policies.push(named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10));
+    policies.extend(["2/s", "3/s; 9/h log"].map(|it| named("api", it)));
+    let mut taken = 0;
+    for at in 0..snapshot.len() {
+        for flip in [1, 0x10, 0x80, 0xff] {
+            let mut damaged = snapshot.clone();
+            damaged[at] ^= flip;
+            let Ok((store, restored)) = restore(&bench, &sealed(&damaged)) else { continue };
+            taken += 1;
+            let clock = bench.clock.clone();
+            let other = Bench { clock, store };
+            let again = other.saved();
+            let (third, _) = restore(&bench, &again).unwrap();
+            let third = Bench { clock: bench.clock.clone(), store: third };
+            assert_eq!(contents(&third.saved()), contents(&again), "byte {at} ^ {flip}");
+            assert!(restored.keys <= 7 && restored.blocks <= 2);
+            decide_all(&other, &policies);
+        }
+    }
+    println!("{taken} of {} were taken", 4 * snapshot.len());
+    assert!(taken > 100, "{taken}: keys, ids and numbers that can be so");
+}
+
+/// Decides this and that: state that was taken never makes the arithmetic overflow.
+fn decide_all(bench: &Bench, policies: &[Policy]) {
+    for policy in policies {
+        for key in [&b"k"[..], b"job", b"stray"] {
+            bench.ask(Verb::Peek, policy, key, 1);
+            bench.ask(Verb::Penalize, policy, key, 9);
+            bench.check(policy, key, 1);
+        }
+    }
+}
+
+/// Each section left out, twice, or in the other's place.
+#[test]
+fn sections_are_neither_left_out_nor_exchanged() {
+    let (bench, snapshot) = sample();
+    let header = &snapshot[..24];
+    let mut at = 24;
+    let all: Vec<_> = sections(&snapshot)
+        .map(|(_, body)| {
+            let section = &snapshot[at..at + body.len() + 9];
+            at += section.len();
+            section
+        })
+        .collect();
+    assert_eq!(at, snapshot.len());
+    let check = |order: &[usize]| {
+        let sections = order.iter().map(|it| all[*it]);
+        let other: Vec<_> = [header].into_iter().chain(sections).flatten().copied().collect();
+        assert!(restore(&bench, &other).is_err(), "{order:?}");
+    };
+    for one in 0..all.len() {
+        let mut order: Vec<_> = (0..all.len()).collect();
+        order.remove(one);
+        check(&order);
+        order.insert(one, one);
+        order.insert(one, one);
+        check(&order);
+        for other in (one + 1)..all.len() {
+            let mut order: Vec<_> = (0..all.len()).collect();
+            order.swap(one, other);
+            check(&order);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_snapshot_is_named() {
+    let bench = Bench::new();
+    let mut newer = bench.saved();
+    newer[8] = 2;
+    let mut foreign = bench.saved();
+    foreign[0] = b't';
+    for (bytes, reason) in [
+        (&b""[..], Rejected::Truncated),
+        (b"TOLLGATE", Rejected::Truncated),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", Rejected::Foreign),
+        (&[0; 4_096], Rejected::Foreign),
+        (&foreign, Rejected::Foreign),
+        (&newer, Rejected::Version(2)),
+        (&sealed(&newer), Rejected::Version(2)),
+    ] {
+        assert_eq!(small(&bench).restore(bytes).err(), Some(reason), "{}", bytes.escape_ascii());
+    }
+}
+
+/// A file that has no policy, table or key where it says so.
+#[test]
+fn what_says_nothing_sensible_is_refused() {
+    let bench = Bench::new();
+    let header = bench.saved()[..24].to_vec();
+    let section = |kind: u8, body: &[u8]| {
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [&[kind][..], &length, body, &[0; 4]].concat()
+    };
+    let (main, end) = (section(2, &[0; 12]), section(5, b""));
+    let check = |sections: &[&[u8]], reason: &'static str| {
+        let file = sealed(&[&header[..], &sections.concat()].concat());
+        let expected = Some(Rejected::Malformed(reason)).filter(|_| !reason.is_empty());
+        assert_eq!(small(&bench).restore(&file).err(), expected, "{}", file.escape_ascii());
+    };
+    check(&[&main, &end], "");
+    check(&[&end], "");
+    check(&[&section(0, b""), &end], "a section of a kind that is not known");
+    check(&[&section(6, b""), &end], "a section of a kind that is not known");
+    check(&[&section(5, b"\0")], "more in a section than it holds");
+    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\0\0\0\0"), &end], "a table that no policy has");
+    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0="), &end], "a table that no policy has");
+    check(&[&section(2, b"\0\0\0\0\0\0\0\0\x01\0\0\0a"), &end], "a table that no policy has");
+    check(&[&main, &section(3, b"\x01\0\0\0"), &end], "it ends too early");
+    let no_policy = section(3, b"\x04\0\0\0\0\0\0\0");
+    check(&[&main, &no_policy, &end], "a key of a policy that is not there");
+    let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xffk");
+    check(&[&main, &block, &end], "");
+    check(&[&block, &end], "a key outside the table of its policy");
+    let own = section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0b");
+    check(&[&own, &block, &end], "a key outside the table of its policy");
+    let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xfe\xff\xff\xff\xff\xff\xff\xffk");
+    check(&[&main, &block, &end], "a time that cannot be");
+    let block = section(4, b"\x0d\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff");
+    check(&[&main, &block, &end], "a key that cannot be");
+    let block = section(4, b"\x0e\0\0\0\x01\0\0\05\xff\xff\xff\xff\xff\xff\xff\xffk");
+    check(&[&main, &block, &end], "a block of a policy that cannot be");
+}

@@ -1,0 +1,144 @@
+//! The directory that keeps the newest snapshot.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tollgate_store::{Rejected, SnapshotDir, SnapshotError};
+
+use crate::{Bench, builder, named};
+
+/// An empty place for a test's files.
+fn place(test: &str) -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("snapshot-{test}"));
+    if place.exists() {
+        fs::remove_dir_all(&place).unwrap();
+    }
+    place
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_store_is_saved_and_restored() {
+    let place = place("restored").join("made/for it");
+    let bench = Bench::new();
+    let api = named("api", "5/h");
+    bench.check(&api, b"k", 2);
+    let dir = SnapshotDir::open(&place).unwrap();
+    assert_eq!(dir.path(), place);
+    let (_, restored) = dir.restore(builder(&bench.clock)).unwrap();
+    assert_eq!((restored.taken, restored.keys), (None, 0), "there was none");
+    let report = dir.save(&bench.store).unwrap();
+    assert_eq!(report.keys, 1);
+    assert_eq!(fs::metadata(place.join("snapshot")).unwrap().len(), report.bytes);
+    bench.check(&api, b"k", 1);
+    dir.save(&bench.store).unwrap();
+    assert_eq!(names(&place), ["lock", "snapshot"]);
+    drop(dir);
+
+    let dir = SnapshotDir::open(&place).unwrap();
+    let (store, restored) = dir.restore(builder(&bench.clock)).unwrap();
+    assert_eq!((restored.taken, restored.keys), (Some(crate::START), 1));
+    let restored = Bench { clock: bench.clock, store };
+    assert_eq!(restored.remaining(&api, b"k"), 2);
+}
+
+#[test]
+fn a_directory_is_of_one_process() {
+    let place = place("locked");
+    let first = SnapshotDir::open(&place).unwrap();
+    let error = SnapshotDir::open(&place).unwrap_err();
+    assert!(matches!(&error, SnapshotError::Locked { dir } if *dir == place));
+    let text = error.to_string();
+    assert!(text.contains(place.to_str().unwrap()) && text.contains("another tollgate"), "{text}");
+    drop(first);
+    SnapshotDir::open(&place).unwrap();
+}
+
+#[test]
+fn what_is_no_good_is_set_aside_and_reported() {
+    let place = place("set-aside");
+    let bench = Bench::new();
+    bench.check(&named("api", "5/h"), b"k", 1);
+    let mut damaged = bench.saved();
+    damaged[30] ^= 1;
+    let mut newer = bench.saved();
+    newer[8] = 7;
+    let dir = SnapshotDir::open(&place).unwrap();
+    let rows = [
+        (b"not a snapshot".to_vec(), Rejected::Foreign),
+        (damaged, Rejected::Checksum),
+        (newer, Rejected::Version(7)),
+        (bench.saved()[..40].to_vec(), Rejected::Truncated),
+        (Vec::new(), Rejected::Truncated),
+    ];
+    for (bytes, reason) in rows {
+        fs::write(place.join("snapshot"), &bytes).unwrap();
+        let (store, restored) = dir.restore(builder(&bench.clock)).unwrap();
+        assert_eq!((store.stats().keys, restored.keys, restored.taken), (0, 0, None));
+        let aside = restored.set_aside.unwrap();
+        assert_eq!(aside.reason, reason);
+        assert_eq!(fs::read(&aside.path).unwrap(), bytes, "it is what it was");
+        assert!(aside.path.starts_with(&place) && !place.join("snapshot").exists());
+    }
+    let kept = names(&place);
+    assert_eq!(kept.len(), 4, "the lock and the newest three: {kept:?}");
+    assert_eq!(dir.save(&bench.store).unwrap().keys, 1);
+    assert_eq!(dir.restore(builder(&bench.clock)).unwrap().1.keys, 1);
+}
+
+#[test]
+fn what_was_left_unfinished_is_removed_and_the_one_before_stays() {
+    let place = place("unfinished");
+    let bench = Bench::new();
+    bench.check(&named("api", "5/h"), b"k", 1);
+    let dir = SnapshotDir::open(&place).unwrap();
+    dir.save(&bench.store).unwrap();
+    drop(dir);
+    fs::write(place.join("snapshot.unfinished"), &bench.saved()[..50]).unwrap();
+    let dir = SnapshotDir::open(&place).unwrap();
+    assert_eq!(names(&place), ["lock", "snapshot"]);
+
+    // A directory in the way: nothing can be written, and nothing is lost.
+    fs::create_dir(place.join("snapshot.unfinished")).unwrap();
+    let error = dir.save(&bench.store).unwrap_err().to_string();
+    assert!(error.contains("cannot write") && error.contains("snapshot.unfinished"), "{error}");
+    assert_eq!(dir.restore(builder(&bench.clock)).unwrap().1.keys, 1);
+}
+
+#[test]
+fn what_cannot_be_used_is_an_error_with_a_remedy() {
+    let place = place("refused");
+    fs::create_dir_all(&place).unwrap();
+    let file = place.join("file");
+    fs::write(&file, b"").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let error = SnapshotDir::open(&path).unwrap_err().to_string();
+        let remedy = "name a directory that is tollgate's alone";
+        assert!(error.contains(path.to_str().unwrap()) && error.ends_with(remedy), "{error}");
+    }
+    // A directory where the snapshot should be is not a bad snapshot: nothing is set aside.
+    let dir = SnapshotDir::open(place.join("dir")).unwrap();
+    fs::create_dir(dir.path().join("snapshot")).unwrap();
+    let error = dir.restore(builder(&Bench::new().clock)).unwrap_err().to_string();
+    assert!(error.contains("cannot read"), "{error}");
+    assert_eq!(names(dir.path()), ["lock", "snapshot"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_reads_keys() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place("private");
+    let dir = SnapshotDir::open(&place).unwrap();
+    dir.save(&Bench::new().store).unwrap();
+    let mode = fs::metadata(place.join("snapshot")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

@@ -1,0 +1,177 @@
+//! What a snapshot holds, thing by thing.
+
+use tollgate_core::{Check, Cost, Micros, Reason, Request, Verb};
+
+use crate::{Bench, id, named};
+
+#[test]
+fn leases_are_renewed_and_released_after_a_restore() {
+    let policy = named("jobs", "2 concurrent lease 60s");
+    let saved = Bench::new();
+    for lease in [id(1), id(2)] {
+        assert!(saved.ask(Verb::Acquire { lease }, &policy, b"k", 1).allowed());
+    }
+    saved.advance(40);
+    let (restored, _) = saved.restored();
+    let ask = |verb| restored.ask(verb, &policy, b"k", 1);
+    assert!(!ask(Verb::Acquire { lease: id(3) }).allowed());
+    assert!(ask(Verb::Acquire { lease: id(1) }).replayed, "it is held already");
+    assert!(ask(Verb::Renew { lease: id(1) }).changed);
+    restored.advance(30);
+    assert_eq!(restored.remaining(&policy, b"k"), 1, "the second has lapsed, the first has not");
+    assert!(ask(Verb::Release { lease: id(1) }).changed);
+    assert!(!ask(Verb::Release { lease: id(1) }).changed);
+    assert_eq!(restored.remaining(&policy, b"k"), 2);
+}
+
+#[test]
+fn reservations_are_cancelled_after_a_restore() {
+    let policy = named("api", "1/s");
+    let saved = Bench::new();
+    saved.check(&policy, b"k", 1);
+    let reserve = Verb::Reserve { id: id(7), max_wait: Micros::from_secs(9) };
+    assert_eq!(saved.ask(reserve, &policy, b"k", 1).delay, Micros::from_secs(1));
+    let (restored, _) = saved.restored();
+    assert!(restored.ask(reserve, &policy, b"k", 1).replayed);
+    let cancelled = restored.ask(Verb::Cancel { id: id(7) }, &policy, b"k", 0);
+    assert_eq!((cancelled.changed, cancelled.granted), (true, 1));
+    restored.advance(1);
+    assert!(restored.check(&policy, b"k", 1).allowed());
+}
+
+#[test]
+fn blocks_are_kept_to_their_end_or_for_ever() {
+    let (api, own) = (named("api", "5/s"), named("own", "5/s").with_max_keys(10));
+    let unnamed = "5/s".parse().unwrap();
+    let saved = Bench::new();
+    for policy in [&api, &own, &unnamed] {
+        let block = |key: &[u8], span| saved.ask(Verb::Block { span }, policy, key, 0);
+        block(b"for ever", None);
+        block(b"a minute", Some(Micros::from_secs(60)));
+        block(b"over", Some(Micros::from_secs(1)));
+    }
+    saved.advance(1);
+    let (restored, report) = saved.restored();
+    assert_eq!((report.keys, report.blocks), (0, 6));
+    for policy in [&api, &own, &unnamed] {
+        assert!(restored.check(policy, b"over", 1).allowed());
+        let denied = restored.check(policy, b"a minute", 1);
+        assert_eq!(denied.reason, Reason::Blocked);
+        assert_eq!(denied.retry_after(), Some(Micros::from_secs(59)));
+        let denied = restored.check(policy, b"for ever", 1);
+        assert_eq!((denied.reason, denied.retry_after()), (Reason::Blocked, None));
+        assert!(restored.ask(Verb::Unblock, policy, b"for ever", 0).changed);
+    }
+    let (_, report) = restored.restored();
+    assert_eq!(report.blocks, 3);
+}
+
+/// A thousand blocks of one shard are copied in several steps.
+#[test]
+fn many_blocks_are_all_kept() {
+    let saved = Bench::of(|builder| builder.max_keys(1));
+    let policies = ["a", "b", "c"].map(|name| named(name, "5/s"));
+    for index in 0..1_000_u32 {
+        let policy = &policies[usize::try_from(index % 3).unwrap()];
+        saved.ask(Verb::Block { span: None }, policy, &index.to_be_bytes(), 0);
+    }
+    let mut out = Vec::new();
+    let report = saved.store.write_snapshot(&mut out).unwrap();
+    assert_eq!((report.blocks, report.most_per_lock), (1_000, 256));
+    assert_eq!(saved.restored().1.blocks, 1_000);
+}
+
+#[test]
+fn state_of_a_limit_that_the_policy_lacks_is_kept_until_it_recovers() {
+    let (old, new) = (named("api", "5/h log; 50/s"), named("api", "50/s"));
+    let saved = Bench::new();
+    (0..5).for_each(|_| assert!(saved.check(&old, b"k", 1).allowed()));
+    assert!(saved.check(&new, b"k", 1).allowed());
+    saved.advance(2);
+    let (restored, _) = saved.restored();
+    assert!(restored.check(&new, b"k", 1).allowed());
+    let denied = restored.check(&old, b"k", 1);
+    assert_eq!(denied.retry_after(), Some(Micros::from_secs(3_598)));
+}
+
+#[test]
+fn what_recovers_between_is_left_out() {
+    let (short, long) = (named("short", "5/min"), named("long", "5/h log"));
+    let saved = Bench::new();
+    saved.check(&short, b"k", 1);
+    saved.check(&long, b"k", 1);
+    saved.ask(Verb::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
+    let snapshot = saved.saved();
+    saved.advance(60);
+    let (_, restored) = crate::builder(&saved.clock).restore(&snapshot).unwrap();
+    assert_eq!((restored.keys, restored.blocks, restored.recovered), (1, 0, 2));
+    assert_eq!(crate::contents::contents(&saved.saved()).len(), 1, "nor is it saved");
+}
+
+/// A table of its own takes the bound that its policy has after the restart.
+#[test]
+fn a_restored_table_has_the_bound_of_its_policy() {
+    let policy = |most| named("own", "2/h log").with_max_keys(most);
+    let saved = Bench::new();
+    for key in 0..10_u8 {
+        (0..2).for_each(|_| assert!(saved.check(&policy(10), &[key], 1).allowed()));
+    }
+    assert_eq!(saved.check(&policy(10), b"k", 1).reason, Reason::Store, "it is full");
+    let (restored, report) = saved.restored();
+    assert_eq!((report.keys, report.no_room), (10, 0));
+    assert_eq!(restored.check(&policy(10), b"k", 1).reason, Reason::Store);
+    assert!(restored.check(&policy(11), b"k", 1).allowed(), "there is room for one more");
+    assert!(!restored.check(&policy(11), &[3], 1).allowed());
+}
+
+/// Keys fall to the shards otherwise than before, and the fullest must not lose any.
+#[test]
+fn a_full_table_is_restored_whole() {
+    let idle = named("idle", "9/h log");
+    let saved = Bench::of(|builder| builder.max_keys(1_024));
+    (0..9_000_u32).for_each(|key| _ = saved.check(&idle, &key.to_be_bytes(), 1));
+    assert_eq!(saved.store.stats().keys, 1_024);
+    let clock = saved.clock.clone();
+    let builder = crate::builder(&clock).max_keys(1_024);
+    let (store, restored) = builder.restore(&saved.saved()).unwrap();
+    assert_eq!((restored.keys, restored.no_room), (1_024, 0));
+    let restored = Bench { clock, store };
+    (9_000..19_000_u32).for_each(|key| _ = restored.check(&idle, &key.to_be_bytes(), 1));
+    assert_eq!(restored.store.stats().keys, 1_024, "as new keys come, each shard has its share");
+}
+
+#[test]
+fn a_smaller_table_takes_what_it_can() {
+    let (denying, idle) = (named("denying", "1/h log"), named("idle", "9/h log"));
+    let saved = Bench::new();
+    for key in 0..40_u8 {
+        saved.check(if key < 4 { &denying } else { &idle }, &[key], 1);
+    }
+    let clock = saved.clock.clone();
+    let (store, restored) = crate::builder(&clock).max_keys(8).restore(&saved.saved()).unwrap();
+    assert_eq!((restored.keys, restored.no_room), (8, 32));
+    let small = Bench { clock, store };
+    (0..4).for_each(|key| assert!(!small.check(&denying, &[key], 1).allowed(), "{key} is denied"));
+}
+
+/// A repeat after a restart is charged anew: the ids are not in a snapshot.
+#[test]
+fn request_ids_are_not_kept() {
+    let policy = named("api", "5/h");
+    let saved = Bench::new();
+    let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
+    let verb = Verb::Check { lease: None };
+    let request = Request { verb, checks: &checks, request_id: Some(b"id") };
+    saved.store.decide_now(&request).unwrap();
+    assert!(saved.store.decide_now(&request).unwrap().decisions[0].replayed);
+    let (restored, _) = saved.restored();
+    assert!(!restored.store.decide_now(&request).unwrap().decisions[0].replayed);
+    assert_eq!(restored.remaining(&policy, b"k"), 3);
+}
+
+#[test]
+fn an_empty_store_is_saved_and_restored() {
+    let (restored, report) = Bench::new().restored();
+    assert_eq!((report.keys, report.blocks), (0, 0));
+    assert_eq!(restored.store.stats().keys, 0);
+}

@@ -1,0 +1,109 @@
+//! Snapshots: what is restored is decided as what was saved, and nothing else is restored.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, and what they share"
+)]
+
+mod concurrent;
+mod contents;
+mod damaged;
+mod directory;
+mod kept;
+mod traces;
+
+use tollgate_core::parse_limits;
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, Restored};
+
+const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
+
+/// A store with a clock that stands still.
+struct Bench {
+    clock: ManualClock,
+    store: MemoryStore,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench::of(|builder| builder)
+    }
+
+    fn of(configure: impl FnOnce(MemoryStoreBuilder) -> MemoryStoreBuilder) -> Self {
+        let clock = ManualClock::at(START);
+        let store = configure(builder(&clock)).build();
+        Bench { clock, store }
+    }
+
+    fn saved(&self) -> Vec<u8> {
+        let mut snapshot = Vec::new();
+        let report = self.store.write_snapshot(&mut snapshot).unwrap();
+        assert_eq!(report.bytes, u64::try_from(snapshot.len()).unwrap());
+        snapshot
+    }
+
+    /// Another store, restored from a snapshot of this one, with a clock that shows the same.
+    fn restored(&self) -> (Bench, Restored) {
+        let clock = ManualClock::at(self.clock.now());
+        let (store, restored) = builder(&clock).restore(&self.saved()).unwrap();
+        (Bench { clock, store }, restored)
+    }
+
+    fn ask_all(&self, verb: Verb, checks: &[Check<'_>]) -> Answer {
+        let request = Request { verb, checks, request_id: None };
+        self.store.decide_now(&request).unwrap_or_else(|error| panic!("{verb:?}: {error}"))
+    }
+
+    fn ask(&self, verb: Verb, policy: &Policy, key: &[u8], cost: u64) -> Decision {
+        let cost = Cost::new(cost).unwrap();
+        self.ask_all(verb, &[Check { policy, key, cost }]).decisions.remove(0)
+    }
+
+    fn check(&self, policy: &Policy, key: &[u8], cost: u64) -> Decision {
+        self.ask(Verb::Check { lease: Some(id(1)) }, policy, key, cost)
+    }
+
+    /// What is left to a key of its only limit.
+    fn remaining(&self, policy: &Policy, key: &[u8]) -> u64 {
+        self.ask(Verb::Peek, policy, key, 0).remaining
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.clock.advance(Micros::from_secs(seconds));
+    }
+}
+
+fn builder(clock: &ManualClock) -> MemoryStoreBuilder {
+    MemoryStore::builder().clock(clock.clone()).max_keys(4_096)
+}
+
+fn named(name: &str, limits: &str) -> Policy {
+    Policy::new(name, parse_limits(limits).unwrap()).unwrap()
+}
+
+fn id(it: u128) -> Id {
+    Id::from_u128(it)
+}
+
+/// Marsaglia's xorshift64*: the same each time for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
+        usize::try_from(high).unwrap() % end
+    }
+
+    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}

@@ -1,0 +1,117 @@
+//! Random traces on a store, saved in their midst: the restored store goes on as the other does.
+
+use tollgate_core::{Check, Cost, KeyList, Micros, Policy, Request, Timestamp, Verb};
+
+use crate::{Bench, Random, START, id, named};
+
+/// Forms of one policy, used in turn on the same keys.
+const FORMS: &[&[&str]] = &[
+    &["10/s burst 20"],
+    &["10/s", "15/s burst 40"],
+    &["7/3s queue 5", "9/3s queue 8; 20/min"],
+    &["9999991/30d", "1000/366d burst 20"],
+    &["10/10s fixed", "12/10s fixed offset 300ms count-denied"],
+    &["10/10s fixed from-first count-denied"],
+    &["10/10s log count-denied", "8/10s log"],
+    &["10/10s sliding count-denied", "14/10s sliding"],
+    &["10/10s sliding by 1s strict count-denied", "8/10s sliding by 1s"],
+    &["5 concurrent lease 20s", "3 concurrent lease 5s; 10/s"],
+    &["10/s; 20/10s fixed count-denied; 30/min log", "20/s; 10/10s log; 5 concurrent lease 9s"],
+    &["4/s; 9/s; 30/min queue 4", "9/s"],
+];
+
+const KEYS: &[&[u8]] = &[b"a", b"user:42|10.0.0.1", b"\0\xff\n", &[b'x'; 65_536]];
+
+/// What a row of forms becomes: two policies of a table they share, one of them a shadow, one with
+/// a table of its own, and one without a name.
+fn policies(forms: &[&str]) -> Vec<Policy> {
+    let own = |text: &&str| named("own", text).with_max_keys(100).with_log_entries(4);
+    let mut policies: Vec<_> = forms.iter().map(|text| named("api", text)).collect();
+    policies.extend(forms.iter().map(own));
+    policies.push(named("shadow", forms[0]).shadow());
+    policies.push(forms[0].parse().unwrap());
+    policies.push(named("listed", forms[0]).with_deny_list(["a"].into_iter().collect::<KeyList>()));
+    policies
+}
+
+fn verb(random: &mut Random, now: Timestamp) -> Verb {
+    let it = id(u128::try_from(random.below(6)).unwrap());
+    match random.below(17) {
+        0 => Verb::Peek,
+        1 => Verb::Take,
+        2 | 3 => Verb::Reserve { id: it, max_wait: Micros::from_secs(60) },
+        4 => Verb::Cancel { id: it },
+        5 => Verb::Refund { time: Some(now).filter(|_| random.below(2) == 0) },
+        6 => Verb::Penalize,
+        7 if random.below(4) == 0 => Verb::Reset,
+        8 => Verb::Renew { lease: it },
+        9 => Verb::Release { lease: it },
+        10 if random.below(4) == 0 => {
+            Verb::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
+        }
+        11 => Verb::Unblock,
+        _ => Verb::Check { lease: Some(it) },
+    }
+}
+
+/// Decides a random request on every store, and holds the answers against each other; a request
+/// that cannot be decided is none.
+fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
+    let verb = verb(random, stores[0].clock.now());
+    let several = matches!(verb, Verb::Check { .. } | Verb::Peek) && random.below(4) == 0;
+    let check = |_| Check {
+        policy: random.one_of(policies),
+        key: random.one_of::<&[u8]>(KEYS),
+        cost: Cost::from(*random.one_of(&[0, 1, 1, 1, 2, 3, 7, 11])),
+    };
+    let checks: Vec<_> = (0..if several { 3 } else { 1 }).map(check).collect();
+    let request = Request { verb, checks: &checks, request_id: None };
+    if request.validate().is_err() {
+        return;
+    }
+    let answers: Vec<_> = stores.iter().map(|it| it.ask_all(verb, &checks)).collect();
+    assert!(answers.iter().all(|it| *it == answers[0]), "{request:?}: {answers:#?}");
+}
+
+#[test]
+fn a_restored_store_goes_on_as_the_saved_one_does() {
+    for (row, forms) in FORMS.iter().enumerate() {
+        let policies = policies(forms);
+        for seed in 0..24 {
+            let random = &mut Random::new(u64::try_from(row).unwrap() << 32 | seed);
+            let saved = Bench::new();
+            for _ in 0..80 {
+                step(random, &policies, &[&saved]);
+                // A clock may step back; what has recovered by then may be in use again, but is not
+                // saved, so after saving it goes forward only.
+                let now = saved.clock.now().as_micros();
+                let by = *random.one_of(&[0, 0, 1, 100_000, 1_500_000, -700_000]);
+                saved.clock.set(Timestamp::from_micros(now.saturating_add_signed(by)));
+            }
+            let (restored, report) = saved.restored();
+            assert_eq!((report.recovered, report.no_room), (0, 0));
+            for _ in 0..80 {
+                step(random, &policies, &[&saved, &restored]);
+                let by = Micros::new(*random.one_of(&[0, 0, 1, 100_000, 1_500_000, 20_000_000]));
+                saved.clock.advance(by);
+                restored.clock.advance(by);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_of_a_restored_store_says_the_same() {
+    for (row, forms) in FORMS.iter().enumerate() {
+        let random = &mut Random::new(u64::try_from(row).unwrap());
+        let saved = Bench::new();
+        let policies = policies(forms);
+        (0..200).for_each(|_| step(random, &policies, &[&saved]));
+        let (restored, report) = saved.restored();
+        let contents = crate::contents::contents(&saved.saved());
+        assert_eq!(crate::contents::contents(&restored.saved()), contents, "{forms:?}");
+        let entries = usize::try_from(report.keys + report.blocks).unwrap();
+        assert_eq!(contents.len(), entries, "{forms:?}");
+        assert_eq!(report.taken, Some(START));
+    }
+}

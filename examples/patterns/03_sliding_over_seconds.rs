@@ -1,0 +1,53 @@
+//! Pattern 3: the hits of each second, read over the last 1, 10 and 15 seconds.
+//!
+//! A burst is fine once, but not sustained: at most 1,000 in 1 s, 5,000 in 10 s and 7,000 in 15 s.
+//! Refused hits count too. The well-known version keeps a key per second and needs braces in its
+//! name to bring an IP's seconds onto one cluster slot; here one entry per IP holds all three
+//! limits, found by one lookup. See in the output which limit stops the client, and that a client
+//! who goes on knocking stays out while one who rests comes back.
+//!
+//! Real code leaves `.clock(…)` out, and gets this machine's clock.
+#![expect(clippy::print_stdout, reason = "it shows what it does")]
+
+use std::error::Error;
+
+use tollgate::{Key, ManualClock, MemoryLimiter, Micros, Policy, Timestamp};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let clock = ManualClock::default();
+    let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
+    let per_ip: Policy = "1000/s sliding by 1s count-denied; 5000/10s sliding by 1s count-denied; \
+                          7000/15s sliding by 1s count-denied"
+        .parse()?;
+    let (patient, stubborn) = (Key::new("203.0.113.7")?, Key::new("203.0.113.8")?);
+    let hits = |ip, hits| {
+        let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&per_ip, ip)).collect();
+        let passed = decisions.iter().filter(|it| it.allowed()).count();
+        let denial = decisions.iter().find(|it| !it.allowed());
+        let by = denial.map(|it| per_ip.limits()[it.binding].spec().window);
+        let shown = by.map_or(String::new(), |window| format!("  by the last {window} s"));
+        (passed, format!("{passed} of {hits}{shown}"))
+    };
+
+    for limit in per_ip.limits() {
+        println!("{limit}");
+    }
+    // Both send 1,000 hits in each of the first six seconds. Then one rests, the other does not.
+    println!("\nsecond  {:<28}  stubborn", "patient");
+    let (mut of_patient, mut of_stubborn) = (Vec::new(), Vec::new());
+    for second in 0..18 {
+        clock.set(Timestamp::EPOCH.after(Micros::from_secs(second)));
+        let rests = (6..15).contains(&second);
+        let (passed, said) = hits(patient, if rests { 0 } else { 1000 });
+        let (passed_too, said_too) = hits(stubborn, 1000);
+        println!("{second:>6}  {:<28}  {said_too}", if rests { "-" } else { &said });
+        of_patient.push(passed);
+        of_stubborn.push(passed_too);
+    }
+
+    assert_eq!((&of_patient[..5], &of_stubborn[..5]), (&[1000; 5][..], &[1000; 5][..]));
+    assert_eq!((of_patient[5], of_stubborn[5]), (0, 0), "the sixth second is one too many");
+    assert_eq!((&of_patient[15..], &of_stubborn[6..]), (&[1000; 3][..], &[0; 12][..]));
+    assert_eq!(limiter.stats().keys, 2, "an entry for each IP, not for each second");
+    Ok(())
+}

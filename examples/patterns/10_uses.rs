@@ -1,0 +1,61 @@
+//! Pattern 10: uses. Ten text messages a day for each user; and a new bank customer who may move
+//! $2,000 a day in total.
+//!
+//! Counting transfers would let one of any size through: it is the sum that counts, so the cost of
+//! a check is the amount in cents. `log` means any 24 hours: midnight gives nothing back. See in
+//! the output that a refused amount does not use up what a smaller one still fits in, and that an
+//! amount above the limit is told apart: no waiting would help.
+//!
+//! Real code leaves `.clock(…)` out, and gets this machine's clock.
+#![expect(clippy::print_stdout, reason = "it shows what it does")]
+
+use std::error::Error;
+
+use tollgate::{Cost, Key, ManualClock, MemoryLimiter, Micros, Policies, Timestamp};
+
+/// The hour, the amount in cents, whether it passes, and what is left.
+const TRANSFERS: [(u64, u32, bool, u64); 7] = [
+    (9, 150_000, true, 50_000),
+    (10, 60_000, false, 50_000),
+    (10, 49_999, true, 1),
+    (24, 100, false, 1),
+    (33, 150_002, false, 150_001),
+    (33, 150_000, true, 1),
+    (33, 200_001, false, 1),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let clock = ManualClock::default();
+    let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
+    let hour = |hour| clock.set(Timestamp::EPOCH.after(Micros::from_secs(hour * 3600)));
+    let mut policies = Policies::new();
+    policies.define("sms", "10/d log")?;
+    policies.define("transfer", "200000/d log")?;
+    let (sms, transfer) = (policies.get("sms")?, policies.get("transfer")?);
+
+    println!("sms: {sms}\n\nhour  sent  passed");
+    let user = Key::new("user:42")?;
+    for (at, sent, expected) in [(8, 4, 4), (20, 7, 6), (24, 1, 0), (32, 5, 4)] {
+        hour(at);
+        let passed = (0..sent).filter(|_| limiter.check(sms, user).allowed()).count();
+        println!("{at:>4}  {sent:>4}  {passed:>6}");
+        assert_eq!(passed, expected);
+    }
+
+    println!("\ntransfer: {transfer}, in cents\n");
+    println!("hour   amount           left  again in");
+    let customer = Key::new("customer:7")?;
+    for (at, cents, allowed, left) in TRANSFERS {
+        hour(at);
+        let decision = limiter.check_cost(transfer, customer, Cost::from(cents));
+        let said = if decision.allowed() { "allowed" } else { "denied" };
+        let again = match decision.retry_after() {
+            Some(span) => format!("{} h", span.get() / 3_600_000_000),
+            None if decision.never => "never".into(),
+            None => "-".into(),
+        };
+        println!("{at:>4}  {cents:>7}  {said:<7}  {:>6}  {again}", decision.remaining);
+        assert_eq!((decision.allowed(), decision.remaining), (allowed, left));
+    }
+    Ok(())
+}

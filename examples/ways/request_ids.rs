@@ -1,0 +1,53 @@
+//! Request ids: a retry after a lost reply is safe. Within the horizon (30 s unless told otherwise)
+//! a request that carries the id of an admitted one gets the same answer, and charges nothing.
+//!
+//! Without, a client that timed out must choose between paying twice and not knowing. See in the
+//! output that the retry is marked as replayed and leaves what was left, that the same id with
+//! another cost is an error, that denials are not remembered, and that ids are forgotten after the
+//! horizon.
+//!
+//! Real code leaves `.clock(…)` out, and gets this machine's clock.
+#![expect(clippy::print_stdout, reason = "it shows what it does")]
+
+use std::error::Error;
+
+use tollgate::{
+    Check, Cost, Decision, ManualClock, MemoryLimiter, Micros, Policy, Request, RequestError, Verb,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let clock = ManualClock::default();
+    let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
+    let transfer: Policy = "1000/d log".parse()?;
+    let send = |id: &str, amount: u32| -> Result<Decision, RequestError> {
+        let checks = [Check { policy: &transfer, key: b"customer:7", cost: Cost::from(amount) }];
+        let request_id = Some(id.as_bytes());
+        let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id };
+        let answer = limiter.decide(&request);
+        let said = match &answer {
+            Err(error) => error.to_string(),
+            Ok(it) => {
+                let decision = &it.decisions[0];
+                let said = if decision.allowed() { "allowed" } else { "denied" };
+                let replayed = if decision.replayed { ", replayed" } else { "" };
+                format!("{said}{replayed}, {} left", decision.remaining)
+            }
+        };
+        println!("{:>3}  {id}  {amount:>4}  {said}", clock.now().to_string());
+        answer.map(|it| it.decisions.into_iter().next().unwrap_or_default())
+    };
+
+    println!("{transfer}\n\n{:>3}  id  cost", "at");
+    let first = send("a1", 300)?;
+    clock.advance(Micros::from_secs(2));
+    let retry = send("a1", 300)?;
+    assert!(retry.replayed && retry.remaining == 700 && retry.time == first.time);
+    assert_eq!(send("a1", 400), Err(RequestError::RequestIdReused));
+    assert!(!send("b2", 800)?.allowed());
+    assert!(!send("b2", 800)?.replayed);
+    assert!(send("c3", 300)?.allowed());
+    clock.advance(Micros::from_secs(30));
+    let later = send("a1", 300)?;
+    assert!(!later.replayed && later.remaining == 100);
+    Ok(())
+}
