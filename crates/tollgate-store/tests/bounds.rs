@@ -95,11 +95,12 @@ fn a_refund_brings_an_entry_forward() {
 #[test]
 fn denying_blocked_and_leased_keys_never_leave() {
     let bench = Bench::new(3, TableFull::Deny);
-    let (log, jobs) = (policy("1/h log"), policy("5 concurrent lease 10min"));
+    let (log, jobs) = (policy("1/min log"), policy("5 concurrent lease 10min"));
     assert!(bench.check(&log, "denying").allowed());
     assert!(bench.check(&jobs, "leased").allowed());
     bench.ask(Verb::Block { span: None }, &log, "blocked", Cost::ZERO);
-    let other = policy("10/min");
+    // They recover later than those that must stay.
+    let other = policy("10/d");
     for index in 0..1_000 {
         assert!(bench.check(&other, &format!("flood {index}")).allowed());
     }
