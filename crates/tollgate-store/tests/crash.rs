@@ -1,0 +1,266 @@
+//! Kill -9 in the midst of saving, again and again: a store always restarts, with all that was
+//! charged before the last finished save began, and with nothing that was not charged.
+//!
+//! The parent runs this program again as the victim, which says what it does on its standard
+//! output, line by line, and kills it after some of them. The clock never gets as far as a recovery.
+//! `TOLLGATE_CRASHES` says how often.
+#![cfg(unix)]
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
+
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::fs;
+use std::hash::BuildHasher;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Reason, Request, Timestamp, Verb};
+use tollgate_store::{ManualClock, MemoryStore, SnapshotDir};
+
+const DIR: &str = "TOLLGATE_CRASH_DIR";
+const LIFE: &str = "TOLLGATE_CRASH_LIFE";
+const KEYS: usize = 240;
+
+/// Limits of which nothing whole recovers meanwhile; key i is of the i-th, modulo.
+const LIMITS: &[&str] = &[
+    "1/d burst 1000000",
+    "1000000/d fixed",
+    "1000000/d log",
+    "1000000/d sliding",
+    "1000000/d sliding by 1h",
+    "10000 concurrent lease 1d",
+];
+/// Keys of this number, modulo 6 like all others, are blocked as they are charged.
+const BLOCKED: usize = 5 * LIMITS.len();
+
+/// Splitmix64, of Steele, Lea and Flood.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let it = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((it ^ (it >> 31)) >> 33).unwrap() % end
+    }
+}
+
+// The victim.
+
+struct Victim {
+    clock: ManualClock,
+    store: MemoryStore,
+    policies: Vec<Policy>,
+}
+
+impl Victim {
+    fn ask(&self, verb: Verb, key: usize, cost: u32) -> Decision {
+        let policy = &self.policies[key % LIMITS.len()];
+        let bytes = key.to_string();
+        let checks = [Check { policy, key: bytes.as_bytes(), cost: Cost::from(cost) }];
+        let request = Request { verb, checks: &checks, request_id: None };
+        self.store.decide_now(&request).unwrap().decisions.remove(0)
+    }
+
+    /// How often a key has been charged, or whether it is blocked.
+    fn count(&self, key: usize) -> u64 {
+        let peek = self.ask(Verb::Peek, key, 1);
+        if key < BLOCKED {
+            return u64::from(peek.reason == Reason::Blocked);
+        }
+        peek.capacity - peek.remaining
+    }
+
+    fn charge(&self, key: usize, random: &mut Random) {
+        self.clock.advance(Micros::new(1));
+        let verb = match key {
+            0..BLOCKED => Verb::Block { span: None },
+            _ => Verb::Check { lease: Some(Id::from_u128(u128::from(random.0))) },
+        };
+        say(&format!("begin {key}"));
+        let decision = self.ask(verb, key, 1);
+        assert!(key < BLOCKED || decision.allowed());
+        say(&format!("done {key}"));
+    }
+}
+
+/// Writes a line at once and whole.
+fn say(line: &str) {
+    std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
+}
+
+/// Charges and saves until it is killed, if it is called to.
+#[test]
+fn victim() {
+    let Some(dir) = env::var_os(DIR) else { return };
+    let life: u64 = env::var(LIFE).unwrap().parse().unwrap();
+    let clock = ManualClock::at(Timestamp::from_micros((1_763_650_000 + life) * 1_000_000));
+    let dir = SnapshotDir::open(dir).unwrap();
+    let (store, restored) = dir.restore(MemoryStore::builder().clock(clock.clone())).unwrap();
+    assert_eq!(restored.set_aside, None);
+    let policies = LIMITS.iter().map(|it| it.parse().unwrap()).collect();
+    let victim = Victim { clock, store, policies };
+    for key in 0..KEYS {
+        match victim.count(key) {
+            0 => {}
+            count => say(&format!("has {key} {count}")),
+        }
+    }
+    say("ready");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = Random(life);
+            loop {
+                let key = random.below(KEYS);
+                victim.charge(key, &mut random);
+            }
+        });
+        loop {
+            say("save");
+            dir.save(&victim.store).unwrap();
+            say("saved");
+        }
+    });
+}
+
+// The parent.
+
+/// What is known of the victim's keys, by what it said.
+#[derive(Default)]
+struct Known {
+    /// Charged, at most.
+    begun: Vec<u64>,
+    done: Vec<u64>,
+    /// What was done when the save began that is under way.
+    at_save: Option<Vec<u64>>,
+    /// What the last finished save holds, at least.
+    saved: Vec<u64>,
+    saves: u32,
+}
+
+impl Known {
+    fn hear(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        let word = words.next().unwrap_or_default();
+        let key = words.next().and_then(|it| it.parse::<usize>().ok());
+        match (word, key) {
+            ("begin", Some(key)) => self.begun[key] += 1,
+            ("done", Some(key)) => self.done[key] += 1,
+            ("save", None) => self.at_save = Some(self.done.clone()),
+            ("saved", None) => {
+                self.saved = self.at_save.take().unwrap();
+                self.saves += 1;
+            }
+            // The test harness has its own lines.
+            _ => {}
+        }
+    }
+
+    /// Holds what a new life has against what may be, and begins anew from there. How many charges
+    /// were lost.
+    fn restart(&mut self, has: Vec<u64>) -> u64 {
+        for (key, count) in has.iter().enumerate() {
+            let most = if key < BLOCKED { 1 } else { u64::MAX };
+            let (saved, begun) = (self.saved[key].min(most), self.begun[key].min(most));
+            assert!((saved..=begun).contains(count), "{key}: {saved} <= {count} <= {begun}");
+        }
+        let lost = self.done.iter().zip(&has).map(|(done, has)| done.saturating_sub(*has)).sum();
+        (self.begun, self.done, self.saved) = (has.clone(), has.clone(), has);
+        self.at_save = None;
+        lost
+    }
+}
+
+struct Life {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Life {
+    fn begin(dir: &Path, life: usize) -> Self {
+        let mut victim = Command::new(env::current_exe().unwrap());
+        victim.args(["--exact", "victim", "--nocapture"]);
+        victim.env(DIR, dir).env(LIFE, life.to_string()).stdout(Stdio::piped());
+        let mut child = victim.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Life { child, lines }
+    }
+
+    /// What it has when it is ready.
+    fn has(&mut self) -> Vec<u64> {
+        let mut has = vec![0; KEYS];
+        for line in self.lines.by_ref() {
+            match line.unwrap().split(' ').collect::<Vec<_>>()[..] {
+                ["has", key, count] => has[key.parse::<usize>().unwrap()] = count.parse().unwrap(),
+                ["ready"] => return has,
+                _ => {}
+            }
+        }
+        panic!("the victim did not start: {}", self.child.wait().unwrap());
+    }
+
+    /// Hears of so many saves, then so many lines, kills it, and hears what it had said until then.
+    fn end(mut self, known: &mut Known, saves: u32, lines: usize) {
+        let until = known.saves + saves;
+        while known.saves < until {
+            known.hear(&self.lines.next().unwrap().unwrap());
+        }
+        for line in self.lines.by_ref().take(lines) {
+            known.hear(&line.unwrap());
+        }
+        self.child.kill().unwrap();
+        for line in self.lines {
+            known.hear(&line.unwrap());
+        }
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.signal(), Some(9), "it ended by itself: {status}");
+    }
+}
+
+fn empty_place() -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash");
+    if place.exists() {
+        fs::remove_dir_all(&place).unwrap();
+    }
+    place
+}
+
+#[test]
+fn a_killed_store_restarts_with_all_that_was_saved() {
+    if env::var_os(DIR).is_some() {
+        return;
+    }
+    let kills = env::var("TOLLGATE_CRASHES").map_or(100, |it| it.parse::<usize>().unwrap());
+    let mut random = Random(RandomState::new().hash_one(kills));
+    println!("seed {}", random.0);
+    let dir = empty_place();
+    let zeros = || vec![0; KEYS];
+    let mut known = Known { begun: zeros(), done: zeros(), saved: zeros(), ..Known::default() };
+    let (mut killed, mut amid, mut lost) = (0, 0, Vec::new());
+    for life in 0..=kills {
+        let mut victim = Life::begin(&dir, life);
+        lost.push(known.restart(victim.has()));
+        let saves = u32::try_from(random.below(4)).unwrap();
+        victim.end(&mut known, saves, random.below(3_000));
+        if life < kills {
+            killed += 1;
+            amid += u32::from(known.at_save.is_some());
+        }
+        for file in fs::read_dir(&dir).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            assert!(["lock", "snapshot", "snapshot.unfinished"].contains(&&*name), "{name}");
+        }
+    }
+    assert_eq!(killed, kills);
+    let charged: u64 = known.done.iter().sum();
+    println!(
+        "{killed} kills, {amid} amid a save; {} saves, {charged} charges kept, at most {} lost at \
+         once, which no finished save had seen",
+        known.saves,
+        lost.iter().max().unwrap()
+    );
+    assert!(amid > 0 && known.saves > 0, "the kills missed the saves");
+}
