@@ -1,0 +1,86 @@
+//! The most that can pass, on every interval of what was admitted.
+
+use proptest::prelude::*;
+use tollgate_core::{Kind, Limit};
+
+use crate::trace::{Admitted, limit, play, steps};
+
+/// The sum of costs of each interval, with how long it is from its first to its last admission.
+fn intervals(admitted: &[Admitted]) -> impl Iterator<Item = (u64, u64)> {
+    (0..admitted.len()).flat_map(move |from| {
+        let mut sum = 0;
+        admitted[from..].iter().map(move |it| {
+            sum += it.cost;
+            (it.at - admitted[from].at, sum)
+        })
+    })
+}
+
+/// Whether at most `most` pass in any span shorter than `window`.
+fn within(admitted: &[Admitted], window: u64, most: u64) -> bool {
+    intervals(admitted).all(|(span, sum)| span >= window || sum <= most)
+}
+
+fn holds(limit: &Limit, admitted: &[Admitted]) -> bool {
+    let (count, window) = (limit.spec().count, limit.spec().window.get());
+    match limit.spec().kind {
+        Kind::TokenBucket { burst } => {
+            intervals(admitted).all(|(span, sum)| sum * window <= burst * window + count * span)
+        }
+        Kind::Fixed { .. } => {
+            let in_window = |at: u64| {
+                let same = admitted.iter().filter(move |it| it.at / window == at / window);
+                same.map(|it| it.cost).sum::<u64>()
+            };
+            admitted.iter().all(|it| in_window(it.at) <= count)
+                && within(admitted, window, 2 * count)
+        }
+        Kind::FixedFromFirst => within(admitted, window, 2 * count),
+        Kind::Log => within(admitted, window, count),
+        Kind::Sliding => intervals(admitted).all(|(span, sum)| {
+            let rising = count * (window + span) / window + 1;
+            sum <= if span < window { rising.min(2 * count) } else { u64::MAX }
+        }),
+        Kind::SlidingBy { precision, strict } => {
+            let shorter = if strict { 0 } else { precision.get() };
+            within(admitted, window - shorter, count) && within(admitted, window, 2 * count)
+        }
+        Kind::Queue { places } => departures_are_spaced(admitted, count, window, places),
+        _ => false,
+    }
+}
+
+/// Each departs at least its predecessor's share of the window later, up to the rounding to a µs;
+/// never more than the places wait.
+fn departures_are_spaced(admitted: &[Admitted], count: u64, window: u64, places: u64) -> bool {
+    let spaced = admitted
+        .windows(2)
+        .all(|pair| (pair[1].departs + 1 - pair[0].departs) * count >= pair[0].cost * window);
+    let waiting = |at: u64| {
+        let queued = admitted.iter().filter(move |it| it.at <= at && it.departs > at);
+        queued.map(|it| it.cost).sum::<u64>()
+    };
+    spaced && admitted.iter().all(|it| waiting(it.at) <= places + 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_more_passes_than_the_bound(limit in limit(), steps in steps()) {
+        let limit: Limit = limit.parse().unwrap();
+        let admitted = play(&limit, &steps);
+        prop_assert!(holds(&limit, &admitted), "{limit}: {admitted:?}");
+    }
+
+    /// The checker itself notices one admission too many.
+    #[test]
+    fn the_bounds_are_tight(limit in limit()) {
+        let limit: Limit = limit.parse().unwrap();
+        let at = crate::trace::START.as_micros();
+        let one_more = [Admitted { at, departs: at, cost: 2 * limit.capacity() + 2 }];
+        let queue = matches!(limit.spec().kind, Kind::Queue { .. });
+        let found = !holds(&limit, &one_more) || queue;
+        prop_assert!(found, "{limit}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What an answer says of the future, tried out: retry, remaining, reset; and that asking and
+//! being denied change nothing.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tollgate_core::{Decision, Micros, Policy, Timestamp};
+
+use crate::trace::{Key, START, Step, policy, steps};
+
+fn counts(policy: &Policy) -> bool {
+    !policy.has_concurrent()
+}
+
+/// Plays a trace, and calls `probe` after each step.
+fn each_step(
+    policy: &Policy,
+    steps: &[Step],
+    mut probe: impl FnMut(&Key, u64, Decision, Timestamp) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let (mut key, mut now) = (Key::new(policy), START);
+    for step in steps {
+        now = now.after(step.later);
+        let decision = key.check(step.cost, now);
+        probe(&key, step.cost, decision, now)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn what_remains_passes_and_no_more(policy in policy(), steps in steps()) {
+        each_step(&policy, &steps, |key, _, decision, now| {
+            prop_assert!(key.peek(decision.remaining, now).allowed || decision.remaining == 0);
+            prop_assert!(!key.peek(decision.remaining + 1, now).allowed);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_reset_is_when_the_key_is_as_unknown(policy in policy(), steps in steps()) {
+        each_step(&policy, &steps, |key, _, decision, now| {
+            let reset = decision.reset_after.unwrap();
+            prop_assert!(key.state.is_untouched(now.after(reset)), "{decision:?}");
+            if reset > Micros::ZERO {
+                let before = now.after(reset).before(Micros::new(1));
+                prop_assert!(!key.state.is_untouched(before), "{decision:?}");
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn peeks_and_denials_change_nothing(policy in policy(), steps in steps()) {
+        let (mut key, mut now) = (Key::new(&policy), START);
+        for step in &steps {
+            now = now.after(step.later);
+            let before = format!("{:?}", key.state);
+            let peeked = key.peek(step.cost, now);
+            let decision = key.check(step.cost, now);
+            prop_assert_eq!(peeked.allowed, decision.allowed);
+            prop_assert_eq!(peeked.retry_after, decision.retry_after);
+            prop_assert_eq!(peeked.delay, decision.delay);
+            let plain_denial = !decision.allowed && !before.contains("policy: None");
+            if plain_denial {
+                prop_assert_eq!(before, format!("{:?}", key.state));
+            }
+        }
+    }
+
+    #[test]
+    fn without_its_denials_a_trace_is_decided_the_same(policy in policy(), steps in steps()) {
+        let (mut full, mut erased, mut now) = (Key::new(&policy), Key::new(&policy), START);
+        for step in &steps {
+            now = now.after(step.later);
+            let decision = full.check(step.cost, now);
+            if decision.allowed {
+                let same = erased.check(step.cost, now);
+                prop_assert_eq!(decision.remaining, same.remaining);
+                prop_assert_eq!(decision.reset_after, same.reset_after);
+                prop_assert_eq!(decision.delay, same.delay);
+            }
+        }
+    }
+
+    #[test]
+    fn all_limits_are_charged_or_none(policy in policy(), steps in steps()) {
+        each_step(&policy, &steps, |key, cost, decision, now| {
+            let limits = decision.limits();
+            prop_assert_eq!(decision.allowed, limits.iter().all(|it| it.allowed));
+            prop_assert_eq!(decision.granted, if decision.allowed { cost } else { 0 });
+            prop_assert_eq!(limits.iter().filter(|it| it.binding).count(), 1);
+            let least = limits.iter().map(|it| it.remaining).min();
+            prop_assert_eq!(Some(decision.remaining), least);
+            let _ = (key, now);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn the_state_of_a_clock_that_stepped_back_neither_opens_nor_locks(
+        policy in policy().prop_filter("counts", counts),
+        steps in steps(),
+        back in prop_oneof![1_u64..5_000, 1_u64..100_000_000, Just(315_360_000_000_000)],
+        cost in 1_u64..4,
+    ) {
+        let (mut key, mut now) = (Key::new(&policy), START);
+        for step in &steps {
+            now = now.after(step.later);
+            key.check(step.cost, now);
+        }
+        let earlier = key.peek(cost, now.before(Micros::new(back)));
+        let here = key.peek(cost, now);
+        if let Some(retry) = earlier.retry_after {
+            let longest = back + here.reset_after.unwrap().get() + 60_000_000;
+            prop_assert!(retry.get() <= longest, "{retry} s");
+        }
+        // Ten years back nothing of it is believed.
+        if back > 100_000_000 {
+            prop_assert_eq!(earlier.remaining, key_capacity(&policy));
+        }
+    }
+}
+
+fn key_capacity(policy: &Policy) -> u64 {
+    policy.limits().iter().map(|it| it.capacity()).min().unwrap()
+}
+
+/// Counts what was probed: a property that meets no denial proves nothing of it.
+#[test]
+fn a_retry_is_exact_on_both_sides() {
+    let (admissions, retries) = (Cell::new(0), Cell::new(0));
+    let probe = |key: &Key, cost, decision: Decision, now: Timestamp| {
+        let Some(retry) = decision.retry_after else {
+            admissions.set(admissions.get() + 1);
+            prop_assert!(decision.allowed || decision.never);
+            return Ok(());
+        };
+        retries.set(retries.get() + 1);
+        prop_assert!(retry > Micros::ZERO && !decision.allowed);
+        let then = now.after(retry);
+        prop_assert!(key.peek(cost, then).allowed, "denied at the retry: {decision:?}");
+        let before = then.before(Micros::new(1));
+        prop_assert!(!key.peek(cost, before).allowed, "admitted before it: {decision:?}");
+        Ok(())
+    };
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(2_000));
+    runner.run(&(policy(), steps()), |(policy, steps)| each_step(&policy, &steps, probe)).unwrap();
+    assert!(admissions.get() > 5_000, "{admissions:?} admissions");
+    assert!(retries.get() > 5_000, "{retries:?} denials");
+}
