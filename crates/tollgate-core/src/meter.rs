@@ -91,7 +91,7 @@ impl Meter {
 
     #[cold]
     fn is_astray(&self, level: &Level, now: u64) -> bool {
-        level.at - now > self.recovers_at(level) - level.at + TRUST_AHEAD
+        level.at - now > (self.recovers_at(level) - level.at).saturating_add(TRUST_AHEAD)
     }
 
     #[inline]
@@ -123,7 +123,8 @@ impl Meter {
 
     #[inline]
     fn when_drained(&self, level: &Level, units: u64) -> u64 {
-        level.at + self.per_tick.ceil(units) * self.tick
+        // A bucket that takes longer than time is told apart recovers at the end of it.
+        level.at.saturating_add(self.per_tick.ceil(units).saturating_mul(self.tick))
     }
 
     /// When a request that is charged now may act: at once, from a queue once the level before it
@@ -135,7 +136,9 @@ impl Meter {
         }
         let ticks = self.per_tick.floor(level.used);
         let rest = level.used - ticks * self.per_tick.get();
-        level.at + ticks * self.tick + (rest * self.tick).div_ceil(self.per_tick.get())
+        let waits = ticks.saturating_mul(self.tick);
+        let rest = (rest * self.tick).div_ceil(self.per_tick.get());
+        level.at.saturating_add(waits).saturating_add(rest)
     }
 
     #[inline]

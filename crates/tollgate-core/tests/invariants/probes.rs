@@ -125,6 +125,20 @@ proptest! {
     }
 }
 
+/// A bucket that would take a million years to refill once overflowed.
+#[test]
+fn a_limit_slower_than_time_is_told_apart_does_not_overflow() {
+    for limit in ["1/366d burst 1000000", "1/366d queue 100000000"] {
+        let policy: Policy = limit.parse().unwrap();
+        let mut key = Key::new(&policy);
+        let capacity = policy.limits()[0].capacity();
+        assert!(key.check(capacity, START).allowed);
+        let denied = key.check(capacity, START);
+        assert!(denied.retry_after > Some(Micros::from_secs(366 * 86_400)), "{denied:?}");
+        assert!(key.peek(1, START.before(Micros::from_secs(60))).retry_after.is_some());
+    }
+}
+
 fn key_capacity(policy: &Policy) -> u64 {
     policy.limits().iter().map(|it| it.capacity()).min().unwrap()
 }

@@ -25,8 +25,10 @@ const MOST_REJECTED: usize = 3;
 
 /// A directory that keeps the newest snapshot of a [`MemoryStore`]. One process at a time has it.
 ///
-/// Nothing is saved by itself: whoever has the directory calls [`SnapshotDir::save`], every 5 s or
-/// so. What was charged since the last save began is what a crash loses.
+/// A snapshot holds counters, blocks, leases and reservations; not request ids, so a request that is
+/// repeated after a restart is charged anew. Nothing is saved by itself: whoever has the directory
+/// calls [`SnapshotDir::save`], every 5 s or so. What was charged since the last save began is what a
+/// crash loses.
 ///
 /// # Example
 /// ```
@@ -136,6 +138,9 @@ impl SnapshotDir {
 
     /// Writes a snapshot of the store, which takes the place of the one before once it is whole and
     /// on the disk.
+    ///
+    /// It blocks its thread for as long as the disk takes, and no check for longer than it takes to
+    /// copy 256 keys or 64 KiB. A million keys of 24 bytes are 50 MB and take some 0.1 s.
     ///
     /// # Errors
     /// It cannot be written. The one before is then still there.

@@ -188,6 +188,6 @@ fn what_says_nothing_sensible_is_refused() {
     check(&[&main, &block, &end], "a time that cannot be");
     let block = section(4, b"\x0d\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff");
     check(&[&main, &block, &end], "a key that cannot be");
-    let block = section(4, b"\x0e\0\0\0\x01\0\0\05\xff\xff\xff\xff\xff\xff\xff\xffk");
+    let block = section(4, b"\x0e\0\0\0\x01\0\0\x005\xff\xff\xff\xff\xff\xff\xff\xffk");
     check(&[&main, &block, &end], "a block of a policy that cannot be");
 }
