@@ -1,0 +1,80 @@
+//! The words of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Exact rate limits: may this key spend this cost now, and if not, when?
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(Serve),
+    Check(Check),
+}
+
+/// Run the daemon
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// Limits of one policy, named `default`, such as "10/s burst 20"
+    #[arg(conflicts_with = "config")]
+    pub(crate) limits: Option<String>,
+    /// The configuration file; without one there are sample policies
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where to listen for HTTP [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) http: Option<String>,
+    /// Keep state in this directory over a restart
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The most keys [default: 1000000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_keys: Option<std::num::NonZeroUsize>,
+}
+
+/// Ask the daemon about a key: exits with 0 if allowed, 1 if denied, 2 on an error
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// A policy's name, or a limit such as "10/s burst 20"
+    #[arg(value_name = "LIMIT|POLICY")]
+    pub(crate) policy: String,
+    /// Who is limited
+    pub(crate) key: OsString,
+    /// What is spent
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cost: u64,
+    /// Only look; nothing is spent
+    #[arg(long)]
+    pub(crate) peek: bool,
+    /// The daemon
+    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) url: String,
+    /// Where no daemon runs, decide in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The configuration file that names the policies, for --data
+    #[arg(long, value_name = "FILE", requires = "data")]
+    pub(crate) config: Option<PathBuf>,
+    /// How the answer is written
+    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: Form,
+    /// Say of each limit what is used and why
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// A line for people
+    Text,
+    /// The decision as the daemon writes it
+    Json,
+}

@@ -1,0 +1,64 @@
+//! What is asked.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use anyhow::{Result, anyhow, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tollgate::Cost;
+
+use crate::arguments::Check;
+
+/// What is asked, of whoever answers.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// A policy's name, or a limit.
+    pub(super) policy: String,
+    pub(super) is_limit: bool,
+    key: OsString,
+    pub(super) cost: Cost,
+    pub(super) is_peek: bool,
+}
+
+impl Question {
+    pub(super) fn of(arguments: &Check) -> Result<Self> {
+        let policy = arguments.policy.trim();
+        let is_limit = match policy.chars().next() {
+            Some(it) if it.is_ascii_digit() => true,
+            Some(it) if it.is_ascii_alphabetic() => false,
+            _ => bail!(
+                "{policy:?} is neither a policy's name, which begins with a letter, nor a limit, \
+                 such as \"10/s burst 20\""
+            ),
+        };
+        let cost = Cost::new(arguments.cost).ok_or_else(|| {
+            anyhow!("a cost of {} is too large; at most {}", arguments.cost, Cost::MAX.get())
+        })?;
+        let key = arguments.key.clone();
+        if key.is_empty() {
+            bail!("the key is empty; say who is limited, such as user:42");
+        }
+        Ok(Question { policy: policy.to_owned(), is_limit, key, cost, is_peek: arguments.peek })
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        self.key.as_bytes()
+    }
+
+    /// Where it is asked of a daemon.
+    pub(super) fn path(&self) -> &'static str {
+        if self.is_peek { "/v1/peek?status=200" } else { "/v1/check?status=200" }
+    }
+
+    /// The body that asks it.
+    pub(super) fn json(&self) -> String {
+        let policy = if self.is_limit { "limit" } else { "policy" };
+        let (field, key) = match self.key.to_str() {
+            Some(it) => ("key", it.to_owned()),
+            None => ("key_base64", STANDARD.encode(self.key())),
+        };
+        json!({ policy: self.policy, field: key, "cost": self.cost.get() }).to_string()
+    }
+}

@@ -1,0 +1,26 @@
+//! The tool `tollgate`: the daemon, and what an operator asks it.
+
+mod arguments;
+mod check;
+mod output;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+
+/// What every failure exits with; a denial is 1.
+const FAILURE: u8 = 2;
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Serve(it) => serve::run(it),
+        Command::Check(it) => check::run(&it),
+    };
+    done.unwrap_or_else(|error| {
+        output::complain(&format!("error: {error:#}\n"));
+        ExitCode::from(FAILURE)
+    })
+}

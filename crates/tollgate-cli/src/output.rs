@@ -1,0 +1,22 @@
+//! Writing to the terminal, or to whatever stands in its place.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// Writes to standard output. That nobody reads on is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.or_else(|it| if it.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(it) })
+}
+
+/// Writes to standard error; there is nobody to tell if that fails.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether standard output shows colours: <https://no-color.org>.
+pub(crate) fn has_colours() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+    !refused && !dumb && io::stdout().is_terminal()
+}

@@ -1,0 +1,163 @@
+//! What `tollgate serve` says when it is ready: where it listens, what it limits, what to paste.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tollgate::{Kind, Policy, Restored, Spec};
+use tollgate_server::Config;
+
+/// What there is to say.
+pub(super) struct Greeting<'a> {
+    pub(super) config: &'a Config,
+    /// Whether the policies are the samples.
+    pub(super) is_sample: bool,
+    pub(super) address: SocketAddr,
+    /// What was found in the data directory.
+    pub(super) restored: Option<&'a Restored>,
+}
+
+/// How many policies are listed.
+const MOST_LISTED: usize = 20;
+
+impl fmt::Display for Greeting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url();
+        writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
+        writeln!(f, "  HTTP/1.1, HTTP/2  {url}")?;
+        if !self.address.ip().to_canonical().is_loopback() {
+            writeln!(f, "                    {}: other machines reach it", self.address)?;
+        }
+        writeln!(f, "  store             memory, at most {} keys", self.config.store.max_keys)?;
+        self.write_data(f)?;
+        self.write_policies(f)?;
+        match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
+            Some(shown) => shown.write(f, &url),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Greeting<'_> {
+    /// An address that works on this machine, wherever it listens.
+    fn url(&self) -> String {
+        let ip = match self.address.ip() {
+            IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            it => it,
+        };
+        format!("http://{}", SocketAddr::new(ip, self.address.port()))
+    }
+
+    fn write_data(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(data), Some(restored)) = (&self.config.store.data, self.restored) else {
+            return writeln!(
+                f,
+                "  data              none: a restart forgets; keep it with --data DIR"
+            );
+        };
+        write!(f, "  data              {}", data.display())?;
+        match (&restored.set_aside, restored.taken) {
+            (Some(it), _) => writeln!(
+                f,
+                ": begun empty, for {}; what was there is now {}",
+                it.reason,
+                it.path.display()
+            ),
+            (None, Some(_)) => writeln!(f, ": {} keys restored", restored.keys),
+            (None, None) => writeln!(f, ": new"),
+        }
+    }
+
+    fn write_policies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policies: Vec<_> = self.config.policies.iter().collect();
+        let samples =
+            if self.is_sample { " (samples; write your own with --config FILE)" } else { "" };
+        writeln!(f, "\nPolicies{samples}")?;
+        let width = policies.iter().map(|it| it.name().len()).max().unwrap_or(0);
+        for policy in policies.iter().take(MOST_LISTED) {
+            let shadow = if policy.is_shadow() { "  (shadow)" } else { "" };
+            writeln!(f, "  {:width$}  {policy}{shadow}", policy.name())?;
+        }
+        match policies.len().saturating_sub(MOST_LISTED) {
+            0 if policies.is_empty() => writeln!(f, "  none: only limits given per request"),
+            0 => Ok(()),
+            more => writeln!(f, "  … and {more} more"),
+        }
+    }
+}
+
+/// A policy with a cost of which a few requests lead to a denial.
+struct Demonstration<'a> {
+    policy: &'a Policy,
+    cost: u64,
+    /// How many pass.
+    passes: u64,
+    /// How long a denied one has to wait, at most, in µs.
+    wait: u64,
+}
+
+/// How many requests pass, where there is time.
+const USUAL_PASSES: u64 = 5;
+/// How long a denial should last, so that it is met by whoever pastes without haste, in µs.
+const TIME_TO_PASTE: u64 = 10_000_000;
+/// How long it must last to be met at all.
+const TIME_TO_ASK: u64 = 250_000;
+
+impl<'a> Demonstration<'a> {
+    /// Of a policy that denies.
+    fn of(policy: &'a Policy) -> Option<Self> {
+        if policy.is_shadow() {
+            return None;
+        }
+        let least = policy.limits().iter().min_by_key(|it| it.capacity())?;
+        let of_cost = |cost: u64| Demonstration {
+            policy,
+            cost,
+            passes: least.capacity() / cost,
+            wait: wait(least.spec(), cost),
+        };
+        let few = of_cost(least.capacity().div_ceil(USUAL_PASSES));
+        Some(if few.wait < TIME_TO_PASTE { of_cost(least.capacity()) } else { few })
+    }
+
+    /// The best first: one that leaves time to paste, then the one that needs the least cost.
+    fn rank(&self) -> (bool, u64, u64) {
+        (self.wait < TIME_TO_PASTE, self.cost, self.passes)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
+        let name = self.policy.name();
+        let cost = if self.cost == 1 { String::new() } else { format!(",\"cost\":{}", self.cost) };
+        let body = format!("{{\"policy\":\"{name}\",\"key\":\"user:42\"{cost}}}");
+        if self.wait >= TIME_TO_ASK {
+            let times: Vec<_> = (0..=self.passes).map(|it| (it + 1).to_string()).collect();
+            let times = times.join(" ");
+            let shown = "grep -iE '^(HTTP|retry-after)'";
+            let pass = if self.passes == 1 {
+                "1 passes".to_owned()
+            } else {
+                format!("{} pass", self.passes)
+            };
+            writeln!(f, "\nTry it: {pass}, then a denial says when to come back")?;
+            writeln!(
+                f,
+                "  for i in {times}; do curl -si {url}/v1/check -d '{body}' | {shown}; done"
+            )?;
+        } else {
+            writeln!(f, "\nTry it")?;
+        }
+        writeln!(f, "  curl -i {url}/v1/check -d '{body}'")
+    }
+}
+
+/// How long a cost is denied at most, in µs, after all of a limit was spent.
+fn wait(limit: &Spec, cost: u64) -> u64 {
+    let window = limit.window.get();
+    match limit.kind {
+        Kind::TokenBucket { .. } | Kind::Queue { .. } => {
+            let wait = u128::from(window) * u128::from(cost) / u128::from(limit.count);
+            u64::try_from(wait).unwrap_or(u64::MAX)
+        }
+        _ => window,
+    }
+}

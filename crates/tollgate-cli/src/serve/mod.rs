@@ -1,0 +1,84 @@
+//! `tollgate serve`: the daemon.
+
+mod bind;
+mod greeting;
+mod signals;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use tollgate::MemoryLimiter;
+use tollgate_server::{Config, Keeper, Listeners};
+
+use crate::arguments::Serve;
+use crate::output;
+use greeting::Greeting;
+use signals::Signals;
+
+pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    let config = config(&arguments)?;
+    raise_open_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(config, arguments.config.is_none() && arguments.limits.is_none()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the file says, then what the flags say.
+fn config(arguments: &Serve) -> Result<Config> {
+    let mut config = match (&arguments.limits, &arguments.config) {
+        (Some(limits), _) => Config::of_limits(limits)?,
+        (None, Some(file)) => Config::load(file)?,
+        (None, None) => Config::samples(),
+    };
+    if let Some(http) = &arguments.http {
+        config.listen.http.clone_from(http);
+    }
+    if let Some(data) = &arguments.data {
+        config.store.data = Some(data.clone());
+    }
+    if let Some(max_keys) = arguments.max_keys {
+        config.store.max_keys = max_keys.get();
+    }
+    Ok(config)
+}
+
+async fn serve(config: Config, is_sample: bool) -> Result<()> {
+    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let http = bind::bind(&config.listen.http).await?;
+    let keeper = config.store.data.as_deref().map(|it| Keeper::open(it, &config.store));
+    let keeper = keeper.transpose()?;
+    let greeting = Greeting {
+        config: &config,
+        is_sample,
+        address: http.local_addr()?,
+        restored: keeper.as_ref().map(|(_, restored)| restored),
+    };
+    output::print(&greeting.to_string())?;
+    let keeper = keeper.map(|(keeper, _)| keeper);
+    let limiter: MemoryLimiter = match &keeper {
+        Some(keeper) => keeper.limiter().clone(),
+        None => config.store.builder().build(),
+    };
+    let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
+    tollgate_server::run(config, Listeners { http }, limiter, signals.stop()).await?;
+    if let Some(keeping) = keeping {
+        keeping.abort();
+    }
+    if let Some(keeper) = keeper {
+        let saved = tokio::task::spawn_blocking(move || keeper.save()).await?;
+        saved.context("what was decided last is not saved")?;
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Takes as many open files as the system gives: each connection is one, and many systems begin
+/// with 1,024.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer, connections wait for each other sooner.
+    let _ = setrlimit(Resource::Nofile, limit);
+}

@@ -1,0 +1,42 @@
+//! The stop signals: the first asks, the second does not.
+
+use std::io;
+use std::process;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGTERM and SIGINT.
+#[derive(Debug)]
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+/// What a process exits with that a signal ended.
+const BY_SIGNAL: i32 = 128;
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Is ready at the first signal; the second ends the process at once.
+    pub(super) async fn stop(mut self) {
+        self.next().await;
+        tracing::info!("stopping: requests under way are finished; a second signal stops at once");
+        tokio::spawn(async move {
+            let second = self.next().await;
+            process::exit(BY_SIGNAL + second.as_raw_value());
+        });
+    }
+
+    async fn next(&mut self) -> SignalKind {
+        tokio::select! {
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `tollgate check`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+
+use crate::process::{Daemon, directory, run, tollgate};
+
+/// A limit that recovers in no test's time.
+const SLOW: &str = "2/366d log";
+
+/// Asks a daemon; exit code, line.
+fn ask(daemon: &Daemon, arguments: &[&str]) -> (i32, String) {
+    let asked = ["check", "--url", &daemon.url].into_iter().chain(arguments.iter().copied());
+    let (code, line, complaint) = run(asked);
+    assert_eq!(complaint, "");
+    (code, line)
+}
+
+#[test]
+fn it_answers_in_one_line_and_by_its_exit_code() {
+    let daemon = Daemon::start([SLOW]);
+    let rows: &[(&[&str], i32, &str)] = &[
+        (&["default", "a", "--peek"], 0, "✓ allowed  a  default  2/366d log  2 left\n"),
+        (&["default", "a"], 0, "✓ allowed  a  default  2/366d log  1 left\n"),
+        (&["default", "a", "--cost", "0"], 0, "✓ allowed  a  default  2/366d log  1 left\n"),
+        (&["default", "a"], 0, "✓ allowed  a  default  2/366d log  0 left\n"),
+        (&["default", "b", "--cost", "2"], 0, "✓ allowed  b  default  2/366d log  0 left\n"),
+        (
+            &["default", "c", "--cost", "3"],
+            1,
+            "✗ denied  c  default  2/366d log  2 left  never: a cost of 3 is above 2\n",
+        ),
+        (&["1/366d", "d"], 0, "✓ allowed  d  1/366d  0 left\n"),
+        (&["1/h queue 2", "e"], 0, "✓ allowed  e  1/h queue 2  2 left\n"),
+        (&["default", "\x1b[2J"], 0, "✓ allowed  \\u{1b}[2J  default  2/366d log  1 left\n"),
+    ];
+    for (arguments, code, line) in rows {
+        assert_eq!(ask(&daemon, arguments), (*code, (*line).to_owned()), "{arguments:?}");
+    }
+    let (code, line) = ask(&daemon, &["default", "a"]);
+    assert_eq!(code, 1);
+    let seconds = line.strip_prefix("✗ denied  a  default  2/366d log  0 left  again in ");
+    let seconds = seconds.and_then(|it| it.strip_suffix("s\n")).unwrap();
+    let whole: u32 = seconds.split('.').next().unwrap().parse().unwrap();
+    assert!((31_000_000..31_622_400).contains(&whole), "{line}");
+    daemon.stop();
+}
+
+#[test]
+fn it_explains_each_limit() {
+    let daemon = Daemon::start(["2/366d log; 5/366d fixed from-first"]);
+    let (code, text) = ask(&daemon, &["default", "a", "--cost", "2", "--explain"]);
+    let mut lines = text.lines();
+    assert_eq!((code, lines.next()), (0, Some("✓ allowed  a  default  2/366d log  0 left")));
+    for (line, beginning, end) in [
+        (lines.next(), "  5/366d fixed from-first: admits; 2 of 5 used, all of it back in ", "s"),
+        (lines.next(), "  2/366d log: admits; 2 of 2 used, all of it back in ", "s  (binding)"),
+    ] {
+        let line = line.unwrap();
+        assert!(line.starts_with(beginning) && line.ends_with(end), "{line}");
+    }
+    assert_eq!(lines.next(), None);
+    let (code, text) = ask(&daemon, &["default", "a", "--explain"]);
+    assert_eq!(code, 1);
+    assert!(text.contains("  2/366d log: denies for 316"), "{text}");
+    daemon.stop();
+}
+
+#[test]
+fn it_prints_the_decision_as_the_daemon_writes_it() {
+    let daemon = Daemon::start([SLOW]);
+    let (code, json) = ask(&daemon, &["default", "a", "-o", "json"]);
+    assert_eq!(code, 0);
+    assert!(json.starts_with(r#"{"allowed":true,"reason":"limit","policy":"default""#), "{json}");
+    assert!(json.ends_with("]}\n") && json.lines().count() == 1, "{json}");
+    daemon.stop();
+}
+
+#[test]
+fn a_key_may_be_any_bytes() {
+    let daemon = Daemon::start([SLOW]);
+    let key = OsStr::from_bytes(b"\xff\x01");
+    for (left, code) in [("1 left", 0), ("0 left", 0), ("0 left", 1)] {
+        let asked = ["check".as_ref(), "default".as_ref(), key, "--url".as_ref()];
+        let (exited, line, _) = run(asked.into_iter().chain([daemon.url.as_ref()]));
+        assert_eq!(exited, code, "{line}");
+        assert!(line.contains(left), "{line}");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn what_cannot_be_asked_exits_with_2_and_says_why() {
+    let daemon = Daemon::start([SLOW]);
+    let url = &daemon.url;
+    let nobody = "http://127.0.0.1:1";
+    for (arguments, complaint) in [
+        (
+            vec!["defualt", "a", "--url", url],
+            "there is no policy \"defualt\"; did you mean \"default\"?",
+        ),
+        (
+            vec!["10/s burts 3", "a", "--url", url],
+            "unknown word \"burts\"; did you mean \"burst\"?",
+        ),
+        (vec!["default", "", "--url", url], "the key is empty; say who is limited"),
+        (vec!["=2/s", "a", "--url", url], "neither a policy's name"),
+        (vec!["default", "a", "--cost", "1.0", "--url", url], "invalid value '1.0'"),
+        (vec!["default", "a", "--cost", "9007199254740992", "--url", url], "is too large"),
+        (vec!["default", "a", "--url", nobody], "start one with `tollgate serve`"),
+        (vec!["default", "a", "--url", "127.0.0.1"], "write it as http://127.0.0.1:8080"),
+        (vec!["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
+        (vec!["default"], "required arguments were not provided"),
+    ] {
+        let (code, line, said) = run(["check"].iter().chain(&arguments));
+        assert_eq!((code, &*line), (2, ""), "{arguments:?}");
+        assert!(said.starts_with("error: ") && said.contains(complaint), "{arguments:?}: {said}");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn without_a_daemon_it_decides_in_the_data_directory() {
+    let data = directory();
+    let data = data.to_str().unwrap();
+    let nobody = "http://127.0.0.1:1";
+    let asked = ["check", SLOW, "a", "--url", nobody, "--data", data];
+    for (code, line) in [
+        (0, "✓ allowed  a  2/366d log  1 left\n"),
+        (0, "✓ allowed  a  2/366d log  0 left\n"),
+        (1, "✗ denied  a  2/366d log  0 left  again in "),
+    ] {
+        let (exited, said, complaint) = run(asked);
+        assert_eq!((exited, &*complaint), (code, ""));
+        assert!(said.starts_with(line), "{said}");
+    }
+    let (code, said, _) = run(asked.iter().chain(&["--peek"]));
+    assert!(code == 1 && said.starts_with("✗ denied"), "{said}");
+    let sample = ["check", "login", "a", "--url", nobody, "--data", data];
+    assert_eq!(run(sample).0, 0);
+    let file = format!("{data}/tollgate.yaml");
+    std::fs::write(&file, "policies: { mine: { limits: [1/366d log] } }").unwrap();
+    let mine = ["check", "mine", "a", "--url", nobody, "--data", data, "--config", &file];
+    assert_eq!(run(mine).0, 0);
+    assert_eq!(run(mine).0, 1);
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn a_data_directory_that_a_daemon_has_is_left_alone() {
+    let data = directory();
+    let daemon = Daemon::start([SLOW, "--data", data.to_str().unwrap()]);
+    let nobody = "http://127.0.0.1:1";
+    let asked = ["check", SLOW, "a", "--url", nobody, "--data", data.to_str().unwrap()];
+    let (code, _, complaint) = run(asked);
+    assert_eq!(code, 2);
+    assert!(complaint.contains("another tollgate is using the data directory"), "{complaint}");
+    daemon.stop();
+    assert_eq!(run(asked).0, 0);
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn that_nobody_reads_its_answer_is_no_error() {
+    let daemon = Daemon::start([SLOW]);
+    for code in [0, 0, 1] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut asked = tollgate();
+        asked.args(["check", "default", "a", "--url", &daemon.url]);
+        let ended = asked.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(ended.status.code(), Some(code));
+        assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn the_environment_says_where_the_daemon_is() {
+    let daemon = Daemon::start([SLOW]);
+    let mut asked = tollgate();
+    let asked = asked.args(["check", "default", "a"]).env("TOLLGATE_URL", &daemon.url);
+    assert_eq!(asked.output().unwrap().status.code(), Some(0));
+    daemon.stop();
+}

@@ -1,0 +1,6 @@
+//! The tool as a process: exit codes, lines, signals.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod check;
+mod process;
+mod serve;

@@ -1,0 +1,188 @@
+//! `tollgate serve`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::process::{Daemon, directory, run};
+
+#[test]
+fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
+    for arguments in [&[][..], &["3/d"], &["12/h log; 100/d fixed"]] {
+        let daemon = Daemon::start(arguments);
+        let commands = daemon.greeting.lines().filter_map(|it| it.strip_prefix("  "));
+        let commands: Vec<_> = commands.filter(|it| it.contains("curl ")).collect();
+        assert_eq!(commands.len(), 2, "{}", daemon.greeting);
+        // Pasted together, as they are read.
+        let said = Command::new("sh").args(["-c", &commands.join("\n")]).output().unwrap().stdout;
+        let mut said = String::from_utf8(said).unwrap();
+        if said.is_empty() {
+            said = by_own_client(&daemon, commands[1]);
+        }
+        let statuses: Vec<_> = said.lines().filter(|it| it.starts_with("HTTP")).collect();
+        assert!(statuses[0].starts_with("HTTP/1.1 200"), "{arguments:?}: {said}");
+        let (_, denial) = said.rsplit_once("HTTP/1.1 429").unwrap();
+        let between = |before, after| {
+            let (_, rest) = denial.split_once(before).unwrap();
+            rest.split_once(after).unwrap().0.trim()
+        };
+        let header: u64 = between("retry-after:", "\r\n").parse().unwrap();
+        assert_eq!(header, rounded_up(between(r#""retry_after":"#, ",")), "{said}");
+        assert!(header > 0, "{said}");
+        daemon.stop();
+    }
+}
+
+/// Whole seconds of a decimal number, rounded up.
+fn rounded_up(seconds: &str) -> u64 {
+    let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
+    whole.parse::<u64>().unwrap() + u64::from(decimals.bytes().any(|it| it != b'0'))
+}
+
+/// Asks what the last command asks, often enough, where there is no curl.
+fn by_own_client(daemon: &Daemon, command: &str) -> String {
+    let body = command.split('\'').nth(1).unwrap();
+    let mut said = String::new();
+    for _ in 0..7 {
+        let mut stream = TcpStream::connect(daemon.address()).unwrap();
+        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
+        write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+        std::io::Read::read_to_string(&mut stream, &mut said).unwrap();
+        said.push('\n');
+    }
+    said
+}
+
+#[test]
+fn it_says_what_it_limits_and_where() {
+    let daemon = Daemon::start::<[&str; 0]>([]);
+    for line in [
+        "tollgate 0.1.0 is ready",
+        "  store             memory, at most 1000000 keys",
+        "  data              none: a restart forgets; keep it with --data DIR",
+        "Policies (samples; write your own with --config FILE)",
+        "  api     10/s burst 20",
+        "  jobs    20 concurrent lease 1min",
+        "  login   5/min log",
+        "  search  10/s fixed; 120/min fixed; 240/h sliding by 1min",
+    ] {
+        assert!(daemon.greeting.lines().any(|it| it == line), "{line}\n{}", daemon.greeting);
+    }
+    daemon.stop();
+    let daemon = Daemon::start(["10/s burst 20", "--max-keys", "7"]);
+    assert!(daemon.greeting.contains("  default  10/s burst 20\n"), "{}", daemon.greeting);
+    assert!(daemon.greeting.contains("at most 7 keys\n"), "{}", daemon.greeting);
+    daemon.stop();
+}
+
+#[test]
+fn a_taken_port_names_the_flag_and_a_free_port() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, said, complaint) = run(["serve", "--http", &address]);
+    assert_eq!((code, &*said), (2, ""));
+    let free = complaint.trim().rsplit_once("listen elsewhere: --http ").unwrap().1;
+    assert!(complaint.starts_with(&format!("error: {address} is taken")), "{complaint}");
+    assert_ne!(free, address);
+    TcpListener::bind(free).unwrap();
+}
+
+#[test]
+fn what_it_cannot_run_with_exits_with_2_and_says_why() {
+    let data = directory();
+    let file = data.join("tollgate.yaml");
+    std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
+    let file = file.to_str().unwrap();
+    let place = format!("{file}:4:3: api is there twice");
+    for (arguments, complaint) in [
+        (&["--config", file][..], &*place),
+        (&["--config", "/nowhere/tollgate.yaml"], "/nowhere/tollgate.yaml: it cannot be read"),
+        (&["10/month"], "write 30d, or 1d windows"),
+        (&["10/s", "--config", file], "cannot be used with"),
+        (&["--http", "nonsense"], "name a HOST:PORT of this machine with --http"),
+        (&["--max-keys", "0"], "invalid value '0'"),
+        (&["--http", "127.0.0.1:0", "--data", file], "name a directory that is tollgate's alone"),
+    ] {
+        let (code, said, complained) = run(["serve"].iter().chain(arguments));
+        assert_eq!((code, &*said), (2, ""), "{arguments:?}: {complained}");
+        assert!(complained.contains(complaint), "{arguments:?}: {complained}");
+    }
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn a_restart_forgets_nothing_that_is_kept() {
+    let data = directory();
+    let arguments = ["1/366d log", "--data", data.to_str().unwrap()];
+    let first = Daemon::start(arguments);
+    assert!(first.greeting.contains(": new\n"), "{}", first.greeting);
+    assert_eq!(run(["check", "default", "a", "--url", &first.url]).0, 0);
+    first.stop();
+    let second = Daemon::start(arguments);
+    assert!(second.greeting.contains(": 1 keys restored\n"), "{}", second.greeting);
+    assert_eq!(run(["check", "default", "a", "--url", &second.url]).0, 1);
+    assert_eq!(run(["check", "default", "b", "--url", &second.url]).0, 0);
+    second.stop();
+    std::fs::write(data.join("snapshot"), "not one of ours").unwrap();
+    let third = Daemon::start(arguments);
+    assert!(third.greeting.contains("begun empty, for it is no snapshot"), "{}", third.greeting);
+    third.stop();
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn what_was_saved_outlives_a_crash() {
+    let data = directory();
+    let file = data.join("tollgate.yaml");
+    let yaml = format!(
+        "store: {{ data: {}/state, snapshot_interval: 100ms }}\npolicies: {{ a: {{ limits: [1/366d log] }} }}",
+        data.display()
+    );
+    std::fs::write(&file, yaml).unwrap();
+    let arguments = ["--config", file.to_str().unwrap()];
+    let first = Daemon::start(arguments);
+    assert_eq!(run(["check", "a", "k", "--url", &first.url]).0, 0);
+    let saved = || std::fs::metadata(data.join("state/snapshot")).and_then(|it| it.modified()).ok();
+    // The second save from here on began after the check.
+    for _ in 0..2 {
+        let before = saved();
+        while saved() == before {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    first.signal(Signal::KILL);
+    assert_eq!(first.ended(), None);
+    let second = Daemon::start(arguments);
+    assert_eq!(run(["check", "a", "k", "--url", &second.url]).0, 1);
+    second.stop();
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn a_signal_stops_it_and_a_second_one_at_once() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let daemon = Daemon::start(["1/s"]);
+        let mut busy = TcpStream::connect(daemon.address()).unwrap();
+        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n";
+        write!(busy, "{head}expect: 100-continue\r\n\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(busy.try_clone().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
+        daemon.signal(signal);
+        // Once nobody is let in any more, the first signal has been heard.
+        while TcpStream::connect(daemon.address()).is_ok() {}
+        daemon.signal(signal);
+        assert_eq!(daemon.ended(), Some(code));
+    }
+}
+
+#[test]
+fn it_tells_its_version_and_how_it_is_used() {
+    assert_eq!(run(["--version"]), (0, "tollgate 0.1.0\n".to_owned(), String::new()));
+    let (code, said, complaint) = run::<[&str; 0]>([]);
+    assert_eq!((code, &*said), (2, ""));
+    assert!(complaint.contains("serve") && complaint.contains("check"), "{complaint}");
+}

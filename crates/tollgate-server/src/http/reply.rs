@@ -1,0 +1,71 @@
+//! Answers as HTTP: status and headers.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use tollgate::Micros;
+
+use super::problem::Problem;
+
+/// What every answer is.
+pub(crate) type Reply = Response<Full<Bytes>>;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+fn reply(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(body.into()));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, kind);
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}
+
+/// What a decision says of the request as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    pub(super) allowed: bool,
+    pub(super) never: bool,
+    pub(super) retry_after: Option<Micros>,
+}
+
+impl Verdict {
+    fn status(self) -> StatusCode {
+        match self {
+            Verdict { allowed: true, .. } => StatusCode::OK,
+            Verdict { never: true, .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+}
+
+/// An answer in JSON; if its status is to tell the verdict, a denial says when to try again.
+pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
+    let status = verdict.map_or(StatusCode::OK, Verdict::status);
+    let mut reply = reply(status, JSON, body);
+    let retry_after = verdict.and_then(|it| it.retry_after);
+    if let (StatusCode::TOO_MANY_REQUESTS, Some(retry_after)) = (status, retry_after) {
+        let seconds = HeaderValue::from(retry_after.secs_rounded_up());
+        reply.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    reply
+}
+
+/// A problem in the place of an answer.
+pub(super) fn problem(problem: &Problem) -> Reply {
+    let mut reply = reply(problem.status(), PROBLEM, problem.to_json());
+    if let Some(methods) = problem.allow() {
+        reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    }
+    if problem.is_unread() {
+        reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    reply
+}
+
+/// A line of text.
+pub(super) fn text(status: StatusCode, line: &'static str) -> Reply {
+    reply(status, TEXT, line)
+}

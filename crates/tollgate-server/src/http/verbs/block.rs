@@ -1,0 +1,26 @@
+//! `POST /v1/block`: deny every check of a key, for a time or until it is unblocked.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const BLOCK: Spoken = Spoken {
+    for_operators: true,
+    ..Spoken::new(
+        "block",
+        &[
+            Field::Policy,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Note,
+            Field::RequestId,
+            Field::For,
+        ],
+        Answers::Change,
+        |object| {
+            let span = object.take(Field::For).map(|it| it.duration(Field::For)).transpose()?;
+            Ok(Verb::Block { span })
+        },
+    )
+};

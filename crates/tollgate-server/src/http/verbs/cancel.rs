@@ -1,0 +1,20 @@
+//! `POST /v1/cancel`: give a reservation back, once, before its time.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken, needed_id};
+
+pub(super) const CANCEL: Spoken = Spoken::new(
+    "cancel",
+    &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Note,
+        Field::RequestId,
+        Field::ReservationId,
+    ],
+    Answers::Change,
+    |object| Ok(Verb::Cancel { id: needed_id(object, Field::ReservationId)? }),
+);

@@ -1,0 +1,22 @@
+//! `POST /v1/check`: decide and charge; on a policy with a concurrent limit, acquire.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken, id};
+
+pub(super) const CHECK: Spoken = Spoken::new(
+    "check",
+    &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Cost,
+        Field::Note,
+        Field::RequestId,
+        Field::Checks,
+        Field::LeaseId,
+    ],
+    Answers::Verdict,
+    |object| Ok(Verb::Check { lease: id(object, Field::LeaseId)? }),
+);

@@ -1,0 +1,13 @@
+//! `POST /v1/inspect`: what each limit holds of a key, its block, its leases and reservations.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const INSPECT: Spoken = Spoken::new(
+    "inspect",
+    &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Note],
+    Answers::Inspection,
+    // Looked at without a verb of its own.
+    |_| Ok(Verb::Peek),
+);

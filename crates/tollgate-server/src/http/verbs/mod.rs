@@ -1,0 +1,250 @@
+//! The verbs as they are spoken: a file for each, all of one shape.
+
+mod acquire;
+mod block;
+mod cancel;
+mod check;
+mod inspect;
+mod peek;
+mod penalize;
+mod refund;
+mod release;
+mod renew;
+mod reserve;
+mod reset;
+mod take;
+mod unblock;
+
+use std::borrow::Cow;
+
+use tollgate::{Decision, Id, Request, Verb};
+use tollgate_core::LONGEST_REQUEST_ID;
+
+use super::asked::Asked;
+use super::caller::Caller;
+use super::field::Field;
+use super::json::{self, Shape};
+use super::object::Object;
+use super::problem::{Kind, Problem};
+use super::reply::{self, Reply, Verdict};
+use super::written::Written;
+use crate::daemon::Daemon;
+
+/// A verb as it is spoken.
+#[derive(Debug)]
+pub(super) struct Spoken {
+    /// Its name: `POST /v1/<name>`.
+    pub(super) name: &'static str,
+    /// The fields of its body.
+    pub(super) fields: &'static [Field],
+    /// Whether it may also be asked by `GET`, with a query.
+    pub(super) by_query: bool,
+    /// The fields of its query, then.
+    pub(super) fields_of_query: &'static [Field],
+    /// Whether only an operator may ask it.
+    pub(super) for_operators: bool,
+    /// What its answer is.
+    answers: Answers,
+    /// Takes its own fields; what it asks of the store.
+    verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
+}
+
+/// What the answer to a verb is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// A decision, which the status tells too.
+    Verdict,
+    /// A decision that was only looked at.
+    Decision,
+    /// What was done.
+    Change,
+    /// What is kept of the key.
+    Inspection,
+}
+
+/// All of them.
+pub(super) static SPOKEN: [Spoken; 14] = [
+    check::CHECK,
+    peek::PEEK,
+    take::TAKE,
+    reserve::RESERVE,
+    cancel::CANCEL,
+    refund::REFUND,
+    penalize::PENALIZE,
+    reset::RESET,
+    block::BLOCK,
+    unblock::UNBLOCK,
+    acquire::ACQUIRE,
+    renew::RENEW,
+    release::RELEASE,
+    inspect::INSPECT,
+];
+
+pub(super) fn of_name(name: &str) -> Option<&'static Spoken> {
+    SPOKEN.iter().find(|it| it.name == name)
+}
+
+/// The fields of each check in `checks`.
+const FIELDS_OF_CHECK: &[Field] =
+    &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Cost, Field::Note];
+
+/// Answers a verb.
+pub(super) async fn answer(
+    spoken: &Spoken,
+    mut object: Object<'_>,
+    daemon: &Daemon,
+    caller: &Caller<'_>,
+    told_by_status: bool,
+) -> Result<Reply, Problem> {
+    let verb = (spoken.verb)(&mut object)?;
+    let request_id = request_id(&mut object)?;
+    if let Some(checks) = object.take(Field::Checks) {
+        let asked = asked_together(&object, &checks, daemon, caller)?;
+        return answer_several(spoken, verb, &asked, request_id.as_deref(), daemon, told_by_status)
+            .await;
+    }
+    let asked = Asked::take(&mut object, daemon, caller)?;
+    if spoken.answers == Answers::Inspection {
+        let inspection = daemon.limiter().inspect(asked.policy(), asked.key()?).await?;
+        return Ok(reply::json(json::inspection(asked.policy(), &inspection), None));
+    }
+    let decision = decide(verb, &asked, request_id.as_deref(), daemon).await?;
+    let verdict = Verdict {
+        allowed: decision.allowed,
+        never: decision.never,
+        retry_after: decision.retry_after,
+    };
+    let body = json::decision(asked.policy(), &decision, spoken.shape());
+    Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
+}
+
+/// Decides one check.
+async fn decide(
+    verb: Verb,
+    asked: &Asked<'_>,
+    request_id: Option<&str>,
+    daemon: &Daemon,
+) -> Result<Decision, Problem> {
+    if let (Verb::Check { lease: None }, None) = (verb, request_id) {
+        // The plain check, which is nearly all of them.
+        let decided = daemon.limiter().check_cost(asked.policy(), asked.key()?, asked.cost());
+        return Ok(decided.await?);
+    }
+    let request_id = request_id.map(str::as_bytes);
+    let request = Request { verb, checks: &[asked.check()], request_id };
+    let answer = daemon.limiter().decide(&request).await;
+    let answer = answer.map_err(|it| Problem::from(it).with_policy(asked.policy()))?;
+    Ok(answer.decisions.into_iter().next().unwrap_or_default())
+}
+
+/// What names the request as a whole.
+fn request_id<'a>(object: &mut Object<'a>) -> Result<Option<Cow<'a, str>>, Problem> {
+    let Some(written) = object.take(Field::RequestId) else { return Ok(None) };
+    let text = written.text(Field::RequestId)?;
+    if (1..=LONGEST_REQUEST_ID).contains(&text.len()) {
+        return Ok(Some(text));
+    }
+    let detail = format!(
+        "request_id has {} bytes; write 1 to {LONGEST_REQUEST_ID} that no other request has",
+        text.len()
+    );
+    Err(Problem::bad(detail).of(Field::RequestId).with_value(&written.json()))
+}
+
+/// The checks of a request of several.
+fn asked_together<'a>(
+    object: &Object<'_>,
+    checks: &'a Written<'a>,
+    daemon: &'a Daemon,
+    caller: &Caller<'_>,
+) -> Result<Vec<Asked<'a>>, Problem> {
+    if let Some(field) = object.first_of(FIELDS_OF_CHECK) {
+        let detail = format!("{} and checks are both there; write it in each check", field.name());
+        return Err(Problem::bad(detail).of(field));
+    }
+    let most = daemon.bounds().checks;
+    let Written::Json(list) = checks else { return Ok(Vec::new()) };
+    let objects = Object::list(list, FIELDS_OF_CHECK, most)?;
+    match objects.len() {
+        0 => return Err(Problem::bad("checks is empty; it needs at least one").of(Field::Checks)),
+        many if many > most => {
+            let detail = format!("more than {most} checks are too many; send several requests");
+            return Err(Problem::bad(detail).of(Field::Checks));
+        }
+        _ => {}
+    }
+    let take = |(index, mut object): (usize, Object<'a>)| {
+        Asked::take(&mut object, daemon, caller).map_err(|it| it.in_check(index))
+    };
+    objects.into_iter().enumerate().map(take).collect()
+}
+
+async fn answer_several(
+    spoken: &Spoken,
+    verb: Verb,
+    asked: &[Asked<'_>],
+    request_id: Option<&str>,
+    daemon: &Daemon,
+    told_by_status: bool,
+) -> Result<Reply, Problem> {
+    let checks: Vec<_> = asked.iter().map(Asked::check).collect();
+    let request_id = request_id.map(str::as_bytes);
+    let answer = daemon.limiter().decide(&Request { verb, checks: &checks, request_id }).await?;
+    let verdict = Verdict {
+        allowed: answer.allowed(),
+        never: answer.never(),
+        retry_after: answer.retry_after(),
+    };
+    let body = json::several(asked, &answer, spoken.shape());
+    Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
+}
+
+impl Spoken {
+    /// A verb that is only posted, by anyone; the rest of a verb's file says what differs.
+    const fn new(
+        name: &'static str,
+        fields: &'static [Field],
+        answers: Answers,
+        verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
+    ) -> Self {
+        let (by_query, for_operators) = (false, false);
+        Spoken { name, fields, by_query, fields_of_query: &[], for_operators, answers, verb }
+    }
+
+    fn shape(&self) -> Shape {
+        if self.answers == Answers::Change { Shape::Change } else { Shape::Decision }
+    }
+
+    fn has_verdict(&self) -> bool {
+        self.answers == Answers::Verdict
+    }
+}
+
+/// The id that a field gives.
+fn id(object: &mut Object<'_>, field: Field) -> Result<Option<Id>, Problem> {
+    object.take(field).map(|it| it.id(field)).transpose()
+}
+
+/// The id that a field must give.
+fn needed_id(object: &mut Object<'_>, field: Field) -> Result<Id, Problem> {
+    id(object, field)?.ok_or_else(|| {
+        let detail = format!(
+            "{} is missing; write the one that was answered, 32 hexadecimal digits",
+            field.name()
+        );
+        Problem::bad(detail).of(field)
+    })
+}
+
+/// The id that a field gives, or a new one.
+fn id_or_drawn(object: &mut Object<'_>, field: Field) -> Result<Id, Problem> {
+    if let Some(id) = id(object, field)? {
+        return Ok(id);
+    }
+    let mut bits = [0; 16];
+    let drawn = getrandom::fill(&mut bits);
+    drawn.map_err(|it| {
+        Problem::new(Kind::NoRandomness, format!("{it}; draw {} yourself", field.name()))
+    })?;
+    Ok(Id::from_u128(u128::from_ne_bytes(bits)))
+}

@@ -1,0 +1,31 @@
+//! `POST /v1/peek`, `GET /v1/peek?policy=&key=`: what a check would answer; nothing changes.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const PEEK: Spoken = Spoken {
+    by_query: true,
+    fields_of_query: &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Cost,
+        Field::Status,
+    ],
+    ..Spoken::new(
+        "peek",
+        &[
+            Field::Policy,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Cost,
+            Field::Note,
+            Field::Checks,
+        ],
+        Answers::Decision,
+        |_| Ok(Verb::Peek),
+    )
+};

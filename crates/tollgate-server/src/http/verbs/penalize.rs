@@ -1,0 +1,23 @@
+//! `POST /v1/penalize`: charge whatever the level, into a debt of at most one more capacity.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const PENALIZE: Spoken = Spoken {
+    for_operators: true,
+    ..Spoken::new(
+        "penalize",
+        &[
+            Field::Policy,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Cost,
+            Field::Note,
+            Field::RequestId,
+        ],
+        Answers::Change,
+        |_| Ok(Verb::Penalize),
+    )
+};

@@ -1,0 +1,27 @@
+//! `POST /v1/refund`: give a cost back.
+
+use tollgate::{Timestamp, Verb};
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const REFUND: Spoken = Spoken {
+    for_operators: true,
+    ..Spoken::new(
+        "refund",
+        &[
+            Field::Policy,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Cost,
+            Field::Note,
+            Field::RequestId,
+            Field::Time,
+        ],
+        Answers::Change,
+        |object| {
+            let time = object.take(Field::Time).map(|it| it.seconds(Field::Time)).transpose()?;
+            Ok(Verb::Refund { time: time.map(|it| Timestamp::from_micros(it.get())) })
+        },
+    )
+};

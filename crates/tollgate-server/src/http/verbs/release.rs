@@ -1,0 +1,20 @@
+//! `POST /v1/release`: give a lease's place back, once.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken, needed_id};
+
+pub(super) const RELEASE: Spoken = Spoken::new(
+    "release",
+    &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Note,
+        Field::RequestId,
+        Field::LeaseId,
+    ],
+    Answers::Change,
+    |object| Ok(Verb::Release { lease: needed_id(object, Field::LeaseId)? }),
+);

@@ -1,0 +1,20 @@
+//! `POST /v1/renew`: let a lease that is still held last its whole length from now.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken, needed_id};
+
+pub(super) const RENEW: Spoken = Spoken::new(
+    "renew",
+    &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Note,
+        Field::RequestId,
+        Field::LeaseId,
+    ],
+    Answers::Change,
+    |object| Ok(Verb::Renew { lease: needed_id(object, Field::LeaseId)? }),
+);

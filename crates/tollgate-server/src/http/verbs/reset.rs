@@ -1,0 +1,15 @@
+//! `POST /v1/reset`: forget a key, its blocks aside.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const RESET: Spoken = Spoken {
+    for_operators: true,
+    ..Spoken::new(
+        "reset",
+        &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Note, Field::RequestId],
+        Answers::Change,
+        |_| Ok(Verb::Reset),
+    )
+};

@@ -1,0 +1,20 @@
+//! `POST /v1/take`: grant the lesser of the cost and what remains.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const TAKE: Spoken = Spoken::new(
+    "take",
+    &[
+        Field::Policy,
+        Field::Limit,
+        Field::Key,
+        Field::KeyBase64,
+        Field::Cost,
+        Field::Note,
+        Field::RequestId,
+    ],
+    Answers::Verdict,
+    |_| Ok(Verb::Take),
+);

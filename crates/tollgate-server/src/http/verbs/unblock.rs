@@ -1,0 +1,15 @@
+//! `POST /v1/unblock`: lift a block.
+
+use tollgate::Verb;
+
+use super::{Answers, Field, Spoken};
+
+pub(super) const UNBLOCK: Spoken = Spoken {
+    for_operators: true,
+    ..Spoken::new(
+        "unblock",
+        &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Note, Field::RequestId],
+        Answers::Change,
+        |_| Ok(Verb::Unblock),
+    )
+};

@@ -1,0 +1,158 @@
+//! Accepting connections, and the end of it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+use tollgate::Limiter;
+
+use crate::config::Config;
+use crate::connection;
+use crate::daemon::Daemon;
+
+/// The sockets that the caller has bound.
+#[derive(Debug)]
+pub struct Listeners {
+    /// For `/v1`, `/livez` and `/readyz`.
+    pub http: TcpListener,
+}
+
+/// How often memory of recovered keys is given back, and how much of each shard is looked over.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const SWEEP_PLACES: usize = 64;
+/// How long accepting rests after it failed, as it does when file descriptors have run out.
+const REST: Duration = Duration::from_millis(50);
+
+/// Serves until `stop` is ready and what was under way is answered, at most the time that the
+/// configuration gives it.
+///
+/// Decisions are made on the tasks of connections; on memory they never wait.
+///
+/// # Errors
+/// The listener is not one that can be asked for its address.
+pub async fn run(
+    config: Config,
+    listeners: Listeners,
+    limiter: impl Into<Limiter>,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let listener = listeners.http;
+    tracing::debug!(address = %listener.local_addr()?, "listening");
+    let drain_timeout = config.drain.timeout;
+    let daemon = Arc::new(Daemon::new(config, limiter.into()));
+    let mut connections = Connections::new(Arc::clone(&daemon));
+    {
+        let mut stop = std::pin::pin!(stop);
+        let mut sweep = interval(SWEEP_EVERY);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.as_mut() => break,
+                _ = sweep.tick() => sweep_memory(&daemon),
+                () = connections.accept(&listener) => {}
+            }
+        }
+    }
+    daemon.drain();
+    connections.accept_waiting(&listener).await;
+    drop(listener);
+    connections.finish(drain_timeout).await;
+    Ok(())
+}
+
+fn sweep_memory(daemon: &Daemon) {
+    if let Some(memory) = daemon.limiter().as_memory() {
+        memory.sweep(SWEEP_PLACES);
+    }
+}
+
+/// The connections there are.
+struct Connections {
+    daemon: Arc<Daemon>,
+    protocol: Arc<hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>>,
+    places: Arc<Semaphore>,
+    /// A place for the next one.
+    place: Option<OwnedSemaphorePermit>,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+impl Connections {
+    fn new(daemon: Arc<Daemon>) -> Self {
+        Connections {
+            protocol: Arc::new(connection::protocol()),
+            places: Arc::new(Semaphore::new(daemon.bounds().connections)),
+            place: None,
+            tasks: JoinSet::new(),
+            stop: watch::Sender::new(false),
+            daemon,
+        }
+    }
+
+    /// Waits for a place and for a peer that takes it. Nothing is lost if it is dropped.
+    async fn accept(&mut self, listener: &TcpListener) {
+        while self.tasks.try_join_next().is_some() {}
+        if self.place.is_none() {
+            self.place = Arc::clone(&self.places).try_acquire_owned().ok();
+            self.daemon.set_crowded(self.place.is_none());
+        }
+        if self.place.is_none() {
+            self.place = Arc::clone(&self.places).acquire_owned().await.ok();
+        }
+        match listener.accept().await {
+            Ok((stream, peer)) => self.serve(stream, peer),
+            // A peer that left while it waited is its own affair.
+            Err(it) if is_of_the_peer(&it) => {}
+            Err(it) => {
+                tracing::warn!("no connection could be accepted: {it}");
+                sleep(REST).await;
+            }
+        }
+    }
+
+    /// Accepts whoever waits already, so that a listener can be closed on nobody.
+    async fn accept_waiting(&mut self, listener: &TcpListener) {
+        loop {
+            self.place =
+                self.place.take().or_else(|| Arc::clone(&self.places).try_acquire_owned().ok());
+            if self.place.is_none() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                Ok((stream, peer)) = listener.accept() => self.serve(stream, peer),
+                () = std::future::ready(()) => return,
+            }
+        }
+    }
+
+    fn serve(&mut self, stream: TcpStream, peer: SocketAddr) {
+        // Answers are small and waited for.
+        let _ = stream.set_nodelay(true);
+        let (daemon, protocol) = (Arc::clone(&self.daemon), Arc::clone(&self.protocol));
+        let (stop, place) = (self.stop.subscribe(), self.place.take());
+        self.tasks.spawn(async move {
+            connection::serve(stream, peer, daemon, protocol, stop).await;
+            drop(place);
+        });
+    }
+
+    /// Lets what is under way finish, and cuts what is not done in time.
+    async fn finish(mut self, within: Duration) {
+        self.stop.send_replace(true);
+        let ended = timeout(within, async { while self.tasks.join_next().await.is_some() {} });
+        if ended.await.is_err() {
+            tracing::warn!("{} connections were cut after {within:?}", self.tasks.len());
+        }
+        self.tasks.shutdown().await;
+    }
+}
+
+fn is_of_the_peer(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+}

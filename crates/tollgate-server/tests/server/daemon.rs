@@ -1,0 +1,71 @@
+//! A daemon to test.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tollgate::{ManualClock, Timestamp};
+use tollgate_server::{Config, Listeners, run};
+
+use crate::client::{Answer, Client};
+
+/// The policies of most tests.
+pub(crate) const POLICIES: &str = r#"
+policies:
+  bucket: { limits: ["2/s"] }
+  log: { limits: ["2/min log"] }
+  pair: { limits: ["3/h fixed", "2/min fixed"] }
+  queue: { limits: ["1/s queue 2"] }
+  slots: { limits: ["2 concurrent lease 60s"] }
+  ghost: { limits: ["1/min log"], shadow: true }
+  listed: { limits: ["1/min log"], allow: ["root"], deny: ["eve", "bot-*"] }
+"#;
+
+/// A daemon on a free port, whose decisions are made at a time that stands still.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: ManualClock,
+    stop: Option<oneshot::Sender<()>>,
+    ended: JoinHandle<io::Result<()>>,
+}
+
+impl Daemon {
+    /// With the policies of most tests.
+    pub(crate) async fn start() -> Self {
+        Daemon::start_with(POLICIES).await
+    }
+
+    pub(crate) async fn start_with(yaml: &str) -> Self {
+        let config = Config::from_yaml(yaml).unwrap();
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        let limiter = config.store.builder().clock(clock.clone()).build();
+        let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = http.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let ended = tokio::spawn(run(config, Listeners { http }, limiter, async {
+            stopped.await.unwrap();
+        }));
+        Daemon { address, clock, stop: Some(stop), ended }
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// Posts a body on a connection of its own.
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
+        self.connect().await.post(path, body).await.unwrap()
+    }
+
+    /// Tells it to stop; [`Daemon::ended`] says when it has.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    pub(crate) async fn ended(self) {
+        self.ended.await.unwrap().unwrap();
+    }
+}
