@@ -257,9 +257,10 @@ fn replay_lease(slots: &[Slot<'_>], id: Id, now: Timestamp) -> Option<Vec<Decisi
     let replay = |slot: &Slot<'_>| {
         let mut decision = verbs::describe_now(slot, now);
         decision.replayed = true;
-        decision.granted = slot.cost;
+        let granted = verbs::lease_cost(slot, id, now).unwrap_or(slot.cost);
+        decision.granted = granted;
         decision.lease = Some(id).filter(|_| slot.policy.has_concurrent());
-        decision
+        decision.in_shadow_of(slot.policy, granted)
     };
     Some(slots.iter().map(replay).collect())
 }

@@ -132,7 +132,7 @@ impl Meter {
     #[inline]
     pub(crate) fn acts_at(&self, level: &Level, cost: u64) -> u64 {
         if !self.queue {
-            return self.fits_at(level, cost);
+            return if self.fits(level, cost) { 0 } else { self.fits_at(level, cost) };
         }
         let ticks = self.per_tick.floor(level.used);
         let rest = level.used - ticks * self.per_tick.get();
@@ -151,7 +151,7 @@ impl Meter {
     pub(crate) fn fits_reserve_at(&self, level: &Level, cost: u64) -> u64 {
         let room = if self.queue { self.full } else { 2 * self.full };
         let above = (level.used + cost * self.per_token.get()).saturating_sub(room);
-        self.when_drained(level, above)
+        if above == 0 { 0 } else { self.when_drained(level, above) }
     }
 
     /// How many whole tokens may still be charged, debt included.
@@ -212,5 +212,9 @@ impl Meter {
 
 /// What a span from `now` to `then` is; nothing if `then` has passed.
 pub(crate) const fn span(now: Timestamp, then: u64) -> Micros {
+    if then == u64::MAX {
+        // Later than can be counted, from whenever.
+        return Micros::new(u64::MAX);
+    }
     Micros::new(then.saturating_sub(now.as_micros()))
 }

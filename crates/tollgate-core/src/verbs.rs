@@ -97,8 +97,9 @@ fn reserve(
         decision.granted = cost;
         decision.changed = changed;
         decision.reservation = Some(id);
-    } else if !decision.never {
+    } else {
         decision.retry_with(&wait.retries);
+        decision.retry_after = decision.retry_after.filter(|_| !decision.never);
     }
     apply_block(&mut decision, slot, now);
     decision.in_shadow_of(slot.policy, cost)
@@ -147,7 +148,7 @@ fn level_of(state: &LimitState) -> Level {
 
 /// The answer to a reservation that the key holds already.
 fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decision> {
-    let known = slot.state.reservations(now).iter().find(|it| it.id == id)?;
+    let known = own_reservation(slot, id, now)?;
     let mut decision = describe_now(slot, now);
     decision.replayed = true;
     decision.granted = known.cost;
@@ -156,12 +157,17 @@ fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decisio
     Some(decision)
 }
 
-/// Gives a reservation back, once, before its time.
-fn cancel(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
-    // A reservation belongs to the limits that it was made under.
+/// The reservation of this id, if it was made under the slot's limits: a charge under others has
+/// dropped it.
+fn own_reservation<'a>(slot: &'a Slot<'_>, id: Id, now: Timestamp) -> Option<&'a Reservation> {
     let own = slot.state.is_of(slot.policy);
     let reservations = if own { slot.state.reservations(now) } else { &[] };
-    let found = reservations.iter().find(|it| it.id == id).cloned();
+    reservations.iter().find(|it| it.id == id)
+}
+
+/// Gives a reservation back, once, before its time.
+fn cancel(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
+    let found = own_reservation(slot, id, now).cloned();
     let mut granted = 0;
     if let Some(it) = &found {
         let limits = slot.policy.limits().iter().zip(&it.marks);
@@ -232,7 +238,7 @@ fn penalize(slot: &mut Slot<'_>, now: Timestamp, seen: &mut Effects) -> Decision
 }
 
 fn reset(slot: &mut Slot<'_>, now: Timestamp) -> Decision {
-    let changed = !slot.state.is_untouched(now);
+    let changed = slot.state.recovers_at(now) > now.as_micros();
     *slot.state = KeyState::default();
     Decision { changed, ..describe_now(slot, now) }
 }

@@ -77,8 +77,14 @@ impl Weighted {
         self.window.floor(t) * self.window.get()
     }
 
-    fn at(&self, counts: Counts, t: u64) -> Settled {
-        Settled { counts, elapsed: (t - counts.start) / self.tick }
+    fn at(&self, mut counts: Counts, t: u64) -> Settled {
+        let elapsed = (t - counts.start) / self.tick;
+        let left = self.ticks.get() - elapsed;
+        if counts.current == 0 && self.ticks.floor(counts.previous * left) == 0 {
+            // It has recovered: there is nothing left to give back either.
+            counts.previous = 0;
+        }
+        Settled { counts, elapsed }
     }
 
     #[cold]

@@ -184,7 +184,7 @@ impl MemoryStore {
         let part = usize::try_from(self.id_hasher.hash_one(id)).unwrap_or(0) % ID_SHARDS;
         // Held while deciding: of two at once with the same id, one waits for the other's answer.
         let mut ids = lock(&self.request_ids[part]);
-        match ids.look_up(id, request, now, self.horizon) {
+        match ids.look_up(id, request, now) {
             Known::Repeat(answer) => Ok(answer),
             Known::Reused => Err(RequestError::RequestIdReused),
             Known::New => {

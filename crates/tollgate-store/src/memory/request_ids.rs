@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tollgate_core::{Check, Id, Micros, Request, Timestamp, Verb};
+use tollgate_core::{Check, Id, Request, Timestamp, Verb};
 
 use crate::store::Answer;
 
@@ -64,15 +64,9 @@ pub(crate) enum Known {
 
 impl RequestIds {
     /// Looks a request up by its id.
-    pub(crate) fn look_up(
-        &mut self,
-        id: &[u8],
-        request: &Request<'_>,
-        now: Timestamp,
-        horizon: Micros,
-    ) -> Known {
-        self.forget(now, horizon);
-        let Some(known) = self.by_id.get(id).filter(|it| is_current(it.until, now, horizon)) else {
+    pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Known {
+        self.forget(now);
+        let Some(known) = self.by_id.get(id).filter(|it| now < it.until) else {
             return Known::New;
         };
         if known.asked != Asked::of(request) {
@@ -100,8 +94,8 @@ impl RequestIds {
         self.order.push_back((until, id.into()));
     }
 
-    fn forget(&mut self, now: Timestamp, horizon: Micros) {
-        while self.order.front().is_some_and(|(until, _)| !is_current(*until, now, horizon)) {
+    fn forget(&mut self, now: Timestamp) {
+        while self.order.front().is_some_and(|(until, _)| now >= *until) {
             self.forget_oldest();
         }
     }
@@ -112,9 +106,4 @@ impl RequestIds {
             self.by_id.remove(&id);
         }
     }
-}
-
-/// Whether an answer is still remembered. One from after a clock's step back is not.
-fn is_current(until: Timestamp, now: Timestamp, horizon: Micros) -> bool {
-    now < until && until <= now.after(horizon)
 }

@@ -44,7 +44,10 @@ impl MemoryStore {
         let decisions = decide_together(self, &request.verb, &mut groups, &mut held, now);
         let answer = |(check, group): (&Check<'_>, &usize)| {
             let mut decision = decisions[*group].clone();
-            decision.granted = decision.granted.min(check.cost.get());
+            if of_check.iter().filter(|it| *it == group).count() > 1 {
+                // One decision for several checks: each was granted its own cost, or nothing.
+                decision.granted = if decision.granted > 0 { check.cost.get() } else { 0 };
+            }
             decision
         };
         Answer { decisions: request.checks.iter().zip(&of_check).map(answer).collect() }

@@ -1,0 +1,87 @@
+//! Token bucket and queue: one level that fills with every charge and drains evenly.
+//!
+//! The level is kept in parts of a unit, `parts` of which make one; every tick drains `rate`.
+
+use super::number::{Int, divide_up, gcd};
+use super::tick::{bucket_product, tick};
+
+/// A token bucket or a queue with what is used of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bucket {
+    pub(super) is_queue: bool,
+    /// How many parts make one unit: the window in ticks, divided by what it shares with the count.
+    pub(super) parts: Int,
+    /// How many parts drain in a tick: the count, divided by the same.
+    rate: Int,
+    /// Length of a tick in µs.
+    tick: Int,
+    /// What is used at `time`, in parts.
+    level: Int,
+    /// The tick of the newest charge.
+    time: Int,
+}
+
+impl Bucket {
+    pub(super) fn new(is_queue: bool, count: Int, window: Int, capacity: Int) -> Option<Self> {
+        let tick = tick(count, window, bucket_product(count, capacity))?;
+        let common = gcd(count, window / tick);
+        let (parts, rate) = (window / tick / common, count / common);
+        Some(Bucket { is_queue, parts, rate, tick, level: 0, time: 0 })
+    }
+
+    pub(super) fn newest(&self) -> Int {
+        self.time * self.tick
+    }
+
+    pub(super) fn used(&self, time: Int) -> Int {
+        let elapsed = (time.div_euclid(self.tick) - self.time).max(0);
+        (self.level - elapsed * self.rate).max(0)
+    }
+
+    pub(super) fn charge(&mut self, time: Int, parts: Int) {
+        self.level = self.used(time) + parts;
+        self.time = time.div_euclid(self.tick);
+    }
+
+    /// Takes back what was charged, without a word about when.
+    pub(super) fn give_back(&mut self, time: Int, parts: Int) -> Int {
+        let back = parts.min(self.used(time));
+        self.level -= back;
+        back
+    }
+
+    /// A queue's refund with the time of the decision is for the last in line only.
+    pub(super) fn refund(&mut self, time: Int, parts: Int, charged: Option<Int>) -> Int {
+        let behind = charged.is_some_and(|it| self.time > it.div_euclid(self.tick));
+        if self.is_queue && behind { 0 } else { self.give_back(time, parts) }
+    }
+
+    /// How long from `now` until the level of `time` has drained, rounded up to a µs.
+    pub(super) fn drained_after(&self, now: Int, time: Int) -> Int {
+        let level = self.used(time);
+        if level == 0 {
+            return 0;
+        }
+        let start = time.div_euclid(self.tick) * self.tick;
+        (start + divide_up(level * self.tick, self.rate) - now).max(0)
+    }
+
+    /// Takes over what another set of numbers for the same limit used, rounded up to this one's
+    /// parts and ticks.
+    pub(super) fn adopt(&mut self, other: &Bucket) {
+        self.level = divide_up(other.level * self.parts, other.parts);
+        self.time = divide_up(other.newest(), self.tick);
+    }
+
+    /// Uses no more than this many parts.
+    pub(super) fn clip(&mut self, most: Int) {
+        self.level = self.level.min(most);
+    }
+
+    /// The same bucket as if only this level had been charged, when `self` was.
+    pub(super) fn alone(&self, mark: &Bucket) -> Bucket {
+        let mut alone = Bucket { level: 0, ..self.clone() };
+        alone.adopt(mark);
+        alone
+    }
+}

@@ -1,0 +1,224 @@
+//! Check, peek, acquire and take: every limit of every check admits, or nothing is charged.
+
+use tollgate_core::{Check, Id, Limit, LimitDecision};
+
+use super::describe::{decision, deny_blocked, micros, row};
+use super::expected::Expected;
+use super::key::Block;
+use super::limit::Limited;
+use super::number::{Int, bits64};
+use super::{Model, ModelError};
+
+/// The checks of one policy and key, which are one check of the summed cost.
+struct Group<'a> {
+    check: Check<'a>,
+    cost: Int,
+    /// Where its checks stand in the request.
+    members: Vec<usize>,
+}
+
+impl Group<'_> {
+    fn is_concurrent(&self) -> bool {
+        self.check.policy.limits().iter().any(Limit::is_concurrent)
+    }
+}
+
+/// How one group is judged before anything is charged.
+struct Judged {
+    /// The limits as they were found.
+    before: Vec<Limited>,
+    /// The same, with whatever the request charges.
+    after: Vec<Limited>,
+    block: Option<Block>,
+    /// The cost of the lease if the key holds it already.
+    held: Option<Int>,
+    allowed: bool,
+    never: bool,
+}
+
+/// How the request as a whole is decided.
+#[derive(Clone, Copy)]
+struct Run {
+    lease: Option<Id>,
+    is_peek: bool,
+    now: Int,
+}
+
+impl Model {
+    pub(super) fn check(
+        &mut self,
+        checks: &[Check<'_>],
+        lease: Option<Id>,
+        now: Int,
+    ) -> Result<Vec<Expected>, ModelError> {
+        self.decide_all(checks, Run { lease, is_peek: false, now })
+    }
+
+    pub(super) fn peek(
+        &mut self,
+        checks: &[Check<'_>],
+        now: Int,
+    ) -> Result<Vec<Expected>, ModelError> {
+        self.decide_all(checks, Run { lease: None, is_peek: true, now })
+    }
+
+    /// Grants what there is, up to the cost; where there is nothing it is a denied check of 1.
+    pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+        let there = self.read(check, now)?.iter().map(Limited::remaining).min().unwrap_or(0);
+        let grant = there.min(Int::from(check.cost.get()));
+        let group = Group { check: *check, cost: grant.max(1), members: vec![0] };
+        let run = Run { lease: None, is_peek: false, now };
+        let mut answer = self.decide_together(&[&group], run)?.remove(0);
+        answer.granted = if answer.allowed { bits64(grant) } else { 0 };
+        Ok(answer)
+    }
+
+    /// Decides the groups together, and then each that is in the shadow, alone.
+    fn decide_all(&mut self, checks: &[Check<'_>], run: Run) -> Result<Vec<Expected>, ModelError> {
+        let groups = grouped(checks);
+        let mut answers = vec![Expected::default(); checks.len()];
+        let (shadows, main): (Vec<_>, Vec<_>) =
+            groups.iter().partition(|it| it.check.policy.is_shadow());
+        let alone = shadows.into_iter().map(|it| vec![it]);
+        for together in std::iter::once(main).chain(alone) {
+            let decided = self.decide_together(&together, run)?;
+            for (group, expected) in together.iter().zip(decided) {
+                for member in &group.members {
+                    answers[*member] = with_own_cost(&expected, group, checks[*member].cost.get());
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    fn decide_together(
+        &mut self,
+        groups: &[&Group<'_>],
+        run: Run,
+    ) -> Result<Vec<Expected>, ModelError> {
+        let mut judged = Vec::new();
+        for group in groups {
+            judged.push(self.judge(group, run)?);
+        }
+        repeat_whole(groups, &mut judged);
+        let admitted = judged.iter().all(|it| it.allowed);
+        let hopeless =
+            judged.iter().any(|it| it.never || (it.block.is_some() && it.held.is_none()));
+        for (group, judged) in groups.iter().zip(&mut judged) {
+            if judged.held.is_none() {
+                for limit in &mut judged.after {
+                    if admitted {
+                        limit.charge(group.cost, run.lease);
+                    } else if !hopeless {
+                        limit.charge_denied(group.cost);
+                    }
+                }
+            }
+            if !run.is_peek {
+                self.write(&group.check, &judged.after);
+            }
+        }
+        let both = groups.iter().zip(&judged);
+        Ok(both.map(|(group, it)| it.expected(group, admitted, run)).collect())
+    }
+
+    fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judged, ModelError> {
+        let before = self.read(&group.check, run.now)?;
+        let block = self.blocked(&group.check, run.now);
+        // A check of cost 0 acquires nothing, so it repeats nothing.
+        let lease = run.lease.filter(|_| group.cost > 0);
+        let held = lease.and_then(|id| before.iter().find_map(|it| it.held(id)));
+        let admits = before.iter().all(|it| it.admits(group.cost)) && block.is_none();
+        Ok(Judged {
+            allowed: admits || held.is_some(),
+            never: held.is_none() && before.iter().any(|it| it.never(group.cost)),
+            block,
+            after: before.clone(),
+            before,
+            held,
+        })
+    }
+}
+
+impl Judged {
+    fn expected(&self, group: &Group<'_>, admitted: bool, run: Run) -> Expected {
+        let both = self.before.iter().zip(&self.after);
+        let rows = both.map(|(before, after)| self.row(before, after, group.cost, admitted, run));
+        let mut expected = decision(rows.collect(), self.allowed, self.block, run.now);
+        if let Some(block) = self.block.filter(|_| self.held.is_none()) {
+            deny_blocked(&mut expected, block, run.now);
+        }
+        if admitted && self.held.is_none() {
+            expected.delay = micros(self.before.iter().map(Limited::delay).max().unwrap_or(0));
+        }
+        if admitted && !run.is_peek {
+            expected.granted = bits64(self.held.unwrap_or(group.cost));
+            let takes_place = group.cost > 0 || self.held.is_some();
+            expected.lease = run.lease.filter(|_| group.is_concurrent() && takes_place);
+        }
+        expected.replayed = self.held.is_some();
+        expected.changed = !run.is_peek && self.after.iter().any(|it| it.touched);
+        expected
+    }
+
+    fn row(
+        &self,
+        before: &Limited,
+        after: &Limited,
+        cost: Int,
+        admitted: bool,
+        run: Run,
+    ) -> LimitDecision {
+        let row = row(if run.is_peek { before } else { after });
+        if self.held.is_some() {
+            return row;
+        }
+        LimitDecision {
+            allowed: before.admits(cost),
+            never: before.never(cost),
+            retry_after: if admitted { None } else { after.retry_after(cost).map(micros) },
+            ..row
+        }
+    }
+}
+
+/// A request all of whose leases are held already is a repeat as a whole: its checks of policies
+/// without leases are not charged again either.
+fn repeat_whole(groups: &[&Group<'_>], judged: &mut [Judged]) {
+    let acquiring = |it: &&Group<'_>| it.is_concurrent() && it.cost > 0;
+    let mut both = groups.iter().zip(&*judged).filter(|(group, _)| acquiring(group)).peekable();
+    if both.peek().is_some() && both.all(|(_, it)| it.held.is_some()) {
+        for (group, it) in groups.iter().zip(judged) {
+            it.held = it.held.or(Some(group.cost));
+            (it.allowed, it.never) = (true, false);
+        }
+    }
+}
+
+/// Checks of one policy and key together, in the order in which the first of them stands.
+fn grouped<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for (index, check) in checks.iter().enumerate() {
+        let same = |it: &&mut Group<'_>| {
+            it.check.policy.name() == check.policy.name() && it.check.key == check.key
+        };
+        let cost = Int::from(check.cost.get());
+        match groups.iter_mut().find(same) {
+            Some(group) => {
+                group.cost += cost;
+                group.members.push(index);
+            }
+            None => groups.push(Group { check: *check, cost, members: vec![index] }),
+        }
+    }
+    groups
+}
+
+/// Each of several checks that were one gets that decision, with its own cost as granted.
+fn with_own_cost(expected: &Expected, group: &Group<'_>, cost: u64) -> Expected {
+    let mut own = expected.clone();
+    if group.members.len() > 1 && own.granted > 0 {
+        own.granted = cost;
+    }
+    own
+}

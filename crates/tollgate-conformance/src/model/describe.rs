@@ -1,0 +1,99 @@
+//! From what each limit says to what the policy says.
+
+use std::cmp::Reverse;
+
+use tollgate_core::{Check, LimitDecision, Micros, Reason, Timestamp, Verb};
+
+use super::expected::Expected;
+use super::key::Block;
+use super::limit::Limited;
+use super::number::{Int, bits64};
+
+pub(super) fn micros(it: Int) -> Micros {
+    Micros::new(bits64(it))
+}
+
+/// What a limit says of its state; whether it admits is left to the verb.
+pub(super) fn row(limit: &Limited) -> LimitDecision {
+    LimitDecision {
+        allowed: true,
+        capacity: bits64(limit.capacity),
+        remaining: bits64(limit.remaining()),
+        reset_after: micros(limit.reset_after()),
+        ..LimitDecision::default()
+    }
+}
+
+/// The decision of a policy whose limits said `limits`.
+pub(super) fn decision(
+    limits: Vec<LimitDecision>,
+    allowed: bool,
+    block: Option<Block>,
+    now: Int,
+) -> Expected {
+    let never = limits.iter().any(|it| it.never);
+    let longest = limits.iter().filter_map(|it| it.retry_after).max();
+    let resets = limits.iter().map(|it| it.reset_after).max();
+    let binding = binding(&limits);
+    let mut expected = Expected {
+        allowed,
+        reason: if never { Reason::Never } else { Reason::Limit },
+        never,
+        capacity: limits.get(binding).map_or(0, |it| it.capacity),
+        remaining: limits.iter().map(|it| it.remaining).min().unwrap_or(0),
+        retry_after: longest.filter(|_| !never),
+        reset_after: resets,
+        time: Timestamp::from_micros(bits64(now)),
+        binding,
+        limits,
+        ..Expected::default()
+    };
+    if let Some(row) = expected.limits.get_mut(binding) {
+        row.binding = true;
+    }
+    if let Some(block) = block {
+        let end = block.end.map(|it| micros(it - now));
+        expected.reset_after = end.max(expected.reset_after).filter(|_| end.is_some());
+    }
+    expected
+}
+
+/// Denies what is blocked: until the end of the block, or the limits' retry if that is later.
+pub(super) fn deny_blocked(expected: &mut Expected, block: Block, now: Int) {
+    let end = block.end.map(|it| micros(it - now));
+    expected.allowed = false;
+    expected.reason = Reason::Blocked;
+    expected.retry_after = end.max(expected.retry_after).filter(|_| end.is_some());
+    if expected.never {
+        expected.retry_after = None;
+    }
+}
+
+/// Never before the longest retry, both of which are there on denial only; then the least
+/// remaining, the least capacity, and canonical order.
+fn binding(limits: &[LimitDecision]) -> usize {
+    let order = |index: &usize| {
+        let it = &limits[*index];
+        (!it.never, Reverse(it.retry_after), it.remaining, it.capacity, *index)
+    };
+    (0..limits.len()).min_by_key(order).unwrap_or(0)
+}
+
+/// A policy in the shadow never denies: its limits say what they would, the rest ignores it.
+pub(super) fn ignore_shadow(verb: &Verb, check: &Check<'_>, expected: Expected) -> Expected {
+    let shadow = check.policy.is_shadow() && verb.decides();
+    if !shadow || expected.replayed {
+        return Expected { shadow, ..expected };
+    }
+    let granted = if *verb == Verb::Peek { 0 } else { check.cost.get() };
+    Expected {
+        allowed: true,
+        reason: Reason::Limit,
+        never: false,
+        retry_after: None,
+        delay: Micros::ZERO,
+        granted,
+        shadow,
+        ..expected
+    }
+}

@@ -1,0 +1,68 @@
+//! Requests in flight: leases that hold a place each until they are released or their end.
+
+use tollgate_core::Id;
+
+use super::number::Int;
+
+/// One holder's places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Lease {
+    id: Id,
+    cost: Int,
+    end: Int,
+}
+
+/// A concurrent limit with its leases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leases {
+    length: Int,
+    newest: Int,
+    leases: Vec<Lease>,
+}
+
+impl Leases {
+    pub(super) fn new(length: Int) -> Self {
+        Leases { length, newest: 0, leases: Vec::new() }
+    }
+
+    pub(super) fn newest(&self) -> Int {
+        self.newest
+    }
+
+    pub(super) fn used(&self, time: Int) -> Int {
+        self.leases.iter().filter(|it| it.end > time).map(|it| it.cost).sum()
+    }
+
+    /// The cost of a lease that is held.
+    pub(super) fn held(&self, id: Id, time: Int) -> Option<Int> {
+        self.leases.iter().find(|it| it.id == id && it.end > time).map(|it| it.cost)
+    }
+
+    pub(super) fn acquire(&mut self, id: Id, time: Int, cost: Int) {
+        self.leases.retain(|it| it.end > time);
+        self.leases.push(Lease { id, cost, end: time + self.length });
+        self.newest = time;
+    }
+
+    pub(super) fn renew(&mut self, id: Id, time: Int) -> bool {
+        let held = self.leases.iter_mut().find(|it| it.id == id && it.end > time);
+        let Some(lease) = held else { return false };
+        lease.end = time + self.length;
+        self.newest = time;
+        true
+    }
+
+    pub(super) fn release(&mut self, id: Id, time: Int) -> bool {
+        let before = self.leases.len();
+        self.leases.retain(|it| it.end > time);
+        let live = self.leases.len();
+        self.leases.retain(|it| it.id != id);
+        debug_assert!(live <= before, "leases only leave");
+        self.leases.len() < live
+    }
+
+    pub(super) fn adopt(&mut self, other: &Leases) {
+        self.newest = other.newest;
+        self.leases.clone_from(&other.leases);
+    }
+}

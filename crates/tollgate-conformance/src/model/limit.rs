@@ -1,0 +1,298 @@
+//! One limit of a policy for one key at one time: everything that is asked of it alone.
+
+use tollgate_core::{Id, Kind, Limit, Micros, Spec};
+
+use super::ModelError;
+use super::number::{Int, first};
+use super::shape::Shape;
+
+/// How far ahead of now a state may be, beyond its own time to recover.
+const BELIEF: Int = 10_000_000;
+
+/// What makes two limits the same one before and after a change: kind, window, precision, and
+/// the rank among limits that are equal in these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    kind: u8,
+    window: Micros,
+    precision: Micros,
+    rank: usize,
+}
+
+impl Identity {
+    /// The identities of a policy's limits, given in canonical order.
+    pub(super) fn of(limits: &[Limit]) -> Vec<Identity> {
+        let mut all: Vec<Identity> = Vec::new();
+        for limit in limits {
+            let mut identity = Identity::first_of(limit);
+            identity.rank = all.iter().filter(|it| it.equals(&identity)).count();
+            all.push(identity);
+        }
+        all
+    }
+
+    fn first_of(limit: &Limit) -> Identity {
+        let spec = limit.spec();
+        let (kind, window, precision) = match spec.kind {
+            Kind::TokenBucket { .. } => (0, spec.window, Micros::ZERO),
+            Kind::Fixed { .. } => (1, spec.window, Micros::ZERO),
+            Kind::FixedFromFirst => (2, spec.window, Micros::ZERO),
+            Kind::Log => (3, spec.window, Micros::ZERO),
+            Kind::Sliding => (4, spec.window, Micros::ZERO),
+            Kind::SlidingBy { precision, .. } => (5, spec.window, precision),
+            Kind::Queue { .. } => (6, spec.window, Micros::ZERO),
+            // A lease may change, so it does not tell two concurrent limits apart.
+            _ => (7, Micros::ZERO, Micros::ZERO),
+        };
+        Identity { kind, window, precision, rank: 0 }
+    }
+
+    fn equals(&self, other: &Identity) -> bool {
+        (self.kind, self.window, self.precision) == (other.kind, other.window, other.precision)
+    }
+}
+
+/// What is kept of a limit: its shape as it was charged, and the capacity it then had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    shape: Shape,
+    /// The numbers by which it was charged.
+    spec: Spec,
+    /// Whether there was a time since when nothing of it was used: then it may have been dropped.
+    lapsed: bool,
+
+    /// The latest time since.
+    latest: Int,
+}
+
+impl Kept {
+    /// Notes that the time has come to `now`.
+    pub(super) fn see(&mut self, now: Int) {
+        self.lapsed |= !self.is_used(now);
+        self.latest = self.latest.max(now);
+    }
+
+    /// Whether it counts at `now` though it had lapsed, or had rolled on into a later window.
+    pub(super) fn is_unsure(&self, now: Int) -> bool {
+        let rolled = match &self.shape {
+            Shape::Weighted(it) => it.starts_before(now, self.latest),
+            _ => false,
+        };
+        self.is_used(now) && (self.lapsed || rolled)
+    }
+
+    /// Whether it would count at `now`.
+    pub(super) fn is_used(&self, now: Int) -> bool {
+        let time = now.max(self.shape.newest());
+        believed(&self.shape, now) && self.shape.used(time) > 0
+    }
+}
+
+/// One limit as the request at `now` sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Limited {
+    pub(super) identity: Identity,
+    pub(super) capacity: Int,
+    pub(super) counts_denied: bool,
+    pub(super) shape: Shape,
+    spec: Spec,
+    now: Int,
+    /// Whether what it was found in had lapsed by the numbers of its time.
+    pub(super) had_lapsed: bool,
+    /// What was found, in the numbers of this limit.
+    restated: Option<Kept>,
+    /// Whether anything of `shape` has changed since it was read.
+    pub(super) touched: bool,
+}
+
+impl Limited {
+    pub(super) fn new(
+        limit: &Limit,
+        identity: Identity,
+        log_entries: usize,
+        kept: Option<&Kept>,
+        now: Int,
+    ) -> Result<Limited, ModelError> {
+        let untouched = Shape::untouched(limit, log_entries)?;
+        let capacity = Int::from(limit.capacity());
+        let mut shape = untouched.clone();
+        if let Some(kept) = kept {
+            shape.adopt(&kept.shape);
+            if kept.spec != *limit.spec() {
+                shape.clip(capacity);
+            }
+        }
+        let restated =
+            kept.map(|it| Kept { shape: shape.clone(), spec: *limit.spec(), ..it.clone() });
+        if !believed(&shape, now) || shape.used(now.max(shape.newest())) == 0 {
+            shape = untouched;
+        }
+        let counts_denied = limit.spec().count_denied;
+        let had_lapsed = kept.is_some_and(|it| it.lapsed || !it.is_used(now));
+        let touched = false;
+        Ok(Limited {
+            identity,
+            capacity,
+            counts_denied,
+            shape,
+            spec: *limit.spec(),
+            now,
+            had_lapsed,
+            restated,
+            touched,
+        })
+    }
+
+    /// What is to be kept of it once any limit of the policy has changed.
+    pub(super) fn kept(&self) -> Option<Kept> {
+        if !self.touched {
+            return self.restated.clone();
+        }
+        let (shape, spec) = (self.shape.clone(), self.spec);
+        Some(Kept { shape, spec, lapsed: self.used() == 0, latest: self.now })
+    }
+
+    /// The limit's own time: the later of now and the newest time in its state.
+    pub(super) fn time(&self) -> Int {
+        self.now.max(self.shape.newest())
+    }
+
+    fn used_at(&self, time: Int) -> Int {
+        self.shape.used(time.max(self.shape.newest()))
+    }
+
+    /// What is used, in parts.
+    pub(super) fn used(&self) -> Int {
+        self.used_at(self.now)
+    }
+
+    pub(super) fn remaining(&self) -> Int {
+        let parts = self.shape.parts();
+        (self.capacity * parts - self.used()).max(0) / parts
+    }
+
+    /// How long until nothing is used.
+    pub(super) fn reset_after(&self) -> Int {
+        first(self.now, |it| self.used_at(it) == 0) - self.now
+    }
+
+    fn fits(&self, time: Int, cost: Int, capacity: Int) -> bool {
+        self.used_at(time) + cost * self.shape.parts() <= capacity * self.shape.parts()
+    }
+
+    pub(super) fn never(&self, cost: Int) -> bool {
+        cost > self.capacity
+    }
+
+    pub(super) fn admits(&self, cost: Int) -> bool {
+        self.fits(self.now, cost, self.capacity)
+    }
+
+    /// How long until it admits; nothing for never.
+    fn wait(&self, cost: Int) -> Option<Int> {
+        let fits = |it| self.fits(it, cost, self.capacity);
+        (!self.never(cost)).then(|| first(self.now, fits) - self.now)
+    }
+
+    /// The retry of a denial; nothing if it admits, or never will.
+    pub(super) fn retry_after(&self, cost: Int) -> Option<Int> {
+        self.wait(cost).filter(|it| *it > 0)
+    }
+
+    /// How long what is charged at `time` waits for what is before it: only in a queue.
+    fn delay_at(&self, time: Int) -> Int {
+        match &self.shape {
+            Shape::Bucket(it) if it.is_queue => it.drained_after(time, time.max(it.newest())),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn delay(&self) -> Int {
+        self.delay_at(self.now)
+    }
+
+    /// How long a reservation made at `time` waits, if the limit has room for it at all.
+    fn reservation_wait(&self, time: Int, cost: Int) -> Option<Int> {
+        let Shape::Bucket(bucket) = &self.shape else {
+            return None;
+        };
+        if self.never(cost) {
+            return None;
+        }
+        if bucket.is_queue {
+            self.fits(time, cost, self.capacity).then(|| self.delay_at(time))
+        } else {
+            let admitted = first(time, |it| self.fits(it, cost, self.capacity));
+            self.fits(time, cost, 2 * self.capacity).then_some(admitted - time)
+        }
+    }
+
+    /// How long a reservation waits; nothing if it is refused.
+    pub(super) fn reserves(&self, cost: Int, max_wait: Int) -> Option<Int> {
+        self.reservation_wait(self.now, cost).filter(|it| *it <= max_wait)
+    }
+
+    /// How long until a reservation would be accepted; nothing for at once, and for never.
+    pub(super) fn reserve_retry_after(&self, cost: Int, max_wait: Int) -> Option<Int> {
+        let accepts = |time| self.reservation_wait(time, cost).is_some_and(|wait| wait <= max_wait);
+        let waits = !self.never(cost) && !accepts(self.now);
+        waits.then(|| first(self.now, accepts) - self.now)
+    }
+
+    /// Charges a cost. Nothing is charged for nothing.
+    pub(super) fn charge(&mut self, cost: Int, lease: Option<Id>) {
+        if cost > 0 {
+            self.shape.charge(self.time(), cost * self.shape.parts(), lease);
+            self.touched = true;
+        }
+    }
+
+    pub(super) fn charge_denied(&mut self, cost: Int) {
+        if self.counts_denied && cost > 0 {
+            self.shape.charge_denied(self.time(), cost, self.capacity);
+            self.touched = true;
+        }
+    }
+
+    /// Charges what fits below twice the capacity in whole units, and says how many that was.
+    pub(super) fn penalize(&mut self, units: Int) -> Int {
+        if matches!(self.shape, Shape::Leases(_)) {
+            return 0;
+        }
+        let parts = self.shape.parts();
+        let room = (2 * self.capacity * parts - self.used()).max(0) / parts;
+        let charged = room.min(units);
+        self.charge(charged, None);
+        charged
+    }
+
+    /// Gives back, and says how many whole units that was.
+    pub(super) fn refund(&mut self, units: Int, charged: Option<Int>) -> Int {
+        let back = self.shape.refund(self.time(), units, charged);
+        self.touched |= back > 0;
+        back / self.shape.parts()
+    }
+
+    /// Gives back a reservation of `cost`, given the bucket as it was just after it, less what
+    /// was charged behind it and is still there.
+    pub(super) fn cancel(&mut self, cost: Int, mark: &Shape) -> Int {
+        let time = self.time();
+        let (Shape::Bucket(bucket), Shape::Bucket(mark)) = (&mut self.shape, mark) else {
+            return 0;
+        };
+        let alone = bucket.alone(mark).used(time);
+        let behind = (bucket.used(time) - alone).max(0);
+        let back = bucket.give_back(time, (cost * bucket.parts - behind).max(0));
+        let parts = bucket.parts;
+        self.touched |= back > 0;
+        back / parts
+    }
+}
+
+/// Whether a state is near enough to now: not ahead of it by more than it takes to recover,
+/// and 10 s.
+fn believed(shape: &Shape, now: Int) -> bool {
+    let newest = shape.newest();
+    let recovers = first(newest, |it| shape.used(it) == 0) - newest;
+    newest - now <= recovers + BELIEF
+}

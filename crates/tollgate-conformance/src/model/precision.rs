@@ -1,0 +1,80 @@
+//! The sliding window in buckets: how much was charged in each piece of time of one length.
+
+use std::collections::BTreeMap;
+
+use super::number::Int;
+
+/// A window in buckets with their counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Precision {
+    length: Int,
+    /// How long after its start a bucket counts.
+    counts_for: Int,
+
+    /// Start of the bucket and its count.
+    buckets: BTreeMap<Int, Int>,
+}
+
+impl Precision {
+    pub(super) fn new(window: Int, length: Int, strict: bool) -> Self {
+        let counts_for = if strict { window + length } else { window };
+        Precision { length, counts_for, buckets: BTreeMap::new() }
+    }
+
+    pub(super) fn newest(&self) -> Int {
+        self.buckets.last_key_value().map_or(0, |it| *it.0)
+    }
+
+    fn counts(&self, start: Int, time: Int) -> bool {
+        start + self.counts_for > time
+    }
+
+    fn start(&self, time: Int) -> Int {
+        time - time.rem_euclid(self.length)
+    }
+
+    pub(super) fn used(&self, time: Int) -> Int {
+        self.buckets.iter().filter(|it| self.counts(*it.0, time)).map(|it| it.1).sum()
+    }
+
+    pub(super) fn charge(&mut self, time: Int, units: Int) {
+        *self.buckets.entry(self.start(time)).or_default() += units;
+        let gone = time - self.counts_for;
+        self.buckets.retain(|start, _| *start > gone);
+    }
+
+    /// Charges a denied cost: the bucket's count goes up to `most`.
+    pub(super) fn charge_denied(&mut self, time: Int, units: Int, most: Int) {
+        let there = self.buckets.get(&self.start(time)).copied().unwrap_or_default();
+        self.charge(time, units.min(most - there).max(0));
+    }
+
+    pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
+        let from = charged.map(|it| self.start(it));
+        let counting = time - self.counts_for;
+        let mut left = units;
+        for (start, count) in self.buckets.iter_mut().rev().filter(|it| *it.0 > counting) {
+            if from.is_none_or(|it| it == *start) {
+                let back = left.min(*count);
+                *count -= back;
+                left -= back;
+            }
+        }
+        self.buckets.retain(|_, count| *count > 0);
+        units - left
+    }
+
+    pub(super) fn adopt(&mut self, other: &Precision) {
+        self.buckets.clone_from(&other.buckets);
+    }
+
+    /// Keeps the newest counts that sum to `most`, cutting the oldest of them.
+    pub(super) fn clip(&mut self, most: Int) {
+        let mut room = most;
+        for count in self.buckets.values_mut().rev() {
+            *count = (*count).min(room);
+            room -= *count;
+        }
+        self.buckets.retain(|_, count| *count > 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! Request ids: the first admitted answer, for as long as a repeat may come.
+
+use std::collections::BTreeMap;
+
+use tollgate_core::{Request, RequestError, Verb};
+
+use super::expected::Expected;
+use super::number::Int;
+use super::{Place, place};
+
+/// How long an answer is remembered, in µs.
+const HORIZON: Int = 30_000_000;
+
+/// Answers by request id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory(BTreeMap<Vec<u8>, Remembered>);
+
+/// All that a request asks: another is a repeat only if it asks the same.
+type Arguments = (Verb, Vec<(Place, u64)>);
+
+#[derive(Clone, Debug)]
+struct Remembered {
+    until: Int,
+    arguments: Arguments,
+    answer: Vec<Expected>,
+}
+
+fn arguments(request: &Request<'_>) -> Arguments {
+    let checks = request.checks.iter().map(|it| (place(it), it.cost.get()));
+    let verb = match request.verb {
+        // Who repeats a check may have drawn another id for its lease: the first one holds.
+        Verb::Check { .. } => Verb::Check { lease: None },
+        verb => verb,
+    };
+    (verb, checks.collect())
+}
+
+/// The id of a request that changes something; a peek has no use for one.
+fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
+    request.request_id.filter(|_| request.verb != Verb::Peek)
+}
+
+impl Memory {
+    /// The earlier answer to this request, marked as such.
+    pub(super) fn recall(
+        &self,
+        request: &Request<'_>,
+        now: Int,
+    ) -> Result<Option<Vec<Expected>>, RequestError> {
+        let remembered = id(request).and_then(|it| self.0.get(it)).filter(|it| now < it.until);
+        let Some(remembered) = remembered else {
+            return Ok(None);
+        };
+        if remembered.arguments != arguments(request) {
+            return Err(RequestError::RequestIdReused);
+        }
+        let mut answer = remembered.answer.clone();
+        answer.iter_mut().for_each(|it| it.replayed = true);
+        Ok(Some(answer))
+    }
+
+    /// Remembers an answer that admits.
+    pub(super) fn remember(&mut self, request: &Request<'_>, answer: &[Expected], now: Int) {
+        let admitted = answer.iter().all(|it| it.allowed);
+        if let Some(id) = id(request).filter(|_| admitted) {
+            let (until, arguments) = (now + HORIZON, arguments(request));
+            let remembered = Remembered { until, arguments, answer: answer.to_vec() };
+            self.0.insert(id.to_vec(), remembered);
+        }
+    }
+}

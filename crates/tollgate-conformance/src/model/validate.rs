@@ -1,0 +1,62 @@
+//! What every request must be before anything is decided.
+
+use tollgate_core::{Check, Limit, Request, RequestError, Verb};
+
+const MOST_CHECKS: usize = 32;
+const LONGEST_KEY: usize = 65_536;
+const LONGEST_REQUEST_ID: usize = 256;
+
+pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
+    let several = matches!(request.verb, Verb::Check { .. } | Verb::Peek | Verb::Acquire { .. });
+    match request.checks.len() {
+        0 => return Err(RequestError::NoCheck),
+        many if many > MOST_CHECKS => return Err(RequestError::TooManyChecks(many)),
+        many if many > 1 && !several => {
+            return Err(RequestError::OneCheck(request.verb.as_str()));
+        }
+        _ => {}
+    }
+    if let Some(id) = request.request_id
+        && (id.is_empty() || id.len() > LONGEST_REQUEST_ID)
+    {
+        return Err(RequestError::RequestId);
+    }
+    for check in request.checks {
+        validate_key(check)?;
+        validate_verb(&request.verb, check)?;
+    }
+    Ok(())
+}
+
+fn validate_key(check: &Check<'_>) -> Result<(), RequestError> {
+    match check.key.len() {
+        0 => Err(RequestError::EmptyKey),
+        long if long > LONGEST_KEY => Err(RequestError::LongKey(long)),
+        _ => Ok(()),
+    }
+}
+
+fn validate_verb(verb: &Verb, check: &Check<'_>) -> Result<(), RequestError> {
+    let limits = check.policy.limits();
+    let any_concurrent = limits.iter().any(Limit::is_concurrent);
+    let all_concurrent = limits.iter().all(Limit::is_concurrent);
+    let zero = check.cost.get() == 0;
+    let name = verb.as_str();
+    match verb {
+        Verb::Take | Verb::Refund { .. } | Verb::Penalize if zero => {
+            Err(RequestError::ZeroAmount(name))
+        }
+        Verb::Take if any_concurrent => Err(RequestError::Concurrent(name)),
+        Verb::Refund { .. } | Verb::Penalize if all_concurrent => {
+            Err(RequestError::Concurrent(name))
+        }
+        Verb::Reserve { .. } | Verb::Cancel { .. } if !limits.iter().all(Limit::can_reserve) => {
+            Err(RequestError::NotReservable(name))
+        }
+        Verb::Acquire { .. } | Verb::Renew { .. } | Verb::Release { .. } if !any_concurrent => {
+            Err(RequestError::NotConcurrent(name))
+        }
+        Verb::Check { lease: None } if any_concurrent && !zero => Err(RequestError::NeedsLease),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,221 @@
+//! The verbs that act on one key: reserve and cancel, refund, penalize, reset, block, leases.
+
+use tollgate_core::{Check, Id, LimitDecision};
+
+use super::describe::{decision, deny_blocked, micros, row};
+use super::expected::Expected;
+use super::key::{Block, Reservation};
+use super::leases::Leases;
+use super::limit::Limited;
+use super::number::{Int, bits64};
+use super::shape::Shape;
+use super::{Model, ModelError, place};
+
+impl Model {
+    pub(super) fn reserve(
+        &mut self,
+        check: &Check<'_>,
+        id: Id,
+        max_wait: Int,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        if let Some(reservation) = self.reservation(check, id, now) {
+            return self.repeat_reservation(check, id, &reservation, now);
+        }
+        let mut limits = self.read(check, now)?;
+        let block = self.blocked(check, now);
+        let cost = Int::from(check.cost.get());
+        let waits: Vec<_> = limits.iter().map(|it| it.reserves(cost, max_wait)).collect();
+        let accepted = waits.iter().all(Option::is_some) && block.is_none();
+        let verdicts: Vec<LimitDecision> = limits
+            .iter()
+            .zip(&waits)
+            .map(|(limit, wait)| LimitDecision {
+                allowed: wait.is_some(),
+                never: limit.never(cost),
+                retry_after: limit.reserve_retry_after(cost, max_wait).map(micros),
+                ..LimitDecision::default()
+            })
+            .collect();
+        let delay = waits.into_iter().flatten().max().unwrap_or(0);
+        if accepted {
+            limits.iter_mut().for_each(|it| it.charge(cost, None));
+            self.write(check, &limits);
+            self.keep_reservation(check, id, &limits, now + delay);
+        }
+        let rows = limits.iter().zip(verdicts).map(|(limit, verdict)| {
+            let LimitDecision { allowed, never, retry_after, .. } = verdict;
+            LimitDecision { allowed, never, retry_after, ..row(limit) }
+        });
+        let mut expected = decision(rows.collect(), accepted, block, now);
+        if let Some(block) = block {
+            deny_blocked(&mut expected, block, now);
+        }
+        if accepted {
+            expected.delay = micros(delay);
+            expected.granted = check.cost.get();
+            expected.changed = limits.iter().any(|it| it.touched);
+            expected.reservation = Some(id);
+        }
+        Ok(expected)
+    }
+
+    /// Of nothing there is no reservation.
+    fn keep_reservation(&mut self, check: &Check<'_>, id: Id, limits: &[Limited], acts_at: Int) {
+        let marks = limits.iter().map(|it| (it.identity, it.shape.clone())).collect();
+        let cost = Int::from(check.cost.get());
+        if cost > 0 {
+            let key = self.keys.entry(place(check)).or_default();
+            let made_under = check.policy.limits().to_vec();
+            let reservation = Reservation { cost, acts_at, lapsed: false, made_under, marks };
+            key.reservations.insert(id, reservation);
+        }
+    }
+
+    /// One that is made under an id that the key holds is that one, as with leases.
+    fn repeat_reservation(
+        &self,
+        check: &Check<'_>,
+        id: Id,
+        reservation: &Reservation,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        Ok(Expected {
+            delay: micros(reservation.acts_at - now),
+            granted: bits64(reservation.cost),
+            reservation: Some(id),
+            replayed: true,
+            ..self.settled(check, now)?
+        })
+    }
+
+    pub(super) fn cancel(
+        &mut self,
+        check: &Check<'_>,
+        id: Id,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        let mut limits = self.read(check, now)?;
+        let found = self.reservation(check, id, now);
+        let Some(reservation) = found.filter(|it| it.made_under == check.policy.limits()) else {
+            return Ok(Expected { reservation: Some(id), ..self.settled(check, now)? });
+        };
+        self.keys.entry(place(check)).or_default().reservations.remove(&id);
+        let back = limits.iter_mut().map(|limit| {
+            let mark = reservation.marks.get(&limit.identity);
+            mark.map_or(0, |it| limit.cancel(reservation.cost, it))
+        });
+        let granted = bits64(back.max().unwrap_or(0));
+        self.write(check, &limits);
+        let settled = self.settled(check, now)?;
+        Ok(Expected { granted, changed: true, reservation: Some(id), ..settled })
+    }
+
+    pub(super) fn refund(
+        &mut self,
+        check: &Check<'_>,
+        charged: Option<Int>,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        let units = Int::from(check.cost.get());
+        self.change(check, now, |it| it.refund(units, charged))
+    }
+
+    pub(super) fn penalize(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+        let units = Int::from(check.cost.get());
+        self.change(check, now, |it| it.penalize(units))
+    }
+
+    /// Changes each limit by itself; granted is the most that any of them says.
+    fn change(
+        &mut self,
+        check: &Check<'_>,
+        now: Int,
+        change: impl Fn(&mut Limited) -> Int,
+    ) -> Result<Expected, ModelError> {
+        let mut limits = self.read(check, now)?;
+        let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
+        let changed = limits.iter().any(|it| it.touched);
+        self.write(check, &limits);
+        Ok(Expected { granted, changed, ..self.settled(check, now)? })
+    }
+
+    pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+        let changed = self.keys.remove(&place(check)).is_some_and(|it| it.is_used(now));
+        Ok(Expected { changed, ..self.settled(check, now)? })
+    }
+
+    pub(super) fn block(
+        &mut self,
+        check: &Check<'_>,
+        span: Option<Int>,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        let before = self.blocked(check, now);
+        self.blocks.insert(place(check), Block { end: span.map(|it| now + it), lapsed: false });
+        let changed = before != self.blocked(check, now);
+        Ok(Expected { changed, ..self.settled(check, now)? })
+    }
+
+    pub(super) fn unblock(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+        let changed = self.blocked(check, now).is_some();
+        self.blocks.remove(&place(check));
+        Ok(Expected { changed, ..self.settled(check, now)? })
+    }
+
+    pub(super) fn renew(
+        &mut self,
+        check: &Check<'_>,
+        lease: Id,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        self.lease(check, lease, now, Leases::renew)
+    }
+
+    pub(super) fn release(
+        &mut self,
+        check: &Check<'_>,
+        lease: Id,
+        now: Int,
+    ) -> Result<Expected, ModelError> {
+        self.lease(check, lease, now, Leases::release)
+    }
+
+    /// Changes a lease in every concurrent limit that holds it; granted is what it holds or held.
+    fn lease(
+        &mut self,
+        check: &Check<'_>,
+        lease: Id,
+        now: Int,
+        change: impl Fn(&mut Leases, Id, Int) -> bool,
+    ) -> Result<Expected, ModelError> {
+        let mut limits = self.read(check, now)?;
+        let held = limits.iter().filter_map(|it| it.held(lease)).max();
+        for limit in &mut limits {
+            let time = limit.time();
+            if let Shape::Leases(leases) = &mut limit.shape {
+                limit.touched |= change(leases, lease, time);
+            }
+        }
+        let granted = bits64(held.unwrap_or(0));
+        self.write(check, &limits);
+        let settled = self.settled(check, now)?;
+        Ok(Expected { granted, changed: held.is_some(), lease: Some(lease), ..settled })
+    }
+
+    /// What the limits say of their state once a verb has changed it.
+    fn settled(&self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+        let rows = self.read(check, now)?.iter().map(row).collect();
+        Ok(decision(rows, true, self.blocked(check, now), now))
+    }
+}
+
+impl Limited {
+    /// The cost of a lease that is held here.
+    pub(super) fn held(&self, id: Id) -> Option<Int> {
+        match &self.shape {
+            Shape::Leases(it) => it.held(id, self.time()),
+            _ => None,
+        }
+    }
+}

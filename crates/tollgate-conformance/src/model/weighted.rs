@@ -1,0 +1,91 @@
+//! The weighted sliding window: this window's count and a part of the previous one's.
+
+use super::number::Int;
+use super::tick::{tick, weighted_product};
+
+/// A weighted window with what is used of it. Times are in ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Weighted {
+    length: Int,
+    tick: Int,
+    start: Int,
+    current: Int,
+    previous: Int,
+}
+
+impl Weighted {
+    pub(super) fn new(count: Int, window: Int) -> Option<Self> {
+        let tick = tick(count, window, weighted_product(count))?;
+        Some(Weighted { length: window / tick, tick, start: 0, current: 0, previous: 0 })
+    }
+
+    pub(super) fn newest(&self) -> Int {
+        self.start * self.tick
+    }
+
+    /// The same counts as the window of this time sees them.
+    fn rolled(&self, time: Int) -> Weighted {
+        let tick = time.div_euclid(self.tick);
+        let start = tick - tick.rem_euclid(self.length);
+        let (current, previous) = match (start - self.start) / self.length {
+            0 => (self.current, self.previous),
+            1 => (0, self.current),
+            _ => (0, 0),
+        };
+        Weighted { start, current, previous, ..self.clone() }
+    }
+
+    /// Whether the window of one time begins before that of another.
+    pub(super) fn starts_before(&self, time: Int, other: Int) -> bool {
+        self.rolled(time.max(self.newest())).start < self.rolled(other.max(self.newest())).start
+    }
+
+    pub(super) fn used(&self, time: Int) -> Int {
+        let rolled = self.rolled(time);
+        let elapsed = time.div_euclid(self.tick) - rolled.start;
+        rolled.previous * (self.length - elapsed) / self.length + rolled.current
+    }
+
+    pub(super) fn charge(&mut self, time: Int, units: Int) {
+        *self = self.rolled(time);
+        self.current += units;
+    }
+
+    /// Charges a denied cost: this window's count goes up to `most`.
+    pub(super) fn charge_denied(&mut self, time: Int, units: Int, most: Int) {
+        let there = self.rolled(time).current;
+        self.charge(time, units.min(most - there).max(0));
+    }
+
+    pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
+        let rolled = self.rolled(time);
+        let window = charged.map(|it| it.div_euclid(self.tick).div_euclid(self.length));
+        let this = rolled.start / self.length;
+        let from_current = match window {
+            Some(it) if it != this => 0,
+            _ => units.min(rolled.current),
+        };
+        let from_previous = match window {
+            Some(it) if it != this - 1 => 0,
+            _ => (units - from_current).min(rolled.previous),
+        };
+        let back = from_current + from_previous;
+        if back > 0 {
+            let (current, previous) =
+                (rolled.current - from_current, rolled.previous - from_previous);
+            *self = Weighted { current, previous, ..rolled };
+        }
+        back
+    }
+
+    /// The times are those of a window of the same length; the ticks may differ.
+    pub(super) fn adopt(&mut self, other: &Weighted) {
+        self.start = other.newest() / self.tick;
+        (self.current, self.previous) = (other.current, other.previous);
+    }
+
+    pub(super) fn clip(&mut self, most: Int) {
+        self.current = self.current.min(most);
+        self.previous = self.previous.min(most);
+    }
+}

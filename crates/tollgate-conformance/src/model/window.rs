@@ -1,0 +1,74 @@
+//! Fixed windows: one count and the end of the window that is open.
+
+use super::number::Int;
+
+const DAY: Int = 86_400_000_000;
+const WEEK: Int = 7 * DAY;
+/// The first Monday after the epoch, which was a Thursday. It matters for windows of several weeks.
+const MONDAY: Int = 4 * DAY;
+
+/// A fixed window with what is used of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    length: Int,
+    /// How much later than its alignment a window begins; absent if a charge opens it.
+    offset: Option<Int>,
+    end: Int,
+    count: Int,
+}
+
+impl Window {
+    pub(super) fn new(length: Int, offset: Option<Int>) -> Self {
+        Window { length, offset, end: 0, count: 0 }
+    }
+
+    pub(super) fn newest(&self) -> Int {
+        self.end - self.length
+    }
+
+    pub(super) fn used(&self, time: Int) -> Int {
+        if time < self.end { self.count } else { 0 }
+    }
+
+    /// The end of the window that a charge at `time` opens.
+    fn end_if_opened(&self, time: Int) -> Int {
+        let Some(offset) = self.offset else {
+            return time + self.length;
+        };
+        let anchor = if self.length % WEEK == 0 { MONDAY + offset } else { offset };
+        let start = time - (time - anchor).rem_euclid(self.length);
+        start + self.length
+    }
+
+    pub(super) fn charge(&mut self, time: Int, units: Int) {
+        if self.used(time) == 0 {
+            self.end = self.end_if_opened(time);
+            self.count = 0;
+        }
+        self.count += units;
+    }
+
+    /// Charges a denied cost: the count goes up to `most`.
+    pub(super) fn charge_denied(&mut self, time: Int, units: Int, most: Int) {
+        let there = self.used(time);
+        self.charge(time, units.min(most - there).max(0));
+    }
+
+    pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
+        let open = self.newest()..self.end;
+        if charged.is_some_and(|it| !open.contains(&it)) {
+            return 0;
+        }
+        let back = units.min(self.used(time));
+        self.count -= back;
+        back
+    }
+
+    pub(super) fn adopt(&mut self, other: &Window) {
+        (self.end, self.count) = (other.end, other.count);
+    }
+
+    pub(super) fn clip(&mut self, most: Int) {
+        self.count = self.count.min(most);
+    }
+}

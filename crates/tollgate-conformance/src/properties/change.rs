@@ -1,0 +1,67 @@
+//! I-CONFIG: a policy that changes grants no more than the larger of its forms, and from then on
+//! no more than the new one.
+
+use proptest::prelude::*;
+use tollgate_core::{Kind, Limit, Policy, Spec};
+
+use super::bound::{admitted, spans_within};
+use super::play::{count, play, requests, story};
+use super::player::{Player, START};
+use super::runner::{Broken, Plan, Seen, run};
+use super::strategies::{limits, renumbered};
+use super::trace::check_steps;
+use crate::subject::Subject;
+
+/// One limit in two forms, and the limit that is the larger of them in every number.
+fn two_forms() -> BoxedStrategy<[Limit; 3]> {
+    let numbers = || (1_u64..20, 1_u64..20);
+    (limits(), numbers(), numbers())
+        .prop_filter_map("each form is valid", |(limit, a, b)| {
+            let form = |(count, capacity): (u64, u64)| -> Option<Limit> {
+                // What drains while it is clipped, may be had again under the larger form.
+                let capacity = if drains(limit.spec()) { 7 } else { capacity };
+                renumbered(*limit.spec(), count, capacity, false).build().ok()
+            };
+            Some([form(a)?, form(b)?, form((a.0.max(b.0), a.1.max(b.1)))?])
+        })
+        .boxed()
+}
+
+fn drains(spec: &Spec) -> bool {
+    matches!(spec.kind, Kind::TokenBucket { .. } | Kind::Queue { .. })
+}
+
+/// Two processes with two forms of one limit, in turn on one key, admit no more than the larger
+/// form in any span.
+///
+/// # Errors
+/// The least trace that admits more.
+pub fn two_forms_admit_the_larger(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    run(plan, &(two_forms(), check_steps(2, 1, false)), |([a, b, larger], steps), seen| {
+        let form = |it| Policy::new("p", [it]).map_err(|it| it.to_string());
+        let policies = [form(a)?, form(b)?];
+        let asked = requests(&policies, Player::at(START, false), &steps);
+        let answers = play(subject, &asked);
+        count(seen, &answers);
+        spans_within(&larger, &admitted(&asked, &answers)).map_err(|it| story(&asked) + &it)
+    })
+}
+
+/// Once a policy has changed for good, no span from then on admits more than its new form.
+///
+/// # Errors
+/// The least trace that admits more.
+pub fn a_change_holds_from_then_on(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (two_forms(), check_steps(2, 1, false));
+    run(plan, &cases, |([a, b, _], mut steps), seen| {
+        let form = |it| Policy::new("p", [it]).map_err(|it| it.to_string());
+        let policies = [form(a)?, form(b)?];
+        steps.sort_by_key(|it| it.of[0].policy);
+        let new = steps.partition_point(|it| it.of[0].policy == 0);
+        let asked = requests(&policies, Player::at(START, false), &steps);
+        let answers = play(subject, &asked);
+        count(seen, &answers);
+        spans_within(&b, &admitted(&asked[new..], &answers[new..]))
+            .map_err(|it| story(&asked) + &it)
+    })
+}

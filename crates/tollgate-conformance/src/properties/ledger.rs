@@ -1,0 +1,148 @@
+//! Leases and reservations, held against a list of what was granted.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tollgate_core::{Id, Kind, Limit, Micros, Policy, Spec, Timestamp, Verb};
+
+use super::play::{ask, only};
+use super::player::{Asked, Player, START};
+use super::runner::{Broken, Plan, Seen, Why, run};
+use super::trace::{Step, lease_steps, reservation_steps};
+use crate::model::Expected;
+use crate::subject::Subject;
+
+/// Who holds places, how many, and until when.
+#[derive(Debug, Default)]
+struct Held(BTreeMap<Id, (u64, Timestamp)>);
+
+impl Held {
+    fn places(&self, now: Timestamp) -> u64 {
+        self.0.values().filter(|it| now < it.1).map(|it| it.0).sum()
+    }
+
+    fn holds(&self, id: Id, now: Timestamp) -> bool {
+        self.0.get(&id).is_some_and(|it| now < it.1)
+    }
+
+    /// Enters what was answered, if it is what the list allows.
+    fn enter(&mut self, asked: &Asked, it: &Expected, limit: &Limit) -> Result<(), Why> {
+        let (now, cost) = (asked.time, asked.checks[0].2.get());
+        let end = now.after(limit.spec().window);
+        let right = match asked.verb {
+            Verb::Acquire { lease } if self.holds(lease, now) && cost > 0 => it.replayed,
+            Verb::Acquire { lease } => {
+                let fits = self.places(now) + cost <= limit.capacity();
+                if it.allowed && cost > 0 {
+                    self.0.insert(lease, (cost, end));
+                }
+                it.allowed == fits && !it.replayed
+            }
+            Verb::Renew { lease } => {
+                let held = self.holds(lease, now);
+                if let Some(entry) = self.0.get_mut(&lease).filter(|_| held) {
+                    entry.1 = end;
+                }
+                it.changed == held
+            }
+            Verb::Release { lease } => {
+                let held = self.holds(lease, now);
+                self.0.remove(&lease);
+                it.changed == held
+            }
+            _ => true,
+        };
+        let remaining = limit.capacity().checked_sub(self.places(now));
+        if right && remaining == Some(it.remaining) { Ok(()) } else { Err(format!("{it:?}")) }
+    }
+}
+
+/// At every instant no more is held than there are places; a release frees its own place once;
+/// a renewal lasts from now, unless the lease is gone.
+///
+/// # Errors
+/// The least trace in which it is not so.
+pub fn leases_hold_their_places(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (1_u64..9, 1_u64..40, lease_steps());
+    run(plan, &cases, |(count, ms, steps), seen| {
+        let spec = Spec::new(count, Micros::from_millis(ms), Kind::Concurrent);
+        let (limit, policy) = built(spec)?;
+        let mut held = Held::default();
+        play_each(subject, &policy, &steps, |asked, answer| {
+            match asked.verb {
+                Verb::Acquire { .. } => seen.answer(std::slice::from_ref(answer)),
+                verb => seen.count(if answer.changed { "changed" } else { verb.as_str() }),
+            }
+            held.enter(asked, answer, &limit)
+        })
+    })
+}
+
+/// A reservation acts when it said, is cancelled once and before that, and then gives back no
+/// more than it cost.
+///
+/// # Errors
+/// The least trace in which it is not so.
+pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let kinds = prop_oneof![
+        (1_u64..9).prop_map(|burst| Kind::TokenBucket { burst }),
+        (0_u64..9).prop_map(|places| Kind::Queue { places }),
+    ];
+    let cases = ((1_u64..9, kinds), 1_u64..40, reservation_steps());
+    run(plan, &cases, |((count, kind), ms, steps), seen| {
+        let (limit, policy) = built(Spec::new(count, Micros::from_millis(ms), kind))?;
+        let mut pending: BTreeMap<Id, (u64, Timestamp)> = BTreeMap::new();
+        play_each(subject, &policy, &steps, |asked, it| {
+            let (now, cost) = (asked.time, asked.checks[0].2.get());
+            pending.retain(|_, entry| now < entry.1);
+            let right = match asked.verb {
+                Verb::Reserve { id, max_wait } => {
+                    seen.answer(std::slice::from_ref(it));
+                    let known = pending.get(&id).copied();
+                    let acts = now.after(it.delay);
+                    if it.allowed && cost > 0 && known.is_none() && acts > now {
+                        pending.insert(id, (cost, acts));
+                    }
+                    let accepted = cost <= limit.capacity() && it.delay <= max_wait;
+                    match known {
+                        Some(known) => it.replayed && (it.granted, acts) == known,
+                        None => !it.replayed && (!it.allowed || accepted),
+                    }
+                }
+                Verb::Cancel { id } => {
+                    let known = pending.remove(&id);
+                    seen.count(if known.is_some() { "cancelled" } else { "gone" });
+                    it.changed == known.is_some() && it.granted <= known.map_or(0, |it| it.0)
+                }
+                _ => true,
+            };
+            if right { Ok(()) } else { Err(format!("{it:?}")) }
+        })
+    })
+}
+
+fn built(spec: Spec) -> Result<(Limit, Policy), Why> {
+    let limit = spec.build().map_err(|it| it.to_string())?;
+    let policy = Policy::new("p", [limit]).map_err(|it| it.to_string())?;
+    Ok((limit, policy))
+}
+
+/// Asks for each step in turn, and has the answer seen.
+fn play_each(
+    subject: &mut impl Subject,
+    policy: &Policy,
+    steps: &[Step],
+    mut see: impl FnMut(&Asked, &Expected) -> Result<(), Why>,
+) -> Result<(), Why> {
+    subject.forget_all();
+    let mut player = Player::at(START, false);
+    let mut story = "asked in this order:\n".to_owned();
+    for step in steps {
+        let asked = player.next(std::slice::from_ref(policy), step);
+        story += &format!("{asked}\n");
+        let answer = only(ask(subject, &asked)).map_err(|it| format!("{story}{it}"))?;
+        player.learn(std::slice::from_ref(&answer));
+        see(&asked, &answer).map_err(|it| format!("{story}{it}"))?;
+    }
+    Ok(())
+}

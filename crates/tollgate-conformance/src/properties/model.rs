@@ -1,0 +1,107 @@
+//! I-MODEL: every field of every decision is the model's, whatever is asked.
+
+use proptest::prelude::*;
+use tollgate_core::{Policy, Request, Timestamp, Verb};
+
+use super::play::{ask, differences};
+use super::player::{Player, START};
+use super::runner::{Broken, Plan, Seen, Why, run};
+use super::strategies::{forms, policies};
+use super::trace::{Step, steps};
+use crate::subject::{ModelSubject, Subject};
+
+/// Any trace over three policies and two keys gets from the subject what the model says.
+///
+/// # Errors
+/// The least trace on which they differ.
+pub fn equals_model(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    equals(subject, plan, false)
+}
+
+/// The same with a clock that steps back and forth, by a microsecond or by ten years.
+///
+/// # Errors
+/// The least trace on which they differ.
+pub fn equals_model_with_a_clock_that_steps(
+    subject: &mut impl Subject,
+    plan: Plan,
+) -> Result<Seen, Broken> {
+    equals(subject, plan, true)
+}
+
+fn equals(subject: &mut impl Subject, plan: Plan, backwards: bool) -> Result<Seen, Broken> {
+    let starts = prop_oneof![
+        8 => Just(START),
+        1 => Just(Timestamp::EPOCH),
+        1 => Just(Timestamp::from_micros(8_400_000_000_000_001)),
+    ];
+    let three = (policies("p0"), policies("p1"), policies("p2"));
+    let cases = (three, starts, steps(3, 2, backwards));
+    run(plan, &cases, |((a, b, c), start, steps), seen| {
+        both_play(subject, &[a, b, c], Player::at(start, backwards), (&steps, backwards), seen)
+    })
+}
+
+/// The same for three forms of one policy, which all act on its keys in turn.
+///
+/// # Errors
+/// The least trace on which they differ.
+pub fn equals_model_through_changes(
+    subject: &mut impl Subject,
+    plan: Plan,
+) -> Result<Seen, Broken> {
+    run(plan, &(forms(), steps(3, 2, false)), |(forms, steps), seen| {
+        both_play(subject, &forms, Player::at(START, false), (&steps, false), seen)
+    })
+}
+
+/// Whether several checks may meet a lease that some of their keys hold and some do not: what a
+/// repeat then means is not written down.
+fn shares_a_lease(request: &Request<'_>) -> bool {
+    request.checks.len() > 1 && request.checks.iter().any(|it| it.policy.has_concurrent())
+}
+
+/// Whether it is about a reservation: one that acted at once may be to come again after a step
+/// back, and whether it can then be cancelled is not written down.
+fn reserves(request: &Request<'_>) -> bool {
+    matches!(request.verb, Verb::Reserve { .. } | Verb::Cancel { .. })
+}
+
+fn both_play(
+    subject: &mut impl Subject,
+    policies: &[Policy],
+    mut player: Player,
+    (steps, backwards): (&[Step], bool),
+    seen: &mut Seen,
+) -> Result<(), Why> {
+    subject.forget_all();
+    let mut model = ModelSubject::default();
+    let mut story = "asked in this order:\n".to_owned();
+    for step in steps {
+        let asked = player.next(policies, step);
+        if asked.with(shares_a_lease) || (backwards && asked.with(reserves)) {
+            seen.count("not written down");
+            continue;
+        }
+        if asked.with(|it| model.is_unsure(it, asked.time)) {
+            seen.count("unsure");
+            return Ok(());
+        }
+        let expected = ask(&mut model, &asked);
+        let found = ask(subject, &asked);
+        let differences = differences(&expected, &found);
+        story += &format!("{asked}\n");
+        if !differences.is_empty() {
+            return Err(format!("{story}{}", differences.join("\n")));
+        }
+        match expected {
+            Ok(answer) => {
+                seen.answer(&answer);
+                seen.count(asked.verb.as_str());
+                player.learn(&answer);
+            }
+            Err(_) => seen.refused += 1,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! I-MONO, I-SCALE and I-SHIFT: less used, or a higher limit, admits no less; what is counted in
+//! other units, or at another time, is decided the same.
+
+use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Timestamp, Verb};
+
+use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
+use super::player::{Asked, Player, START};
+use super::runner::{Broken, Plan, Seen, Why, run};
+use super::strategies::{policies, single_policies};
+use super::trace::{check_steps, steps};
+use crate::model::{self, Expected};
+use crate::subject::Subject;
+
+const KEY: &[u8] = b"k\0";
+
+/// A key that has used less is admitted wherever one that has used more is.
+///
+/// # Errors
+/// The least trace after which it is not.
+pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (policies("p"), steps(1, 1, false), (1_u64..10, 0_u64..10, 0_u64..4_000_000));
+    run(plan, &cases, |(policy, steps, (more, cost, later)), seen| {
+        let all_leases = policy.limits().iter().all(Limit::is_concurrent);
+        if policy.is_shadow() || all_leases {
+            return Ok(());
+        }
+        let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let now = trace.last().map_or(START, |it| it.time);
+        let mut probe = |penalty: u64| {
+            play(subject, &trace);
+            if penalty > 0 {
+                only(ask(subject, &asked(now, Verb::Penalize, &policy, KEY, penalty)))?;
+            }
+            let then = now.after(Micros::new(later));
+            only(ask(subject, &asked(then, Verb::Peek, &policy, KEY, cost)))
+        };
+        let (heavier, lighter) = (probe(more)?, probe(0)?);
+        seen.answer(&[heavier.clone(), lighter.clone()]);
+        if heavier.allowed && !lighter.allowed || heavier.remaining > lighter.remaining {
+            return Err(format!("{}more used: {heavier:?}, less: {lighter:?}", story(&trace)));
+        }
+        Ok(())
+    })
+}
+
+/// The limit with more room and a higher rate.
+fn higher(spec: &Spec) -> Option<Limit> {
+    let kind = match spec.kind {
+        Kind::TokenBucket { burst } => Kind::TokenBucket { burst: burst + 2 },
+        Kind::Queue { places } => Kind::Queue { places: places + 2 },
+        kind => kind,
+    };
+    Spec { count: spec.count + 2, kind, ..*spec }.build().ok()
+}
+
+/// At the same state, a higher limit admits whatever a lower one does.
+///
+/// # Errors
+/// The least trace after which it does not.
+pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (single_policies("p"), check_steps(1, 1, false), (0_u64..12, 0_u64..4_000_000));
+    run(plan, &cases, |(policy, steps, (cost, later)), seen| {
+        let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
+        let Ok(higher) = Policy::new("p", [limit]) else { return Ok(()) };
+        let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let then = trace.last().map_or(START, |it| it.time).after(Micros::new(later));
+        let mut probe = |policy: &Policy| {
+            play(subject, &trace);
+            only(ask(subject, &asked(then, CHECK, policy, KEY, cost)))
+        };
+        let (low, high) = (probe(&policy)?, probe(&higher)?);
+        seen.answer(&[low.clone(), high.clone()]);
+        if low.allowed && !high.allowed {
+            return Err(format!("{}{policy}: {low:?}, {higher}: {high:?}", story(&trace)));
+        }
+        Ok(())
+    })
+}
+
+/// A span that every window but the longest two divides.
+const ALL_WINDOWS: u64 = 420 * 86_400_000_000;
+
+fn later(time: Timestamp, times: u64) -> Timestamp {
+    time.after(Micros::new(ALL_WINDOWS * times))
+}
+
+/// The same trace a multiple of the windows later is answered the same.
+///
+/// # Errors
+/// The least trace that is not.
+pub fn another_time_changes_nothing(
+    subject: &mut impl Subject,
+    plan: Plan,
+) -> Result<Seen, Broken> {
+    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..150);
+    run(plan, &cases, |((a, b), steps, times), seen| {
+        let windows = [&a, &b].map(|it| it.limits().iter().map(|it| it.spec().window.get()));
+        if windows.into_iter().flatten().any(|it| !ALL_WINDOWS.is_multiple_of(it)) {
+            return Ok(());
+        }
+        let early = requests(&[a, b], Player::at(START, false), &steps);
+        let far = early.last().is_some_and(|it| {
+            later(it.time, times) >= Timestamp::MAX.before(Micros::new(800 * 86_400_000_000))
+        });
+        if far {
+            return Ok(());
+        }
+        let expected = play(subject, &early);
+        count(seen, &expected);
+        let late: Vec<Asked> = early.iter().map(|it| shifted(it, times)).collect();
+        let mut found = play(subject, &late);
+        for decision in found.iter_mut().flatten().flatten() {
+            decision.time = decision.time.before(Micros::new(ALL_WINDOWS * times));
+        }
+        same(&early, &expected, &found)
+    })
+}
+
+fn shifted(asked: &Asked, times: u64) -> Asked {
+    let verb = match asked.verb {
+        Verb::Refund { time: Some(time) } => Verb::Refund { time: Some(later(time, times)) },
+        verb => verb,
+    };
+    Asked { time: later(asked.time, times), verb, ..asked.clone() }
+}
+
+/// The limit in units of which `times` make one of its own. A weighted window rounds its
+/// estimate to a unit, so it has no such limit; nor has one whose ticks then differ.
+fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
+    let kind = match spec.kind {
+        Kind::TokenBucket { burst } => Kind::TokenBucket { burst: burst.checked_mul(times)? },
+        Kind::Queue { places } => {
+            Kind::Queue { places: places.checked_add(1)?.checked_mul(times)? - 1 }
+        }
+        Kind::Sliding => return None,
+        kind => kind,
+    };
+    let scaled = Spec { count: spec.count.checked_mul(times)?, kind, ..*spec };
+    (model::tick_of(&scaled) == model::tick_of(spec)).then(|| scaled.build().ok()).flatten()
+}
+
+/// Limits and costs times the same are decided the same.
+///
+/// # Errors
+/// The least trace that is not.
+pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (policies("p"), check_steps(1, 1, false), 2_u64..60);
+    run(plan, &cases, |(policy, steps, times), seen| {
+        let limits = policy.limits().iter().map(|it| scaled(it.spec(), times));
+        let Some(limits) = limits.collect::<Option<Vec<_>>>() else { return Ok(()) };
+        let Ok(large) = Policy::new("p", limits) else { return Ok(()) };
+        let large = large.with_log_entries(policy.log_entries());
+        if policy.is_shadow() || large.limits().len() != policy.limits().len() {
+            return Ok(());
+        }
+        let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let fits = |it: &Asked| it.checks.iter().all(|it| it.2.get() < 1 << 40);
+        let small: Vec<Asked> = asked.into_iter().filter(fits).collect();
+        let expected = play(subject, &small);
+        count(seen, &expected);
+        let found: Vec<Asked> = small.iter().map(|it| in_units(it, &large, times)).collect();
+        let found = play(subject, &found);
+        small.iter().zip(expected.iter().zip(&found)).try_for_each(|(it, (expected, found))| {
+            alike(expected, found, times)
+                .map_err(|why| format!("{}then {it}\n{why}", story(&small)))
+        })
+    })
+}
+
+fn in_units(asked: &Asked, policy: &Policy, times: u64) -> Asked {
+    let cost = asked.checks[0].2.get() * times;
+    super::play::asked(asked.time, asked.verb, policy, KEY, cost)
+}
+
+fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), Why> {
+    let (Ok(small), Ok(large)) = (small, large) else {
+        return if small.is_err() == large.is_err() { Ok(()) } else { Err("an error".to_owned()) };
+    };
+    let same = small.iter().zip(large).all(|(small, large)| {
+        let spans =
+            |it: &Expected| (it.allowed, it.never, it.retry_after, it.reset_after, it.delay);
+        spans(small) == spans(large)
+            && small.remaining == large.remaining / times
+            && small.granted * times == large.granted
+    });
+    if same { Ok(()) } else { Err(format!("{small:?}\ntimes {times}: {large:?}")) }
+}

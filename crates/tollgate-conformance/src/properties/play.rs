@@ -1,0 +1,102 @@
+//! Traces of requests at times, played from the beginning.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tollgate_core::{Cost, Id, Policy, Timestamp, Verb};
+
+use super::player::{Asked, Player};
+use super::runner::{Seen, Why};
+use super::trace::Step;
+use crate::model::Expected;
+use crate::subject::{ModelSubject, Refusal, Subject};
+
+/// What a request was answered.
+pub(crate) type Answered = Result<Vec<Expected>, Refusal>;
+
+/// Puts one request to a subject at its time.
+pub(crate) fn ask(subject: &mut impl Subject, asked: &Asked) -> Answered {
+    subject.set_time(asked.time);
+    let decide = AssertUnwindSafe(|| asked.with(|request| subject.decide(request)));
+    catch_unwind(decide).unwrap_or_else(|_| Err(Refusal::Failed("it panicked".to_owned())))
+}
+
+/// Puts them all to a subject that has forgotten everything else.
+pub(crate) fn play(subject: &mut impl Subject, asked: &[Asked]) -> Vec<Answered> {
+    subject.forget_all();
+    asked.iter().map(|it| ask(subject, it)).collect()
+}
+
+/// The requests that these steps come to, by what the model answers, so that the same can be
+/// asked again with a change.
+pub(crate) fn requests(policies: &[Policy], mut player: Player, steps: &[Step]) -> Vec<Asked> {
+    let mut model = ModelSubject::default();
+    let next = |step: &Step| {
+        let asked = player.next(policies, step);
+        if let Ok(answer) = ask(&mut model, &asked) {
+            player.learn(&answer);
+        }
+        asked
+    };
+    steps.iter().map(next).collect()
+}
+
+/// One check of one key.
+pub(crate) fn asked(time: Timestamp, verb: Verb, policy: &Policy, key: &[u8], cost: u64) -> Asked {
+    let cost = Cost::new(cost).unwrap_or(Cost::MAX);
+    Asked { time, verb, checks: vec![(policy.clone(), key.to_vec(), cost)], request_id: None }
+}
+
+/// A check that can have a lease, under an id that nothing else has.
+pub(crate) const CHECK: Verb = Verb::Check { lease: Some(Id::from_u128(u128::MAX)) };
+
+/// The answer to a request of one check, which must be one.
+pub(crate) fn only(answered: Answered) -> Result<Expected, Why> {
+    match answered {
+        Ok(mut answer) if answer.len() == 1 => Ok(answer.remove(0)),
+        it => Err(format!("not one answer: {it:?}")),
+    }
+}
+
+/// The requests as text, one a line.
+pub(crate) fn story(asked: &[Asked]) -> String {
+    let lines: Vec<String> = asked.iter().map(ToString::to_string).collect();
+    format!("asked in this order:\n{}\n", lines.join("\n"))
+}
+
+/// Counts all answers.
+pub(crate) fn count(seen: &mut Seen, answers: &[Answered]) {
+    for answer in answers {
+        match answer {
+            Ok(it) => seen.answer(it),
+            Err(_) => seen.refused += 1,
+        }
+    }
+}
+
+/// Each way in which one answer is not the other.
+pub(crate) fn differences(expected: &Answered, found: &Answered) -> Vec<String> {
+    match (expected, found) {
+        (Ok(expected), Ok(found)) if expected.len() == found.len() => {
+            let both = expected.iter().zip(found);
+            both.flat_map(|(expected, found)| expected.differences_from(found)).collect()
+        }
+        (expected, found) if expected == found => Vec::new(),
+        (expected, found) => vec![format!("expected {expected:?}, found {found:?}")],
+    }
+}
+
+/// Holds that these answers are those, and says which is not.
+pub(crate) fn same<'a>(
+    asked: &[Asked],
+    expected: impl IntoIterator<Item = &'a Answered>,
+    found: impl IntoIterator<Item = &'a Answered>,
+) -> Result<(), Why> {
+    for (index, (expected, found)) in expected.into_iter().zip(found).enumerate() {
+        let differences = differences(expected, found);
+        if !differences.is_empty() {
+            let last = asked.get(index).map(ToString::to_string).unwrap_or_default();
+            return Err(format!("{}then {last}\n{}", story(asked), differences.join("\n")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! I-IDEMP: a request id charges once within its horizon, and means one request.
+
+use proptest::prelude::*;
+use tollgate_core::{Cost, Micros, Verb};
+
+use super::play::{Answered, ask, count, play, requests, same, story};
+use super::player::{Asked, Player, START};
+use super::runner::{Broken, Plan, Seen, run};
+use super::strategies::policies;
+use super::trace::steps;
+use crate::subject::{Refusal, Subject};
+
+const HORIZON: u64 = 30_000_000;
+
+/// Whether an answer is one to be remembered.
+fn is_remembered(asked: &Asked, answer: &Answered) -> bool {
+    asked.verb != Verb::Peek && answer.as_ref().is_ok_and(|it| it.iter().all(|it| it.allowed))
+}
+
+/// Each request under an id of its own may be repeated at once, and is answered as it was; with
+/// other arguments it is an error; neither leaves a trace.
+///
+/// # Errors
+/// The least trace in which something is answered otherwise.
+pub fn repeats_charge_once(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..9);
+    run(plan, &cases, |((a, b), steps, more), seen| {
+        let mut asked = requests(&[a, b], Player::at(START, false), &steps);
+        for (index, it) in asked.iter_mut().enumerate() {
+            it.request_id = Some(index.to_string().into_bytes());
+        }
+        let expected = play(subject, &asked);
+        count(seen, &expected);
+        subject.forget_all();
+        let mut found = Vec::new();
+        for (it, first) in asked.iter().zip(&expected) {
+            found.push(ask(subject, it));
+            if !is_remembered(it, first) {
+                continue;
+            }
+            seen.count("repeats");
+            let mut other = it.clone();
+            let cost = &mut other.checks[0].2;
+            *cost = Cost::new(cost.get() ^ more).unwrap_or_default();
+            let reused = ask(subject, &other);
+            // Of what cannot be decided at all, that is said first.
+            if !matches!(&reused, Err(Refusal::Request(_))) {
+                return Err(format!("{}then {other}\nanswered {reused:?}", story(&asked)));
+            }
+            let mut repeated = first.clone();
+            repeated.iter_mut().flatten().for_each(|it| it.replayed = true);
+            same(&asked, [&repeated], [&ask(subject, it)])?;
+        }
+        same(&asked, &expected, &found)
+    })
+}
+
+/// An id is forgotten at the end of its horizon, not before.
+///
+/// # Errors
+/// The least trace after which it is not so.
+pub fn ids_last_their_horizon(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let cases = (policies("p"), steps(1, 1, false), prop::bool::ANY);
+    run(plan, &cases, |(policy, steps, before), seen| {
+        let mut asked = requests(&[policy], Player::at(START, false), &steps);
+        asked.iter_mut().for_each(|it| it.request_id = None);
+        let Some(mut last) = asked.pop() else { return Ok(()) };
+        last.request_id = Some(b"id".to_vec());
+        count(seen, &play(subject, &asked));
+        let first = ask(subject, &last);
+        if !is_remembered(&last, &first) {
+            return Ok(());
+        }
+        let span = if before { HORIZON - 1 } else { HORIZON };
+        let late = Asked { time: last.time.after(Micros::new(span)), ..last.clone() };
+        let answer = ask(subject, &late);
+        let same_time =
+            |it: &Answered| it.as_ref().is_ok_and(|it| it.iter().all(|it| it.time == last.time));
+        seen.count(if before { "before" } else { "after" });
+        if same_time(&answer) == before {
+            return Ok(());
+        }
+        Err(format!("{}then {last}\n{span} us later {answer:?}", story(&asked)))
+    })
+}

@@ -1,0 +1,122 @@
+//! Limits and policies to try: small numbers mostly, so that edges are hit, and some huge ones.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tollgate_core::{Kind, Limit, Micros, Policy, Spec};
+
+const MS: u64 = 1_000;
+const SECOND: u64 = 1_000 * MS;
+const DAY: u64 = 86_400 * SECOND;
+
+/// Windows in µs.
+fn windows() -> impl Strategy<Value = u64> {
+    let short = vec![MS, 2 * MS, 7 * MS, 10 * MS, 100 * MS, SECOND, 3 * SECOND];
+    let usual = vec![10 * SECOND, 60 * SECOND, 600 * SECOND, 3_600 * SECOND];
+    let long = vec![DAY, 7 * DAY, 14 * DAY, 30 * DAY, 365 * DAY, 366 * DAY];
+    prop_oneof![6 => select(short), 3 => select(usual), 1 => select(long)]
+}
+
+fn counts() -> impl Strategy<Value = u64> {
+    // Primes, so that nothing is divided out.
+    let huge = vec![7_919, 999_983, 9_999_991, 2_147_483_647, 4_503_599_627_370_449];
+    prop_oneof![12 => 1_u64..=20, 2 => 21_u64..200, 1 => select(huge)]
+}
+
+/// The precisions in whole ms that cut a window into 1 to 24 pieces, or into as many as may be.
+fn precision(window: u64) -> impl Strategy<Value = Micros> {
+    let cuts = (1..=24).chain([60, 1_440, 4_096]);
+    let pieces =
+        cuts.filter(|it| window.is_multiple_of(it * MS)).map(|it| Micros::new(window / it));
+    select(pieces.collect::<Vec<_>>())
+}
+
+/// An algorithm for a window of this many µs.
+fn kinds(window: u64) -> BoxedStrategy<Kind> {
+    let offset = (0..window / MS).prop_map(|it| Kind::Fixed { offset: Micros::from_millis(it) });
+    prop_oneof![
+        4 => counts().prop_map(|burst| Kind::TokenBucket { burst }),
+        1 => Just(Kind::Fixed { offset: Micros::ZERO }),
+        1 => offset,
+        2 => Just(Kind::FixedFromFirst),
+        2 => Just(Kind::Log),
+        2 => Just(Kind::Sliding),
+        2 => (precision(window), any::<bool>())
+            .prop_map(|(precision, strict)| Kind::SlidingBy { precision, strict }),
+        2 => (counts().prop_map(|it| it - 1)).prop_map(|places| Kind::Queue { places }),
+        1 => Just(Kind::Concurrent),
+    ]
+    .boxed()
+}
+
+fn counts_denied(kind: Kind) -> bool {
+    !matches!(kind, Kind::TokenBucket { .. } | Kind::Queue { .. } | Kind::Concurrent)
+}
+
+/// Any limit that can be built.
+pub(crate) fn limits() -> BoxedStrategy<Limit> {
+    let specs = windows().prop_flat_map(|window| {
+        (counts(), kinds(window), prop::bool::weighted(0.3)).prop_map(
+            move |(count, kind, denied)| {
+                let spec = Spec::new(count, Micros::new(window), kind);
+                if denied && counts_denied(kind) { spec.count_denied() } else { spec }
+            },
+        )
+    });
+    specs.prop_filter_map("the limit is out of range", |it| it.build().ok()).boxed()
+}
+
+/// A policy of this name with one limit, which keeps every entry of its log.
+pub(crate) fn single_policies(name: &'static str) -> BoxedStrategy<Policy> {
+    limits().prop_filter_map("the policy is valid", move |it| Policy::new(name, [it]).ok()).boxed()
+}
+
+/// A policy of this name with one to four limits.
+pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
+    let several = prop::collection::vec(limits(), 1..=4);
+    let one = limits().prop_map(|it| vec![it]);
+    let bucket = |it: &Limit| it.can_reserve();
+    let reservable = limits().prop_filter("it can be reserved", bucket).prop_map(|it| vec![it]);
+    let all = prop_oneof![3 => one, 1 => reservable, 3 => several];
+    let entries = prop_oneof![5 => Just(10_000_usize), 1 => 1_usize..4];
+    let parts = (all, prop::bool::weighted(0.1), entries);
+    let policies =
+        parts.prop_filter_map("the policy is valid", move |(limits, shadow, entries)| {
+            let policy = Policy::new(name, limits).ok()?.with_log_entries(entries);
+            Some(if shadow { policy.shadow() } else { policy })
+        });
+    policies.boxed()
+}
+
+/// The same limit with other numbers: what makes it the same limit stays.
+pub(crate) fn renumbered(spec: Spec, count: u64, capacity: u64, denied: bool) -> Spec {
+    let (kind, count) = match spec.kind {
+        Kind::TokenBucket { .. } => (Kind::TokenBucket { burst: capacity }, count),
+        Kind::Queue { .. } => (Kind::Queue { places: capacity }, count),
+        Kind::Fixed { .. } => (Kind::Fixed { offset: Micros::ZERO }, count),
+        Kind::SlidingBy { precision, .. } => (Kind::SlidingBy { precision, strict: denied }, count),
+        kind => (kind, count),
+    };
+    Spec { count, kind, count_denied: denied && counts_denied(kind), ..spec }
+}
+
+/// Three forms of one policy, as while a change is rolled out: each limit has other numbers, or
+/// is not there.
+pub(crate) fn forms() -> BoxedStrategy<Vec<Policy>> {
+    let numbers = (prop::bool::weighted(0.85), counts(), counts(), any::<bool>());
+    let limit = (limits(), prop::collection::vec(numbers, 3));
+    prop::collection::vec(limit, 1..=3)
+        .prop_filter_map("each form is valid", |limits| {
+            let form = |index: usize| {
+                let there = limits.iter().filter(|it| it.1[index].0);
+                let renumbered = there.map(|(limit, numbers)| {
+                    let (_, count, capacity, denied) = numbers[index];
+
+                    let spec = renumbered(*limit.spec(), count, capacity, denied);
+                    spec.build().ok()
+                });
+                Policy::new("p", renumbered.collect::<Option<Vec<_>>>()?).ok()
+            };
+            (0..3).map(form).collect::<Option<Vec<_>>>()
+        })
+        .boxed()
+}

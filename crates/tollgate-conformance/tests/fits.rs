@@ -1,0 +1,65 @@
+//! Which limits are taken: those for which the model, too, finds a tick.
+#![allow(clippy::panic, reason = "a test")]
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_conformance::model;
+use tollgate_core::{Kind, LimitError, Micros, Spec};
+
+fn numbers() -> impl Strategy<Value = u64> {
+    let near = |exponent: u32| (0_u64..40).prop_map(move |it| (1 << exponent) - 20 + it);
+    let exponents = prop_oneof![Just(20_u32), Just(30), Just(40), Just(51), Just(52), Just(53)];
+    prop_oneof![1_u64..1_000, 1_u64..1 << 53, exponents.prop_flat_map(near)]
+}
+
+fn specs() -> impl Strategy<Value = Spec> {
+    let windows = prop::sample::select(vec![
+        1,
+        7,
+        1_000,
+        3_000,
+        60_000,
+        3_600_000,
+        86_400_000,
+        2_592_000_000,
+        31_622_400_000_u64,
+    ]);
+    (windows, numbers(), numbers(), 0_u8..6).prop_map(|(ms, count, capacity, kind)| {
+        let window = Micros::from_millis(ms);
+        let kind = match kind {
+            0 => Kind::TokenBucket { burst: capacity },
+            1 => Kind::Queue { places: capacity - 1 },
+            2 => Kind::Fixed { offset: Micros::ZERO },
+            3 => Kind::Log,
+            4 => Kind::Sliding,
+            _ => {
+                let pieces = if ms % 10 == 0 { 10 } else { 1 };
+                let precision = Micros::from_millis(ms / pieces);
+                Kind::SlidingBy { precision, strict: count % 2 == 0 }
+            }
+        };
+        Spec::new(count, window, kind)
+    })
+}
+
+#[test]
+fn a_limit_is_taken_if_it_can_be_exact() {
+    let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[5; 32]);
+    let (taken, refused) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let outcome = TestRunner::new_with_rng(config, rng).run(&specs(), |spec| {
+        match (model::tick_of(&spec), spec.build()) {
+            (Some(_), Ok(_)) => taken.set(taken.get() + 1),
+            (None, Err(LimitError::Inexact { nearest, .. })) => {
+                refused.set(refused.get() + 1);
+                prop_assert!(nearest.build().is_ok(), "{spec} says {nearest}, which is none");
+                let lower = nearest.count <= spec.count && nearest.capacity() <= spec.capacity();
+                prop_assert!(lower, "{spec} says {nearest}, which is not lower");
+            }
+            (tick, built) => prop_assert!(false, "{spec}: tick {tick:?}, {built:?}"),
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|it| panic!("{it}"));
+    assert!(taken.get() > 1_000 && refused.get() > 1_000, "{taken:?} {refused:?}");
+}
