@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate_core::{Kind, Limit};
 
-use crate::trace::{Admitted, limit, play, steps};
+use crate::trace::{Admitted, config, limit, play, steps};
 
 /// The sum of costs of each interval, with how long it is from its first to its last admission.
 fn intervals(admitted: &[Admitted]) -> impl Iterator<Item = (u64, u64)> {
@@ -64,7 +64,7 @@ fn departures_are_spaced(admitted: &[Admitted], count: u64, window: u64, places:
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(config(2_000))]
 
     #[test]
     fn no_more_passes_than_the_bound(limit in limit(), steps in steps()) {

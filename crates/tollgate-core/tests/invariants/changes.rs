@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Verb};
 
-use crate::trace::{Key, START, Step, cost, limit, policy, steps};
+use crate::trace::{Key, START, Step, config, cost, limit, policy, steps};
 
 fn named(limits: &str) -> Policy {
     Policy::new("p", tollgate_core::parse_limits(limits).unwrap()).unwrap()
@@ -31,7 +31,7 @@ fn play(key: &mut Key, steps: &[Step]) -> tollgate_core::Timestamp {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(config(1_000))]
 
     #[test]
     fn what_is_given_back_at_once_was_never_taken(
@@ -108,34 +108,6 @@ proptest! {
             let (a, b) = (a.check(step.cost, now), b.check(step.cost * k, now));
             prop_assert_eq!((a.allowed, a.retry_after), (b.allowed, b.retry_after));
             prop_assert_eq!((a.delay, a.reset_after), (b.delay, b.reset_after));
-        }
-    }
-
-    #[test]
-    fn two_forms_on_one_key_admit_no_more_than_both(
-        limit in limit(), steps in steps(), k in 2_u64..4, turns in prop::collection::vec(any::<bool>(), 60),
-    ) {
-        let small = named(&limit);
-        let large = Policy::new("p", [scaled(&small.limits()[0], k)]).unwrap();
-        let (mut shared, mut now) = (Key::new(&small), START);
-        let (mut admitted, window) = (Vec::new(), small.limits()[0].spec().window.get());
-        for (step, turn) in steps.iter().zip(turns) {
-            now = now.after(step.later);
-            shared.policy = if turn { small.clone() } else { large.clone() };
-            if shared.check(step.cost, now).allowed {
-                admitted.push((now.as_micros(), step.cost, turn));
-            }
-        }
-        for (form, policy) in [(true, &small), (false, &large)] {
-            let limit = &policy.limits()[0];
-            // Twice the capacity is what any kind admits in a window; a bucket also refills.
-            let most = (2 * limit.capacity()).max(limit.capacity() + limit.spec().count);
-            for (at, _, _) in &admitted {
-                let of_form = admitted.iter().filter(|it| it.2 == form);
-                let in_window = of_form.filter(|it| (*at..at + window).contains(&it.0));
-                let sum: u64 = in_window.map(|it| it.1).sum();
-                prop_assert!(sum <= most, "{sum} of {most}");
-            }
         }
     }
 }

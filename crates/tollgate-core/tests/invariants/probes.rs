@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tollgate_core::{Decision, Micros, Policy, Timestamp};
 
-use crate::trace::{Key, START, Step, policy, steps};
+use crate::trace::{Key, START, Step, config, policy, steps};
 
 fn counts(policy: &Policy) -> bool {
     !policy.has_concurrent()
@@ -29,7 +29,7 @@ fn each_step(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(config(1_000))]
 
     #[test]
     fn what_remains_passes_and_no_more(policy in policy(), steps in steps()) {
@@ -161,7 +161,7 @@ fn a_retry_is_exact_on_both_sides() {
         prop_assert!(!key.peek(cost, before).allowed, "admitted before it: {decision:?}");
         Ok(())
     };
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(2_000));
+    let mut runner = TestRunner::new(config(2_000));
     runner.run(&(policy(), steps()), |(policy, steps)| each_step(&policy, &steps, probe)).unwrap();
     assert!(admissions.get() > 5_000, "{admissions:?} admissions");
     assert!(retries.get() > 5_000, "{retries:?} denials");

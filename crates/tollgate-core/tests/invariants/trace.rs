@@ -1,10 +1,17 @@
 //! Random limits and traces, and a key to play them on.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use tollgate_core::{
     Block, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Policy, Slot, Timestamp, Verb,
     decide_one,
 };
+
+/// The same cases every time.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(20_261_120);
+    ProptestConfig { rng_seed, failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
 
 /// A Friday, not at the edge of any window.
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_763_650_000_123_457);
