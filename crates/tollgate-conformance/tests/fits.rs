@@ -1,10 +1,13 @@
-//! Which limits are taken: those for which the model, too, finds a tick.
+//! Which limits are taken: those for which the model, too, finds a tick; and the largest of them.
 #![allow(clippy::panic, reason = "a test")]
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_conformance::model;
-use tollgate_core::{Kind, LimitError, Micros, Spec};
+use tollgate_conformance::subject::{MemorySubject, Subject};
+use tollgate_core::{
+    Check, Cost, Kind, LimitError, Micros, Policy, Request, Spec, Timestamp, Verb,
+};
 
 fn numbers() -> impl Strategy<Value = u64> {
     let near = |exponent: u32| (0_u64..40).prop_map(move |it| (1 << exponent) - 20 + it);
@@ -62,4 +65,27 @@ fn a_limit_is_taken_if_it_can_be_exact() {
     });
     outcome.unwrap_or_else(|it| panic!("{it}"));
     assert!(taken.get() > 1_000 && refused.get() > 1_000, "{taken:?} {refused:?}");
+}
+
+/// It drains for longer than 64 bits of µs tell: it is decided all the same, and says so.
+#[test]
+fn a_limit_that_outlasts_time_is_decided() {
+    let mut subject = MemorySubject::through_the_contract();
+    subject.set_time(Timestamp::from_micros(1_763_650_000_000_000));
+    for text in ["1/w burst 2147483647", "1/10ms burst 4503599627370449", "1/w queue 2147483646"] {
+        let policy: Policy = text.parse().unwrap_or_else(|it| panic!("{it}"));
+        let capacity = policy.limits()[0].capacity();
+        let mut ask = |cost| {
+            let cost = Cost::new(cost).unwrap_or(Cost::MAX);
+            let checks = [Check { policy: &policy, key: b"k", cost }];
+            let verb = Verb::Check { lease: None };
+            let request = Request { verb, checks: &checks, request_id: None };
+            subject.decide(&request).unwrap_or_else(|it| panic!("{it:?}")).remove(0)
+        };
+        let first = ask(capacity);
+        assert!(first.allowed && first.remaining == 0, "{text}: {first:?}");
+        let denied = ask(capacity);
+        let endless = Some(Micros::new(1 << 63));
+        assert!(!denied.allowed && denied.retry_after > endless, "{text}: {denied:?}");
+    }
 }

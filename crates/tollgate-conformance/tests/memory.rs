@@ -58,7 +58,8 @@ properties! {
     equals_model: 1500 cases, sees
         "check" "peek" "take" "reserve" "cancel" "refund" "penalize" "reset" "block" "unblock"
         "acquire" "renew" "release";
-    equals_model_with_a_clock_that_steps: 1000 cases, sees "unsure" "refund" "acquire";
+    equals_model_with_a_clock_that_steps: 1000 cases, sees
+        "unsure" "reserve" "cancel" "refund" "acquire";
     equals_model_through_changes: 1000 cases, sees "reserve" "refund" "acquire";
     keeps_its_bound: 400 cases;
     tells_the_future: 400 cases, sees "retries" "nevers" "remaining" "resets";

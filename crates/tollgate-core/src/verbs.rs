@@ -154,7 +154,8 @@ fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decisio
     decision.granted = known.cost;
     decision.delay = span(now, known.acts_at);
     decision.reservation = Some(id);
-    Some(decision)
+    let granted = decision.granted;
+    Some(decision.in_shadow_of(slot.policy, granted))
 }
 
 /// The reservation of this id, if it was made under the slot's limits: a charge under others has

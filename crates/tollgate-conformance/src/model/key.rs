@@ -50,9 +50,7 @@ impl Key {
         self.limits.values().any(|it| it.is_used(now))
             || self.reservations.values().any(|it| now < it.acts_at)
     }
-}
 
-impl Key {
     fn see(&mut self, now: Int) {
         for kept in self.limits.values_mut() {
             kept.see(now);
@@ -76,6 +74,7 @@ impl Model {
     pub(super) fn see(&mut self, now: Int) {
         self.keys.values_mut().for_each(|it| it.see(now));
         self.blocks.values_mut().for_each(|it| it.lapsed |= !it.in_force(now));
+        self.memory.see(now);
     }
 
     /// Whether the answer to this request is anyone's guess: a clock that has stepped back has
@@ -83,7 +82,7 @@ impl Model {
     #[must_use]
     pub fn is_unsure(&self, request: &Request<'_>, now: Timestamp) -> bool {
         let now = Int::from(now.as_micros());
-        request.checks.iter().any(|check| {
+        let of_a_key = request.checks.iter().any(|check| {
             let key = self.keys.get(&place(check)).is_some_and(|it| it.is_unsure(now));
             let block = self.blocks.get(&place(check));
             // Numbers that have changed may see what had lapsed by the old ones.
@@ -91,8 +90,10 @@ impl Model {
             let lapsed = |it: &Limited| it.used() > 0 && it.had_lapsed;
             key || limits.iter().any(lapsed)
                 || block.is_some_and(|it| it.lapsed && it.in_force(now))
-        })
+        });
+        of_a_key || self.memory.is_unsure(request, now)
     }
+
     /// The limits of the check's policy as its key has used them.
     pub(super) fn read(&self, check: &Check<'_>, now: Int) -> Result<Vec<Limited>, ModelError> {
         let key = self.keys.get(&place(check));
@@ -118,12 +119,17 @@ impl Model {
                 key.limits.insert(limit.identity, kept);
             }
         }
+        // Whether a reservation outlives a charge under other limits, no text says.
+        for reservation in key.reservations.values_mut() {
+            reservation.lapsed |= reservation.made_under != check.policy.limits();
+        }
     }
 
-    /// A reservation that has not been acted on.
+    /// A reservation that has not been acted on, and was made under the same limits.
     pub(super) fn reservation(&self, check: &Check<'_>, id: Id, now: Int) -> Option<Reservation> {
         let key = self.keys.get(&place(check))?;
-        key.reservations.get(&id).filter(|it| now < it.acts_at).cloned()
+        let found = key.reservations.get(&id).filter(|it| now < it.acts_at).cloned();
+        found.filter(|it| it.made_under == check.policy.limits())
     }
 
     /// The block that is in force.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Request, RequestError, Verb};
+use tollgate_core::{Id, Request, RequestError, Verb};
 
 use super::expected::Expected;
 use super::number::Int;
@@ -23,13 +23,17 @@ struct Remembered {
     until: Int,
     arguments: Arguments,
     answer: Vec<Expected>,
+    /// Whether its end has been seen: then it may have been forgotten.
+    lapsed: bool,
 }
 
 fn arguments(request: &Request<'_>) -> Arguments {
     let checks = request.checks.iter().map(|it| (place(it), it.cost.get()));
     let verb = match request.verb {
-        // Who repeats a check may have drawn another id for its lease: the first one holds.
+        // Who repeats one may have drawn another id for its lease or reservation: the first holds.
         Verb::Check { .. } => Verb::Check { lease: None },
+        Verb::Acquire { .. } => Verb::Acquire { lease: Id::from_u128(0) },
+        Verb::Reserve { max_wait, .. } => Verb::Reserve { id: Id::from_u128(0), max_wait },
         verb => verb,
     };
     (verb, checks.collect())
@@ -41,6 +45,16 @@ fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
 }
 
 impl Memory {
+    /// Notes what has lapsed by now.
+    pub(super) fn see(&mut self, now: Int) {
+        self.0.values_mut().for_each(|it| it.lapsed |= now >= it.until);
+    }
+
+    /// Whether a clock that has stepped back has come before the end of what had lapsed.
+    pub(super) fn is_unsure(&self, request: &Request<'_>, now: Int) -> bool {
+        let remembered = id(request).and_then(|it| self.0.get(it));
+        remembered.is_some_and(|it| it.lapsed && now < it.until)
+    }
     /// The earlier answer to this request, marked as such.
     pub(super) fn recall(
         &self,
@@ -64,7 +78,8 @@ impl Memory {
         let admitted = answer.iter().all(|it| it.allowed);
         if let Some(id) = id(request).filter(|_| admitted) {
             let (until, arguments) = (now + HORIZON, arguments(request));
-            let remembered = Remembered { until, arguments, answer: answer.to_vec() };
+            let answer = answer.to_vec();
+            let remembered = Remembered { until, arguments, answer, lapsed: false };
             self.0.insert(id.to_vec(), remembered);
         }
     }

@@ -27,21 +27,15 @@ impl Model {
         let cost = Int::from(check.cost.get());
         let waits: Vec<_> = limits.iter().map(|it| it.reserves(cost, max_wait)).collect();
         let accepted = waits.iter().all(Option::is_some) && block.is_none();
-        let verdicts: Vec<LimitDecision> = limits
-            .iter()
-            .zip(&waits)
-            .map(|(limit, wait)| LimitDecision {
-                allowed: wait.is_some(),
-                never: limit.never(cost),
-                retry_after: limit.reserve_retry_after(cost, max_wait).map(micros),
-                ..LimitDecision::default()
-            })
-            .collect();
+        let verdicts: Vec<LimitDecision> =
+            limits.iter().map(|it| reserve_row(it, cost, max_wait)).collect();
         let delay = waits.into_iter().flatten().max().unwrap_or(0);
         if accepted {
             limits.iter_mut().for_each(|it| it.charge(cost, None));
             self.write(check, &limits);
-            self.keep_reservation(check, id, &limits, now + delay);
+            if cost > 0 && delay > 0 {
+                self.keep_reservation(check, id, &limits, now + delay);
+            }
         }
         let rows = limits.iter().zip(verdicts).map(|(limit, verdict)| {
             let LimitDecision { allowed, never, retry_after, .. } = verdict;
@@ -60,16 +54,12 @@ impl Model {
         Ok(expected)
     }
 
-    /// Of nothing there is no reservation.
     fn keep_reservation(&mut self, check: &Check<'_>, id: Id, limits: &[Limited], acts_at: Int) {
         let marks = limits.iter().map(|it| (it.identity, it.shape.clone())).collect();
         let cost = Int::from(check.cost.get());
-        if cost > 0 {
-            let key = self.keys.entry(place(check)).or_default();
-            let made_under = check.policy.limits().to_vec();
-            let reservation = Reservation { cost, acts_at, lapsed: false, made_under, marks };
-            key.reservations.insert(id, reservation);
-        }
+        let made_under = check.policy.limits().to_vec();
+        let reservation = Reservation { cost, acts_at, lapsed: false, made_under, marks };
+        self.keys.entry(place(check)).or_default().reservations.insert(id, reservation);
     }
 
     /// One that is made under an id that the key holds is that one, as with leases.
@@ -96,8 +86,7 @@ impl Model {
         now: Int,
     ) -> Result<Expected, ModelError> {
         let mut limits = self.read(check, now)?;
-        let found = self.reservation(check, id, now);
-        let Some(reservation) = found.filter(|it| it.made_under == check.policy.limits()) else {
+        let Some(reservation) = self.reservation(check, id, now) else {
             return Ok(Expected { reservation: Some(id), ..self.settled(check, now)? });
         };
         self.keys.entry(place(check)).or_default().reservations.remove(&id);
@@ -207,6 +196,16 @@ impl Model {
     fn settled(&self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let rows = self.read(check, now)?.iter().map(row).collect();
         Ok(decision(rows, true, self.blocked(check, now), now))
+    }
+}
+
+/// Whether one limit takes a reservation, and when it would.
+fn reserve_row(limit: &Limited, cost: Int, max_wait: Int) -> LimitDecision {
+    LimitDecision {
+        allowed: limit.reserves(cost, max_wait).is_some(),
+        never: limit.never(cost),
+        retry_after: limit.reserve_retry_after(cost, max_wait).map(micros),
+        ..LimitDecision::default()
     }
 }
 

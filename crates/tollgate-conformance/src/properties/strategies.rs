@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::{Kind, Limit, Micros, Policy, Spec};
+use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Timestamp};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
@@ -52,6 +52,14 @@ fn counts_denied(kind: Kind) -> bool {
     !matches!(kind, Kind::TokenBucket { .. } | Kind::Queue { .. } | Kind::Concurrent)
 }
 
+/// Whether twice the capacity drains within the time that there is. What lasts longer is told as
+/// until its end, wherever that is.
+fn recovers_in_time(it: &Spec) -> bool {
+    let drains = matches!(it.kind, Kind::TokenBucket { .. } | Kind::Queue { .. });
+    let units = u128::from(it.window.get()) * 2 * u128::from(it.capacity());
+    !drains || units / u128::from(it.count) < u128::from(Timestamp::MAX.as_micros())
+}
+
 /// Any limit that can be built.
 pub(crate) fn limits() -> BoxedStrategy<Limit> {
     let specs = windows().prop_flat_map(|window| {
@@ -62,7 +70,10 @@ pub(crate) fn limits() -> BoxedStrategy<Limit> {
             },
         )
     });
-    specs.prop_filter_map("the limit is out of range", |it| it.build().ok()).boxed()
+    specs
+        .prop_filter("it recovers while there is time", recovers_in_time)
+        .prop_filter_map("the limit is out of range", |it| it.build().ok())
+        .boxed()
 }
 
 /// A policy of this name with one limit, which keeps every entry of its log.
@@ -112,7 +123,7 @@ pub(crate) fn forms() -> BoxedStrategy<Vec<Policy>> {
                     let (_, count, capacity, denied) = numbers[index];
 
                     let spec = renumbered(*limit.spec(), count, capacity, denied);
-                    spec.build().ok()
+                    if recovers_in_time(&spec) { spec.build().ok() } else { None }
                 });
                 Policy::new("p", renumbered.collect::<Option<Vec<_>>>()?).ok()
             };
