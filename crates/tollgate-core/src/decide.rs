@@ -6,6 +6,7 @@ use crate::decision::Decision;
 use crate::describe::{Said, describe};
 use crate::key_state::KeyState;
 use crate::policy::Policy;
+use crate::replay;
 use crate::request::{Id, Verb};
 use crate::state::{Charge, Effects};
 use crate::time::Timestamp;
@@ -120,10 +121,8 @@ fn check_one(
     now: Timestamp,
     seen: &mut Effects,
 ) -> Decision {
-    if let Some(id) = lease.filter(|_| slot.policy.has_concurrent())
-        && let Some(known) = replay_lease(core::slice::from_ref(slot), id, now)
-    {
-        return known.into_iter().next().unwrap_or_default();
+    if lease.is_some_and(|id| replay::holds(slot, id, now)) {
+        return replay::answer(slot, lease, now);
     }
     let verdict = Verdict::of(slot, now, seen);
     let outcome = verdict.alone();
@@ -136,24 +135,30 @@ fn check_all(
     now: Timestamp,
     seen: &mut Effects,
 ) -> Vec<Decision> {
-    if let Some(known) = lease.and_then(|id| replay_lease(slots, id, now)) {
-        return known;
-    }
-    let resolved = resolve(slots, now, seen);
-    let finish = |(slot, (verdict, outcome)): (&mut Slot<'_>, (Verdict, Outcome))| {
+    let held = replay::held(slots, lease, now);
+    let rest = slots.iter_mut().zip(&held).filter(|(_, held)| !**held);
+    let mut rest: Vec<_> = rest.map(|(slot, _)| slot).collect();
+    let resolved = resolve(&rest, now, seen);
+    let finish = |(slot, (verdict, outcome)): (&mut &mut Slot<'_>, (Verdict, Outcome))| {
         finish_check(slot, &verdict, outcome, lease, now, seen)
     };
-    slots.iter_mut().zip(resolved).map(finish).collect()
+    let decided: Vec<_> = rest.iter_mut().zip(resolved).map(finish).collect();
+    let mut decided = decided.into_iter();
+    let answer = |(slot, held): (&Slot<'_>, bool)| match held {
+        true => replay::answer(slot, lease, now),
+        false => decided.next().unwrap_or_default(),
+    };
+    slots.iter().zip(held).map(answer).collect()
 }
 
 /// What each slot's limits say, and what becomes of it. A shadow policy is decided alone.
-fn resolve(slots: &[Slot<'_>], now: Timestamp, seen: &mut Effects) -> Vec<(Verdict, Outcome)> {
+fn resolve(slots: &[&mut Slot<'_>], now: Timestamp, seen: &mut Effects) -> Vec<(Verdict, Outcome)> {
     let verdicts: Vec<_> = slots.iter().map(|it| Verdict::of(it, now, seen)).collect();
     let enforced = || slots.iter().zip(&verdicts).filter(|(slot, _)| !slot.policy.is_shadow());
     let admitted = enforced().all(|(_, it)| it.admits());
     let counted = !admitted && enforced().all(|(_, it)| it.is_of_limits());
     let together = Outcome { charged: admitted, counted };
-    let outcome = |(slot, verdict): (&Slot<'_>, Verdict)| {
+    let outcome = |(slot, verdict): (&&mut Slot<'_>, Verdict)| {
         let outcome = if slot.policy.is_shadow() { verdict.alone() } else { together };
         (verdict, outcome)
     };
@@ -196,7 +201,8 @@ fn finish_check(
     decision.in_shadow_of(slot.policy, slot.cost)
 }
 
-/// Charges every limit; the form of the state becomes the policy's.
+/// Charges every limit, in each form that is kept of it; the form of the state becomes the
+/// policy's.
 pub(crate) fn charge_limits(
     slot: &mut Slot<'_>,
     charge: &Charge,
@@ -209,6 +215,7 @@ pub(crate) fn charge_limits(
         let settled = limit.settle(state, now, seen);
         limit.charge(state, settled, charge, now, seen);
     }
+    slot.state.charge_strays(slot.policy, now, |_, _| charge.cost);
 }
 
 /// Charges the `count-denied` limits; whether there are any.
@@ -222,20 +229,24 @@ pub(crate) fn charge_denied(
         return false;
     }
     adopt(slot, now);
-    let limits = slot.policy.limits().iter();
-    for (limit, state) in limits.zip(slot.state.limits_mut(slot.policy)) {
+    let limits = slot.policy.limits();
+    for (limit, state) in limits.iter().zip(slot.state.limits_mut(slot.policy)) {
         if limit.counts_denied() {
             let settled = limit.settle(state, now, seen);
             limit.charge_denied(state, settled, charge, now, seen);
         }
     }
+    slot.state.charge_strays(slot.policy, now, |index, stray| {
+        let counted = limits[index].counts_denied() && stray.limit.counts_denied();
+        if counted { charge.cost } else { 0 }
+    });
     true
 }
 
 /// Brings the state into the form of the slot's policy, before a change.
 pub(crate) fn adopt(slot: &mut Slot<'_>, now: Timestamp) {
     if slot.state.policy().is_some() && !slot.state.is_of(slot.policy) {
-        *slot.state = slot.state.adopted(slot.policy, now);
+        *slot.state = core::mem::take(slot.state).adopted(slot.policy, now);
     }
 }
 
@@ -247,27 +258,10 @@ pub(crate) fn apply_block(decision: &mut Decision, slot: &Slot<'_>, now: Timesta
     }
 }
 
-/// The answer to an acquire whose lease the keys hold already.
-fn replay_lease(slots: &[Slot<'_>], id: Id, now: Timestamp) -> Option<Vec<Decision>> {
-    let concurrent = || slots.iter().filter(|it| it.policy.has_concurrent() && it.cost > 0);
-    let held = |slot: &Slot<'_>| verbs::lease_cost(slot, id, now).is_some();
-    if concurrent().next().is_none() || !concurrent().all(held) {
-        return None;
-    }
-    let replay = |slot: &Slot<'_>| {
-        let mut decision = verbs::describe_now(slot, now);
-        decision.replayed = true;
-        let granted = verbs::lease_cost(slot, id, now).unwrap_or(slot.cost);
-        decision.granted = granted;
-        decision.lease = Some(id).filter(|_| slot.policy.has_concurrent());
-        decision.in_shadow_of(slot.policy, granted)
-    };
-    Some(slots.iter().map(replay).collect())
-}
-
 fn peek_all(slots: &mut [Slot<'_>], now: Timestamp, seen: &mut Effects) -> Vec<Decision> {
-    let resolved = resolve(slots, now, seen);
-    let peek = |(slot, (verdict, outcome)): (&mut Slot<'_>, (Verdict, Outcome))| {
+    let mut slots: Vec<_> = slots.iter_mut().collect();
+    let resolved = resolve(&slots, now, seen);
+    let peek = |(slot, (verdict, outcome)): (&mut &mut Slot<'_>, (Verdict, Outcome))| {
         peek(slot, &verdict, outcome, now, seen)
     };
     slots.iter_mut().zip(resolved).map(peek).collect()

@@ -35,7 +35,7 @@ impl Said {
         now: Timestamp,
         seen: &mut Effects,
     ) -> Self {
-        let state = state.in_form_of(policy, now);
+        let state = state.in_form_of(policy);
         let mut said = Said { cost, fits: 0, never: 0, all: 0, denied: false, delay: Micros::ZERO };
         for (index, limit) in policy.limits().iter().enumerate() {
             let bit = 1 << index;
@@ -81,11 +81,11 @@ impl Said {
 impl KeyState {
     /// The states as `policy` reads them; a copy only where they are of another form of it.
     #[inline]
-    pub(crate) fn in_form_of(&self, policy: &Policy, now: Timestamp) -> Cow<'_, KeyState> {
+    pub(crate) fn in_form_of(&self, policy: &Policy) -> Cow<'_, KeyState> {
         if self.policy().is_none() || self.is_of(policy) {
             Cow::Borrowed(self)
         } else {
-            Cow::Owned(self.adopted(policy, now))
+            Cow::Owned(self.converted(policy))
         }
     }
 }
@@ -99,8 +99,8 @@ pub(crate) fn describe(
     said: &Said,
     now: Timestamp,
 ) -> Decision {
-    let state = state.in_form_of(policy, now);
-    let after = after.in_form_of(policy, now);
+    let state = state.in_form_of(policy);
+    let after = after.in_form_of(policy);
     let limits = policy.limits();
     let at = |index: usize, limit: &Limit| describe_limit(limit, index, &state, &after, said, now);
     let mut decision = match limits {

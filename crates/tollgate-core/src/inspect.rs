@@ -17,7 +17,7 @@ pub struct Inspection {
     pub limits: Vec<LimitInspection>,
     /// The block that holds.
     pub block: Option<Block>,
-    /// Reservations that have not acted, soonest first.
+    /// Reservations under these limits that have not acted, soonest first.
     pub reservations: Vec<ReservationInspection>,
     /// The store's time.
     pub time: Timestamp,
@@ -66,8 +66,9 @@ pub struct ReservationInspection {
 /// Looks at a key.
 #[must_use]
 pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
-    let state = slot.state.in_form_of(slot.policy, now);
+    let state = slot.state.in_form_of(slot.policy);
     let limits = slot.policy.limits().iter().enumerate();
+    let reservations = slot.state.reservations(now).iter().filter(|it| it.is_of(slot.policy));
     let reservation = |it: &crate::key_state::Reservation| ReservationInspection {
         id: it.id,
         cost: it.cost,
@@ -76,7 +77,7 @@ pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
     Inspection {
         limits: limits.map(|(index, it)| inspect_limit(it, state.limit(index), now)).collect(),
         block: slot.block.filter(|it| it.holds(now)),
-        reservations: state.reservations(now).iter().map(reservation).collect(),
+        reservations: reservations.map(reservation).collect(),
         time: now,
     }
 }

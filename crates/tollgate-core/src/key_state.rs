@@ -4,7 +4,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::limit::{Identity, Limit};
+use crate::forms::Stray;
+use crate::limit::Limit;
 use crate::meter::Level;
 use crate::policy::Policy;
 use crate::request::Id;
@@ -39,19 +40,10 @@ impl Default for States {
 struct Many {
     /// One for each limit of the policy, in canonical order.
     limits: Vec<LimitState>,
-    /// Of limits that other forms of the policy have.
+    /// Of limits that other forms of the policy have, newest first.
     strays: Vec<Stray>,
     /// Soonest to act first.
     reservations: Vec<Reservation>,
-}
-
-/// The state of a limit that the policy, as it was last used, lacks.
-#[derive(Clone, Debug)]
-pub(crate) struct Stray {
-    pub(crate) limit: Limit,
-    /// Its place among limits of the same identity, in canonical order.
-    pub(crate) rank: usize,
-    pub(crate) state: LimitState,
 }
 
 /// A charge made for later, which can be cancelled until then.
@@ -60,8 +52,17 @@ pub(crate) struct Reservation {
     pub(crate) id: Id,
     pub(crate) cost: u64,
     pub(crate) acts_at: u64,
-    /// The level of each limit just after the charge.
+    /// Under whose limits it was made.
+    pub(crate) policy: Policy,
+    /// The level of each of these limits just after the charge.
     pub(crate) marks: Box<[Level]>,
+}
+
+impl Reservation {
+    /// Whether it can be cancelled under this policy.
+    pub(crate) fn is_of(&self, policy: &Policy) -> bool {
+        self.policy.is(policy) || self.policy.limits() == policy.limits()
+    }
 }
 
 impl KeyState {
@@ -153,7 +154,7 @@ impl KeyState {
         KeyState { policy: Some(policy.clone()), states }
     }
 
-    /// The states of limits that the policy lacks.
+    /// The states of limits that the policy lacks, or has in another form; newest first.
     pub(crate) fn strays(&self) -> &[Stray] {
         if let States::Many(many) = &self.states { &many.strays } else { &[] }
     }
@@ -181,7 +182,7 @@ impl KeyState {
 
     pub(crate) fn add_reservation(&mut self, policy: &Policy, it: Reservation, now: Timestamp) {
         let all = &mut self.many_mut(policy).reservations;
-        all.retain(|it| it.acts_at > now.as_micros());
+        all.retain(|other| other.acts_at > now.as_micros() && other.id != it.id);
         if all.len() >= MOST_RESERVATIONS {
             all.remove(0);
         }
@@ -192,6 +193,53 @@ impl KeyState {
     pub(crate) fn remove_reservation(&mut self, id: Id) {
         if let States::Many(many) = &mut self.states {
             many.reservations.retain(|it| it.id != id);
+        }
+        self.settle_down();
+    }
+
+    pub(crate) fn take_reservations(&mut self) -> Vec<Reservation> {
+        match &mut self.states {
+            States::One(_) => Vec::new(),
+            States::Many(many) => core::mem::take(&mut many.reservations),
+        }
+    }
+
+    pub(crate) fn take_strays(&mut self) -> Vec<Stray> {
+        match &mut self.states {
+            States::One(_) => Vec::new(),
+            States::Many(many) => core::mem::take(&mut many.strays),
+        }
+    }
+
+    /// Puts back what was taken, or is left of it.
+    pub(crate) fn put_strays(&mut self, strays: Vec<Stray>) {
+        if let States::Many(many) = &mut self.states {
+            many.strays = strays;
+        }
+        self.settle_down();
+    }
+
+    /// Adds what else is kept beside the states of the policy's limits.
+    pub(crate) fn keep_aside(
+        &mut self,
+        policy: &Policy,
+        strays: Vec<Stray>,
+        reservations: Vec<Reservation>,
+    ) {
+        if !strays.is_empty() || !reservations.is_empty() {
+            let many = self.many_mut(policy);
+            (many.strays, many.reservations) = (strays, reservations);
+        }
+    }
+
+    /// An only limit beside which nothing is kept any more has the straight path again.
+    fn settle_down(&mut self) {
+        if let States::Many(many) = &mut self.states
+            && many.strays.is_empty()
+            && many.reservations.is_empty()
+            && let [only] = &mut many.limits[..]
+        {
+            self.states = States::One(core::mem::take(only));
         }
     }
 
@@ -251,46 +299,6 @@ impl KeyState {
         let reservations = many.reservations.iter().map(reservation);
         size_of::<Many>() + strays.chain(limits).chain(reservations).sum::<usize>()
     }
-
-    /// The same use in the form of another policy: a limit of the same identity, and the same
-    /// rank among equals, keeps what was used; those that the policy lacks stay aside until they
-    /// would have recovered.
-    pub(crate) fn adopted(&self, policy: &Policy, now: Timestamp) -> KeyState {
-        let mut strays = self.all_limits();
-        let mut adopted = KeyState::default();
-        let limits = adopted.limits_mut(policy);
-        for (index, limit) in policy.limits().iter().enumerate() {
-            let (identity, rank) = (limit.identity(), rank(policy.limits(), index));
-            let same = |it: &Stray| it.limit.identity() == identity && it.rank == rank;
-            if let Some(found) = strays.iter().position(same) {
-                let stray = strays.swap_remove(found);
-                limits[index] = limit.adopt(&stray.state, &stray.limit);
-            }
-        }
-        let mut seen = Effects::default();
-        strays.retain(|it| {
-            let settled = it.limit.settle(&it.state, now, &mut seen);
-            it.limit.recovers_at(&it.state, &settled) > now.as_micros()
-        });
-        if !strays.is_empty() {
-            adopted.many_mut(policy).strays = strays;
-        }
-        adopted
-    }
-
-    /// Every limit's state, each with its limit and rank.
-    fn all_limits(&self) -> Vec<Stray> {
-        let own = self.policy.as_ref().map_or(&[][..], |it| it.limits());
-        let stray = |(index, limit): (usize, &Limit)| Stray {
-            limit: *limit,
-            rank: rank(own, index),
-            state: self.limit(index).clone(),
-        };
-        let mut all: Vec<_> = own.iter().enumerate().map(stray).collect();
-        all.extend(self.strays().iter().cloned());
-        all.retain(|it| it.state != LimitState::Untouched);
-        all
-    }
 }
 
 impl Many {
@@ -298,12 +306,6 @@ impl Many {
         let limits = core::iter::repeat_with(LimitState::default).take(count).collect();
         Many { limits, ..Many::default() }
     }
-}
-
-/// The place of a limit among those of the same identity before it.
-fn rank(limits: &[Limit], index: usize) -> usize {
-    let identity: Option<Identity> = limits.get(index).map(Limit::identity);
-    limits.iter().take(index).filter(|it| Some(it.identity()) == identity).count()
 }
 
 fn heap_bytes(state: &LimitState) -> usize {

@@ -78,6 +78,11 @@ impl Leases {
         Leases { capacity, length: length.get() }
     }
 
+    /// What a script computes with: how long a lease lasts.
+    pub(crate) const fn numbers(&self) -> [u64; 5] {
+        [self.length, 0, 0, 0, 0]
+    }
+
     /// What is held at the later of `now` and the time of the newest lease.
     pub(crate) fn settle(
         &self,

@@ -102,6 +102,11 @@ impl Log {
         Log { capacity, horizon, grain: Divisor::new(precision.get()) }
     }
 
+    /// What a script computes with: how long after its stamp an entry leaves, and the precision.
+    pub(crate) const fn numbers(&self) -> [u64; 5] {
+        [self.horizon, self.grain.get(), 0, 0, 0]
+    }
+
     const fn is_exact(&self) -> bool {
         self.grain.get() == 1
     }

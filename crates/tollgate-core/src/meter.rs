@@ -50,6 +50,12 @@ impl Meter {
         self.queue
     }
 
+    /// What a script computes with: units per token, units per tick, the tick, the capacity in
+    /// units, and the ticks after which whatever is used has drained.
+    pub(crate) const fn numbers(&self) -> [u64; 5] {
+        [self.per_token.get(), self.per_tick.get(), self.tick, self.full, self.longest]
+    }
+
     /// The level at the later of `now` and its own time.
     #[inline]
     pub(crate) fn settle(
@@ -146,6 +152,12 @@ impl Meter {
         Level { used: level.used + cost * self.per_token.get(), ..level }
     }
 
+    /// Charges any cost, or as much of it as stays within twice the capacity.
+    pub(crate) fn charge_at_most(&self, level: Level, cost: u64) -> Level {
+        let used = level.used.saturating_add(cost.saturating_mul(self.per_token.get()));
+        Level { used: used.min(2 * self.full), ..level }
+    }
+
     /// When `cost`, at most the capacity, may be charged ahead of time: a bucket goes into a debt of
     /// at most one more capacity, a queue has its places.
     pub(crate) fn fits_reserve_at(&self, level: &Level, cost: u64) -> u64 {
@@ -176,8 +188,9 @@ impl Meter {
         (Level { used: state.used - units, ..state }, self.per_token.floor(units))
     }
 
-    /// What a reservation of `cost` gives back: its cost less what was charged behind it. `mark`
-    /// is the level just after it was charged, `level` the level now.
+    /// What a reservation of `cost` gives back: its cost less what was charged behind it and, where
+    /// that stands in a queue, nothing: it departs when it was told to. `mark` is the level just
+    /// after the reservation was charged, `level` the level now.
     pub(crate) fn cancel(
         &self,
         mark: &Level,
@@ -187,6 +200,9 @@ impl Meter {
     ) -> (Level, u64) {
         let ahead = self.drain(mark, level.at.max(mark.at)).used;
         let behind = level.used.saturating_sub(ahead);
+        if self.queue && behind > 0 {
+            return (state, 0);
+        }
         let units = (cost * self.per_token.get()).saturating_sub(behind).min(level.used);
         (Level { used: state.used - units, ..state }, self.per_token.floor(units))
     }

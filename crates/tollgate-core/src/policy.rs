@@ -17,6 +17,8 @@ use crate::notation::{NotationError, parse_limits};
 pub const MOST_LIMITS: usize = 16;
 /// How many entries a log keeps unless the policy says otherwise.
 pub const LOG_ENTRIES: usize = 10_000;
+/// How many entries a log keeps at least, whatever the policy says.
+const FEWEST_LOG_ENTRIES: usize = 4;
 
 /// A named list of limits, in canonical order. Cloning one is cheap.
 ///
@@ -102,10 +104,19 @@ impl Policy {
         self.with(|it| it.shadow = true)
     }
 
-    /// Keeps at most this many entries in a log, at least 1; the oldest merge beyond that.
+    /// The policy of this name with other limits, if they can be a policy's; lists are not kept.
+    pub(crate) fn with_limits(&self, limits: Vec<Limit>) -> Option<Policy> {
+        let other = Policy::named(self.name().to_owned(), limits).ok()?;
+        Some(other.with(|it| {
+            it.shadow = self.is_shadow();
+            it.log_entries = self.log_entries();
+        }))
+    }
+
+    /// Keeps at most this many entries in a log, at least 4; the oldest merge beyond that.
     #[must_use]
     pub fn with_log_entries(self, most: usize) -> Policy {
-        self.with(|it| it.log_entries = most.max(1))
+        self.with(|it| it.log_entries = most.max(FEWEST_LOG_ENTRIES))
     }
 
     /// Gives the policy's keys a table of their own with at most this many.

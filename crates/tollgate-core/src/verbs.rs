@@ -2,6 +2,7 @@
 //! and what is done with leases.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::decide::{Block, Slot, adopt, apply_block, charge_denied, charge_limits};
 use crate::decision::Decision;
@@ -87,8 +88,8 @@ fn reserve(
     if changed {
         charge_limits(slot, &charge_of(slot, cost), now, seen);
         if wait.acts_at > now.as_micros() {
-            let marks = marks(slot.state);
-            let reservation = Reservation { id, cost, acts_at: wait.acts_at, marks };
+            let (marks, policy) = (marks(slot.state), slot.policy.clone());
+            let reservation = Reservation { id, cost, acts_at: wait.acts_at, policy, marks };
             slot.state.add_reservation(slot.policy, reservation, now);
         }
     }
@@ -115,7 +116,7 @@ struct Wait {
 
 impl Wait {
     fn of(slot: &Slot<'_>, max_wait: Micros, now: Timestamp, seen: &mut Effects) -> Wait {
-        let state = slot.state.in_form_of(slot.policy, now);
+        let state = slot.state.in_form_of(slot.policy);
         let mut said = Said::of(slot.policy, slot.state, slot.cost, now, seen);
         let mut wait = Wait { said, acts_at: now.as_micros(), retries: [None; 16] };
         for (index, limit) in slot.policy.limits().iter().enumerate() {
@@ -158,29 +159,27 @@ fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decisio
     Some(decision.in_shadow_of(slot.policy, granted))
 }
 
-/// The reservation of this id, if it was made under the slot's limits: a charge under others has
-/// dropped it.
+/// The reservation of this id, if it was made under the slot's limits.
 fn own_reservation<'a>(slot: &'a Slot<'_>, id: Id, now: Timestamp) -> Option<&'a Reservation> {
-    let own = slot.state.is_of(slot.policy);
-    let reservations = if own { slot.state.reservations(now) } else { &[] };
-    reservations.iter().find(|it| it.id == id)
+    let found = slot.state.reservations(now).iter().find(|it| it.id == id);
+    found.filter(|it| it.is_of(slot.policy))
 }
 
 /// Gives a reservation back, once, before its time.
 fn cancel(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
     let found = own_reservation(slot, id, now).cloned();
-    let mut granted = 0;
-    if let Some(it) = &found {
-        let limits = slot.policy.limits().iter().zip(&it.marks);
-        for ((limit, mark), state) in limits.zip(slot.state.limits_mut(slot.policy)) {
-            let settled = limit.settle(state, now, seen);
-            granted = limit.cancel(state, &settled, mark, it.cost).max(granted);
-        }
+    let mut decision = if let Some(it) = &found {
+        let mut marks = it.marks.iter();
+        change_each(slot, now, seen, |limit, state, settled, _| {
+            marks.next().map_or(0, |mark| limit.cancel(state, settled, mark, it.cost))
+        })
+    } else {
+        describe_now(slot, now)
+    };
+    if found.is_some() {
         slot.state.remove_reservation(id);
     }
-    let mut decision = describe_now(slot, now);
     decision.changed = found.is_some();
-    decision.granted = granted;
     decision.reservation = Some(id);
     decision
 }
@@ -231,11 +230,18 @@ fn refund(
 /// Charges whatever the level, into a debt of at most one more capacity.
 fn penalize(slot: &mut Slot<'_>, now: Timestamp, seen: &mut Effects) -> Decision {
     let (count, charge) = (slot.cost, charge_of(slot, 0));
-    change_each(slot, now, seen, |limit, state, settled, seen| {
+    let mut charged = Vec::with_capacity(slot.policy.limits().len());
+    let decision = change_each(slot, now, seen, |limit, state, settled, seen| {
         let cost = count.min(limit.debt_room(settled));
         limit.charge(state, *settled, &Charge { cost, ..charge }, now, seen);
+        charged.push(cost);
         cost
-    })
+    });
+    if decision.granted > 0 {
+        let cost = |index: usize| charged.get(index).copied().unwrap_or(0);
+        slot.state.charge_strays(slot.policy, now, |index, _| cost(index));
+    }
+    decision
 }
 
 fn reset(slot: &mut Slot<'_>, now: Timestamp) -> Decision {
@@ -283,7 +289,7 @@ fn release(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> D
 
 /// The cost of a lease that any concurrent limit of the slot still holds.
 pub(crate) fn lease_cost(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<u64> {
-    let state = slot.state.in_form_of(slot.policy, now);
+    let state = slot.state.in_form_of(slot.policy);
     let mut seen = Effects::default();
     let cost = |(index, limit): (usize, &Limit)| {
         let state = state.limit(index);

@@ -38,6 +38,11 @@ impl Weighted {
         Weighted { capacity, window, tick, ticks }
     }
 
+    /// What a script computes with: the window, the tick, and the window in ticks.
+    pub(crate) const fn numbers(&self) -> [u64; 5] {
+        [self.window.get(), self.tick, self.ticks.get(), 0, 0]
+    }
+
     /// The counts at the later of `now` and the start of their window.
     pub(crate) fn settle(
         &self,

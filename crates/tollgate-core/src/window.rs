@@ -35,6 +35,11 @@ impl Window {
         Window { capacity, window: Divisor::new(window.get()), origin: None }
     }
 
+    /// What a script computes with: the window, and where the first aligned one begins.
+    pub(crate) fn numbers(&self) -> [u64; 5] {
+        [self.window.get(), self.origin.unwrap_or(0), 0, 0, 0]
+    }
+
     /// The window that is open at the later of `now` and its own time; else the one that a charge
     /// would open, with nothing used.
     pub(crate) fn settle(&self, open: Option<&Open>, now: Timestamp, seen: &mut Effects) -> Open {

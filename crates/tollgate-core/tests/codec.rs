@@ -214,6 +214,60 @@ fn lists_that_no_charge_makes_are_refused() {
     check(text, &leases(2, &sums), Err("leases whose costs have no sum"));
 }
 
+/// A state of `10/s` with these limits and ranks aside, each with one token used of 10/s.
+fn with_aside(strays: &[(&str, u8)]) -> Vec<u8> {
+    let mut bytes = of_numbers(&[START, 100_000]);
+    bytes[0] = 1;
+    bytes.extend_from_slice(&u32::try_from(strays.len()).unwrap().to_le_bytes());
+    for (limit, rank) in strays {
+        bytes.extend_from_slice(&u32::try_from(limit.len()).unwrap().to_le_bytes());
+        bytes.extend_from_slice(limit.as_bytes());
+        bytes.push(*rank);
+        [START, 100_000].iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+    }
+    bytes.extend_from_slice(&0_u32.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn states_aside_that_no_charge_leaves_are_refused() {
+    let policy: Policy = "10/s".parse().unwrap();
+    let (twice, many) = (Err("two states of one limit"), Err("more states aside than a key has"));
+    let check = |strays: &[(&str, u8)], expected: Result<(), &str>| {
+        let read = read(&policy, &with_aside(strays)).map(|_| ()).map_err(|it| it.0);
+        assert_eq!(read, expected, "{strays:?}");
+    };
+    check(&[("10/s burst 20", 0), ("10/s burst 30", 0), ("10/s burst 20", 1)], Ok(()));
+    check(&[("10/s", 0)], twice);
+    check(&[("10/s", 1)], Ok(()));
+    check(&[("10/s burst 20", 0), ("10/s burst 20", 0)], twice);
+    let bursts: Vec<_> = (20..29).map(|it| format!("10/s burst {it}")).collect();
+    let nine: Vec<_> = bursts.iter().map(|it| (&**it, 0)).collect();
+    check(&nine[1..], Ok(()));
+    check(&nine, many);
+}
+
+#[test]
+fn reservations_of_two_forms_are_read_as_they_were_written() {
+    let forms = ["1/s burst 4", "1/s burst 8"]
+        .map(|it| Policy::new("p", parse_limits(it).unwrap()).unwrap());
+    let mut state = KeyState::default();
+    let now = Timestamp::from_micros(START);
+    let check = Verb::Check { lease: None };
+    decide_one(&check, &forms[0], &mut state, 4, now);
+    for (id, policy, cost) in [(0, &forms[0], 2), (1, &forms[1], 6), (2, &forms[1], 2)] {
+        let verb = Verb::Reserve { id: Id::from_u128(id), max_wait: Micros::from_secs(60) };
+        assert!(decide_one(&verb, policy, &mut state, cost, now)[0].allowed);
+    }
+    let mut copy = copy_of(&state);
+    for (id, policy, changed) in [(0, 1, false), (0, 0, true), (1, 0, false), (1, 1, true)] {
+        let verb = Verb::Cancel { id: Id::from_u128(id) };
+        let decided = decide_one(&verb, &forms[policy], &mut copy, 0, now);
+        assert_eq!(decided[0].changed, changed, "{id} under form {policy}");
+        assert_eq!(decided, decide_one(&verb, &forms[policy], &mut state, 0, now));
+    }
+}
+
 #[test]
 fn policies_and_flags_are_taken_in_one_form_only() {
     let mut bytes = Vec::new();

@@ -43,6 +43,16 @@ impl Bucket {
         self.time = time.div_euclid(self.tick);
     }
 
+    /// Charges until `most` parts are used.
+    pub(super) fn charge_within(&mut self, time: Int, parts: Int, most: Int) {
+        self.charge(time, parts);
+        self.clip(most);
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.level == 0
+    }
+
     /// Takes back what was charged, without a word about when.
     pub(super) fn give_back(&mut self, time: Int, parts: Int) -> Int {
         let back = parts.min(self.used(time));

@@ -15,11 +15,18 @@ struct Group<'a> {
     cost: Int,
     /// Where its checks stand in the request.
     members: Vec<usize>,
+    /// The cost of the lease if the key holds it already.
+    held: Option<Int>,
 }
 
 impl Group<'_> {
     fn is_concurrent(&self) -> bool {
         self.check.policy.limits().iter().any(Limit::is_concurrent)
+    }
+
+    /// Whether it would take a lease. A check of cost 0 acquires nothing, so it repeats nothing.
+    fn acquires(&self) -> bool {
+        self.is_concurrent() && self.cost > 0
     }
 }
 
@@ -66,7 +73,7 @@ impl Model {
     pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let there = self.read(check, now)?.iter().map(Limited::remaining).min().unwrap_or(0);
         let grant = there.min(Int::from(check.cost.get()));
-        let group = Group { check: *check, cost: grant.max(1), members: vec![0] };
+        let group = Group { check: *check, cost: grant.max(1), members: vec![0], held: None };
         let run = Run { lease: None, is_peek: false, now };
         let mut answer = self.decide_together(&[&group], run)?.remove(0);
         answer.granted = if answer.allowed { bits64(grant) } else { 0 };
@@ -75,7 +82,11 @@ impl Model {
 
     /// Decides the groups together, and then each that is in the shadow, alone.
     fn decide_all(&mut self, checks: &[Check<'_>], run: Run) -> Result<Vec<Expected>, ModelError> {
-        let groups = grouped(checks);
+        let mut groups = grouped(checks);
+        for group in &mut groups {
+            group.held = self.held(group, run)?;
+        }
+        repeat_whole(&mut groups);
         let mut answers = vec![Expected::default(); checks.len()];
         let (shadows, main): (Vec<_>, Vec<_>) =
             groups.iter().partition(|it| it.check.policy.is_shadow());
@@ -100,7 +111,6 @@ impl Model {
         for group in groups {
             judged.push(self.judge(group, run)?);
         }
-        repeat_whole(groups, &mut judged);
         let admitted = judged.iter().all(|it| it.allowed);
         let hopeless =
             judged.iter().any(|it| it.never || (it.block.is_some() && it.held.is_none()));
@@ -115,19 +125,23 @@ impl Model {
                 }
             }
             if !run.is_peek {
-                self.write(&group.check, &judged.after);
+                self.write(&group.check, &judged.after, run.now);
             }
         }
         let both = groups.iter().zip(&judged);
         Ok(both.map(|(group, it)| it.expected(group, admitted, run)).collect())
     }
 
+    /// What the key of a group holds of the lease that it would take.
+    fn held(&self, group: &Group<'_>, run: Run) -> Result<Option<Int>, ModelError> {
+        let Some(id) = run.lease.filter(|_| group.acquires()) else { return Ok(None) };
+        Ok(self.read(&group.check, run.now)?.iter().find_map(|it| it.held(id)))
+    }
+
     fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judged, ModelError> {
         let before = self.read(&group.check, run.now)?;
         let block = self.blocked(&group.check, run.now);
-        // A check of cost 0 acquires nothing, so it repeats nothing.
-        let lease = run.lease.filter(|_| group.cost > 0);
-        let held = lease.and_then(|id| before.iter().find_map(|it| it.held(id)));
+        let held = group.held;
         let admits = before.iter().all(|it| it.admits(group.cost)) && block.is_none();
         Ok(Judged {
             allowed: admits || held.is_some(),
@@ -151,7 +165,7 @@ impl Judged {
         if admitted && self.held.is_none() {
             expected.delay = micros(self.before.iter().map(Limited::delay).max().unwrap_or(0));
         }
-        if admitted && !run.is_peek {
+        if (admitted || self.held.is_some()) && !run.is_peek {
             expected.granted = bits64(self.held.unwrap_or(group.cost));
             let takes_place = group.cost > 0 || self.held.is_some();
             expected.lease = run.lease.filter(|_| group.is_concurrent() && takes_place);
@@ -184,13 +198,11 @@ impl Judged {
 
 /// A request all of whose leases are held already is a repeat as a whole: its checks of policies
 /// without leases are not charged again either.
-fn repeat_whole(groups: &[&Group<'_>], judged: &mut [Judged]) {
-    let acquiring = |it: &&Group<'_>| it.is_concurrent() && it.cost > 0;
-    let mut both = groups.iter().zip(&*judged).filter(|(group, _)| acquiring(group)).peekable();
-    if both.peek().is_some() && both.all(|(_, it)| it.held.is_some()) {
-        for (group, it) in groups.iter().zip(judged) {
-            it.held = it.held.or(Some(group.cost));
-            (it.allowed, it.never) = (true, false);
+fn repeat_whole(groups: &mut [Group<'_>]) {
+    let mut acquiring = groups.iter().filter(|it| it.acquires()).peekable();
+    if acquiring.peek().is_some() && acquiring.all(|it| it.held.is_some()) {
+        for group in groups {
+            group.held = group.held.or(Some(group.cost));
         }
     }
 }
@@ -208,7 +220,7 @@ fn grouped<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
                 group.cost += cost;
                 group.members.push(index);
             }
-            None => groups.push(Group { check: *check, cost, members: vec![index] }),
+            None => groups.push(Group { check: *check, cost, members: vec![index], held: None }),
         }
     }
     groups

@@ -82,8 +82,12 @@ fn binding(limits: &[LimitDecision]) -> usize {
 /// A policy in the shadow never denies: its limits say what they would, the rest ignores it.
 pub(super) fn ignore_shadow(verb: &Verb, check: &Check<'_>, expected: Expected) -> Expected {
     let shadow = check.policy.is_shadow() && verb.decides();
-    if !shadow || expected.replayed {
-        return Expected { shadow, ..expected };
+    if !shadow {
+        return expected;
+    }
+    if expected.replayed {
+        // The first answer named no delay.
+        return Expected { delay: Micros::ZERO, shadow, ..expected };
     }
     let granted = if *verb == Verb::Peek { 0 } else { check.cost.get() };
     Expected {

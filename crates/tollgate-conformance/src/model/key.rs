@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tollgate_core::{Check, Id, Limit, Request, Timestamp};
 
-use super::limit::{Identity, Kept, Limited};
+use super::kept::Kept;
+use super::limit::{Identity, Limited};
 use super::number::Int;
 use super::shape::Shape;
 use super::{Model, ModelError, place};
@@ -12,10 +13,17 @@ use super::{Model, ModelError, place};
 /// The state of one policy and key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Key {
-    /// By limit, those included that the newest caller's policy lacks.
-    limits: BTreeMap<Identity, Kept>,
+    /// The limits by which it was last charged.
+    form: Vec<Limit>,
+    /// What is kept of these.
+    own: BTreeMap<Identity, Kept>,
+    /// What is kept by the numbers of other limits, the newest first.
+    aside: Vec<(Identity, Kept)>,
     pub(super) reservations: BTreeMap<Id, Reservation>,
 }
+
+/// How much is kept aside of a key.
+const MOST_ASIDE: usize = 8;
 
 /// A charge that is acted on later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +55,67 @@ impl Block {
 impl Key {
     /// Whether anything is there that a reset would drop.
     pub(super) fn is_used(&self, now: Int) -> bool {
-        self.limits.values().any(|it| it.is_used(now))
+        self.kept().any(|it| it.is_used(now))
             || self.reservations.values().any(|it| now < it.acts_at)
     }
 
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.own.values().chain(self.aside.iter().map(|it| &it.1))
+    }
+
+    /// What a limit finds: its own state, or else that of the form that was charged last.
+    fn found(&self, limit: &Limit, identity: Identity) -> Option<&Kept> {
+        let own = self.own.get(&identity);
+        let mut form = self.form.iter().zip(Identity::of(&self.form));
+        if form.any(|(it, its)| it == limit && its == identity) {
+            return own;
+        }
+        let aside = self.aside.iter().filter(|it| it.0 == identity).map(|it| &it.1);
+        let forms: Vec<&Kept> =
+            own.into_iter().chain(aside).filter(|it| !it.is_nothing()).collect();
+        let exact = forms.iter().find(|it| it.is_by(limit.spec()));
+        exact.or(forms.first()).copied()
+    }
+
+    /// Turns to the form of these limits. What none of them goes on with stays aside.
+    fn turn_to(&mut self, limits: &[Limit], now: Int) {
+        let identities = Identity::of(limits);
+        let goes_on = |identity: Identity, kept: &Kept| {
+            let mut both = limits.iter().zip(&identities);
+            let same = both.find(|(_, it)| **it == identity);
+            same.is_some_and(|(it, _)| !identity.keeps_forms() || kept.is_by(it.spec()))
+        };
+        let own = std::mem::take(&mut self.own);
+        let mut aside: Vec<_> = own.into_iter().collect();
+        aside.append(&mut self.aside);
+        aside.retain(|(identity, kept)| kept.is_used(now) && !goes_on(*identity, kept));
+        while aside.len() > MOST_ASIDE {
+            let ends: Vec<Int> = aside.iter().map(|it| it.1.recovers(now)).collect();
+            let soonest = ends.iter().min();
+            // Of equal ones the oldest leaves.
+            let Some(index) = ends.iter().rposition(|it| Some(it) == soonest) else { break };
+            aside.remove(index);
+        }
+        self.aside = aside;
+        self.form = limits.to_vec();
+    }
+
+    /// Charges what stands aside of a limit as the limit itself was.
+    fn charge_aside(&mut self, limit: &Limited, now: Int) {
+        let is_charged = |identity: Identity, kept: &Kept| {
+            let counts = !limit.charged_denied || kept.counts_denied();
+            limit.charged > 0 && identity == limit.identity && counts
+        };
+        for (identity, kept) in &mut self.aside {
+            if is_charged(*identity, kept) {
+                kept.charge(limit.charged, now);
+            }
+        }
+    }
+
     fn see(&mut self, now: Int) {
-        for kept in self.limits.values_mut() {
+        let aside = self.aside.iter_mut().map(|it| &mut it.1);
+        for kept in self.own.values_mut().chain(aside) {
             kept.see(now);
         }
         for reservation in self.reservations.values_mut() {
@@ -63,9 +126,9 @@ impl Key {
     /// Whether something that had lapsed counts again, or a reservation is of a key that is as
     /// good as unknown.
     fn is_unsure(&self, now: Int) -> bool {
-        let unused = !self.limits.values().any(|it| it.is_used(now));
+        let unused = !self.kept().any(|it| it.is_used(now));
         let lapsed = |it: &Reservation| now < it.acts_at && (it.lapsed || unused);
-        self.limits.values().any(|it| it.is_unsure(now)) || self.reservations.values().any(lapsed)
+        self.kept().any(|it| it.is_unsure(now)) || self.reservations.values().any(lapsed)
     }
 }
 
@@ -101,7 +164,7 @@ impl Model {
         let entries = check.policy.log_entries();
         let identities = Identity::of(limits);
         let limited = limits.iter().zip(identities).map(|(limit, identity)| {
-            let kept = key.and_then(|it| it.limits.get(&identity));
+            let kept = key.and_then(|it| it.found(limit, identity));
             Limited::new(limit, identity, entries, kept, now)
         });
         limited.collect()
@@ -109,19 +172,22 @@ impl Model {
 
     /// Keeps the limits if any of them has changed: all of them, in the numbers of the check's
     /// policy, if these are not those by which they were found.
-    pub(super) fn write(&mut self, check: &Check<'_>, limits: &[Limited]) {
+    pub(super) fn write(&mut self, check: &Check<'_>, limits: &[Limited], now: Int) {
         if !limits.iter().any(|it| it.touched) {
             return;
         }
         let key = self.keys.entry(place(check)).or_default();
+        if key.form != check.policy.limits() {
+            key.turn_to(check.policy.limits(), now);
+        }
         for limit in limits {
             if let Some(kept) = limit.kept() {
-                key.limits.insert(limit.identity, kept);
+                key.own.insert(limit.identity, kept);
             }
         }
-        // Whether a reservation outlives a charge under other limits, no text says.
-        for reservation in key.reservations.values_mut() {
-            reservation.lapsed |= reservation.made_under != check.policy.limits();
+        if limits.iter().any(|it| it.charged > 0) {
+            key.aside.retain(|it| it.1.is_used(now));
+            limits.iter().for_each(|it| key.charge_aside(it, now));
         }
     }
 

@@ -3,11 +3,9 @@
 use tollgate_core::{Id, Kind, Limit, Micros, Spec};
 
 use super::ModelError;
+use super::kept::{Kept, believed};
 use super::number::{Int, first};
 use super::shape::Shape;
-
-/// How far ahead of now a state may be, beyond its own time to recover.
-const BELIEF: Int = 10_000_000;
 
 /// What makes two limits the same one before and after a change: kind, window, precision, and
 /// the rank among limits that are equal in these.
@@ -47,44 +45,14 @@ impl Identity {
         Identity { kind, window, precision, rank: 0 }
     }
 
+    /// Whether each form of the limit keeps a state of its own: token bucket, queue, and the
+    /// weighted window.
+    pub(super) fn keeps_forms(&self) -> bool {
+        matches!(self.kind, 0 | 4 | 6)
+    }
+
     fn equals(&self, other: &Identity) -> bool {
         (self.kind, self.window, self.precision) == (other.kind, other.window, other.precision)
-    }
-}
-
-/// What is kept of a limit: its shape as it was charged, and the capacity it then had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
-    shape: Shape,
-    /// The numbers by which it was charged.
-    spec: Spec,
-    /// Whether there was a time since when nothing of it was used: then it may have been dropped.
-    lapsed: bool,
-
-    /// The latest time since.
-    latest: Int,
-}
-
-impl Kept {
-    /// Notes that the time has come to `now`.
-    pub(super) fn see(&mut self, now: Int) {
-        self.lapsed |= !self.is_used(now);
-        self.latest = self.latest.max(now);
-    }
-
-    /// Whether it counts at `now` though it had lapsed, or had rolled on into a later window.
-    pub(super) fn is_unsure(&self, now: Int) -> bool {
-        let rolled = match &self.shape {
-            Shape::Weighted(it) => it.starts_before(now, self.latest),
-            _ => false,
-        };
-        self.is_used(now) && (self.lapsed || rolled)
-    }
-
-    /// Whether it would count at `now`.
-    pub(super) fn is_used(&self, now: Int) -> bool {
-        let time = now.max(self.shape.newest());
-        believed(&self.shape, now) && self.shape.used(time) > 0
     }
 }
 
@@ -103,6 +71,10 @@ pub(super) struct Limited {
     restated: Option<Kept>,
     /// Whether anything of `shape` has changed since it was read.
     pub(super) touched: bool,
+    /// The units that other forms of it are charged too.
+    pub(super) charged: Int,
+    /// Whether they were charged for a denial.
+    pub(super) charged_denied: bool,
 }
 
 impl Limited {
@@ -129,7 +101,7 @@ impl Limited {
         }
         let counts_denied = limit.spec().count_denied;
         let had_lapsed = kept.is_some_and(|it| it.lapsed || !it.is_used(now));
-        let touched = false;
+        let (touched, charged, charged_denied) = (false, 0, false);
         Ok(Limited {
             identity,
             capacity,
@@ -140,6 +112,8 @@ impl Limited {
             had_lapsed,
             restated,
             touched,
+            charged,
+            charged_denied,
         })
     }
 
@@ -243,14 +217,14 @@ impl Limited {
     pub(super) fn charge(&mut self, cost: Int, lease: Option<Id>) {
         if cost > 0 {
             self.shape.charge(self.time(), cost * self.shape.parts(), lease);
-            self.touched = true;
+            (self.touched, self.charged) = (true, cost);
         }
     }
 
     pub(super) fn charge_denied(&mut self, cost: Int) {
         if self.counts_denied && cost > 0 {
             self.shape.charge_denied(self.time(), cost, self.capacity);
-            self.touched = true;
+            (self.touched, self.charged, self.charged_denied) = (true, cost, true);
         }
     }
 
@@ -274,7 +248,7 @@ impl Limited {
     }
 
     /// Gives back a reservation of `cost`, given the bucket as it was just after it, less what
-    /// was charged behind it and is still there.
+    /// was charged behind it and is still there; of a queue, where there is such, nothing.
     pub(super) fn cancel(&mut self, cost: Int, mark: &Shape) -> Int {
         let time = self.time();
         let (Shape::Bucket(bucket), Shape::Bucket(mark)) = (&mut self.shape, mark) else {
@@ -282,17 +256,11 @@ impl Limited {
         };
         let alone = bucket.alone(mark).used(time);
         let behind = (bucket.used(time) - alone).max(0);
-        let back = bucket.give_back(time, (cost * bucket.parts - behind).max(0));
+        let keeps_place = bucket.is_queue && behind > 0;
+        let most = if keeps_place { 0 } else { (cost * bucket.parts - behind).max(0) };
+        let back = bucket.give_back(time, most);
         let parts = bucket.parts;
         self.touched |= back > 0;
         back / parts
     }
-}
-
-/// Whether a state is near enough to now: not ahead of it by more than it takes to recover,
-/// and 10 s.
-fn believed(shape: &Shape, now: Int) -> bool {
-    let newest = shape.newest();
-    let recovers = first(newest, |it| shape.used(it) == 0) - newest;
-    newest - now <= recovers + BELIEF
 }

@@ -58,15 +58,15 @@ impl Log {
     }
 
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
-        let mut entries = self.counting(time);
+        let since = time - self.window;
         let mut left = units;
-        for entry in entries.iter_mut().rev().filter(|it| charged.is_none_or(|at| at == it.0)) {
+        let counting = self.entries.iter_mut().rev().filter(|it| it.0 > since);
+        for entry in counting.filter(|it| charged.is_none_or(|at| at == it.0)) {
             let back = left.min(entry.1);
             entry.1 -= back;
             left -= back;
         }
-        entries.retain(|it| it.1 > 0);
-        self.entries = entries;
+        self.entries.retain(|it| it.1 > 0);
         units - left
     }
 

@@ -8,6 +8,7 @@ mod bucket;
 mod check;
 mod describe;
 mod expected;
+mod kept;
 mod key;
 mod leases;
 mod limit;

@@ -111,6 +111,25 @@ impl Shape {
         }
     }
 
+    /// Charges what another form of the limit was charged, until `most` units are used.
+    pub(super) fn charge_within(&mut self, time: Int, units: Int, most: Int) {
+        match self {
+            Shape::Bucket(it) => it.charge_within(time, units * it.parts, most * it.parts),
+            Shape::Weighted(it) => it.charge_denied(time, units, most),
+            // The forms of these share one state.
+            Shape::Window(_) | Shape::Log(_) | Shape::Precision(_) | Shape::Leases(_) => {}
+        }
+    }
+
+    /// Whether a bucket or a weighted window holds nothing, however long ago it was charged.
+    pub(super) fn is_nothing(&self) -> bool {
+        match self {
+            Shape::Bucket(it) => it.is_nothing(),
+            Shape::Weighted(it) => it.is_nothing(),
+            _ => false,
+        }
+    }
+
     /// Gives units back, and says how many parts that was.
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         match self {

@@ -32,7 +32,7 @@ impl Model {
         let delay = waits.into_iter().flatten().max().unwrap_or(0);
         if accepted {
             limits.iter_mut().for_each(|it| it.charge(cost, None));
-            self.write(check, &limits);
+            self.write(check, &limits, now);
             if cost > 0 && delay > 0 {
                 self.keep_reservation(check, id, &limits, now + delay);
             }
@@ -95,7 +95,7 @@ impl Model {
             mark.map_or(0, |it| limit.cancel(reservation.cost, it))
         });
         let granted = bits64(back.max().unwrap_or(0));
-        self.write(check, &limits);
+        self.write(check, &limits, now);
         let settled = self.settled(check, now)?;
         Ok(Expected { granted, changed: true, reservation: Some(id), ..settled })
     }
@@ -125,7 +125,7 @@ impl Model {
         let mut limits = self.read(check, now)?;
         let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
         let changed = limits.iter().any(|it| it.touched);
-        self.write(check, &limits);
+        self.write(check, &limits, now);
         Ok(Expected { granted, changed, ..self.settled(check, now)? })
     }
 
@@ -187,7 +187,7 @@ impl Model {
             }
         }
         let granted = bits64(held.unwrap_or(0));
-        self.write(check, &limits);
+        self.write(check, &limits, now);
         let settled = self.settled(check, now)?;
         Ok(Expected { granted, changed: held.is_some(), lease: Some(lease), ..settled })
     }

@@ -57,6 +57,10 @@ impl Weighted {
         self.charge(time, units.min(most - there).max(0));
     }
 
+    pub(super) fn is_nothing(&self) -> bool {
+        self.current == 0 && self.previous == 0
+    }
+
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         let rolled = self.rolled(time);
         let window = charged.map(|it| it.div_euclid(self.tick).div_euclid(self.length));

@@ -2,7 +2,7 @@
 //! no more than the new one.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Limit, Policy, Spec};
+use tollgate_core::{Limit, Policy};
 
 use super::bound::{admitted, spans_within};
 use super::play::{count, play, requests, story};
@@ -18,8 +18,6 @@ fn two_forms() -> BoxedStrategy<[Limit; 3]> {
     (limits(), numbers(), numbers())
         .prop_filter_map("each form is valid", |(limit, a, b)| {
             let form = |(count, capacity): (u64, u64)| -> Option<Limit> {
-                // What drains while it is clipped, may be had again under the larger form.
-                let capacity = if drains(limit.spec()) { 7 } else { capacity };
                 renumbered(*limit.spec(), count, capacity, false).build().ok()
             };
             Some([form(a)?, form(b)?, form((a.0.max(b.0), a.1.max(b.1)))?])
@@ -27,12 +25,9 @@ fn two_forms() -> BoxedStrategy<[Limit; 3]> {
         .boxed()
 }
 
-fn drains(spec: &Spec) -> bool {
-    matches!(spec.kind, Kind::TokenBucket { .. } | Kind::Queue { .. })
-}
-
 /// Two processes with two forms of one limit, in turn on one key, admit no more than the larger
-/// form in any span.
+/// form in any span; where one is faster and the other has the greater capacity, no more than a
+/// limit with both.
 ///
 /// # Errors
 /// The least trace that admits more.

@@ -88,7 +88,7 @@ pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
     let bucket = |it: &Limit| it.can_reserve();
     let reservable = limits().prop_filter("it can be reserved", bucket).prop_map(|it| vec![it]);
     let all = prop_oneof![3 => one, 1 => reservable, 3 => several];
-    let entries = prop_oneof![5 => Just(10_000_usize), 1 => 1_usize..4];
+    let entries = prop_oneof![5 => Just(10_000_usize), 1 => 4_usize..8];
     let parts = (all, prop::bool::weighted(0.1), entries);
     let policies =
         parts.prop_filter_map("the policy is valid", move |(limits, shadow, entries)| {
@@ -110,13 +110,15 @@ pub(crate) fn renumbered(spec: Spec, count: u64, capacity: u64, denied: bool) ->
     Spec { count, kind, count_denied: denied && counts_denied(kind), ..spec }
 }
 
-/// Three forms of one policy, as while a change is rolled out: each limit has other numbers, or
+/// So many forms of one policy, as while a change is rolled out: each limit has other numbers, or
 /// is not there.
-pub(crate) fn forms() -> BoxedStrategy<Vec<Policy>> {
-    let numbers = (prop::bool::weighted(0.85), counts(), counts(), any::<bool>());
-    let limit = (limits(), prop::collection::vec(numbers, 3));
+pub(crate) fn forms(count: usize) -> BoxedStrategy<Vec<Policy>> {
+    // A form must have a limit left: of many forms all must.
+    let there = if count > 3 { 0.98 } else { 0.85 };
+    let numbers = (prop::bool::weighted(there), counts(), counts(), any::<bool>());
+    let limit = (limits(), prop::collection::vec(numbers, count));
     prop::collection::vec(limit, 1..=3)
-        .prop_filter_map("each form is valid", |limits| {
+        .prop_filter_map("each form is valid", move |limits| {
             let form = |index: usize| {
                 let there = limits.iter().filter(|it| it.1[index].0);
                 let renumbered = there.map(|(limit, numbers)| {
@@ -127,7 +129,7 @@ pub(crate) fn forms() -> BoxedStrategy<Vec<Policy>> {
                 });
                 Policy::new("p", renumbered.collect::<Option<Vec<_>>>()?).ok()
             };
-            (0..3).map(form).collect::<Option<Vec<_>>>()
+            (0..count).map(form).collect::<Option<Vec<_>>>()
         })
         .boxed()
 }

@@ -52,7 +52,11 @@ impl<'a> Bytes<'a> {
         core::mem::take(&mut self.0)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    /// The next bytes, as an array.
+    ///
+    /// # Errors
+    /// Fewer are left.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (taken, left) = self.0.split_first_chunk().ok_or(CUT_OFF)?;
         self.0 = left;
         Ok(*taken)
@@ -74,6 +78,14 @@ impl<'a> Bytes<'a> {
         let it = self.u8()?;
         ensure(it <= 1, "a flag that is neither 0 nor 1")?;
         Ok(it == 1)
+    }
+
+    /// The next 16 bits.
+    ///
+    /// # Errors
+    /// Fewer are left.
+    pub fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
     }
 
     /// The next 32 bits.

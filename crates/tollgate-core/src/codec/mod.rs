@@ -9,7 +9,8 @@
 //!             policy's; of form 1 then a count of strays, and a count of reservations
 //! limit       0: u8 (untouched), or 1: u8 and its state
 //! stray       limit: text, rank: u8, state
-//! reservation id: u128, cost: u64, acts at: u64, for each limit of the policy a level
+//! reservation id: u128, cost: u64, acts at: u64, limits it was made under: text (empty if they are
+//!             the policy's), for each of them a level
 //! state       by the limit's kind: level; window; counts; log; or leases
 //! level       at: u64, used: u64                        token bucket, queue
 //! window      end: u64, used: u64                       fixed, fixed from-first
@@ -24,11 +25,13 @@
 
 mod bytes;
 mod policy;
+mod script;
 mod state;
 
 use core::fmt;
 
 pub use bytes::{Bytes, put_bytes, put_count};
+pub use script::{Unreadable, number, put_number};
 
 /// Bytes that are not what they are read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

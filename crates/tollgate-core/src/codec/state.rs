@@ -3,15 +3,18 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::policy::{limit, put_limit};
-use super::{Bytes, Malformed, ensure, put_count};
-use crate::key_state::{KeyState, MOST_RESERVATIONS, Reservation, Stray};
+use super::{Bytes, Malformed, ensure, put_bytes, put_count};
+use crate::forms::{MOST_STRAYS, Stray};
+use crate::key_state::{KeyState, MOST_RESERVATIONS, Reservation};
 use crate::leases::{Held, Lease};
 use crate::limit::{Limit, Rule};
 use crate::log::{Entries, Entry};
 use crate::meter::{Level, Meter};
+use crate::notation::parse_limits;
 use crate::policy::{MOST_LIMITS, Policy};
 use crate::request::Id;
 use crate::state::LimitState;
@@ -21,9 +24,7 @@ use crate::window::Open;
 impl KeyState {
     /// Appends it as bytes, without the policy that it is of. State of none is written as nothing.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        if self.policy().is_none() {
-            return;
-        }
+        let Some(policy) = self.policy() else { return };
         let (strays, reservations) = (self.strays(), self.all_reservations());
         let more = !strays.is_empty() || !reservations.is_empty();
         out.push(u8::from(more));
@@ -35,7 +36,7 @@ impl KeyState {
             put_count(out, strays.len());
             strays.iter().for_each(|it| put_stray(out, it));
             put_count(out, reservations.len());
-            reservations.iter().for_each(|it| put_reservation(out, it));
+            reservations.iter().for_each(|it| put_reservation(out, policy, it));
         }
     }
 
@@ -53,11 +54,12 @@ impl KeyState {
         let (mut strays, mut reservations) = (Vec::new(), Vec::new());
         if more {
             for _ in 0..from.count(4)? {
-                strays.push(stray(from)?);
+                strays.push(stray(policy, &strays, from)?);
             }
-            for _ in 0..from.count(32)? {
-                reservations.push(reservation(policy, from)?);
+            for _ in 0..from.count(36)? {
+                reservations.push(reservation(policy, &reservations, from)?);
             }
+            ensure(strays.len() <= MOST_STRAYS, "more states aside than a key has")?;
             ensure(strays.len() + reservations.len() > 0, "more to come, and nothing comes")?;
             let in_order = reservations.is_sorted_by_key(|it| it.acts_at);
             ensure(in_order, "reservations that are not in the order in which they act")?;
@@ -74,22 +76,35 @@ fn put_stray(out: &mut Vec<u8>, it: &Stray) {
     put_state(out, &it.state);
 }
 
-fn stray(from: &mut Bytes<'_>) -> Result<Stray, Malformed> {
+/// One more state aside: of no limit that has its state elsewhere.
+fn stray(policy: &Policy, others: &[Stray], from: &mut Bytes<'_>) -> Result<Stray, Malformed> {
     let (limit, rank) = (limit(from)?, usize::from(from.u8()?));
     ensure(rank < MOST_LIMITS, "a rank that no limit of a policy has")?;
     let state = state(&limit, from)?;
-    Ok(Stray { limit, rank, state })
+    let it = Stray { limit, rank, state };
+    let twice = |other: &Stray| {
+        other.is(limit.identity(), rank) && (!limit.keeps_forms() || other.limit == limit)
+    };
+    ensure(!it.is_taken_by(policy) && !others.iter().any(twice), "two states of one limit")?;
+    Ok(it)
 }
 
-fn put_reservation(out: &mut Vec<u8>, it: &Reservation) {
+fn put_reservation(out: &mut Vec<u8>, policy: &Policy, it: &Reservation) {
     out.extend_from_slice(&it.id.as_u128().to_le_bytes());
     put_all(out, [it.cost, it.acts_at]);
+    let limits = if it.is_of(policy) { String::new() } else { it.policy.to_string() };
+    put_bytes(out, limits.as_bytes());
     it.marks.iter().for_each(|it| put_all(out, [it.at, it.used]));
 }
 
-fn reservation(policy: &Policy, from: &mut Bytes<'_>) -> Result<Reservation, Malformed> {
+fn reservation(
+    policy: &Policy,
+    others: &[Reservation],
+    from: &mut Bytes<'_>,
+) -> Result<Reservation, Malformed> {
     let id = Id::from_u128(from.u128()?);
     let (cost, acts_at) = (from.u64()?, from.u64()?);
+    let policy = made_under(policy, others, from.text()?)?;
     let mut last = 0;
     let marks = policy.limits().iter().map(|limit| {
         let Rule::Meter(meter) = &limit.rule else {
@@ -102,7 +117,22 @@ fn reservation(policy: &Policy, from: &mut Bytes<'_>) -> Result<Reservation, Mal
     });
     let marks = marks.collect::<Result<Box<[_]>, _>>()?;
     ensure(acts_at <= last, "a reservation that acts after its charge has gone")?;
-    Ok(Reservation { id, cost, acts_at, marks })
+    Ok(Reservation { id, cost, acts_at, policy, marks })
+}
+
+/// The policy of these limits, which another reservation may have been made under as well.
+fn made_under(policy: &Policy, others: &[Reservation], limits: &str) -> Result<Policy, Malformed> {
+    if limits.is_empty() {
+        return Ok(policy.clone());
+    }
+    if let Some(it) =
+        others.last().filter(|it| !it.is_of(policy) && it.policy.to_string() == limits)
+    {
+        return Ok(it.policy.clone());
+    }
+    let form = parse_limits(limits).ok().and_then(|it| policy.with_limits(it));
+    let form = form.filter(|it| it.to_string() == limits && it.limits() != policy.limits());
+    form.ok_or(Malformed("a reservation under limits that cannot be"))
 }
 
 fn put_state(out: &mut Vec<u8>, state: &LimitState) {

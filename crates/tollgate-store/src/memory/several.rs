@@ -143,7 +143,13 @@ fn make_room(
     }
     let trial = decide_slots(&Verb::Peek, groups, held, &none, now, seen);
     let counts_denied = |it: &Group<'_>| it.policy.limits().iter().any(|it| it.counts_denied());
-    if !trial.iter().all(|it| it.allowed) && !groups.iter().any(counts_denied) {
+    // A peek knows no leases: where a key holds the one that is asked for, the rest may be admitted.
+    let may_hold = match verb {
+        Verb::Check { lease } => lease.is_some(),
+        verb => matches!(verb, Verb::Acquire { .. }),
+    };
+    let admitted = may_hold || trial.iter().all(|it| it.allowed);
+    if !admitted && !groups.iter().any(counts_denied) {
         return none;
     }
     let mut reserved = vec![0; held.len()];

@@ -8,7 +8,7 @@
 //! key is in it as it was at some moment between beginning and end, so all that was charged before
 //! it began is in it, unless it has recovered; what was charged since is the loss.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //!
 //! Integers are little-endian; `text` and the states are those of [`tollgate_core::codec`].
 //!
@@ -44,7 +44,7 @@ pub use error::{Rejected, SnapshotError};
 pub use report::{Restored, SaveReport, SetAside};
 
 const MAGIC: [u8; 8] = *b"TOLLGATE";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// What stands for a block without an end.
 const FOREVER: u64 = u64::MAX;
 

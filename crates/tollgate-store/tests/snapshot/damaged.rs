@@ -137,7 +137,7 @@ fn sections_are_neither_left_out_nor_exchanged() {
 fn what_is_no_snapshot_is_named() {
     let bench = Bench::new();
     let mut newer = bench.saved();
-    newer[8] = 2;
+    newer[8] = 3;
     let mut foreign = bench.saved();
     foreign[0] = b't';
     for (bytes, reason) in [
@@ -146,8 +146,8 @@ fn what_is_no_snapshot_is_named() {
         (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", Rejected::Foreign),
         (&[0; 4_096], Rejected::Foreign),
         (&foreign, Rejected::Foreign),
-        (&newer, Rejected::Version(2)),
-        (&sealed(&newer), Rejected::Version(2)),
+        (&newer, Rejected::Version(3)),
+        (&sealed(&newer), Rejected::Version(3)),
     ] {
         assert_eq!(small(&bench).restore(bytes).err(), Some(reason), "{}", bytes.escape_ascii());
     }
