@@ -38,40 +38,69 @@ const NO_SOCKETS: Outside = Outside::AnyBut(&[
     "mio",
     "tokio/net",
 ]);
+/// The Redis store has sockets, and no HTTP.
+const NO_HTTP: Outside =
+    Outside::AnyBut(&["axum", "h2", "http", "http-body", "hyper", "hyper-util"]);
 const ANY: Outside = Outside::AnyBut(&[]);
 
-/// Nothing but tests may be built with `tollgate-conformance`, so it stands in no row's `rooms`.
+/// Nothing but tests may be built with `tollgate-conformance` or `tollgate-servers`, so they stand in
+/// no row's `rooms`.
 const ARROWS: &[Arrows] = &[
     Arrows { package: "tollgate-core", rooms: &[], outside: Outside::Nothing },
     Arrows { package: "tollgate-store", rooms: &["tollgate-core"], outside: NO_SOCKETS },
+    Arrows {
+        package: "tollgate-redis",
+        rooms: &["tollgate-store", "tollgate-core"],
+        outside: NO_HTTP,
+    },
     Arrows {
         package: "tollgate-conformance",
         rooms: &["tollgate-store", "tollgate-core"],
         outside: NO_SOCKETS,
     },
+    Arrows { package: "tollgate-servers", rooms: &[], outside: ANY },
     Arrows {
         package: "tollgate",
-        rooms: &["tollgate-store", "tollgate-core"],
-        outside: NO_SOCKETS,
+        rooms: &["tollgate-redis", "tollgate-store", "tollgate-core"],
+        // Its own code knows no sockets; the Redis store that it brings has them.
+        outside: NO_HTTP,
     },
     Arrows {
         package: "tollgate-server",
-        rooms: &["tollgate", "tollgate-store", "tollgate-core"],
+        rooms: &["tollgate", "tollgate-redis", "tollgate-store", "tollgate-core"],
         outside: ANY,
     },
     Arrows {
         package: "tollgate-cli",
-        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
+        rooms: &[
+            "tollgate-server",
+            "tollgate",
+            "tollgate-redis",
+            "tollgate-store",
+            "tollgate-core",
+        ],
         outside: ANY,
     },
     Arrows {
         package: "tollgate-examples",
-        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
+        rooms: &[
+            "tollgate-server",
+            "tollgate",
+            "tollgate-redis",
+            "tollgate-store",
+            "tollgate-core",
+        ],
         outside: ANY,
     },
     Arrows {
         package: "bench",
-        rooms: &["tollgate-server", "tollgate", "tollgate-store", "tollgate-core"],
+        rooms: &[
+            "tollgate-server",
+            "tollgate",
+            "tollgate-redis",
+            "tollgate-store",
+            "tollgate-core",
+        ],
         outside: ANY,
     },
     Arrows { package: "xtask", rooms: &[], outside: ANY },

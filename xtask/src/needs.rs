@@ -2,11 +2,12 @@
 //! that can be done without asking, and else says exactly what to type.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::process;
 
@@ -28,6 +29,28 @@ pub(crate) fn cargo_fuzz(root: &Path) -> Result<()> {
     let mut install = process::cargo(root, "install");
     install.args(["cargo-fuzz", "--locked"]);
     process::run(install)
+}
+
+/// Starts the servers of `tollgate-servers`. `REDIS_SERVER` may name another.
+pub(crate) fn redis_server() -> Result<()> {
+    match env::var_os("REDIS_SERVER").filter(|named| !named.is_empty()) {
+        Some(named) => runs(&named),
+        None if on_path("valkey-server") => Ok(()),
+        // Its package may start a service at port 6379, which nothing here asks.
+        None => debian("redis-server", "redis-server"),
+    }
+}
+
+/// An error unless the server that `REDIS_SERVER` names says its version.
+fn runs(named: &OsStr) -> Result<()> {
+    let mut version = Command::new(named);
+    version.arg("--version");
+    process::output(version).map(drop).with_context(|| {
+        format!(
+            "REDIS_SERVER names {}, which does not run; name another, or unset REDIS_SERVER",
+            named.display()
+        )
+    })
 }
 
 /// Has `program` on the path, from the Debian package `package` if need be.
@@ -68,5 +91,12 @@ mod tests {
         assert!(on_path("sh"));
         assert!(!on_path("tollgate-no-such-program"));
         debian("sh", "no-such-package").unwrap();
+    }
+
+    #[test]
+    fn a_named_server_must_run() {
+        runs(OsStr::new("git")).unwrap();
+        let error = runs(OsStr::new("tollgate-no-such-program")).unwrap_err();
+        assert!(error.to_string().contains("unset REDIS_SERVER"), "{error}");
     }
 }

@@ -22,6 +22,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     arguments.finish()?;
     let root = repository::root();
     needs::git()?;
+    needs::redis_server()?;
 
     let mut steps = Steps::default();
     steps.take("tidy", || tidy::check(&root));

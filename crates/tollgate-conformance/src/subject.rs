@@ -30,6 +30,11 @@ pub trait Subject {
     /// # Errors
     /// It cannot be decided, or the subject failed.
     fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal>;
+
+    /// Decides several requests at once, in order, as a store does that is asked for all of them.
+    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, Refusal>> {
+        requests.iter().map(|it| self.decide(it)).collect()
+    }
 }
 
 /// The model as a subject: what holds of every store must hold of it.

@@ -60,6 +60,7 @@ properties! {
         "acquire" "renew" "release";
     equals_model_with_a_clock_that_steps: 1000 cases, sees
         "unsure" "reserve" "cancel" "refund" "acquire";
+    equals_model_in_batches: 200 cases, sees "batches";
     equals_model_through_changes: 1000 cases, sees "reserve" "refund" "acquire";
     keeps_its_bound: 400 cases;
     tells_the_future: 400 cases, sees "retries" "nevers" "remaining" "resets";

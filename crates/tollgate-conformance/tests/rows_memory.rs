@@ -1,39 +1,11 @@
 //! Every row of `rows/`, on the memory store.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_conformance::rows::{Report, Rows, run};
+use tollgate_conformance::rows::{Report, Rows, files, read, run};
 use tollgate_store::{ManualClock, MemoryStore};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("rows")
-}
-
-/// All files below a folder that end with `.rows`, in order.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|it| it == "rows") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The file by its name below `rows/`.
-fn read(path: &Path) -> Rows {
-    let name = path.strip_prefix(folder()).unwrap().display().to_string();
-    let text = fs::read_to_string(path).unwrap();
-    Rows::parse(&name, &text).unwrap_or_else(|error| panic!("{error}"))
-}
 
 fn run_in_memory(rows: &Rows) -> Report {
     let clock = ManualClock::default();
@@ -51,8 +23,8 @@ fn run_in_memory(rows: &Rows) -> Report {
 fn every_row_holds_in_memory() {
     let mut failed = String::new();
     let mut total = 0;
-    for path in files(&folder()) {
-        let rows = read(&path);
+    for name in files().unwrap() {
+        let rows = read(&name).unwrap_or_else(|error| panic!("{error}"));
         let report = run_in_memory(&rows);
         assert_eq!(report.rows, rows.count(), "{}", rows.file());
         println!("{:4} rows, {:5} requests  {}", report.rows, report.requests, rows.file());
@@ -68,11 +40,7 @@ fn every_row_holds_in_memory() {
 /// A file that went missing would otherwise take its rows along in silence.
 #[test]
 fn every_file_is_there() {
-    let found: Vec<_> = files(&folder())
-        .iter()
-        .map(|it| it.strip_prefix(folder()).unwrap().display().to_string())
-        .collect();
-    assert_eq!(found, FILES);
+    assert_eq!(files().unwrap(), FILES);
 }
 
 const FILES: [&str; 47] = [

@@ -2,6 +2,7 @@
 //! store.
 
 mod clock;
+mod failure;
 mod key;
 mod memory;
 mod snapshot;
@@ -9,6 +10,7 @@ mod store;
 mod sync;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use failure::{Failure, FailureKind};
 pub use key::{Key, KeyBuf};
 pub use memory::{
     MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull,

@@ -5,6 +5,8 @@ use std::future::Future;
 
 use tollgate_core::{Decision, Micros, Request, RequestError};
 
+use crate::failure::{Failure, FailureKind};
+
 /// Where state lives and whose clock counts.
 pub trait Store {
     /// Decides the requests in order, each as a whole; one answer for each.
@@ -49,6 +51,44 @@ impl Answer {
 pub enum StoreError {
     /// The request cannot be decided, here or anywhere.
     Request(RequestError),
+    /// The store could not say.
+    Unavailable(Failure),
+}
+
+impl StoreError {
+    /// A failure of the store, in its words.
+    #[must_use]
+    pub fn unavailable(kind: FailureKind, message: impl Into<Box<str>>) -> Self {
+        StoreError::Unavailable(Failure::new(kind, message))
+    }
+
+    /// The kind of failure, unless the request itself is at fault.
+    #[must_use]
+    pub const fn failure(&self) -> Option<FailureKind> {
+        match self {
+            StoreError::Request(_) => None,
+            StoreError::Unavailable(it) => Some(it.kind),
+        }
+    }
+
+    /// Whether the request may have been decided and charged all the same. It must not be blindly
+    /// repeated then.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.failure().is_some_and(FailureKind::is_outcome_unknown)
+    }
+
+    /// Whether it is certain that nothing was charged.
+    #[must_use]
+    pub fn was_not_executed(&self) -> bool {
+        !self.is_outcome_unknown()
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(it: Failure) -> Self {
+        StoreError::Unavailable(it)
+    }
 }
 
 impl From<RequestError> for StoreError {
@@ -61,6 +101,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Request(it) => it.fmt(f),
+            StoreError::Unavailable(it) => it.fmt(f),
         }
     }
 }

@@ -26,7 +26,10 @@ pub use change::{a_change_holds_from_then_on, two_forms_admit_the_larger};
 pub use clock::{a_step_costs_one_limit, steps_lock_nobody_out};
 pub use erase::{denials_leave_no_trace, keys_are_alone, peeks_leave_no_trace};
 pub use ledger::{leases_hold_their_places, reservations_are_kept};
-pub use model::{equals_model, equals_model_through_changes, equals_model_with_a_clock_that_steps};
+pub use model::{
+    equals_model, equals_model_in_batches, equals_model_through_changes,
+    equals_model_with_a_clock_that_steps,
+};
 pub use monotone::{
     another_time_changes_nothing, higher_limit_admits_more, less_used_admits_more,
     other_units_change_nothing,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate_core::{Policy, Timestamp};
 
-use super::play::{ask, differences};
+use super::play::{ask, ask_all, differences};
 use super::player::{Player, START};
 use super::runner::{Broken, Plan, Seen, Why, run};
 use super::strategies::{forms, policies};
@@ -56,6 +56,56 @@ pub fn equals_model_through_changes(
     run(plan, &prop_oneof![5 => few, 1 => many], |(forms, steps), seen| {
         both_play(subject, &forms, Player::at(START, false), &steps, seen)
     })
+}
+
+/// The same for requests that are asked at once: they are decided in order, at one time.
+///
+/// # Errors
+/// The least trace on which they differ.
+pub fn equals_model_in_batches(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+    let three = (policies("p0"), policies("p1"), policies("p2"));
+    run(plan, &(three, steps(3, 2, false), 1..16_usize), |((a, b, c), steps, batch), seen| {
+        play_batches(subject, &[a, b, c], &steps, batch, seen)
+    })
+}
+
+fn play_batches(
+    subject: &mut impl Subject,
+    policies: &[Policy],
+    steps: &[Step],
+    batch: usize,
+    seen: &mut Seen,
+) -> Result<(), Why> {
+    subject.forget_all();
+    let (mut model, mut player) = (ModelSubject::default(), Player::at(START, false));
+    let mut story = format!("asked in this order, {batch} at once:\n");
+    for steps in steps.chunks(batch) {
+        let (mut all, mut expected, mut time) = (Vec::new(), Vec::new(), None);
+        for step in steps {
+            let mut asked = player.next(policies, step);
+            asked.time = *time.get_or_insert(asked.time);
+            if asked.with(|it| model.is_unsure(it, asked.time)) {
+                seen.count("unsure");
+                return Ok(());
+            }
+            let answer = ask(&mut model, &asked);
+            if let Ok(answer) = &answer {
+                seen.answer(answer);
+                player.learn(answer);
+            }
+            story += &format!("{asked}\n");
+            all.push(asked);
+            expected.push(answer);
+        }
+        seen.count("batches");
+        for (expected, found) in expected.iter().zip(ask_all(subject, &all)) {
+            let differences = differences(expected, &found);
+            if !differences.is_empty() {
+                return Err(format!("{story}{}", differences.join("\n")));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn both_play(

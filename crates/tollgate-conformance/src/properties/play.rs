@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate_core::{Cost, Id, Policy, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Policy, Request, Timestamp, Verb};
 
 use super::player::{Asked, Player};
 use super::runner::{Seen, Why};
@@ -18,6 +18,16 @@ pub(crate) fn ask(subject: &mut impl Subject, asked: &Asked) -> Answered {
     subject.set_time(asked.time);
     let decide = AssertUnwindSafe(|| asked.with(|request| subject.decide(request)));
     catch_unwind(decide).unwrap_or_else(|_| Err(Refusal::Failed("it panicked".to_owned())))
+}
+
+/// Puts requests to a subject at once, at the time of the first.
+pub(crate) fn ask_all(subject: &mut impl Subject, asked: &[Asked]) -> Vec<Answered> {
+    let Some(first) = asked.first() else { return Vec::new() };
+    subject.set_time(first.time);
+    let checks: Vec<Vec<Check<'_>>> = asked.iter().map(Asked::checks).collect();
+    let requests = asked.iter().zip(&checks).map(|(asked, checks)| asked.request(checks));
+    let requests: Vec<Request<'_>> = requests.collect();
+    subject.decide_all(&requests)
 }
 
 /// Puts them all to a subject that has forgotten everything else.

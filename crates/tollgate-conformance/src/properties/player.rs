@@ -20,13 +20,16 @@ pub(crate) struct Asked {
 impl Asked {
     /// Hands the request to whoever decides it.
     pub(crate) fn with<T>(&self, decide: impl FnOnce(&Request<'_>) -> T) -> T {
-        let checks: Vec<Check<'_>> = self
-            .checks
-            .iter()
-            .map(|(policy, key, cost)| Check { policy, key, cost: *cost })
-            .collect();
-        let request_id = self.request_id.as_deref();
-        decide(&Request { verb: self.verb, checks: &checks, request_id })
+        decide(&self.request(&self.checks()))
+    }
+
+    pub(crate) fn checks(&self) -> Vec<Check<'_>> {
+        let checks = self.checks.iter();
+        checks.map(|(policy, key, cost)| Check { policy, key, cost: *cost }).collect()
+    }
+
+    pub(crate) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
+        Request { verb: self.verb, checks, request_id: self.request_id.as_deref() }
     }
 }
 

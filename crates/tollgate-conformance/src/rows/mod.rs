@@ -33,6 +33,7 @@
 mod asked;
 mod compare;
 mod expected;
+mod files;
 mod parse;
 mod policies;
 mod run;
@@ -41,5 +42,6 @@ mod spans;
 mod tests;
 mod words;
 
+pub use files::{files, read};
 pub use parse::{ParseError, Rows};
 pub use run::{Failure, Report, run};

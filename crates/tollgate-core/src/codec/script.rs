@@ -11,7 +11,8 @@
 //!             origin in ms (fixed); tick (sliding); precision in ms, strict (sliding by)
 //! block       its end and 1, or 0 for ever: number
 //! state       by kind two or three numbers, as in [`super`]; log: base: number, count: u32, of
-//!             each stamp, sum: numbers; leases: at: number, total: u32, count: u32, of each id,
+//!             each stamp, sum: numbers, or 2^31 + count: u32, gone: u32, the oldest and the newest
+//!             stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each id,
 //!             cost: u16, end: number. Nothing used is all zeros
 //! aside       count: u8, of each rank: u8, length: u8, the limit's form, state
 //! argument    plain: u8, shadow: u8, limits: u8, log entries: number, length: u16, head, of each
@@ -41,6 +42,8 @@ use crate::window::Open;
 const MAGIC: u8 = 167;
 /// The version of what a key holds. One that is not known is left alone.
 const SCHEMA: u8 = 1;
+/// Added to the count of a log whose row is a string of its own.
+const LONG: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const ASIDE: u8 = 2;
 
@@ -308,12 +311,14 @@ fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
             }
             LimitState::Weighted(Box::new(it))
         }
-        Rule::Log(rule) => {
+        Rule::Log(_) => {
             let it = entries(from)?;
-            if it.entries.is_empty() {
-                return Ok(LimitState::Untouched);
-            }
-            ensure(rule.can_be(&it), "a log that cannot be")?;
+            let Some(newest) = it.entries.back() else { return Ok(LimitState::Untouched) };
+            // No more than the script itself looks at: of a long log it tells only what matters.
+            let in_time = newest.stamp <= Timestamp::MAX.as_micros();
+            let paid =
+                limit.spec().kind != Kind::Log || newest.sum - it.base <= 2 * limit.capacity();
+            ensure(in_time && paid, "a log that cannot be")?;
             LimitState::Log(Box::new(it))
         }
         Rule::Leases(_) => {
@@ -328,17 +333,28 @@ fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
 }
 
 fn entries(from: &mut Bytes<'_>) -> Result<Entries, Malformed> {
-    let base = number(from)?;
-    let count = from.count(14)?;
-    let mut log = Entries { entries: VecDeque::with_capacity(count), base };
-    let mut before = base;
-    for _ in 0..count {
+    let (base, count) = (number(from)?, from.u32()?);
+    let entry = |from: &mut Bytes<'_>| {
         let (stamp, sum) = (number(from)?, number(from)?);
-        ensure(sum > before, "a log whose sums do not grow")?;
-        log.entries.push_back(Entry { stamp, sum });
-        before = sum;
+        Ok(Entry { stamp, sum })
+    };
+    let entries = if count >= LONG {
+        from.u32()?;
+        let (oldest, newest) = (entry(from)?, entry(from)?);
+        // Of its row the key tells no more; a request that needs to know more is told so.
+        if oldest == newest { VecDeque::from([newest]) } else { VecDeque::from([oldest, newest]) }
+    } else {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        ensure(count <= from.len() / 14, "a log that ends too early")?;
+        (0..count).map(|_| entry(from)).collect::<Result<_, _>>()?
+    };
+    let mut before = (0, base);
+    for it in &entries {
+        let grows = (it.stamp > before.0 || before.0 == 0) && it.sum > before.1;
+        ensure(grows, "a log that does not grow")?;
+        before = (it.stamp, it.sum);
     }
-    Ok(log)
+    Ok(Entries { entries, base })
 }
 
 fn held(from: &mut Bytes<'_>) -> Result<Held, Malformed> {

@@ -1,0 +1,137 @@
+-- Requests in flight. State: at, when the newest lease was taken or renewed; total, the sum of
+-- their costs; count, data; data is a row of (id, cost, finish) in the order in which they lapse.
+
+function algorithms.leases()
+  local WIDTH, LONGEST_WINDOW, MOST = 25, 31622400000000, 10000
+
+  local function lease(data, index)
+    return read('<c16I2I7', data, (index - 1) * WIDTH + 1)
+  end
+
+  local function finish_of(data, index)
+    local _, _, finish = lease(data, index)
+    return finish
+  end
+
+  -- Where the lease is, if it is still held.
+  local function find(state, it, id)
+    local from = it.first * WIDTH + 1
+    while state do
+      local at = state.data:find(id, from, true)
+      if not at then return nil end
+      if at % WIDTH == 1 then return (at - 1) / WIDTH + 1 end
+      from = at + 1
+    end
+  end
+
+  local function without(state, index)
+    local _, cost, finish = lease(state.data, index)
+    return {
+      at = state.at, total = state.total - cost, count = state.count - 1,
+      data = state.data:sub(1, (index - 1) * WIDTH) .. state.data:sub(index * WIDTH + 1),
+    }, cost, finish
+  end
+
+  local function with(state, at, id, cost, finish)
+    local before = state.count
+    while before > 0 and finish_of(state.data, before) > finish do before = before - 1 end
+    local one = write('<c16I2I7', id, cost, finish)
+    local split = before * WIDTH
+    return {
+      at = at, total = state.total + cost, count = state.count + 1,
+      data = state.data:sub(1, split) .. one .. state.data:sub(split + 1),
+    }
+  end
+
+  local leases = {}
+
+  function leases.read(limit, from, at)
+    local state = {}
+    if #from < at + 14 then return false end
+    state.at, state.total, state.count, at = read('<I7I4I4', from, at)
+    local finish = at + state.count * WIDTH
+    if #from < finish - 1 or state.total > MOST or state.count > MOST then return false end
+    state.data = from:sub(at, finish - 1)
+    if state.count == 0 then return true, nil, finish end
+    local can_be = state.at <= LAST_TIME
+      and finish_of(state.data, state.count) <= state.at + LONGEST_WINDOW
+    return can_be, state, finish
+  end
+
+  function leases.write(state)
+    if not state then return write('<I7I4I4', 0, 0, 0) end
+    return write('<I7I4I4', state.at, state.total, state.count) .. state.data
+  end
+
+  function leases.settle(limit, state)
+    if not state then return {time = now, first = 0, used = 0} end
+    local longest = max(finish_of(state.data, state.count) - state.at, 0)
+    if state.at - now > longest + TRUST_AHEAD then
+      return {time = now, first = state.count, used = 0}
+    end
+    local time, first, used = max(now, state.at), 0, state.total
+    while first < state.count do
+      local _, cost, finish = lease(state.data, first + 1)
+      if finish > time then break end
+      first, used = first + 1, used - cost
+    end
+    return {time = time, first = first, used = used}
+  end
+
+  function leases.fits(limit, it, cost)
+    return it.used + cost <= limit.capacity
+  end
+
+  function leases.remaining(limit, it)
+    return max(limit.capacity - it.used, 0)
+  end
+
+  function leases.recovers_at(limit, state, it)
+    return it.used > 0 and finish_of(state.data, state.count) or 0
+  end
+
+  function leases.charge(limit, state, it, cost, most, id)
+    if not id then return state end
+    local held = {
+      total = it.used, count = state and state.count - it.first or 0,
+      data = state and state.data:sub(it.first * WIDTH + 1) or '',
+    }
+    return with(held, it.time, id, cost, it.time + limit[1])
+  end
+
+  function leases.debt_room()
+    return 0
+  end
+
+  function leases.refund(limit, state)
+    return state
+  end
+
+  -- The cost of a lease that is still held.
+  function leases.cost_of(state, it, id)
+    local index = find(state, it, id)
+    if not index then return nil end
+    local _, cost = lease(state.data, index)
+    return cost
+  end
+
+  function leases.renew(limit, state, it, id)
+    local index = find(state, it, id)
+    if not index then return state end
+    local others, cost = without(state, index)
+    return with(others, it.time, id, cost, it.time + limit[1])
+  end
+
+  function leases.release(limit, state, it, id)
+    local index = find(state, it, id)
+    if not index then return state end
+    local others = without(state, index)
+    return others.count > 0 and others or nil
+  end
+
+  function leases.adopt(limit, state)
+    return state
+  end
+
+  return leases
+end

@@ -1,0 +1,378 @@
+-- Sliding log, and windows by precision: a log whose stamps are floored to the precision. State:
+-- base, count and a row of (stamp, sum), oldest first, sum being that of all costs up to this one,
+-- so that what is in behind any entry is one subtraction.
+--
+-- A short log's row is data, in the bytes of its key. A long one's is a string of its own, at KEYS[row],
+-- of which the key knows the oldest and the newest entry and where in it the oldest stands.
+
+function algorithms.log()
+  local WIDTH, ROW = 14, '<I7I7'
+  -- The most entries of a short log, and how many gone ones a long one may have before it.
+  local SHORT, GONE = 128, 1024
+  local LONG = 2147483648
+  -- How many entries of a long row are read at once.
+  local BLOCK = 32
+
+  -- What has been read of long rows: no row is written before all has been read.
+  local blocks = {}
+
+  -- What this call puts at the end of each long row: from which place, and the bytes.
+  local function ends(row)
+    local name = KEYS[row]
+    long_rows[name] = long_rows[name] or {}
+    return long_rows[name]
+  end
+
+  local function entry(state, index)
+    if state.data then return read(ROW, state.data, (index - 1) * WIDTH + 1) end
+    if index == state.count then return state.newest[1], state.newest[2] end
+    if index == 1 then return state.oldest[1], state.oldest[2] end
+    local place, tail = state.gone + index - 1, ends(state.row)
+    -- What was before the row was written anew is still there to be read.
+    if tail.whole and not state.anew then tail = tail.old end
+    if tail.from and place >= tail.from then
+      return read(ROW, tail.bytes, (place - tail.from) * WIDTH + 1)
+    end
+    local within = place % BLOCK
+    local first = (place - within) * WIDTH
+    blocks[state.row] = blocks[state.row] or {}
+    local block = blocks[state.row][first]
+    if not block then
+      block = call('GETRANGE', KEYS[state.row], first, first + BLOCK * WIDTH - 1)
+      blocks[state.row][first] = block
+    end
+    return read(ROW, block, within * WIDTH + 1)
+  end
+
+  local function sum_at(state, index)
+    if index < 1 then return state.base end
+    local _, sum = entry(state, index)
+    return sum
+  end
+
+  local function total(state)
+    return sum_at(state, state.count)
+  end
+
+  local function newest(state)
+    return (entry(state, state.count))
+  end
+
+  -- How many entries from the first on are as is asked; they all stand before those that are not.
+  -- The place is more often near the first than not, so the steps towards it grow.
+  local function partition(state, is_before)
+    local low, high, step = 0, state.count, 1
+    while low + step < high and is_before(entry(state, low + step)) do
+      low, step = low + step, 2 * step
+    end
+    high = min(high, low + step)
+    while low < high do
+      local middle = floor((low + high + 1) / 2)
+      if is_before(entry(state, middle)) then low = middle else high = middle - 1 end
+    end
+    return low
+  end
+
+  -- The same row without its first entries, before which there is a sum of base.
+  local function without_first(state, count, base)
+    if count == 0 and base == state.base then return state end
+    local left = {base = base, count = state.count - count, row = state.row}
+    if state.data then
+      left.data = state.data:sub(count * WIDTH + 1)
+    else
+      left.gone, left.newest, left.anew = state.gone + count, state.newest, state.anew
+      if left.count > 0 then left.oldest = {entry(state, count + 1)} end
+    end
+    return left
+  end
+
+  -- The same row with other bytes from an entry on.
+  local function with_end(state, from, bytes)
+    local count = from - 1 + #bytes / WIDTH
+    local new = {base = state.base, count = count, row = state.row}
+    if state.data then
+      new.data = state.data:sub(1, (from - 1) * WIDTH) .. bytes
+      if count <= SHORT or not state.row then return new end
+      -- It becomes a long one.
+      local tail = ends(state.row)
+      tail.old, tail.whole, tail.from, tail.bytes = {}, true, 0, new.data
+      new.anew, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
+      new.data = nil
+      return new
+    end
+    local tail, place = ends(state.row), state.gone + from - 1
+    if tail.from and tail.from <= place then
+      tail.bytes = tail.bytes:sub(1, (place - tail.from) * WIDTH) .. bytes
+    else
+      tail.from, tail.bytes = place, bytes
+    end
+    if count > 0 then
+      new.gone, new.anew = state.gone, state.anew
+      new.newest = #bytes > 0 and {read(ROW, bytes, #bytes - WIDTH + 1)} or {entry(state, count)}
+      new.oldest = from > 1 and state.oldest or {read(ROW, bytes)}
+    end
+    return new
+  end
+
+  -- The bytes of the entries from one on, with less in their sums.
+  local function lowered(state, from, by)
+    local parts = {}
+    for index = from, state.count do
+      local stamp, sum = entry(state, index)
+      parts[#parts + 1] = write(ROW, stamp, sum - by)
+    end
+    return table.concat(parts)
+  end
+
+  local function rebased(state)
+    local new = with_end(state, 1, lowered(state, 1, state.base))
+    new.base = 0
+    return new
+  end
+
+  -- Takes up to a count from an entry, and the entry with it if it is then empty.
+  local function take_from(state, index, count)
+    local cost = sum_at(state, index) - sum_at(state, index - 1)
+    local taken = min(count, cost)
+    local bytes = lowered(state, index, taken)
+    if taken == cost then bytes = bytes:sub(WIDTH + 1) end
+    return with_end(state, index, bytes), taken
+  end
+
+  -- A long row that has more gone entries before it than it holds is written anew without them.
+  local function compacted(state)
+    if state.data or state.gone < GONE or state.gone < state.count then return state end
+    local tail = ends(state.row)
+    local from, to = state.gone, (tail.from or state.gone + state.count)
+    local bytes = ''
+    if to > from then bytes = call('GETRANGE', KEYS[state.row], from * WIDTH, to * WIDTH - 1) end
+    if tail.from then bytes = bytes .. tail.bytes:sub(max(from - tail.from, 0) * WIDTH + 1) end
+    tail.old = {from = tail.from, bytes = tail.bytes}
+    tail.whole, tail.from, tail.bytes = true, 0, bytes
+    return {
+      base = state.base, count = state.count, row = state.row, gone = 0, anew = true,
+      oldest = state.oldest, newest = state.newest,
+    }
+  end
+
+  local function grained(limit, time)
+    return time - time % limit[2]
+  end
+
+  -- Adds a cost at the time of it; beyond the most entries the two oldest merge: without the
+  -- oldest its cost counts to the next, for the sums are running ones.
+  local function push(limit, state, it, cost, most, row)
+    if state and it.first < state.count then
+      state = without_first(state, it.first, sum_at(state, it.first))
+      if total(state) + cost >= EXACT then state = rebased(state) end
+    else
+      state = {base = 0, count = 0, data = '', row = row}
+    end
+    local stamp, count = grained(limit, it.time), state.count
+    local sum = (count > 0 and total(state) or 0) + cost
+    if count == 0 or newest(state) ~= stamp then count = count + 1 end
+    state = with_end(state, count, write(ROW, stamp, sum))
+    if limit.kind == 3 and state.count > most then state = without_first(state, 1, state.base) end
+    return compacted(state)
+  end
+
+  -- Keeps the newest entries that sum to the most, cutting the oldest of them.
+  local function keep_newest(state, most)
+    local base = max(total(state) - most, state.base)
+    local gone = partition(state, function(_, sum) return sum <= base end)
+    return without_first(state, gone, base)
+  end
+
+  local log = {}
+
+  function log.read(limit, from, at, row)
+    local state, finish = {row = row}, nil
+    if #from < at + 10 then return false end
+    state.base, state.count, at = read('<I7I4', from, at)
+    if state.count >= LONG then
+      state.count, state.oldest, state.newest = state.count - LONG, {}, {}
+      state.anew = row and ends(row).whole
+      state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
+        read('<I4I7I7I7I7', from, at)
+      -- Its row may be gone, or of another type.
+      local length = row and (ends(row).from or redis.pcall('STRLEN', KEYS[row])) or LONG
+      if type(length) ~= 'number' then return false end
+      if not (row and ends(row).from) and length < (state.gone + state.count) * WIDTH then return false end
+    else
+      finish = at + state.count * WIDTH
+      if #from < finish - 1 then return false end
+      state.data = from:sub(at, finish - 1)
+      if state.count == 0 then return true, nil, finish end
+    end
+    local can_be = newest(state) <= LAST_TIME
+      and (limit.kind == 5 or total(state) - state.base <= 2 * limit.capacity)
+    return can_be, state, finish
+  end
+
+  function log.write(state)
+    if not state then return write('<I7I4', 0, 0) end
+    if state.data then return write('<I7I4', state.base, state.count) .. state.data end
+    return write('<I7I4I4I7I7I7I7', state.base, state.count + LONG, state.gone, state.oldest[1],
+      state.oldest[2], state.newest[1], state.newest[2])
+  end
+
+  local function settled(limit, state)
+    local last = newest(state)
+    if last - now > limit[1] + TRUST_AHEAD then
+      return {time = now, first = state.count, used = 0}
+    end
+    local time, first = max(now, last), 0
+    if last + limit[1] <= time then
+      first = state.count
+    elseif not state.data and not state.row then
+      -- The row of a limit that the caller's policy lacks: only its newest entry matters.
+      first = 0
+    elseif entry(state, 1) + limit[1] <= time then
+      first = partition(state, function(stamp) return stamp + limit[1] <= time end)
+    end
+    return {time = time, first = first, used = total(state) - sum_at(state, first)}
+  end
+
+  -- A state never changes, nor does the time: what was found of it once stays so.
+  function log.settle(limit, state)
+    if not state then return {time = now, first = 0, used = 0} end
+    if state.settled_by ~= limit then
+      state.settled_by, state.it = limit, settled(limit, state)
+    end
+    return state.it
+  end
+
+  function log.fits(limit, it, cost)
+    return it.used + cost <= limit.capacity
+  end
+
+  function log.remaining(limit, it)
+    return max(limit.capacity - it.used, 0)
+  end
+
+  function log.recovers_at(limit, state, it)
+    return it.used > 0 and newest(state) + limit[1] or 0
+  end
+
+  function log.charge(limit, state, it, cost, most, row)
+    return push(limit, state, it, cost, most, row)
+  end
+
+  local function in_bucket(limit, state, it)
+    if not state or newest(state) ~= grained(limit, it.time) then return 0 end
+    return total(state) - sum_at(state, state.count - 1)
+  end
+
+  local function denied_cost(limit, state, it, cost)
+    if limit.kind == 3 then return cost end
+    return min(cost, max(2 * limit.capacity - in_bucket(limit, state, it), 0))
+  end
+
+  function log.charge_denied(limit, state, it, cost, most, row)
+    cost = denied_cost(limit, state, it, cost)
+    state = push(limit, state, it, cost, most, row)
+    return limit.kind == 3 and keep_newest(state, limit.capacity) or state
+  end
+
+  function log.debt_room(limit, it)
+    return max(2 * limit.capacity - it.used, 0)
+  end
+
+  -- The entry of a time, if there is one that is in.
+  local function index_of(limit, state, it, time)
+    local stamp = grained(limit, time)
+    local index = partition(state, function(other) return other <= stamp end)
+    return index > it.first and entry(state, index) == stamp and index or nil
+  end
+
+  function log.refund(limit, state, it, count, time)
+    if time then
+      local index = index_of(limit, state, it, time)
+      if index then state = take_from(state, index, count) end
+    else
+      local back = 0
+      while back < count and state.count > it.first do
+        local taken
+        state, taken = take_from(state, state.count, count - back)
+        back = back + taken
+      end
+    end
+    return state.count > 0 and state or nil
+  end
+
+  function log.adopt(limit, state)
+    return keep_newest(state, limit.capacity)
+  end
+
+  -- A short log that answers a verb as the long one would: only the entries between which something
+  -- may happen stand by themselves, the others are summed in the next that does.
+  local function cut_at(state, cuts)
+    table.sort(cuts)
+    local parts, last = {}, 0
+    for _, cut in ipairs(cuts) do
+      if cut > last and cut <= state.count then
+        parts[#parts + 1] = write(ROW, entry(state, cut))
+        last = cut
+      end
+    end
+    return {base = state.base, count = #parts, data = table.concat(parts)}
+  end
+
+  -- Behind which entry no more than this is in.
+  local function leaves_at(state, room)
+    local sum = total(state) - room
+    return partition(state, function(_, before) return before < sum end) + 1
+  end
+
+  -- For a refund, before it is made.
+  function log.excerpt_refund(limit, state, count, time)
+    local it = log.settle(limit, state)
+    local cuts = {it.first, state.count}
+    if time then
+      local index = index_of(limit, state, it, time)
+      if index then cuts[3], cuts[4] = index - 1, index end
+    elseif it.used > 0 then
+      local index = leaves_at(state, min(count, it.used))
+      cuts[3], cuts[4] = index - 1, index
+    end
+    return cut_at(state, cuts)
+  end
+
+  -- For any other verb of this cost, and whether it was charged.
+  function log.excerpt(limit, state, cost, most, is_charged)
+    local it = log.settle(limit, state)
+    if limit.kind == 3 and is_charged and it.first < state.count then
+      local count = state.count - it.first
+      if newest(state) ~= grained(limit, it.time) then count = count + 1 end
+      if count > most then
+        state = without_first(state, it.first, sum_at(state, it.first))
+        state = without_first(state, 1, state.base)
+        it = log.settle(limit, state)
+      end
+    end
+    local cuts, denied = {it.first, state.count - 1, state.count}, denied_cost(limit, state, it, cost)
+    if it.used + cost + (limit.counts_denied and denied or 0) > limit.capacity then
+      for _, room in ipairs({cost, cost + denied, 1, 2}) do
+        if room <= limit.capacity then cuts[#cuts + 1] = leaves_at(state, limit.capacity - room) end
+      end
+    end
+    return cut_at(state, cuts)
+  end
+
+  -- Writes what this call has put at the end of a long row.
+  function log.finish(name, tail)
+    if tail.whole then
+      call('SET', name, tail.bytes, expires, expiry(tail.recovers_at))
+    else
+      call('SETRANGE', name, tail.from * WIDTH, tail.bytes)
+      call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expiry(tail.recovers_at))
+    end
+  end
+
+  -- A long row lasts as long as its key.
+  function log.keep(state, until_when)
+    if state and not state.data and state.row then ends(state.row).recovers_at = until_when end
+  end
+
+  return log
+end

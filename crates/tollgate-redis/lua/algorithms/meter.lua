@@ -1,0 +1,117 @@
+-- Token bucket and queue: a level that drains evenly, kept as what is used. State: at, used.
+
+function algorithms.meter()
+  local function drained_at(limit, at, units)
+    return at + ceil(units / limit[2]) * limit[3]
+  end
+
+  local function drain(limit, state, time)
+    local at = time - time % limit[3]
+    local ticks, used = max(at - state.at, 0) / limit[3], 0
+    if ticks < limit[5] then used = max(state.used - ticks * limit[2], 0) end
+    return {at = at, used = used}
+  end
+
+  local function fits_at(limit, it, cost)
+    return drained_at(limit, it.at, max(it.used + cost * limit[1] - limit[4], 0))
+  end
+
+  local meter = {}
+
+  function meter.read(limit, from, at)
+    local state = {}
+    state.at, state.used, at = read('<I7I7', from, at)
+    local can_be = state.at <= LAST_TIME and state.at % limit[3] == 0 and state.used <= 2 * limit[4]
+    return can_be, state.used > 0 and state or nil, at
+  end
+
+  function meter.write(state)
+    return write('<I7I7', state and state.at or 0, state and state.used or 0)
+  end
+
+  function meter.settle(limit, state)
+    if state and state.at > now then
+      local recovers_after = drained_at(limit, state.at, state.used) - state.at
+      if state.at - now > recovers_after + TRUST_AHEAD then state = nil end
+    end
+    if not state then return {at = now - now % limit[3], used = 0} end
+    return drain(limit, state, max(now, state.at))
+  end
+
+  function meter.fits(limit, it, cost)
+    return it.used + cost * limit[1] <= limit[4]
+  end
+
+  function meter.remaining(limit, it)
+    return max(floor((limit[4] - it.used) / limit[1]), 0)
+  end
+
+  function meter.recovers_at(limit, _, it)
+    return drained_at(limit, it.at, it.used)
+  end
+
+  function meter.acts_at(limit, it, cost)
+    if limit.kind == 0 then
+      return meter.fits(limit, it, cost) and 0 or fits_at(limit, it, cost)
+    end
+    local ticks = floor(it.used / limit[2])
+    local rest = ceil((it.used - ticks * limit[2]) * limit[3] / limit[2])
+    return it.at + ticks * limit[3] + rest
+  end
+
+  function meter.reserves_at(limit, it, cost)
+    local room = limit.kind == 6 and limit[4] or 2 * limit[4]
+    local above = it.used + cost * limit[1] - room
+    return above <= 0 and 0 or drained_at(limit, it.at, above)
+  end
+
+  function meter.charge(limit, _, it, cost)
+    return {at = it.at, used = it.used + cost * limit[1]}
+  end
+
+  -- Any cost, or as much of it as stays within twice the capacity.
+  function meter.charge_at_most(limit, _, it, cost)
+    return {at = it.at, used = min(it.used + cost * limit[1], 2 * limit[4])}
+  end
+
+  function meter.debt_room(limit, it)
+    return max(floor((2 * limit[4] - it.used) / limit[1]), 0)
+  end
+
+  function meter.refund(limit, state, it, count, time)
+    if limit.kind == 6 and time and state.at > time then return state end
+    local units = min(count * limit[1], it.used)
+    if units == 0 then return state end
+    local used = state.used - units
+    return used > 0 and {at = state.at, used = used} or nil
+  end
+
+  -- Gives back a reservation; mark is the level just after it was charged.
+  function meter.cancel(limit, state, it, mark, cost)
+    local ahead = drain(limit, mark, max(it.at, mark.at)).used
+    local behind = max(it.used - ahead, 0)
+    if limit.kind == 6 and behind > 0 then return state end
+    local units = min(max(cost * limit[1] - behind, 0), it.used)
+    if units == 0 then return state end
+    local used = state.used - units
+    return used > 0 and {at = state.at, used = used} or nil
+  end
+
+  function meter.adopt(limit, state, old)
+    local a, b = limit[1], old[1]
+    while b ~= 0 do a, b = b, a % b end
+    local tokens = floor(state.used / old[1])
+    local rest = state.used - tokens * old[1]
+    if rest > 0 then
+      if limit[1] / a * old[1] < EXACT then
+        rest = ceil(rest * (limit[1] / a) / (old[1] / a))
+      else
+        rest = limit[1]
+      end
+    end
+    local used = min(tokens * limit[1] + rest, limit[4])
+    return used > 0 and {at = ceil(state.at / limit[3]) * limit[3], used = used} or nil
+  end
+
+  return meter
+end

@@ -1,0 +1,247 @@
+-- What a key holds, as tables: the states of the limits of one form of its policy, those of other
+-- forms aside, and its block. A state that is as an unknown key's is nil.
+
+local MAGIC, SCHEMA, MOST_ASIDE = 167, 1, 8
+local BLOCKED, ASIDE = 1, 2
+
+-- By kind, made when first met: a call pays only for the algorithms that its limits name.
+local makers = {
+  [0] = algorithms.meter, algorithms.window, algorithms.window, algorithms.log,
+  algorithms.weighted, algorithms.log, algorithms.meter, algorithms.leases,
+}
+local made = {}
+local function algorithm(limit)
+  local maker = makers[limit.kind]
+  local it = made[maker]
+  if not it then
+    it = maker()
+    made[maker] = it
+  end
+  return it
+end
+
+local function settle(limit, state)
+  return algorithm(limit).settle(limit, state)
+end
+
+local function recovers_at(limit, state)
+  if not state then return 0 end
+  local it = algorithm(limit)
+  return it.recovers_at(limit, state, it.settle(limit, state))
+end
+
+-- Metered limits keep the state of each form beside the others; the rest share one.
+local function is_metered(limit)
+  return limit.kind == 0 or limit.kind == 4 or limit.kind == 6
+end
+
+local function is_log(limit)
+  return limit.kind == 3 or limit.kind == 5
+end
+
+-- The limit that a form's bytes describe, as src/form.rs writes them: its kind, then numbers of 7
+-- bits a byte, the low ones first: capacity and window, and what the kind has beside.
+local function limit_of(form)
+  local numbers, number, scale = {}, 0, 1
+  for at = 2, #form do
+    local byte = form:byte(at)
+    if byte < 128 then
+      numbers[#numbers + 1] = number + byte * scale
+      number, scale = 0, 1
+    else
+      number, scale = number + (byte - 128) * scale, scale * 128
+    end
+  end
+  local kind, capacity, window = form:byte(1) % 16, numbers[1], numbers[2] * 1000
+  local a, b, c = numbers[3], numbers[4], numbers[5]
+  local limit = {form = form, kind = kind, counts_denied = form:byte(1) >= 16, capacity = capacity}
+  limit.identity = kind == 7 and '7' or kind .. ' ' .. numbers[2] .. ' ' .. (kind == 5 and a or 0)
+  limit[1] = window
+  if kind == 0 or kind == 6 then
+    limit[1], limit[2], limit[3], limit[4] = a, b, c, capacity * a
+    limit[5] = ceil(2 * limit[4] / b)
+  elseif kind == 1 then
+    limit[2] = a * 1000
+  elseif kind == 3 then
+    limit[2] = 1
+  elseif kind == 4 then
+    limit[2], limit[3] = a, window / a
+  elseif kind == 5 then
+    limit[1], limit[2] = window + b * a * 1000, a * 1000
+  end
+  return limit
+end
+
+-- The limits of a form of a policy, each with its rank among those of the same identity.
+local known = {}
+local function limits_of(form)
+  local limits = known[form]
+  if limits then return limits end
+  limits = {}
+  local ranks, at = {}, 1
+  while at <= #form do
+    local length = form:byte(at)
+    local limit = limit_of(form:sub(at + 1, at + length))
+    limit.rank = ranks[limit.identity] or 0
+    ranks[limit.identity] = limit.rank + 1
+    limits[#limits + 1] = limit
+    at = at + 1 + length
+  end
+  known[form] = limits
+  return limits
+end
+
+-- Reads a key; nothing if no charge can have made it. row_of says where a limit's long row is.
+local function parse(from, row_of)
+  local key = {aside = {}}
+  local flags, length, at = read('<BH', from, 3)
+  key.form, at = from:sub(at, at + length - 1), at + length
+  if flags % 2 == BLOCKED then
+    if #from < at + 6 then return nil end
+    key.block, at = read('<I7', from, at)
+  end
+  for place, limit in ipairs(limits_of(key.form)) do
+    local can_be
+    can_be, key[place], at = algorithm(limit).read(limit, from, at, row_of(limit))
+    if not can_be then return nil end
+  end
+  if flags >= ASIDE then
+    local count
+    count, at = read('<B', from, at)
+    for place = 1, count do
+      local rank, size, can_be, state
+      rank, size, at = read('<BB', from, at)
+      local limit = limit_of(from:sub(at, at + size - 1))
+      limit.rank = rank
+      can_be, state, at = algorithm(limit).read(limit, from, at + size, row_of(limit))
+      if not can_be then return nil end
+      key.aside[place] = {limit = limit, state = state}
+    end
+  end
+  return at == #from + 1 and key or nil
+end
+
+-- Reads the key at a place: what it holds, or none. Nothing if it is of an unknown schema, which
+-- is left alone.
+local function load(place, row_of)
+  local from = bytes[place]
+  if not from then return {aside = {}} end
+  local magic, schema = from:byte(1, 2)
+  if magic == MAGIC and schema ~= SCHEMA and #from > 5 then return nil end
+  -- Reading may run off the end of what is too short.
+  local whole, key = pcall(parse, from, row_of)
+  if magic == MAGIC and whole and key then return key end
+  junk = junk + 1
+  bytes[place] = false
+  return {aside = {}}
+end
+
+-- The bytes of a key, when its state recovers, and whether it holds nothing.
+local function encode(key)
+  local parts = {'', '', ''}
+  local flags, until_when, empty = 0, 0, true
+  if key.block then
+    flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
+    until_when = key.block == 0 and LAST_TIME or key.block - 1
+  end
+  for index, limit in ipairs(limits_of(key.form)) do
+    local state = key[index]
+    parts[#parts + 1] = algorithm(limit).write(state)
+    if state then
+      empty = false
+      until_when = max(until_when, recovers_at(limit, state))
+    end
+  end
+  if #key.aside > 0 then
+    flags, empty = flags + ASIDE, false
+    parts[#parts + 1] = write('<B', #key.aside)
+    for _, it in ipairs(key.aside) do
+      parts[#parts + 1] = write('<BB', it.limit.rank, #it.limit.form) .. it.limit.form
+      parts[#parts + 1] = algorithm(it.limit).write(it.state)
+      until_when = max(until_when, recovers_at(it.limit, it.state))
+    end
+  end
+  parts[1] = write('<BBBH', MAGIC, SCHEMA, flags, #key.form) .. key.form
+  return table.concat(parts), until_when, empty
+end
+
+local function save(place, key)
+  local to, until_when, empty = encode(key)
+  recoveries[place], bytes[place] = until_when, not empty and to
+  for index, limit in ipairs(limits_of(key.form)) do
+    if is_log(limit) then algorithm(limit).keep(key[index], until_when) end
+  end
+end
+
+-- The place in limits of the one of the same identity and rank.
+local function place_of(limits, it)
+  for index, limit in ipairs(limits) do
+    if limit.identity == it.identity and limit.rank == it.rank then return index end
+  end
+end
+
+-- What a limit of another form reads: its own state or, if there is none, that of the form that was
+-- charged last, converted. The forms of a key are its own, then those aside, newest first.
+local function read_as(limit, of_key)
+  local exact, newest
+  for _, it in ipairs(of_key) do
+    if it.limit.identity == limit.identity and it.limit.rank == limit.rank then
+      if it.limit.form == limit.form then exact = exact or it end
+      if it.state then newest = newest or it end
+    end
+  end
+  local from = exact or newest
+  if not from or not from.state or from.limit.form == limit.form then return from and from.state end
+  return algorithm(limit).adopt(limit, from.state, from.limit)
+end
+
+-- A key in the form of a policy. What no limit of the policy goes on with stays aside until it would
+-- have recovered; of too many the soonest to recover are dropped.
+local function in_form_of(policy, key)
+  local form = policy.head:sub(6)
+  if not key.form or key.form == form then
+    key.form = form
+    return key
+  end
+  local of_key = {}
+  for index, limit in ipairs(limits_of(key.form)) do
+    of_key[index] = {limit = limit, state = key[index]}
+  end
+  for _, it in ipairs(key.aside) do of_key[#of_key + 1] = it end
+  local adopted, limits = {form = form, block = key.block, aside = {}}, limits_of(form)
+  for index, limit in ipairs(limits) do adopted[index] = read_as(limit, of_key) end
+  local aside = adopted.aside
+  for _, it in ipairs(of_key) do
+    local limit = limits[place_of(limits, it.limit)]
+    local taken = limit and (not is_metered(limit) or limit.form == it.limit.form)
+    it.recovers_at = recovers_at(it.limit, it.state)
+    if it.state and not taken and it.recovers_at > now then aside[#aside + 1] = it end
+  end
+  while #aside > MOST_ASIDE do
+    local soonest = #aside
+    for place = #aside, 1, -1 do
+      if aside[place].recovers_at < aside[soonest].recovers_at then soonest = place end
+    end
+    table.remove(aside, soonest)
+  end
+  return adopted
+end
+
+-- Charges the other forms of a policy's limits: cost_of says how much for the place of a limit and
+-- the one aside. Those that have recovered are dropped.
+local function charge_aside(key, cost_of)
+  if #key.aside == 0 then return end
+  local limits, kept = limits_of(key.form), {}
+  for _, it in ipairs(key.aside) do
+    if recovers_at(it.limit, it.state) > now then
+      local place, rule = place_of(limits, it.limit), algorithm(it.limit)
+      local cost = place and cost_of(place, it.limit) or 0
+      if cost > 0 then
+        local change = rule.charge_at_most or rule.charge
+        it.state = change(it.limit, it.state, rule.settle(it.limit, it.state), cost)
+      end
+      kept[#kept + 1] = it
+    end
+  end
+  key.aside = kept
+end

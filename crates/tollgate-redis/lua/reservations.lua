@@ -1,0 +1,138 @@
+-- Charges made for later: by id in a hash, and in the order in which they act in a sorted set. Each
+-- is kept with its cost, when it acts, the form that it was made under, and the level of each limit
+-- just after the charge.
+
+local MOST_RESERVATIONS = 10000
+
+local function names_of(slot)
+  return KEYS[slot.own], KEYS[slot.own + 1]
+end
+
+-- What this call has made of reservations: for each key, the bytes by id, false where cancelled.
+local reserved = {}
+
+local function changes_of(slot)
+  reserved[slot.own] = reserved[slot.own] or {}
+  return reserved[slot.own]
+end
+
+-- The reservation of this id, if it has not acted and was made under the slot's form.
+local function reservation(slot, id)
+  local got = changes_of(slot)[id]
+  if got == nil and not changes_of(slot).all then
+    got = redis.pcall('HGET', names_of(slot), id)
+    -- Of a foreign type: the next reservation takes its place.
+    if type(got) ~= 'string' then return nil end
+  end
+  if not got or #got < 16 then return nil end
+  local cost, acts_at, length, at = read('<I7I7H', got)
+  if acts_at <= now or got:sub(at, at + length - 1) ~= slot.key.form then return nil end
+  return got, cost, at + length
+end
+
+function verbs.reserve(slots, id, max_wait, add)
+  local slot = slots[1]
+  local policy, key, cost = slot.policy, slot.key, slot.cost
+  local known = reservation(slot, id)
+  if known then
+    add('r', known)
+    return 1
+  end
+  local acts_at, admitted = now, not is_blocked(key)
+  for index = 1, policy.count do
+    local limit = policy[index]
+    if cost > limit.capacity then
+      admitted = false
+    else
+      local rule = algorithm(limit)
+      local it = rule.settle(limit, key[index])
+      local waits_until = rule.acts_at(limit, it, cost)
+      if max(rule.reserves_at(limit, it, cost), waits_until - max_wait) > now then admitted = false end
+      acts_at = max(acts_at, waits_until)
+    end
+  end
+  if not admitted then return policy.shadow and 1 or 0 end
+  charge(slot, cost)
+  if cost > 0 and acts_at > now then
+    local parts = {write('<I7I7H', cost, acts_at, #key.form), key.form}
+    for index = 1, policy.count do parts[index + 2] = algorithm(policy[index]).write(key[index]) end
+    changes_of(slot)[id] = table.concat(parts)
+  end
+  return 1
+end
+
+function verbs.cancel(slots, id, _, add)
+  local slot = slots[1]
+  local known, cost, at = reservation(slot, id)
+  if not known then return 1 end
+  add('r', known)
+  local key, changed = slot.key, false
+  for index = 1, slot.policy.count do
+    local limit, state, mark = slot.policy[index], key[index], {}
+    mark.at, mark.used, at = read('<I7I7', known, at)
+    if state then
+      local rule = algorithm(limit)
+      key[index] = rule.cancel(limit, state, rule.settle(limit, state), mark, cost)
+      changed = changed or key[index] ~= state
+    end
+  end
+  if changed then save(slot.place, key) end
+  changes_of(slot)[id] = false
+  return 1
+end
+
+function verbs.reset(slots)
+  local slot = slots[1]
+  save(slot.place, {form = slot.key.form, block = slot.key.block, aside = {}})
+  if slot.own > 0 and not next(slot.rows) then reserved[slot.own] = {all = true} end
+  return 1
+end
+
+-- Adds every reservation of a key to the answer.
+function verbs.inspect(slots, _, _, add)
+  if slots[1].own == 0 or next(slots[1].rows) then return 1 end
+  local got = redis.pcall('HGETALL', names_of(slots[1]))
+  if got.err then return 1 end
+  for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
+  return 1
+end
+
+-- Has a name be of a type, or of none.
+local function of_type(name, kind)
+  local found = call('TYPE', name).ok
+  if found ~= kind and found ~= 'none' then
+    junk = junk + 1
+    call('DEL', name)
+  end
+end
+
+local function write_reservations(own, changes)
+  local by_id, by_time = KEYS[own], KEYS[own + 1]
+  if changes.all then call('DEL', by_id, by_time) end
+  changes.all = nil
+  of_type(by_id, 'hash')
+  of_type(by_time, 'zset')
+  for id, it in pairs(changes) do
+    if it then
+      local _, acts_at = read('<I7I7', it)
+      call('HSET', by_id, id, it)
+      call('ZADD', by_time, string.format('%d', acts_at), id)
+    else
+      call('HDEL', by_id, id)
+      call('ZREM', by_time, id)
+    end
+  end
+  local acted = call('ZRANGEBYSCORE', by_time, '-inf', string.format('%d', now), 'LIMIT', 0, 1000)
+  local above = call('ZCARD', by_time) - #acted - MOST_RESERVATIONS
+  if above > 0 then acted = call('ZRANGE', by_time, 0, #acted + above - 1) end
+  for _, id in ipairs(acted) do
+    call('ZREM', by_time, id)
+    call('HDEL', by_id, id)
+  end
+  local last = call('ZRANGE', by_time, -1, -1, 'WITHSCORES')[2]
+  if last then
+    local command = injected and 'PEXPIRE' or 'PEXPIREAT'
+    call(command, by_id, expiry(tonumber(last)))
+    call(command, by_time, expiry(tonumber(last)))
+  end
+end

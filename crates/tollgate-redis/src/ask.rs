@@ -1,0 +1,291 @@
+//! Requests as the arguments of a call; `lua/arguments.lua` and `lua/decide.lua` read them.
+
+use std::collections::HashMap;
+
+use tollgate_core::codec::put_number;
+use tollgate_core::{Id, Kind, Limit, Micros, Policy, Timestamp, Verb};
+
+use crate::asked::Asked;
+use crate::names::{Names, Part};
+
+/// A call of the script.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Call {
+    /// Those of checks first, then those that belong to them.
+    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) args: Vec<Vec<u8>>,
+    /// For each request and each of its slots, which key it is of.
+    pub(crate) slots: Vec<Vec<Slot>>,
+    /// The policy and key of each of the first keys.
+    pub(crate) checked: Vec<(Policy, Box<[u8]>)>,
+}
+
+/// All checks of a request on one (policy, key), as one of their summed cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) policy: Policy,
+    pub(crate) place: usize,
+    pub(crate) cost: u64,
+    /// Which checks of the request it stands for.
+    pub(crate) checks: Vec<usize>,
+    /// Where the keys that belong to this one begin, counted from 1; 0 for none.
+    pub(crate) own: usize,
+}
+
+const INSPECT: u8 = 13;
+const NAMED: u8 = 128;
+
+/// The call that decides the requests in order, which are all of one group.
+pub(crate) fn encode(
+    requests: &[Asked],
+    names: &Names,
+    now: Option<Timestamp>,
+    horizon: Micros,
+) -> Call {
+    let mut writer = Writer { names, horizon, ..Writer::new(names) };
+    for request in requests {
+        writer.find_slots(request);
+    }
+    writer.add_own_keys(requests);
+    for (index, request) in requests.iter().enumerate() {
+        writer.put_request(index, request);
+    }
+    writer.finish(now)
+}
+
+/// Which keys belong to a key, for this request under this policy: those of reservations, or the
+/// long rows of logs. No policy has both.
+fn own_parts(request: &Asked, policy: &Policy) -> Vec<Part> {
+    let reserves = matches!(request.verb, Verb::Reserve { .. } | Verb::Cancel { .. } | Verb::Reset);
+    if policy.limits().iter().all(Limit::can_reserve) {
+        let both = [Part::ReservationsById, Part::ReservationsByTime];
+        return if reserves || request.inspects { both.into() } else { Vec::new() };
+    }
+    let mut rows: Vec<Part> = Vec::new();
+    for limit in policy.limits() {
+        let precision = match limit.spec().kind {
+            Kind::Log => Micros::ZERO,
+            Kind::SlidingBy { precision, .. } => precision,
+            _ => continue,
+        };
+        let row = |rank| Part::Row { window: limit.spec().window, precision, rank };
+        let rank = (0..).find(|rank| !rows.contains(&row(*rank))).unwrap_or(0);
+        rows.push(row(rank));
+    }
+    rows
+}
+
+struct Writer<'a> {
+    names: &'a Names,
+    horizon: Micros,
+    call: Call,
+    places: HashMap<(&'a str, &'a [u8]), usize>,
+    policies: Vec<&'a Policy>,
+    /// For each request the place of its id's key, counted from 1.
+    ids: Vec<usize>,
+    requests: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(names: &'a Names) -> Self {
+        Writer {
+            names,
+            horizon: Micros::ZERO,
+            call: Call::default(),
+            places: HashMap::new(),
+            policies: Vec::new(),
+            ids: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    fn find_slots(&mut self, request: &'a Asked) {
+        let mut slots: Vec<Slot> = Vec::with_capacity(request.checks.len());
+        for (index, check) in request.checks.iter().enumerate() {
+            let place = self.place_of(&check.policy, &check.key);
+            let cost = check.cost.get();
+            if let Some(slot) = slots.iter_mut().find(|it| it.place == place) {
+                slot.cost = slot.cost.saturating_add(cost).min(MOST_COST);
+                slot.checks.push(index);
+                continue;
+            }
+            slots.push(Slot {
+                policy: check.policy.clone(),
+                place,
+                cost,
+                checks: vec![index],
+                own: 0,
+            });
+        }
+        self.call.slots.push(slots);
+    }
+
+    fn place_of(&mut self, policy: &'a Policy, key: &'a [u8]) -> usize {
+        let call = &mut self.call;
+        *self.places.entry((policy.name(), key)).or_insert_with(|| {
+            call.keys.push(self.names.of(&Part::State, policy.name(), key));
+            call.checked.push((policy.clone(), key.into()));
+            call.keys.len() - 1
+        })
+    }
+
+    /// Adds the keys that belong to those of the checks, and those of request ids.
+    fn add_own_keys(&mut self, requests: &'a [Asked]) {
+        let mut slots = std::mem::take(&mut self.call.slots);
+        for (request, slots) in requests.iter().zip(&mut slots) {
+            for slot in slots {
+                let key = &request.checks[slot.checks[0]].key;
+                slot.own = self.add_parts(&own_parts(request, &slot.policy), &slot.policy, key);
+            }
+        }
+        self.call.slots = slots;
+        for request in requests {
+            let mut place = 0;
+            if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
+                let name = self.names.of_request_id(self.names.group_of(&first.key), id);
+                let known =
+                    self.call.keys[self.call.checked.len()..].iter().position(|it| *it == name);
+                place = known.map_or(self.call.keys.len(), |it| it + self.call.checked.len()) + 1;
+                if known.is_none() {
+                    self.call.keys.push(name);
+                }
+            }
+            self.ids.push(place);
+        }
+    }
+
+    /// Where these parts of a key are, counted from 1; 0 if there are none.
+    fn add_parts(&mut self, parts: &[Part], policy: &Policy, key: &[u8]) -> usize {
+        if parts.is_empty() {
+            return 0;
+        }
+        let names: Vec<_> = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        let keys = &mut self.call.keys;
+        let known = keys.windows(names.len()).position(|it| it == names);
+        if known.is_none() {
+            keys.extend(names.iter().cloned());
+        }
+        known.unwrap_or(keys.len() - names.len()) + 1
+    }
+
+    fn put_request(&mut self, index: usize, request: &'a Asked) {
+        let verb = if request.inspects { INSPECT } else { number_of(&request.verb) };
+        let named = if self.ids[index] > 0 { NAMED } else { 0 };
+        let slots = std::mem::take(&mut self.call.slots[index]);
+        self.requests.extend([verb + named, u8::try_from(slots.len()).unwrap_or(u8::MAX)]);
+        for slot in &slots {
+            let policy = self.policy(&request.checks[slot.checks[0]].policy);
+            self.put_u16(policy);
+            self.put_u16(slot.place + 1);
+            self.put_u16(slot.own);
+            put_number(&mut self.requests, slot.cost);
+        }
+        let out = &mut self.requests;
+        match request.verb {
+            Verb::Reserve { id, max_wait } => {
+                put_id(out, id);
+                put_number(out, max_wait.get().min(MOST_COST));
+            }
+            Verb::Check { lease: Some(id) }
+            | Verb::Acquire { lease: id }
+            | Verb::Cancel { id }
+            | Verb::Renew { lease: id }
+            | Verb::Release { lease: id } => put_id(out, id),
+            Verb::Refund { time } => put_number(out, time.map_or(0, |it| it.as_micros() + 1)),
+            Verb::Block { span } => {
+                put_number(out, span.map_or(0, |it| it.get().min(MOST_COST - 1) + 1));
+            }
+            _ => {}
+        }
+        if named > 0 {
+            self.put_u16(self.ids[index]);
+            self.requests.extend(fingerprint(request).to_be_bytes());
+            put_number(&mut self.requests, self.horizon.get().min(MOST_COST));
+        }
+        self.call.slots[index] = slots;
+    }
+
+    /// The place of a policy among the arguments, counted from 1.
+    fn policy(&mut self, policy: &'a Policy) -> usize {
+        let same = |it: &&Policy| {
+            it.is(policy)
+                || (it.name() == policy.name()
+                    && it.limits() == policy.limits()
+                    && it.is_shadow() == policy.is_shadow()
+                    && it.log_entries() == policy.log_entries())
+        };
+        let known = self.policies.iter().position(same).unwrap_or(self.policies.len());
+        if known == self.policies.len() {
+            self.policies.push(policy);
+        }
+        known + 1
+    }
+
+    fn put_u16(&mut self, number: usize) {
+        self.requests.extend(u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes());
+    }
+
+    fn finish(mut self, now: Option<Timestamp>) -> Call {
+        let now = now.map_or(Vec::new(), |it| it.as_micros().to_string().into_bytes());
+        let checked = self.call.checked.len().to_string().into_bytes();
+        self.call.args = vec![now, self.requests, checked];
+        self.call.args.extend(self.policies.iter().map(|it| it.script_argument()));
+        self.call
+    }
+}
+
+/// What still fits 7 bytes, and is above every capacity.
+const MOST_COST: u64 = (1 << 53) - 1;
+
+fn number_of(verb: &Verb) -> u8 {
+    match verb {
+        Verb::Check { lease: None } => 0,
+        Verb::Peek => 1,
+        Verb::Take => 2,
+        Verb::Reserve { .. } => 3,
+        Verb::Cancel { .. } => 4,
+        Verb::Refund { .. } => 5,
+        Verb::Penalize => 6,
+        Verb::Reset => 7,
+        Verb::Block { .. } => 8,
+        Verb::Unblock => 9,
+        Verb::Check { lease: Some(_) } | Verb::Acquire { .. } => 10,
+        Verb::Renew { .. } => 11,
+        Verb::Release { .. } => 12,
+        // A verb that this version does not know is looked at and changes nothing.
+        _ => 1,
+    }
+}
+
+fn put_id(out: &mut Vec<u8>, id: Id) {
+    out.extend(id.as_u128().to_be_bytes());
+}
+
+/// What was asked, as one number: equal for the same verb, policies, keys and costs. Ids of leases
+/// and reservations are drawn anew for a repeat that brings none, so they are not part of it.
+fn fingerprint(request: &Asked) -> u128 {
+    let mut text = Vec::new();
+    text.extend(request.verb.as_str().as_bytes());
+    match request.verb {
+        Verb::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
+        Verb::Refund { time } => put_number(&mut text, time.map_or(0, |it| it.as_micros() + 1)),
+        Verb::Block { span } => {
+            put_number(&mut text, span.map_or(0, |it| it.get().min(MOST_COST) + 1))
+        }
+        Verb::Cancel { id } | Verb::Renew { lease: id } | Verb::Release { lease: id } => {
+            put_id(&mut text, id)
+        }
+        _ => {}
+    }
+    for check in &request.checks {
+        for part in [check.policy.name().as_bytes(), &check.key] {
+            text.extend(u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+            text.extend(part);
+        }
+        put_number(&mut text, check.cost.get());
+    }
+    // Fowler, Noll and Vo's hash 1a, 128 bits.
+    text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    })
+}

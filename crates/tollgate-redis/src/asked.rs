@@ -1,0 +1,38 @@
+//! Requests that wait for a call: owned, for the caller may be gone before they are sent.
+
+use tollgate_core::{Cost, Policy, Request, Verb};
+
+/// A request whose checks are all of one group of keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) verb: Verb,
+    pub(crate) checks: Vec<AskedCheck>,
+    pub(crate) request_id: Option<Box<[u8]>>,
+    /// Whether everything that is kept of the key is asked for, and nothing decided.
+    pub(crate) inspects: bool,
+}
+
+/// One (policy, key, cost).
+#[derive(Clone, Debug)]
+pub(crate) struct AskedCheck {
+    pub(crate) policy: Policy,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) cost: Cost,
+}
+
+impl Asked {
+    pub(crate) fn of(request: &Request<'_>) -> Self {
+        let checks = request.checks.iter().map(|it| AskedCheck {
+            policy: it.policy.clone(),
+            key: it.key.into(),
+            cost: it.cost,
+        });
+        Asked {
+            verb: request.verb,
+            checks: checks.collect(),
+            // Looking is not remembered.
+            request_id: request.request_id.filter(|_| request.verb != Verb::Peek).map(Into::into),
+            inspects: false,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Making connections.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisConnectionInfo};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tollgate_store::{Failure, FailureKind};
+
+use super::Link;
+use super::tls::Tls;
+use crate::error;
+use crate::options::RedisOptions;
+use crate::url::{Address, Login};
+
+/// How connections are made.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    info: RedisConnectionInfo,
+    tls: Option<Tls>,
+    connect_timeout: Duration,
+    call_timeout: Duration,
+}
+
+/// When a connection on which nothing happens is looked at, and how often then.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(5);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(1);
+const KEEPALIVE_TRIES: u32 = 3;
+/// What is sent and not acknowledged for so long has not arrived.
+const USER_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl Dialer {
+    pub(crate) fn new(
+        options: &RedisOptions,
+        login: &Login,
+        database: u32,
+        is_tls: bool,
+    ) -> Dialer {
+        // What the client would say of itself is refused to users who may only call scripts.
+        let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        info = info.set_db(i64::from(database));
+        if let Some(username) = &login.username {
+            info = info.set_username(username).set_password("");
+        }
+        if let Some(password) = &login.password {
+            info = info.set_password(password);
+        }
+        Dialer {
+            info,
+            tls: is_tls.then(|| Tls::new(options)),
+            connect_timeout: options.connect_timeout,
+            call_timeout: options.call_timeout,
+        }
+    }
+
+    /// Makes a connection; `on_close` is called when it closes.
+    pub(crate) async fn dial(
+        &self,
+        address: &Address,
+        on_close: impl FnOnce() + Send + 'static,
+    ) -> Result<Link, Failure> {
+        let dialed = tokio::time::timeout(self.connect_timeout, self.dial_at(address, on_close));
+        let failure = dialed.await.unwrap_or_else(|_| {
+            let message = format!("no connection within {:?}", self.connect_timeout);
+            Err(Failure::new(FailureKind::Unreachable, message))
+        });
+        failure.map_err(|it| Failure::new(it.kind, format!("{address}: {}", it.message)))
+    }
+
+    async fn dial_at(
+        &self,
+        address: &Address,
+        on_close: impl FnOnce() + Send + 'static,
+    ) -> Result<Link, Failure> {
+        match (address, &self.tls) {
+            (Address::Unix(path), _) => {
+                let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+                self.greet(stream, on_close).await
+            }
+            (Address::Tcp { host, port }, tls) => {
+                let stream = TcpStream::connect((&**host, *port)).await.map_err(unreachable)?;
+                set_up(&stream).map_err(unreachable)?;
+                match tls {
+                    None => self.greet(stream, on_close).await,
+                    Some(tls) => self.greet(tls.wrap(host, stream).await?, on_close).await,
+                }
+            }
+        }
+    }
+
+    /// Logs in and chooses the database.
+    async fn greet(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        on_close: impl FnOnce() + Send + 'static,
+    ) -> Result<Link, Failure> {
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
+        let made = MultiplexedConnection::new_with_config(&self.info, stream, config).await;
+        let (connection, driver) = made.map_err(error::of_connect)?;
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&is_closed);
+        let driver = tokio::spawn(async move {
+            driver.await;
+            closed.store(true, Ordering::Release);
+            on_close();
+        });
+        Ok(Link { connection, is_closed, driver: driver.abort_handle() })
+    }
+}
+
+fn set_up(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_AFTER)
+        .with_interval(KEEPALIVE_EVERY)
+        .with_retries(KEEPALIVE_TRIES);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn unreachable(error: std::io::Error) -> Failure {
+    Failure::new(FailureKind::Unreachable, error.to_string())
+}

@@ -1,0 +1,99 @@
+//! TLS: whom to trust, and what to show.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tollgate_store::{Failure, FailureKind};
+
+use crate::options::{Pem, RedisOptions};
+
+/// Whom to trust, and what to show.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    ca: Option<Pem>,
+    cert: Option<Pem>,
+    key: Option<Pem>,
+}
+
+impl Tls {
+    pub(super) fn new(options: &RedisOptions) -> Self {
+        let RedisOptions { ca, cert, key, .. } = options;
+        Tls { ca: ca.clone(), cert: cert.clone(), key: key.clone() }
+    }
+
+    /// Speaks TLS over a stream to this host.
+    pub(super) async fn wrap(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| failure("the host's name", "it is none that a certificate can have"))?;
+        let tls = self.clone();
+        // Files are read.
+        let config = tokio::task::spawn_blocking(move || tls.config()).await;
+        let config = config.map_err(|it| failure("its settings", it))??;
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, stream).await.map_err(|it| failure("the handshake", it))
+    }
+
+    fn config(&self) -> Result<ClientConfig, Failure> {
+        // Named here, so that it does not matter what else of the process chooses for all.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|it| failure("its settings", it))?
+            .with_root_certificates(self.roots()?);
+        let (Some(cert), Some(key)) = (&self.cert, &self.key) else {
+            return Ok(config.with_no_client_auth());
+        };
+        let key =
+            PrivateKeyDer::from_pem_slice(&read("key", key)?).map_err(|it| failure("key", it))?;
+        config
+            .with_client_auth_cert(certificates("cert", cert)?, key)
+            .map_err(|it| failure("cert and key", it))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, Failure> {
+        let mut roots = RootCertStore::empty();
+        let Some(ca) = &self.ca else {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            if let Some(error) = found.errors.first().filter(|_| roots.is_empty()) {
+                return Err(failure("the system's certificates", error));
+            }
+            return Ok(roots);
+        };
+        for certificate in certificates("ca", ca)? {
+            roots.add(certificate).map_err(|it| failure("ca", it))?;
+        }
+        Ok(roots)
+    }
+}
+
+fn certificates(option: &str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let pem = read(option, pem)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|it| failure(option, it))?;
+    if found.is_empty() { Err(failure(option, "there is no certificate in it")) } else { Ok(found) }
+}
+
+fn read(option: &str, pem: &Pem) -> Result<Vec<u8>, Failure> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|it| failure(option, format!("{}: {it}", path.display())))
+    };
+    match pem {
+        Pem::Bytes(bytes) => Ok(bytes.clone()),
+        Pem::Path(path) => read(path),
+    }
+}
+
+fn failure(what: &str, why: impl std::fmt::Display) -> Failure {
+    Failure::new(FailureKind::Unreachable, format!("TLS, {what}: {why}"))
+}

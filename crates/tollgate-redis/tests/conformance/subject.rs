@@ -1,0 +1,51 @@
+//! The Redis store as a subject of the properties.
+
+use tollgate_conformance::model::Expected;
+use tollgate_conformance::subject::{Refusal, Subject};
+use tollgate_core::{Request, Timestamp};
+use tollgate_redis::RedisStore;
+use tollgate_store::{Answer, Store, StoreError};
+
+use crate::place::Place;
+
+/// A store under a namespace that is new for each case.
+#[derive(Debug)]
+pub(crate) struct RedisSubject {
+    place: Place,
+    store: RedisStore,
+}
+
+impl RedisSubject {
+    pub(crate) fn new(place: Place) -> Self {
+        let store = place.open();
+        RedisSubject { place, store }
+    }
+}
+
+fn told(answer: Result<Answer, StoreError>) -> Result<Vec<Expected>, Refusal> {
+    match answer {
+        Ok(answer) => Ok(answer.decisions.iter().map(Expected::from).collect()),
+        Err(StoreError::Request(it)) => Err(Refusal::Request(it)),
+        Err(it) => Err(Refusal::Failed(it.to_string())),
+    }
+}
+
+impl Subject for RedisSubject {
+    fn forget_all(&mut self) {
+        self.store = self.place.open();
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.place.clock.set(now);
+    }
+
+    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal> {
+        let mut answers = self.decide_all(std::slice::from_ref(request));
+        answers.pop().unwrap_or_else(|| Err(Refusal::Failed("no answer".to_owned())))
+    }
+
+    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, Refusal>> {
+        let answers = self.place.block_on(self.store.decide(requests));
+        answers.into_iter().map(told).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! What the tests of this crate share.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests, each of which uses some of it"
+)]
+
+use std::time::Duration;
+
+use tollgate_core::{Check, Cost, Decision, Policy, Request, Verb};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_store::{Answer, FailureKind, Store, StoreError};
+
+pub const CHECK: Verb = Verb::Check { lease: None };
+
+pub fn policy(limits: &str) -> Policy {
+    limits.parse().unwrap()
+}
+
+/// A named policy of these limits.
+pub fn named(name: &str, limits: &str) -> Policy {
+    Policy::new(name, tollgate_core::parse_limits(limits).unwrap()).unwrap()
+}
+
+pub fn open(url: &str) -> RedisStore {
+    open_with(url, |it| it)
+}
+
+pub fn open_with(url: &str, change: impl FnOnce(RedisOptions) -> RedisOptions) -> RedisStore {
+    RedisStore::open(url, change(RedisOptions::default())).unwrap()
+}
+
+/// Asks a verb of one key.
+pub async fn ask(
+    store: &RedisStore,
+    verb: Verb,
+    policy: &Policy,
+    key: &[u8],
+    cost: u32,
+) -> Result<Decision, StoreError> {
+    let checks = [Check { policy, key, cost: Cost::from(cost) }];
+    decide(store, verb, &checks, None).await.map(|mut it| it.decisions.remove(0))
+}
+
+pub async fn check(
+    store: &RedisStore,
+    policy: &Policy,
+    key: &[u8],
+) -> Result<Decision, StoreError> {
+    ask(store, CHECK, policy, key, 1).await
+}
+
+pub async fn decide(
+    store: &RedisStore,
+    verb: Verb,
+    checks: &[Check<'_>],
+    request_id: Option<&[u8]>,
+) -> Result<Answer, StoreError> {
+    store.decide(&[Request { verb, checks, request_id }]).await.remove(0)
+}
+
+/// What is left of a key.
+pub async fn remaining(store: &RedisStore, policy: &Policy, key: &[u8]) -> u64 {
+    ask(store, Verb::Peek, policy, key, 1).await.unwrap().remaining
+}
+
+#[track_caller]
+pub fn kind<T: std::fmt::Debug>(result: Result<T, StoreError>) -> FailureKind {
+    match result {
+        Err(StoreError::Unavailable(it)) => it.kind,
+        it => panic!("no failure of the store: {it:?}"),
+    }
+}
+
+/// Tries until it is so; some things come about in the background.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..2_000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{what} does not come about");
+}

@@ -1,0 +1,187 @@
+//! Replies as Redis writes them, in the second and the third version of its protocol.
+
+use std::io::{self, BufRead};
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// `+OK`, and the plain numbers and truth values of the third version.
+    Simple(String),
+    /// `-ERR …`, without the minus.
+    Error(String),
+    /// `:1`
+    Integer(i64),
+    /// `$1`, bytes of any kind.
+    Bulk(Vec<u8>),
+    /// Nothing, in any of its forms.
+    Null,
+    /// `*2`, also sets, and maps as keys and values in turn.
+    Array(Vec<Self>),
+    /// `>2`, which answers no command.
+    Push(Vec<Self>),
+}
+
+impl Reply {
+    /// What most commands that answer nothing answer.
+    pub fn ok() -> Self {
+        Self::Simple("OK".to_owned())
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+
+    /// It as text: of a text, a number or an error. What is no UTF-8 is replaced, nothing is empty.
+    ///
+    /// # Panics
+    ///
+    /// If it has parts.
+    #[track_caller]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Simple(text) | Self::Error(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Self::Null => String::new(),
+            Self::Array(_) | Self::Push(_) => panic!("not a text: {self:?}"),
+        }
+    }
+
+    /// It as a number, also where it is written as text.
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    #[track_caller]
+    pub fn integer(&self) -> i64 {
+        match self {
+            Self::Integer(number) => *number,
+            _ => self.text().parse().unwrap_or_else(|_| panic!("not a number: {self:?}")),
+        }
+    }
+
+    /// Its parts.
+    ///
+    /// # Panics
+    ///
+    /// If it has none.
+    #[track_caller]
+    pub fn array(&self) -> &[Self] {
+        match self {
+            Self::Array(parts) | Self::Push(parts) => parts,
+            _ => panic!("not an array: {self:?}"),
+        }
+    }
+
+    /// It, if it is no error.
+    ///
+    /// # Panics
+    ///
+    /// If it is one.
+    #[track_caller]
+    pub fn expect_no_error(self, command: &str) -> Self {
+        if let Self::Error(error) = &self {
+            panic!("{command}: {error}");
+        }
+        self
+    }
+
+    /// Reads one reply, and appends its bytes to `raw` as they came.
+    pub(crate) fn read(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<Self> {
+        let (kind, line) = read_line(from, raw)?;
+        Ok(match kind {
+            b'+' | b',' | b'#' | b'(' => Self::Simple(line),
+            b'-' => Self::Error(line),
+            b':' => Self::Integer(line.parse().map_err(|_| malformed(&line))?),
+            b'_' => Self::Null,
+            b'$' | b'=' | b'!' => match length(&line)? {
+                None => Self::Null,
+                Some(length) => Self::Bulk(read_bytes(from, raw, length)?),
+            },
+            b'*' | b'~' | b'>' | b'%' => match length(&line)? {
+                None => Self::Null,
+                Some(length) => {
+                    let parts = if kind == b'%' { length * 2 } else { length };
+                    let parts =
+                        (0..parts).map(|_| Self::read(from, raw)).collect::<io::Result<_>>()?;
+                    if kind == b'>' { Self::Push(parts) } else { Self::Array(parts) }
+                }
+            },
+            // Attributes stand before the reply that they belong to.
+            b'|' => {
+                for _ in 0..length(&line)?.unwrap_or_default() * 2 {
+                    Self::read(from, raw)?;
+                }
+                Self::read(from, raw)?
+            }
+            _ => return Err(malformed(&line)),
+        })
+    }
+}
+
+/// A line's first byte and what follows it, without its end.
+fn read_line(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<(u8, String)> {
+    let start = raw.len();
+    from.read_until(b'\n', raw)?;
+    let line = raw.get(start..).unwrap_or_default();
+    let line = line.strip_suffix(b"\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    let (kind, rest) = line.split_first().ok_or(io::ErrorKind::InvalidData)?;
+    Ok((*kind, String::from_utf8_lossy(rest).into_owned()))
+}
+
+/// `length` bytes; the end of line behind them goes to `raw` only.
+fn read_bytes(from: &mut impl BufRead, raw: &mut Vec<u8>, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length + 2];
+    from.read_exact(&mut bytes)?;
+    raw.extend_from_slice(&bytes);
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// A length; `-1` says that there is nothing.
+fn length(line: &str) -> io::Result<Option<usize>> {
+    if line == "-1" { Ok(None) } else { line.parse().map(Some).map_err(|_| malformed(line)) }
+}
+
+fn malformed(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("not RESP: {line:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_reply_is_read_to_its_end() {
+        let text = |text: &str| Reply::Bulk(text.as_bytes().to_vec());
+        for (raw, expected) in [
+            ("+OK\r\n", Reply::ok()),
+            ("-ERR no\r\n", Reply::Error("ERR no".to_owned())),
+            (":-7\r\n", Reply::Integer(-7)),
+            ("$3\r\na\r\n\r\n", text("a\r\n")),
+            ("$-1\r\n", Reply::Null),
+            ("*-1\r\n", Reply::Null),
+            ("_\r\n", Reply::Null),
+            (",1.5\r\n", Reply::Simple("1.5".to_owned())),
+            ("#t\r\n", Reply::Simple("t".to_owned())),
+            ("*2\r\n:1\r\n*1\r\n$0\r\n\r\n", {
+                Reply::Array(vec![Reply::Integer(1), Reply::Array(vec![text("")])])
+            }),
+            ("%1\r\n+a\r\n:1\r\n", {
+                Reply::Array(vec![Reply::Simple("a".to_owned()), Reply::Integer(1)])
+            }),
+            ("|1\r\n+a\r\n:1\r\n:2\r\n", Reply::Integer(2)),
+            (">1\r\n+a\r\n", Reply::Push(vec![Reply::Simple("a".to_owned())])),
+        ] {
+            let mut copy = Vec::new();
+            let mut rest = [raw.as_bytes(), b"+next\r\n"].concat();
+            let mut from = rest.as_slice();
+            assert_eq!(Reply::read(&mut from, &mut copy).unwrap(), expected);
+            assert_eq!(String::from_utf8_lossy(&copy), raw);
+            assert_eq!(from, b"+next\r\n");
+            rest.truncate(raw.len() - 1);
+            assert!(Reply::read(&mut rest.as_slice(), &mut copy).is_err(), "{raw:?} cut short");
+        }
+    }
+}
