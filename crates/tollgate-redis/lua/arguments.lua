@@ -3,6 +3,7 @@
 -- KEYS: those of the checks, then those that belong to them.
 -- ARGV: 1 the time in µs, or '' for the server's own; 2 the requests; 3 how many keys are those of
 -- checks; then the policies. Requests and policies are packed, as src/ask.rs writes them.
+-- Rows: together/limits.rows
 
 local read, write = struct.unpack, struct.pack
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -15,12 +16,14 @@ local LAST_TIME = 8500000000000000
 -- Integers below this are exact in a double.
 local EXACT = 9007199254740992
 
-local now, injected
-if ARGV[1] == '' then
+-- A test that brings the time may bring after it how many entries a log has at most in its key.
+local now, injected, short_log = nil, ARGV[1] ~= '', 256
+if injected then
+  local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
+  now, short_log = tonumber(time), tonumber(short) or short_log
+else
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
-else
-  now, injected = tonumber(ARGV[1]), true
 end
 
 local policies = {}
@@ -37,7 +40,8 @@ local function policy_at(place)
   local format, fields = '<', 0
   for index = 1, count do
     local kind, denied, capacity, a, b, c, d, e, next_at = read('<BBI7I7I7I7I7I7', arg, at)
-    policy[index] = {kind = kind, counts_denied = denied == 1, capacity = capacity, a, b, c, d, e}
+    local limit = {kind = kind, counts_denied = denied == 1, capacity = capacity, a, b, c, d, e}
+    policy[index] = limit
     at = next_at
     if kind == 4 then
       format, fields = format .. 'I7I7I7', fields + 3
@@ -58,8 +62,8 @@ for first = 1, checked, 1000 do
   for place = 1, #got do bytes[first + place - 1] = got[place] end
 end
 
--- The answer: the time, what became of each request, how many keys held what no charge can have
--- made, the bytes of each key as they were; then what single requests add.
+-- The answer: the time, what became of each request, how many keys held what no charge can have made,
+-- the bytes of each key as they were; then what single requests add.
 local verdicts, asked, junk = {}, 0, 0
 local reply = {string.format('%d', now), '', '0'}
 for place = 1, checked do reply[place + 3] = bytes[place] or '' end
@@ -67,8 +71,8 @@ for place = 1, checked do reply[place + 3] = bytes[place] or '' end
 -- When the state of each key that has changed recovers, in µs.
 local recoveries = {}
 
--- When a key is dropped whose state recovers at this time, as SET has it: a second later, at most ten
--- years from now; while a test brings the time, in an hour or more by the server's own.
+-- When a key is dropped whose state recovers at this time, as SET has it: a second later, at most
+-- ten years from now; while a test brings the time, in an hour or more by the server's own.
 local expires = injected and 'PX' or 'PXAT'
 local origin = injected and now / 1000 or 0
 local earliest = now / 1000 - origin + (injected and 3600000 or 1000)

@@ -1,4 +1,5 @@
 -- One request of any verb: reads it, finds its slots, and decides it.
+-- Rows: together/checks.rows, together/shadow.rows
 
 -- What follows the checks of each verb, and who decides it.
 local decided_by = {
@@ -9,7 +10,7 @@ local decided_by = {
 local RESERVE, REFUND, BLOCK, UNBLOCK = 3, 5, 8, 9
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true}
 
--- Where the long rows of a slot's logs are: by the limit's place, and by what makes it the same limit.
+-- Where the long rows of a slot's logs are: by the limit's place, and by what makes it the same.
 local function find_rows(slot)
   local rows, row = {}, slot.own
   slot.rows = {}
@@ -49,7 +50,8 @@ local function excerpt(slot)
     local state, place = was[index], place_of(limits, limit)
     if state and is_log(limit) and not state.data and place then
       local own, is_charged = limits[place], slot.key[place] ~= state
-      was[index] = algorithm(own).excerpt(own, state, slot.cost, slot.policy.log_entries, is_charged)
+      local most, rule = slot.policy.log_entries, algorithm(own)
+      was[index] = rule.excerpt(own, state, slot.cost, most, is_charged)
     end
   end
   return (encode(was))
@@ -69,7 +71,9 @@ local function decide(index, at)
   end
   local id, number
   if with_id[verb] then id, at = read('<c16', requests, at) end
-  if verb == RESERVE or verb == REFUND or verb == BLOCK then number, at = read('<I7', requests, at) end
+  if verb == RESERVE or verb == REFUND or verb == BLOCK then
+    number, at = read('<I7', requests, at)
+  end
   -- No time to refund at, and a block for ever, are 0.
   if verb == REFUND or verb == BLOCK then number = number > 0 and number - 1 or nil end
   local named, fingerprint, horizon

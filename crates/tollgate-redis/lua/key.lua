@@ -1,5 +1,6 @@
 -- What a key holds, as tables: the states of the limits of one form of its policy, those of other
 -- forms aside, and its block. A state that is as an unknown key's is nil.
+-- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
 local MAGIC, SCHEMA, MOST_ASIDE = 167, 1, 8
 local BLOCKED, ASIDE = 1, 2
@@ -131,8 +132,8 @@ local function load(place, row_of)
   -- Reading may run off the end of what is too short.
   local whole, key = pcall(parse, from, row_of)
   if magic == MAGIC and whole and key then return key end
-  junk = junk + 1
-  bytes[place] = false
+  -- The answer says so too, for the bytes alone may not: the row of a long log may be what is gone.
+  junk, bytes[place], reply[place + 3] = junk + 1, false, '?'
   return {aside = {}}
 end
 
@@ -195,8 +196,8 @@ local function read_as(limit, of_key)
   return algorithm(limit).adopt(limit, from.state, from.limit)
 end
 
--- A key in the form of a policy. What no limit of the policy goes on with stays aside until it would
--- have recovered; of too many the soonest to recover are dropped.
+-- A key in the form of a policy. What no limit of the policy goes on with stays aside until it
+-- would have recovered; of too many the soonest to recover are dropped.
 local function in_form_of(policy, key)
   local form = policy.head:sub(6)
   if not key.form or key.form == form then

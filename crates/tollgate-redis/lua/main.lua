@@ -1,4 +1,5 @@
 -- The requests in order, then all writes: what fails before has changed nothing.
+-- Rows: together/checks.rows
 
 local requests, at, finish = ARGV[2], 1, #ARGV[2]
 local decide, write_others

@@ -1,6 +1,7 @@
 -- Checks of one key by token buckets, queues, fixed and weighted windows: most of all that is
 -- asked. Nothing is decided here that the general way would decide otherwise; it is the same
 -- arithmetic, on the row of numbers that such a key is, without a table for each state.
+-- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
 
 -- 1 admitted, 0 denied; nothing where the key holds anything but state of just these limits, or
 -- state that is ahead of its time.
@@ -20,7 +21,8 @@ local function check_plain(policy, key, cost)
     if cost > capacity then return 0 end
     local recovers
     if kind == 4 then
-      local start, current, previous = values[place] or 0, values[place + 1] or 0, values[place + 2] or 0
+      local start = values[place] or 0
+      local current, previous = values[place + 1] or 0, values[place + 2] or 0
       local window, tick, ticks = limit[1], limit[2], limit[3]
       if start > now or start % window ~= 0 then return nil end
       if current > 2 * capacity or previous > 2 * capacity then return nil end

@@ -1,5 +1,6 @@
 -- Requests that carry an id: a repeat within the horizon is told the first answer again. What is
 -- kept is the fingerprint of what was asked, and all that the answer followed from.
+-- Rows: together/request-ids.rows
 
 local remembered = {}
 
@@ -18,8 +19,8 @@ local function look_up(place, fingerprint, add)
   return 'r'
 end
 
--- Remembers what an admitted answer follows from: the time, the id that was drawn, and for each slot
--- the form of its policy and the bytes of its key as they were.
+-- Remembers what an admitted answer follows from: the time, the id that was drawn, and for each
+-- slot the form of its policy and the bytes of its key as they were.
 local function remember(place, fingerprint, horizon, drawn, slots, reservation)
   local until_when = min(now + horizon, LAST_TIME)
   local parts = {write('<I7c16I7I4', until_when, fingerprint, now, #drawn), drawn}

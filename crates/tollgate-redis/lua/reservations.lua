@@ -1,6 +1,7 @@
 -- Charges made for later: by id in a hash, and in the order in which they act in a sorted set. Each
 -- is kept with its cost, when it acts, the form that it was made under, and the level of each limit
 -- just after the charge.
+-- Rows: verbs/reserve.rows, verbs/cancel.rows, verbs/reset.rows
 
 local MOST_RESERVATIONS = 10000
 
@@ -47,7 +48,8 @@ function verbs.reserve(slots, id, max_wait, add)
       local rule = algorithm(limit)
       local it = rule.settle(limit, key[index])
       local waits_until = rule.acts_at(limit, it, cost)
-      if max(rule.reserves_at(limit, it, cost), waits_until - max_wait) > now then admitted = false end
+      local accepted_at = max(rule.reserves_at(limit, it, cost), waits_until - max_wait)
+      if accepted_at > now then admitted = false end
       acts_at = max(acts_at, waits_until)
     end
   end

@@ -1,6 +1,7 @@
 -- What is done with keys. Each verb takes its slots: a slot is a check with its key in the form of
 -- its policy. What a verb answers is only what was decided; the caller, who gets the bytes as they
 -- were, finds the words of the answer with the same arithmetic.
+-- Rows: verbs/take.rows, verbs/refund.rows, verbs/penalize.rows, verbs/block.rows, verbs/count-denied.rows
 
 local function is_blocked(key)
   return key.block and (key.block == 0 or now < key.block - 1)

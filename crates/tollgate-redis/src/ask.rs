@@ -1,6 +1,7 @@
 //! Requests as the arguments of a call; `lua/arguments.lua` and `lua/decide.lua` read them.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use tollgate_core::codec::put_number;
 use tollgate_core::{Id, Kind, Limit, Micros, Policy, Timestamp, Verb};
@@ -18,6 +19,21 @@ pub(crate) struct Call {
     pub(crate) slots: Vec<Vec<Slot>>,
     /// The policy and key of each of the first keys.
     pub(crate) checked: Vec<(Policy, Box<[u8]>)>,
+}
+
+/// What a test brings, or a log that is replayed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Injected {
+    pub(crate) now: Timestamp,
+    /// How many entries of a log stand in its key, where that is not what the script says.
+    pub(crate) short_log: Option<u16>,
+}
+
+impl fmt::Display for Injected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.now.as_micros())?;
+        self.short_log.map_or(Ok(()), |it| write!(f, " {it}"))
+    }
 }
 
 /// All checks of a request on one (policy, key), as one of their summed cost.
@@ -39,7 +55,7 @@ const NAMED: u8 = 128;
 pub(crate) fn encode(
     requests: &[Asked],
     names: &Names,
-    now: Option<Timestamp>,
+    now: Option<Injected>,
     horizon: Micros,
 ) -> Call {
     let mut writer = Writer { names, horizon, ..Writer::new(names) };
@@ -225,8 +241,8 @@ impl<'a> Writer<'a> {
         self.requests.extend(u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes());
     }
 
-    fn finish(mut self, now: Option<Timestamp>) -> Call {
-        let now = now.map_or(Vec::new(), |it| it.as_micros().to_string().into_bytes());
+    fn finish(mut self, now: Option<Injected>) -> Call {
+        let now = now.map_or(Vec::new(), |it| it.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
         self.call.args.extend(self.policies.iter().map(|it| it.script_argument()));

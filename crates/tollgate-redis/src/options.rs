@@ -58,6 +58,9 @@ pub struct RedisOptions {
     /// time.
     #[doc(hidden)]
     pub clock: Option<ManualClock>,
+    /// With a clock: how many entries of a log stand in its key, so that tests meet long ones.
+    #[doc(hidden)]
+    pub short_log: Option<u16>,
 }
 
 /// A certificate or key in PEM.
@@ -88,6 +91,7 @@ impl Default for RedisOptions {
             cert: None,
             key: None,
             clock: None,
+            short_log: None,
         }
     }
 }

@@ -16,7 +16,7 @@ use tollgate_store::{FailureKind, Store};
 const ODD: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
 
 fn keys(count: usize) -> Vec<String> {
-    (0..count).map(|it| format!("key:{it}")).collect()
+    (0..count).map(|it| format!("{it}:key")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,7 +164,7 @@ impl Load {
             let (store, policy, is_over) = (store.clone(), policy.clone(), Arc::clone(&is_over));
             tasks.spawn(async move {
                 let (mut definite, mut unknown, mut refused) = (0, 0, 0);
-                let key = format!("{name}:{caller}");
+                let key = format!("{caller}:{name}");
                 while !is_over.load(Ordering::Relaxed) {
                     match check(&store, &policy, key.as_bytes()).await {
                         Ok(it) => definite += u64::from(it.allowed),
@@ -259,4 +259,24 @@ async fn nodes_may_change_places_and_fail_under_load() {
     // What a primary had not passed on is lost with it, and no more.
     let (_, refused, _) = load.end().await;
     assert!(refused > 0, "{:?}", store.stats());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_hangs_is_left_for_its_replica() {
+    let cluster = Cluster::start(3, 1);
+    let store = open(&cluster.url());
+    let policy = policy("1000000/d fixed");
+    let names = keys(50);
+    for name in &names {
+        check(&store, &policy, name.as_bytes()).await.unwrap();
+    }
+    cluster.nodes()[cluster.primaries()[0]].pause();
+    // Calls that were under way are lost; whoever comes later is told at once, or served.
+    for name in &names {
+        until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok()).await;
+    }
+    let stats = store.stats();
+    assert!(stats.unknown_outcomes > 0 && stats.reconnects == 0, "{stats:?}");
+    // A store that is opened now is not kept waiting by the silent one.
+    open(&cluster.url()).ready().await.unwrap();
 }

@@ -1,12 +1,14 @@
 //! What servers refuse, to whom, and what is refused before it reaches one.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::path::Path;
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy, remaining, until};
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Verb};
 use tollgate_redis::{OpenError, RedisOptions, RedisStore, Warning};
 use tollgate_servers::{Proxy, Server};
 use tollgate_store::{FailureKind, Key};

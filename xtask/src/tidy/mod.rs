@@ -7,6 +7,7 @@ mod files;
 mod functions;
 mod leftovers;
 mod links;
+mod lua;
 mod machines;
 mod mentions;
 mod source;
@@ -44,6 +45,7 @@ const RULES: &[Rule] = &[
     machines::RULE,
     whitespace::RULE,
     links::RULE,
+    lua::RULE,
 ];
 
 /// A place where a rule is not kept.

@@ -1,5 +1,6 @@
 -- Requests in flight. State: at, when the newest lease was taken or renewed; total, the sum of
 -- their costs; count, data; data is a row of (id, cost, finish) in the order in which they lapse.
+-- Rows: limits/concurrent.rows, verbs/leases.rows
 
 function algorithms.leases()
   local WIDTH, LONGEST_WINDOW, MOST = 25, 31622400000000, 10000

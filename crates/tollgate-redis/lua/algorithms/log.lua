@@ -2,13 +2,14 @@
 -- base, count and a row of (stamp, sum), oldest first, sum being that of all costs up to this one,
 -- so that what is in behind any entry is one subtraction.
 --
--- A short log's row is data, in the bytes of its key. A long one's is a string of its own, at KEYS[row],
--- of which the key knows the oldest and the newest entry and where in it the oldest stands.
+-- A short log's row is data, in the bytes of its key. A long one's is a string of its own, at
+-- KEYS[row], of which the key knows the oldest and the newest entry and where in it the oldest is.
+-- Rows: limits/log.rows, limits/sliding-by.rows
 
 function algorithms.log()
   local WIDTH, ROW = 14, '<I7I7'
   -- The most entries of a short log, and how many gone ones a long one may have before it.
-  local SHORT, GONE = 128, 1024
+  local SHORT, GONE = short_log, 4 * short_log
   local LONG = 2147483648
   -- How many entries of a long row are read at once.
   local BLOCK = 32
@@ -197,7 +198,8 @@ function algorithms.log()
       -- Its row may be gone, or of another type.
       local length = row and (ends(row).from or redis.pcall('STRLEN', KEYS[row])) or LONG
       if type(length) ~= 'number' then return false end
-      if not (row and ends(row).from) and length < (state.gone + state.count) * WIDTH then return false end
+      local is_whole = row and ends(row).from or length >= (state.gone + state.count) * WIDTH
+      if not is_whole then return false end
     else
       finish = at + state.count * WIDTH
       if #from < finish - 1 then return false end
@@ -353,7 +355,9 @@ function algorithms.log()
     local cuts, denied = {it.first, state.count - 1, state.count}, denied_cost(limit, state, it, cost)
     if it.used + cost + (limit.counts_denied and denied or 0) > limit.capacity then
       for _, room in ipairs({cost, cost + denied, 1, 2}) do
-        if room <= limit.capacity then cuts[#cuts + 1] = leaves_at(state, limit.capacity - room) end
+        if room <= limit.capacity then
+          cuts[#cuts + 1] = leaves_at(state, limit.capacity - room)
+        end
       end
     end
     return cut_at(state, cuts)

@@ -1,4 +1,5 @@
 -- Token bucket and queue: a level that drains evenly, kept as what is used. State: at, used.
+-- Rows: limits/token-bucket.rows, limits/queue.rows, limits/coarse-tick.rows
 
 function algorithms.meter()
   local function drained_at(limit, at, units)

@@ -1,5 +1,6 @@
 -- Sliding window from two counters. State: start, current, previous. With e the ticks since the
 -- start and W its ticks, what is used is floor(previous * (W - e) / W) + current.
+-- Rows: limits/sliding.rows
 
 function algorithms.weighted()
   local function at(limit, start, current, previous, time)
@@ -75,7 +76,8 @@ function algorithms.weighted()
   end
 
   function weighted.charge(limit, _, it, cost)
-    return {start = it.start, current = min(it.current + cost, 2 * limit.capacity), previous = it.previous}
+    local current = min(it.current + cost, 2 * limit.capacity)
+    return {start = it.start, current = current, previous = it.previous}
   end
 
   function weighted.debt_room(limit, it)
@@ -96,7 +98,8 @@ function algorithms.weighted()
   end
 
   function weighted.adopt(limit, state)
-    return kept(state.start, min(state.current, limit.capacity), min(state.previous, limit.capacity))
+    local most = limit.capacity
+    return kept(state.start, min(state.current, most), min(state.previous, most))
   end
 
   return weighted

@@ -1,4 +1,5 @@
 -- Fixed windows, aligned or opened by the first charge. State: finish, used.
+-- Rows: limits/fixed.rows, limits/from-first.rows
 
 function algorithms.window()
   local window = {}

@@ -1,11 +1,11 @@
 //! Requests that share a call.
 
 use redis::Value;
-use tollgate_store::StoreError;
+use tollgate_store::{ManualClock, StoreError};
 
 use super::Common;
 use crate::answer;
-use crate::ask::{self, Call};
+use crate::ask::{self, Call, Injected};
 use crate::asked::Asked;
 use crate::waiting::{Caller, Line, Waiting};
 
@@ -26,7 +26,8 @@ impl Batch {
         let (asked, callers): (Vec<_>, Vec<_>) =
             waiting.into_iter().map(|it| (it.asked, it.caller)).unzip();
         let options = &common.options;
-        let now = options.clock.as_ref().map(tollgate_store::ManualClock::now);
+        let injected = |it: &ManualClock| Injected { now: it.now(), short_log: options.short_log };
+        let now = options.clock.as_ref().map(injected);
         let call = ask::encode(&asked, &common.names, now, options.request_id_horizon);
         Some(Batch { line, asked, callers, call, loads: 0 })
     }

@@ -104,10 +104,11 @@ impl Drop for Node {
     }
 }
 
-/// Fowler, Noll and Vo's hash 1a.
+/// Fowler, Noll and Vo's hash 1a, mixed once more: its high bits hardly depend on the last bytes.
 fn hash(bytes: &[u8]) -> usize {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    usize::try_from(hash >> 33).unwrap_or(0)
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    usize::try_from(mixed >> 33).unwrap_or(0)
 }

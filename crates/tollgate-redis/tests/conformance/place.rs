@@ -14,21 +14,23 @@ pub(crate) struct Place {
     pub(crate) clock: ManualClock,
     runtime: Runtime,
     opened: AtomicU32,
+    short_log: Option<u16>,
 }
 
 impl Place {
-    fn new(url: &str) -> Self {
+    fn new(url: &str, short_log: Option<u16>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (clock, opened) = (ManualClock::default(), AtomicU32::new(0));
-        Place { url: url.to_owned(), clock, runtime, opened }
+        Place { url: url.to_owned(), clock, runtime, opened, short_log }
     }
 
+    /// On a server logs are long from the fourth entry on.
     pub(crate) fn server(server: &Server) -> Self {
-        Place::new(&server.url())
+        Place::new(&server.url(), Some(3))
     }
 
     pub(crate) fn cluster(cluster: &Cluster) -> Self {
-        Place::new(&cluster.url())
+        Place::new(&cluster.url(), None)
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -44,6 +46,7 @@ impl Place {
             groups: 1,
             connections: 1,
             clock: Some(self.clock.clone()),
+            short_log: self.short_log,
             ..RedisOptions::default()
         };
         let _entered = self.runtime.enter();
