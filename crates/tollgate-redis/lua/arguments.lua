@@ -54,6 +54,14 @@ local function policy_at(place)
   return policy
 end
 
+-- What a command says of a key; none where that is of a foreign type.
+local function ask_for(...)
+  local got = redis.pcall(...)
+  if type(got) ~= 'table' or not got.err then return got end
+  if not got.err:find('WRONGTYPE', 1, true) then error(got) end
+  return nil
+end
+
 -- The bytes of each key of a check as they are by now; false for none. A foreign type reads as none.
 local checked = tonumber(ARGV[3])
 local bytes = {}

@@ -131,6 +131,8 @@ local function load(place, row_of)
   if magic == MAGIC and schema ~= SCHEMA and #from > 5 then return nil end
   -- Reading may run off the end of what is too short.
   local whole, key = pcall(parse, from, row_of)
+  -- What a command said is not the bytes' fault.
+  if not whole and type(key) == 'table' then error(key) end
   if magic == MAGIC and whole and key then return key end
   -- The answer says so too, for the bytes alone may not: the row of a long log may be what is gone.
   junk, bytes[place], reply[place + 3] = junk + 1, false, '?'

@@ -9,8 +9,8 @@ local remembered = {}
 local function look_up(place, fingerprint, add)
   local it = remembered[place]
   if it == nil then
-    it = redis.pcall('GET', KEYS[place])
-    if type(it) ~= 'string' or #it < 30 then return nil end
+    it = ask_for('GET', KEYS[place])
+    if not it or #it < 30 then return nil end
   end
   local until_when, first, at = read('<I7c16', it)
   if now >= until_when then return nil end

@@ -21,9 +21,8 @@ end
 local function reservation(slot, id)
   local got = changes_of(slot)[id]
   if got == nil and not changes_of(slot).all then
-    got = redis.pcall('HGET', names_of(slot), id)
     -- Of a foreign type: the next reservation takes its place.
-    if type(got) ~= 'string' then return nil end
+    got = ask_for('HGET', names_of(slot), id)
   end
   if not got or #got < 16 then return nil end
   local cost, acts_at, length, at = read('<I7I7H', got)
@@ -93,8 +92,7 @@ end
 -- Adds every reservation of a key to the answer.
 function verbs.inspect(slots, _, _, add)
   if slots[1].own == 0 or next(slots[1].rows) then return 1 end
-  local got = redis.pcall('HGETALL', names_of(slots[1]))
-  if got.err then return 1 end
+  local got = ask_for('HGETALL', (names_of(slots[1]))) or {}
   for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
   return 1
 end

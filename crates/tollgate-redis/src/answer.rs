@@ -49,7 +49,7 @@ pub(crate) fn decode(
     let each = requests.iter().zip(&call.slots).zip(&reply.verdicts).enumerate();
     let outcomes = each.map(|(index, ((request, slots), verdict))| {
         let added: Vec<&[u8]> = reply.added_to(index).collect();
-        let told = match verdict {
+        match verdict {
             b'0' | b'1' => {
                 let once = Once { request, slots, now: reply.now, added };
                 once.tell(&mut keys, *verdict == b'1', &mut effects)
@@ -58,8 +58,7 @@ pub(crate) fn decode(
             b'u' => Err(RequestError::RequestIdReused.into()),
             b's' => Err(error::schema()),
             _ => Err(error::protocol("a verdict")),
-        };
-        told
+        }
     });
     let outcomes = outcomes.collect();
     Ok(Answered { outcomes, junk: reply.junk, effects })

@@ -215,7 +215,8 @@ impl<'a> Writer<'a> {
         }
         if named > 0 {
             self.put_u16(self.ids[index]);
-            self.requests.extend(fingerprint(request).to_be_bytes());
+            let whole = request.part_of.unwrap_or_else(|| fingerprint(request));
+            self.requests.extend(whole.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MOST_COST));
         }
         self.call.slots[index] = slots;
@@ -279,7 +280,7 @@ fn put_id(out: &mut Vec<u8>, id: Id) {
 
 /// What was asked, as one number: equal for the same verb, policies, keys and costs. Ids of leases
 /// and reservations are drawn anew for a repeat that brings none, so they are not part of it.
-fn fingerprint(request: &Asked) -> u128 {
+pub(crate) fn fingerprint(request: &Asked) -> u128 {
     let mut text = Vec::new();
     text.extend(request.verb.as_str().as_bytes());
     match request.verb {

@@ -10,6 +10,8 @@ pub(crate) struct Asked {
     pub(crate) request_id: Option<Box<[u8]>>,
     /// Whether everything that is kept of the key is asked for, and nothing decided.
     pub(crate) inspects: bool,
+    /// The fingerprint of the whole request where this is a part of it.
+    pub(crate) part_of: Option<u128>,
 }
 
 /// One (policy, key, cost).
@@ -33,6 +35,7 @@ impl Asked {
             // Looking is not remembered.
             request_id: request.request_id.filter(|_| request.verb != Verb::Peek).map(Into::into),
             inspects: false,
+            part_of: None,
         }
     }
 }

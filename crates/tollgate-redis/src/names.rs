@@ -138,9 +138,10 @@ impl Groups {
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
+        // The last bytes of a key reach only some bits of this hash: mixed as MurmurHash3 ends.
+        let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         let count = u64::try_from(self.count()).unwrap_or(1);
-        // The low bits of this hash are its weak ones.
-        u16::try_from((hash >> 32) % count).unwrap_or(0)
+        u16::try_from((mixed ^ (mixed >> 33)) % count).unwrap_or(0)
     }
 
     fn tag(&self, group: u16) -> &str {
@@ -182,6 +183,16 @@ mod tests {
             let parts: Vec<u32> = slots.iter().map(|it| part(*it)).collect();
             assert_eq!(parts, (0..u32::from(count)).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn keys_that_differ_little_are_in_all_groups() {
+        let groups = Groups::new("n", 64);
+        let keys = |form: fn(u32) -> String| {
+            (0..1_024).map(|it| groups.of(form(it).as_bytes())).collect::<HashSet<_>>().len()
+        };
+        assert_eq!(keys(|it| format!("user:{it}")), 64);
+        assert_eq!(keys(|it| format!("10.0.{}.{}", it / 256, it % 256)), 64);
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl RedisStore {
     /// - `redis+cluster://host:port,host:port`: some nodes of a cluster, the others are found
     /// - `redis+sentinel://host:port,host:port/master[/db]`
     ///
-    /// With `rediss` in place of `redis` there is TLS. `valkey` and `valkeys` mean the same.
+    /// With `rediss` in place of `redis` there is TLS; the nodes of a cluster then need certificates
+    /// of the names or addresses that they announce. `valkey` and `valkeys` mean the same.
     /// In users and passwords `%` and two hexadecimal digits stand for a byte.
     ///
     /// # Errors
@@ -112,8 +113,13 @@ impl RedisStore {
         let check =
             AskedCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let group = self.common().names.group_of(&check.key);
-        let asked =
-            Asked { verb: Verb::Peek, checks: vec![check], request_id: None, inspects: true };
+        let asked = Asked {
+            verb: Verb::Peek,
+            checks: vec![check],
+            request_id: None,
+            inspects: true,
+            part_of: None,
+        };
         match several::received(self.0.sender.send(asked, group).await)? {
             Told::Inspection(it) => Ok(it),
             Told::Decisions(_) => Err(crate::error::protocol("decisions for an inspection")),

@@ -139,6 +139,14 @@ async fn ask_everything(store: &RedisStore) {
     let cancel = Verb::Cancel { id: Id::from_u128(4) };
     assert!(ask(store, cancel, &queue, b"k", 1).await.unwrap().changed);
     ask(store, Verb::Reset, &queue, b"k", 1).await.unwrap();
+    // A log that is long has a key of its own, of which no more than is needed is read.
+    let log = named("log", "1000/h log");
+    for _ in 0..1_000 {
+        ask(store, CHECK, &log, b"k", 1).await.unwrap();
+    }
+    assert!(!ask(store, CHECK, &log, b"k", 300).await.unwrap().allowed);
+    ask(store, Verb::Refund { time: None }, &log, b"k", 300).await.unwrap();
+    assert!(ask(store, CHECK, &log, b"k", 50).await.unwrap().allowed);
     let checks = [Check { policy: &meter, key: b"k", cost: Cost::ONE }];
     for is_repeat in [false, true] {
         let answer = decide(store, CHECK, &checks, Some(b"id")).await.unwrap();

@@ -42,6 +42,25 @@ async fn a_primary_that_is_replaced_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_hangs_or_is_demoted_is_left() {
+    let sentinel = Sentinel::start();
+    let store = open(&sentinel.url());
+    let policy = policy("1000000/d fixed");
+    check(&store, &policy, b"k").await.unwrap();
+    let hangs = sentinel.primary();
+    hangs.pause();
+    until("another primary", async || check(&store, &policy, b"k").await.is_ok()).await;
+    hangs.resume();
+    sentinel.settle();
+    assert_ne!(sentinel.primary_port(), hangs.port());
+
+    // Demoted behind the sentinels' back: what a replica refuses waits for who is the primary then.
+    let demoted = sentinel.primary();
+    demoted.command(&["REPLICAOF", "127.0.0.1", &hangs.port().to_string()]);
+    until("a primary", async || check(&store, &policy, b"k").await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_may_fail_and_their_word_is_not_enough() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());

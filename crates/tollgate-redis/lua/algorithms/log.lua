@@ -196,10 +196,9 @@ function algorithms.log()
       state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
         read('<I4I7I7I7I7', from, at)
       -- Its row may be gone, or of another type.
-      local length = row and (ends(row).from or redis.pcall('STRLEN', KEYS[row])) or LONG
-      if type(length) ~= 'number' then return false end
-      local is_whole = row and ends(row).from or length >= (state.gone + state.count) * WIDTH
-      if not is_whole then return false end
+      local is_known = not row or ends(row).from
+      local length = is_known and 0 or ask_for('STRLEN', KEYS[row]) or 0
+      if not is_known and length < (state.gone + state.count) * WIDTH then return false end
     else
       finish = at + state.count * WIDTH
       if #from < finish - 1 then return false end

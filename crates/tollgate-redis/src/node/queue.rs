@@ -90,7 +90,13 @@ mod tests {
         for (number, (group, checks)) in groups.iter().enumerate() {
             let check = AskedCheck { policy: policy.clone(), key: Box::new([1]), cost: Cost::ONE };
             let checks = vec![check; *checks];
-            let asked = Asked { verb: Verb::Peek, checks, request_id: None, inspects: false };
+            let asked = Asked {
+                verb: Verb::Peek,
+                checks,
+                request_id: None,
+                inspects: false,
+                part_of: None,
+            };
             let since = Timestamp::from_micros(u64::try_from(number).unwrap());
             queue.push(Waiting::new(asked, *group, since).0);
         }

@@ -6,7 +6,8 @@
 //! keys is under way; and who dies in between leaves what it charged until that recovers.
 //!
 //! - A request id is remembered with the group of the first check, which is charged last: so it stands
-//!   for the whole. A repeat is told that group's first answer, and of the others what they say now.
+//!   for the whole. A repeat is told that group's first answer, and of the others what they say now. A repeat that a group denies
+//!   by then, for the first time has used it up, is told so: stricter than one call, and charged once.
 //! - A denial is counted, by limits that count them, in those groups that deny by themselves.
 //! - Checks of shadow policies have no say in this, and are decided alone.
 
@@ -19,6 +20,7 @@ use tollgate_core::{Cost, Decision, Id, Micros, Reason, Verb};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::answer::Told;
+use crate::ask::fingerprint;
 use crate::asked::{Asked, AskedCheck};
 use crate::node::Common;
 use crate::topology::Routes;
@@ -49,14 +51,13 @@ impl Sender {
     ) -> Result<Answer, StoreError> {
         let parts = Parts::of(request, &self.common.names);
         let shadows: Vec<_> =
-            parts.shadows.iter().map(|it| self.send_part(it, request.verb, None)).collect();
+            parts.shadows.iter().map(|it| self.send_part(it, request.verb)).collect();
         let mut decisions = vec![Decision::default(); request.checks.len()];
         let enforced = match &parts.enforced[..] {
             _ if request.verb == Verb::Peek => self.peek(&parts.enforced).await?,
             [] => Vec::new(),
             [only] => {
-                let id = request.request_id.clone();
-                vec![decisions_of(self.send_part(only, request.verb, id).await)?]
+                vec![decisions_of(self.send_named(only, request).await)?]
             }
             several => self.ask_then_charge(several, request, is_wanted).await?,
         };
@@ -69,18 +70,24 @@ impl Sender {
         Ok(Answer { decisions })
     }
 
-    fn send_part(
-        &self,
-        part: &Part,
-        verb: Verb,
-        request_id: Option<Box<[u8]>>,
-    ) -> oneshot::Receiver<Outcome> {
+    fn send_part(&self, part: &Part, verb: Verb) -> oneshot::Receiver<Outcome> {
         let checks = part.checks.clone();
-        self.send(Asked { verb, checks, request_id, inspects: false }, part.group)
+        let asked = Asked { verb, checks, request_id: None, inspects: false, part_of: None };
+        self.send(asked, part.group)
+    }
+
+    /// Sends a part under the id of the whole request, which is known by all that was asked.
+    fn send_named(&self, part: &Part, request: &Asked) -> oneshot::Receiver<Outcome> {
+        let asked = Asked {
+            checks: part.checks.clone(),
+            part_of: Some(fingerprint(request)),
+            ..request.clone()
+        };
+        self.send(asked, part.group)
     }
 
     async fn send_all(&self, parts: &[Part], verb: Verb) -> Vec<Result<Vec<Decision>, StoreError>> {
-        let sent: Vec<_> = parts.iter().map(|it| self.send_part(it, verb, None)).collect();
+        let sent: Vec<_> = parts.iter().map(|it| self.send_part(it, verb)).collect();
         let mut answers = Vec::with_capacity(sent.len());
         for answer in sent {
             answers.push(decisions_of(answer.await));
@@ -146,15 +153,16 @@ impl Sender {
         parts: &[Part],
         request: &Asked,
     ) -> Vec<Result<Vec<Decision>, StoreError>> {
-        let (Some(id), Some((home, others))) = (&request.request_id, parts.split_first()) else {
+        let (true, Some((home, others))) = (request.request_id.is_some(), parts.split_first())
+        else {
             return self.send_all(parts, request.verb).await;
         };
         let mut others = self.send_all(others, request.verb).await;
         let all_admit = others.iter().all(|it| it.as_ref().is_ok_and(|it| admits(it)));
         let home = if all_admit {
-            decisions_of(self.send_part(home, request.verb, Some(id.clone())).await)
+            decisions_of(self.send_named(home, request).await)
         } else {
-            decisions_of(self.send_part(home, Verb::Peek, None).await)
+            decisions_of(self.send_part(home, Verb::Peek).await)
         };
         others.insert(0, home);
         others
@@ -175,7 +183,13 @@ impl Sender {
                     continue;
                 }
                 let checks = vec![check.clone()];
-                let asked = Asked { verb: Verb::Peek, checks, request_id: None, inspects: true };
+                let asked = Asked {
+                    verb: Verb::Peek,
+                    checks,
+                    request_id: None,
+                    inspects: true,
+                    part_of: None,
+                };
                 looks.push(self.send(asked, part.group));
             }
         }
@@ -206,7 +220,7 @@ impl Sender {
             if admits(decisions) || !limits.any(|it| it.counts_denied()) {
                 continue;
             }
-            let Ok(counted) = decisions_of(self.send_part(part, verb, None).await) else {
+            let Ok(counted) = decisions_of(self.send_part(part, verb).await) else {
                 continue;
             };
             if admits(&counted) {
@@ -228,7 +242,8 @@ impl Sender {
             let mut undo = |verb| {
                 let cost = Cost::new(decision.granted).unwrap_or(check.cost);
                 let checks = vec![AskedCheck { cost, ..check.clone() }];
-                let asked = Asked { verb, checks, request_id: None, inspects: false };
+                let asked =
+                    Asked { verb, checks, request_id: None, inspects: false, part_of: None };
                 sent.push(self.send(asked, part.group));
             };
             if check.policy.limits().iter().any(|it| !it.is_concurrent()) {
