@@ -3,9 +3,8 @@
 
 -- What follows the checks of each verb, and who decides it.
 local decided_by = {
-  [0] = verbs.check, verbs.peek, verbs.take, verbs.reserve, verbs.cancel, verbs.refund,
-  verbs.penalize, verbs.reset, verbs.block, verbs.unblock, verbs.check, verbs.renew,
-  verbs.release, verbs.inspect,
+  [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
+  'unblock', 'check', 'renew', 'release', 'inspect',
 }
 local RESERVE, REFUND, BLOCK, UNBLOCK = 3, 5, 8, 9
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true}
@@ -97,7 +96,9 @@ local function decide(index, at)
     local keeps_form = key.form and (verb == BLOCK or verb == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
-  local decider, verdict = decided_by[verb], nil
+  local name, verdict = decided_by[verb], nil
+  if not verbs[name] then make_verbs() end
+  local decider = verbs[name]
   if id then
     verdict = decider(slots, id, number, add)
   else
@@ -117,7 +118,7 @@ end
 
 -- Writes what belongs to keys: reservations, long rows, and requests that carry an id.
 local function finish()
-  for own, changes in pairs(reserved) do write_reservations(own, changes) end
+  for own, changes in pairs(reserved) do verbs.write_reservations(own, changes) end
   for name, tail in pairs(long_rows) do
     if tail.from and tail.recovers_at then algorithm({kind = 3}).finish(name, tail) end
   end

@@ -1,8 +1,10 @@
 -- Checks of one key by token buckets, queues, fixed and weighted windows: most of all that is
 -- asked. Nothing is decided here that the general way would decide otherwise; it is the same
--- arithmetic, on the numbers that such a key is, without a table for each state. What each limit
--- becomes by a charge, and when it recovers; false if it denies, nil if the general way must look.
+-- arithmetic, on the numbers that such a key is, without a table for each state.
 -- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
+
+-- What a limit becomes by a charge, when it then recovers, and whether this counts a denial; false
+-- if it denies and counts nothing, nil if the general way must look.
 
 local function charge_meter(limit, at, used, cost)
   local per_token, per_tick, tick, full = limit[1], limit[2], limit[3], limit[4]
@@ -28,8 +30,8 @@ local function charge_window(limit, finish, used, cost)
     if limit.kind == 1 then finish = finish - (finish - limit[2]) % window end
   end
   used = used + cost
-  if used > limit.capacity then return false end
-  return finish, used, finish
+  if used <= limit.capacity then return finish, used, finish end
+  return limit.counts_denied and finish, min(used, 2 * limit.capacity), finish, true
 end
 
 local function charge_weighted(limit, start, current, previous, cost)
@@ -42,11 +44,12 @@ local function charge_weighted(limit, start, current, previous, cost)
     start, current = now - now % window, 0
   end
   local weight = floor(previous * (ticks - floor((now - start) / tick)) / ticks)
-  if weight + current + cost > capacity then return false end
+  local denied = weight + current + cost > capacity
+  if denied and not limit.counts_denied then return false end
   if current == 0 and weight == 0 then previous = 0 end
-  current = current + cost
+  current = min(current + cost, 2 * capacity)
   local recovers_at = start + window + max(ticks - floor((ticks - 1) / current), 0) * tick
-  return start, current, previous, recovers_at
+  return start, current, previous, recovers_at, denied
 end
 
 -- The numbers behind the head; none for an unknown key, nil where the key holds anything else.
@@ -64,18 +67,18 @@ local function check_one(policy, key, cost)
     a, b, c = numbers_of(from, policy)
     if not a then return nil end
   end
-  local recovers_at
+  local recovers_at, denied
   if kind == 0 or kind == 6 then
     a, b, recovers_at = charge_meter(limit, a, b, cost)
   elseif kind == 4 then
-    a, b, c, recovers_at = charge_weighted(limit, a, b, c, cost)
+    a, b, c, recovers_at, denied = charge_weighted(limit, a, b, c, cost)
   else
-    a, b, recovers_at = charge_window(limit, a, b, cost)
+    a, b, recovers_at, denied = charge_window(limit, a, b, cost)
   end
   if not a then return a == false and 0 or nil end
   bytes[key] = policy.head .. write(policy.format, a, b, c)
   recoveries[key] = recovers_at
-  return 1
+  return denied and 0 or 1
 end
 
 local function check_several(policy, key, cost)

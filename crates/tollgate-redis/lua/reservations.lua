@@ -10,8 +10,6 @@ local function names_of(slot)
 end
 
 -- What this call has made of reservations: for each key, the bytes by id, false where cancelled.
-local reserved = {}
-
 local function changes_of(slot)
   reserved[slot.own] = reserved[slot.own] or {}
   return reserved[slot.own]
@@ -106,7 +104,7 @@ local function of_type(name, kind)
   end
 end
 
-local function write_reservations(own, changes)
+function verbs.write_reservations(own, changes)
   local by_id, by_time = KEYS[own], KEYS[own + 1]
   if changes.all then call('DEL', by_id, by_time) end
   changes.all = nil

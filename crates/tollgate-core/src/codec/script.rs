@@ -72,7 +72,9 @@ impl Policy {
     #[must_use]
     pub fn script_argument(&self) -> Vec<u8> {
         let form = self.script_form();
-        let constant = |it: &Limit| !it.counts_denied() && is_constant(it);
+        // Several limits that count denials are charged apart from those that do not.
+        let counts = |it: &Limit| it.counts_denied() && self.limits().len() > 1;
+        let constant = |it: &Limit| is_constant(it) && !counts(it);
         let plain = !self.is_shadow() && self.limits().iter().all(constant);
         let count = u8::try_from(self.limits().len()).unwrap_or(u8::MAX);
         let mut out = alloc::vec![u8::from(plain), u8::from(self.is_shadow()), count];
