@@ -8,19 +8,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// All patterns of the design but 2, which keeps who called; and seven ways in.
-const EXAMPLES: usize = 12 + 7;
+use tollgate_servers::Server;
+
+/// All patterns of the design but 2, which keeps who called; those on Redis; and seven ways in.
+const EXAMPLES: usize = 12 + 7 + 7;
+
+/// Where the examples are.
+const ROOMS: [&str; 3] = ["patterns", "redis", "ways"];
 
 #[test]
 fn every_example_prints_what_is_written_down() {
-    let names = names_in("patterns", "rs").into_iter().chain(names_in("ways", "rs"));
-    let names: BTreeSet<String> = names.collect();
+    let names: BTreeSet<String> = ROOMS.into_iter().flat_map(|it| names_in(it, "rs")).collect();
     assert_eq!(names.len(), EXAMPLES, "{names:?}");
     // All at once, so that they are built side by side.
     assert!(cargo(&["build", "--examples"]).status().unwrap().success(), "they do not build");
+    let server = Server::start();
     let update = env::var_os("UPDATE").is_some_and(|it| it == "1");
     for name in &names {
-        let printed = run(name);
+        let printed = run(name, &server.url());
         let path = room("outputs").join(format!("{name}.txt"));
         if update {
             fs::write(&path, &printed).unwrap();
@@ -42,7 +47,7 @@ fn the_table_names_every_example_and_its_policy() {
         let command = format!("`cargo run -p tollgate-examples --example {name}`");
         let row = table.lines().find(|line| line.contains(&command));
         let row = row.unwrap_or_else(|| panic!("README.md has no {command}"));
-        let source = ["patterns", "ways"].map(|it| room(it).join(format!("{name}.rs")));
+        let source = ROOMS.map(|it| room(it).join(format!("{name}.rs")));
         let source = source.iter().find_map(|it| fs::read_to_string(it).ok()).unwrap();
         // The second cell from the end is the policy, in backticks, several joined by commas.
         let policies = row.rsplit('|').nth(2).unwrap();
@@ -65,8 +70,9 @@ fn room(name: &str) -> PathBuf {
 
 /// What an example prints, built and run by the command of the table. The examples that cargo builds
 /// beside a test are not always programs: with `--all-targets` they are test harnesses.
-fn run(name: &str) -> String {
-    let output = cargo(&["run", "--example", name]).output().unwrap();
+/// Those that need a server get its URL; the others take no notice.
+fn run(name: &str, url: &str) -> String {
+    let output = cargo(&["run", "--example", name]).args(["--", url]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name} ended with {}: {complaint}", output.status);
     String::from_utf8(output.stdout).unwrap()

@@ -31,15 +31,22 @@ pub(crate) struct Serve {
     /// Where to listen for HTTP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
-    /// Keep state in this directory over a restart
+    /// Where state lives: memory, redis://HOST, redis+cluster://HOST,HOST or
+    /// redis+sentinel://HOST,HOST/MASTER, with rediss for TLS [default: memory]
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// What the names of all keys on Redis begin with [default: tollgate]
+    #[arg(long, value_name = "N")]
+    pub(crate) namespace: Option<String>,
+    /// Keep memory in this directory over a restart
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The most keys [default: 1000000]
+    /// The most keys in memory [default: 1000000]
     #[arg(long, value_name = "N")]
     pub(crate) max_keys: Option<std::num::NonZeroUsize>,
 }
 
-/// Ask the daemon about a key: exits with 0 if allowed, 1 if denied, 2 on an error
+/// Ask the daemon, or a store, about a key: exits with 0 if allowed, 1 if denied, 2 on an error
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// A policy's name, or a limit such as "10/s burst 20"
@@ -56,11 +63,17 @@ pub(crate) struct Check {
     /// The daemon
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
+    /// Ask this store in place of a daemon, such as redis://127.0.0.1:6379
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    pub(crate) store: Option<String>,
+    /// What the names of all keys in that store begin with [default: tollgate]
+    #[arg(long, value_name = "N", requires = "store")]
+    pub(crate) namespace: Option<String>,
     /// Where no daemon runs, decide in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The configuration file that names the policies, for --data
-    #[arg(long, value_name = "FILE", requires = "data")]
+    /// The configuration file that names the policies, for --store and --data
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How the answer is written
     #[arg(short, long, value_name = "FORM", default_value = "text")]

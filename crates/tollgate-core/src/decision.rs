@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::policy::Listed;
+use crate::key_list::Listed;
 use crate::request::Id;
 use crate::time::{Micros, Timestamp};
 

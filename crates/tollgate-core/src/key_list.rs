@@ -3,6 +3,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+/// What a policy's lists say of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listed {
+    /// It is always admitted.
+    Allow,
+    /// It is always denied.
+    Deny,
+}
+
 /// Keys that a policy always admits, or always denies.
 ///
 /// # Example

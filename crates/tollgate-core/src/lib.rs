@@ -31,6 +31,7 @@ mod decision;
 mod describe;
 mod error;
 mod exact;
+mod fallback;
 mod fit;
 mod forms;
 mod inspect;
@@ -54,12 +55,13 @@ mod window;
 pub use decide::{Block, Slot, decide, decide_one};
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};
+pub use fallback::{OnStoreError, fall_back};
 pub use inspect::{Inspection, LeaseInspection, LimitInspection, ReservationInspection, inspect};
-pub use key_list::KeyList;
+pub use key_list::{KeyList, Listed};
 pub use key_state::KeyState;
 pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, NotationErrorKind, parse_duration, parse_limits};
-pub use policy::{LOG_ENTRIES, Listed, MOST_LIMITS, Policy};
+pub use policy::{LOG_ENTRIES, MOST_LIMITS, Policy};
 pub use request::{
     Check, Cost, Id, IdError, LONGEST_KEY, LONGEST_REQUEST_ID, MOST_CHECKS, Request, Verb,
 };

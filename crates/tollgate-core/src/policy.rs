@@ -9,7 +9,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::error::PolicyError;
-use crate::key_list::KeyList;
+use crate::fallback::OnStoreError;
+use crate::key_list::{KeyList, Listed};
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
 
@@ -43,6 +44,7 @@ struct Parts {
     shadow: bool,
     log_entries: usize,
     max_keys: Option<usize>,
+    on_store_error: OnStoreError,
     allow: KeyList,
     deny: KeyList,
     /// Whether either list has a key.
@@ -81,6 +83,7 @@ impl Policy {
             shadow: false,
             log_entries: LOG_ENTRIES,
             max_keys: None,
+            on_store_error: OnStoreError::default(),
             allow: KeyList::default(),
             deny: KeyList::default(),
             lists: false,
@@ -123,6 +126,12 @@ impl Policy {
     #[must_use]
     pub fn with_max_keys(self, most: usize) -> Policy {
         self.with(|it| it.max_keys = Some(most.max(1)))
+    }
+
+    /// Answers so while its store gives no answer; denies unless told otherwise.
+    #[must_use]
+    pub fn with_on_store_error(self, answer: OnStoreError) -> Policy {
+        self.with(|it| it.on_store_error = answer)
     }
 
     /// Always admits these keys, and charges them nothing.
@@ -197,6 +206,12 @@ impl Policy {
         self.0.max_keys
     }
 
+    /// What it answers while its store gives no answer.
+    #[must_use]
+    pub fn on_store_error(&self) -> OnStoreError {
+        self.0.on_store_error
+    }
+
     /// Whether any of its limits is one of requests in flight.
     #[must_use]
     pub fn has_concurrent(&self) -> bool {
@@ -235,15 +250,6 @@ impl Parts {
         let bare = !self.shadow && !self.lists && self.max_keys.is_none();
         bare && matches!(&*self.limits, [limit] if !limit.is_concurrent())
     }
-}
-
-/// What a policy's lists say of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Listed {
-    /// It is always admitted.
-    Allow,
-    /// It is always denied.
-    Deny,
 }
 
 fn can_be_given(name: &str) -> bool {

@@ -79,8 +79,12 @@ async fn a_denial_and_a_look_write_nothing() {
     }
 }
 
-/// All keys with their bytes and the moment at which they expire.
-fn dump(server: &Server) -> Vec<(String, Reply, Reply)> {
+/// All keys with their bytes and the moment at which they expire, and how often anything was written,
+/// though it were the same.
+fn dump(server: &Server) -> (Vec<(String, Reply, Reply)>, String) {
+    let persistence = server.command(&["INFO", "persistence"]).text();
+    let writes = persistence.lines().find(|it| it.starts_with("rdb_changes_since_last_save:"));
+    let writes = writes.unwrap().to_owned();
     let mut names = server.keys("");
     names.sort();
     let one = |name: String| {
@@ -88,7 +92,7 @@ fn dump(server: &Server) -> Vec<(String, Reply, Reply)> {
         let expires = server.command(&["PEXPIRETIME", &name]);
         (name, bytes, expires)
     };
-    names.into_iter().map(one).collect()
+    (names.into_iter().map(one).collect(), writes)
 }
 
 #[tokio::test]

@@ -21,8 +21,9 @@ mod keeper;
 mod nearest;
 mod pulse;
 mod serve;
+mod store_watch;
 
-pub use config::{Bounds, Config, ConfigError, Drain, Listen, StoreConfig};
+pub use config::{Bounds, Config, ConfigError, Drain, Listen, StoreConfig, StoreUrl};
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use serve::{Listeners, run};

@@ -14,6 +14,7 @@ use tollgate::Limiter;
 use crate::config::Config;
 use crate::connection;
 use crate::daemon::Daemon;
+use crate::store_watch;
 
 /// The sockets that the caller has bound.
 #[derive(Debug)]
@@ -31,7 +32,8 @@ const REST: Duration = Duration::from_millis(50);
 /// Serves until `stop` is ready and what was under way is answered, at most the time that the
 /// configuration gives it.
 ///
-/// Decisions are made on the tasks of connections; on memory they never wait.
+/// Decisions are made on the tasks of connections; on memory they never wait. What becomes of a
+/// store on Redis is logged: when it comes, when it goes, and what about it may surprise later.
 ///
 /// # Errors
 /// The listener is not one that can be asked for its address.
@@ -45,6 +47,7 @@ pub async fn run(
     tracing::debug!(address = %listener.local_addr()?, "listening");
     let drain_timeout = config.drain.timeout;
     let daemon = Arc::new(Daemon::new(config, limiter.into()));
+    let watch = store_watch::start(daemon.limiter());
     let mut connections = Connections::new(Arc::clone(&daemon));
     {
         let mut stop = std::pin::pin!(stop);
@@ -62,6 +65,7 @@ pub async fn run(
     connections.accept_waiting(&listener).await;
     drop(listener);
     connections.finish(drain_timeout).await;
+    drop(watch);
     Ok(())
 }
 

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - [`MemoryLimiter`] keeps its state in this process: a check is synchronous and cannot fail.
-//! - [`Limiter`] is asynchronous, over a choice of stores.
+//! - [`Limiter`] is asynchronous, over a choice of stores: memory, and with the feature `redis` Redis
+//!   and Valkey.
 //! - [`Policies`] gives policies names.
 //! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Verb`] what can be asked.
 
@@ -20,20 +21,28 @@ mod lists;
 mod memory;
 mod policies;
 
-pub use limiter::{Limiter, OpenError};
+#[cfg(feature = "redis")]
+pub use limiter::LimiterBuilder;
+pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
+pub use lists::draw_id;
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use policies::{DefineError, Policies, UnknownPolicy};
 #[doc(inline)]
 pub use tollgate_core::{
     Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
-    LimitDecision, LimitError, LimitInspection, Listed, Micros, NotationError, Policy, PolicyError,
-    Reason, Request, RequestError, ReservationInspection, Source, Spec, Timestamp, Verb,
-    parse_duration,
+    LimitDecision, LimitError, LimitInspection, Listed, Micros, NotationError, OnStoreError,
+    Policy, PolicyError, Reason, Request, RequestError, ReservationInspection, Source, Spec,
+    Timestamp, Verb, parse_duration,
+};
+#[cfg(feature = "redis")]
+#[doc(inline)]
+pub use tollgate_redis::{
+    OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{
-    Answer, Key, KeyBuf, ManualClock, MemoryStats, Rejected, Restored, SaveReport, SetAside,
-    SnapshotDir, SnapshotError, StoreError, TableFull,
+    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Rejected, Restored,
+    SaveReport, SetAside, SnapshotDir, SnapshotError, StoreError, TableFull,
 };
 
 /// The examples of the README, which run.

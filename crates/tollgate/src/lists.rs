@@ -3,8 +3,14 @@
 use tollgate_core::{Check, Decision, Id, Listed, Request, RequestError, Timestamp, Verb};
 use tollgate_store::Answer;
 
-/// 128 random bits for a lease or a reservation.
-pub(crate) fn draw_id() -> Id {
+/// Draws 128 random bits for a lease or a reservation, such as that of [`Verb::Acquire`].
+///
+/// # Example
+/// ```
+/// assert_ne!(tollgate::draw_id(), tollgate::draw_id());
+/// ```
+#[must_use]
+pub fn draw_id() -> Id {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
         // Without the system's randomness the id is still unlike any other of this process.
@@ -16,41 +22,67 @@ pub(crate) fn draw_id() -> Id {
     Id::from_u128(u128::from_le_bytes(bytes))
 }
 
-/// Decides a request: what the lists say first, then what `store` says of the checks that are on
-/// none. A check that needs a lease and has none gets one drawn.
-pub(crate) fn decide(
-    request: &Request<'_>,
-    now: Timestamp,
-    store: impl FnOnce(&Request<'_>) -> Result<Answer, RequestError>,
-) -> Result<Answer, RequestError> {
+/// A request on which the lists have spoken. A check that needs a lease and has none has got one.
+#[derive(Debug)]
+pub(crate) enum Screened<'a> {
+    /// None of its keys is on a list: the store decides it as it is.
+    Unlisted(Request<'a>),
+    /// Some are, and the store decides the rest.
+    Listed(Listings<'a>),
+}
+
+/// A request of which some keys are on a list.
+#[derive(Debug)]
+pub(crate) struct Listings<'a> {
+    request: Request<'a>,
+    /// For each check, what the lists say of its key.
+    listed: Vec<Option<Listed>>,
+    /// The checks that are on none.
+    rest: Vec<Check<'a>>,
+}
+
+/// Looks a request's keys up in the lists.
+pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestError> {
     let concurrent = request.checks.iter().any(|it| it.policy.has_concurrent());
     let verb = match request.verb {
         Verb::Check { lease: None } if concurrent => Verb::Check { lease: Some(draw_id()) },
         verb => verb,
     };
     let request = Request { verb, ..*request };
-    let listed: Vec<_> = request.checks.iter().map(|it| it.policy.listed(it.key)).collect();
-    if !verb.decides() || listed.iter().all(Option::is_none) {
-        return store(&request);
+    let listed = |it: &Check<'_>| it.policy.listed(it.key);
+    if !verb.decides() || request.checks.iter().all(|it| listed(it).is_none()) {
+        return Ok(Screened::Unlisted(request));
     }
     request.validate()?;
-    let denied = request
-        .checks
-        .iter()
-        .zip(&listed)
-        .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
-    let on_none = request.checks.iter().zip(&listed).filter(|(_, listed)| listed.is_none());
-    let rest: Vec<_> = on_none.map(|(check, _)| *check).collect();
-    let mut decided = Vec::new().into_iter();
-    if !rest.is_empty() {
+    Ok(Screened::Listed(Listings {
+        request,
+        listed: request.checks.iter().map(listed).collect(),
+        rest: request.checks.iter().filter(|it| listed(it).is_none()).copied().collect(),
+    }))
+}
+
+impl Listings<'_> {
+    /// What is left for the store to decide.
+    pub(crate) fn rest(&self) -> Option<Request<'_>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut checks = self.request.checks.iter().zip(&self.listed);
+        let denied = checks
+            .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
         // A denied request charges nothing: the other checks only say what they would.
-        let verb = if denied { Verb::Peek } else { verb };
-        decided = store(&Request { verb, checks: &rest, ..request })?.decisions.into_iter();
+        let verb = if denied { Verb::Peek } else { self.request.verb };
+        Some(Request { verb, checks: &self.rest, ..self.request })
     }
-    let answer = |(check, listed): (&Check<'_>, &Option<Listed>)| match listed {
-        Some(Listed::Deny) if check.policy.is_shadow() => Decision::of_list(Listed::Allow, now),
-        Some(listed) => Decision::of_list(*listed, now),
-        None => decided.next().unwrap_or_default(),
-    };
-    Ok(Answer { decisions: request.checks.iter().zip(&listed).map(answer).collect() })
+
+    /// The whole answer, with what the store decided of the rest.
+    pub(crate) fn join(&self, decided: Vec<Decision>, now: Timestamp) -> Answer {
+        let mut decided = decided.into_iter();
+        let answer = |(check, listed): (&Check<'_>, &Option<Listed>)| match listed {
+            Some(Listed::Deny) if check.policy.is_shadow() => Decision::of_list(Listed::Allow, now),
+            Some(listed) => Decision::of_list(*listed, now),
+            None => decided.next().unwrap_or_default(),
+        };
+        Answer { decisions: self.request.checks.iter().zip(&self.listed).map(answer).collect() }
+    }
 }

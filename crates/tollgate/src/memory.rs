@@ -11,7 +11,7 @@ use tollgate_store::{
     SnapshotDir, SnapshotError, TableFull,
 };
 
-use crate::lists;
+use crate::lists::{self, Screened};
 use crate::policies::Interned;
 
 /// A rate limiter whose state is in this process. Clones share it.
@@ -150,7 +150,7 @@ impl MemoryLimiter {
     /// What a check of this cost would answer; nothing changes.
     #[must_use]
     pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.one(Verb::Peek, policy, key, cost).unwrap_or_default()
+        self.ask(Verb::Peek, policy, key, cost).unwrap_or_default()
     }
 
     /// Grants the lesser of `most` and what remains.
@@ -163,7 +163,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         most: Cost,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Take, policy, key, most)
+        self.ask(Verb::Take, policy, key, most)
     }
 
     /// Charges now what may act after the decision's delay; refused whole if that is longer than
@@ -178,7 +178,7 @@ impl MemoryLimiter {
         cost: Cost,
         max_wait: Micros,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Reserve { id: lists::draw_id(), max_wait }, policy, key, cost)
+        self.ask(Verb::Reserve { id: lists::draw_id(), max_wait }, policy, key, cost)
     }
 
     /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
@@ -192,7 +192,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         reservation: Id,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Cancel { id: reservation }, policy, key, Cost::ZERO)
+        self.ask(Verb::Cancel { id: reservation }, policy, key, Cost::ZERO)
     }
 
     /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
@@ -207,7 +207,7 @@ impl MemoryLimiter {
         cost: Cost,
         time: Option<Timestamp>,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Refund { time }, policy, key, cost)
+        self.ask(Verb::Refund { time }, policy, key, cost)
     }
 
     /// Charges whatever the level, into a debt of at most one more capacity.
@@ -220,22 +220,22 @@ impl MemoryLimiter {
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Penalize, policy, key, cost)
+        self.ask(Verb::Penalize, policy, key, cost)
     }
 
     /// Forgets all counters, leases and reservations of a key; its block stays.
     pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.one(Verb::Reset, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Verb::Reset, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Denies every check of a key, for a time or until it is unblocked.
     pub fn block(&self, policy: &Policy, key: Key<'_>, span: Option<Micros>) -> Decision {
-        self.one(Verb::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Verb::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lifts a block.
     pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.one(Verb::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Verb::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lets a lease that is still held last its whole length from now. If it is gone the decision
@@ -249,7 +249,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Renew { lease }, policy, key, Cost::ZERO)
+        self.ask(Verb::Renew { lease }, policy, key, Cost::ZERO)
     }
 
     /// Gives a lease's place back, once; `changed` is false if it is not held any more.
@@ -262,7 +262,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.one(Verb::Release { lease }, policy, key, Cost::ZERO)
+        self.ask(Verb::Release { lease }, policy, key, Cost::ZERO)
     }
 
     /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
@@ -272,7 +272,7 @@ impl MemoryLimiter {
         self.0.store.inspect(policy, key)
     }
 
-    fn one(
+    pub(crate) fn ask(
         &self,
         verb: Verb,
         policy: &Policy,
@@ -307,7 +307,12 @@ impl MemoryLimiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
-        lists::decide(request, self.now(), |request| self.0.store.decide_now(request))
+        let listings = match lists::screen(request)? {
+            Screened::Unlisted(request) => return self.0.store.decide_now(&request),
+            Screened::Listed(it) => it,
+        };
+        let rest = listings.rest().map(|it| self.0.store.decide_now(&it)).transpose()?;
+        Ok(listings.join(rest.map(|it| it.decisions).unwrap_or_default(), self.now()))
     }
 
     /// Gives memory back for keys that recovered a second ago or more: looks over at most `places` places in each

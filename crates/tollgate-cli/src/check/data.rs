@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use tollgate::{Key, Policy};
+use tollgate::Key;
 use tollgate_server::{Config, Keeper, decision_json};
 
 use super::question::Question;
@@ -11,11 +11,7 @@ use super::question::Question;
 /// Decides with what a directory holds, and saves what came of it. The answer is JSON.
 pub(super) fn decide(data: &Path, file: Option<&Path>, question: &Question) -> Result<String> {
     let config = file.map_or_else(|| Ok(Config::samples()), Config::load)?;
-    let policy: Policy = if question.is_limit {
-        question.policy.parse()?
-    } else {
-        config.policies.get(&question.policy)?.clone()
-    };
+    let policy = question.policy_in(&config)?;
     let key = Key::new(question.key())?;
     let (keeper, _) = Keeper::open(data, &config.store)?;
     let decision = if question.is_peek {

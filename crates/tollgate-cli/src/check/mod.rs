@@ -4,6 +4,7 @@ mod daemon;
 mod data;
 mod question;
 mod report;
+mod store;
 
 use std::process::ExitCode;
 
@@ -21,20 +22,7 @@ const DENIED: u8 = 1;
 pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
     let question = Question::of(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = match (runtime.block_on(daemon::ask(&arguments.url, &question))?, &arguments.data)
-    {
-        (Asked::Answered(answer), _) => answer,
-        (Asked::Unreachable(_), Some(data)) => {
-            data::decide(data, arguments.config.as_deref(), &question)?
-        }
-        (Asked::Unreachable(why), None) => {
-            return Err(anyhow!(
-                "no tollgate answers at {} ({why}); start one with `tollgate serve`, or say where \
-                 it is with --url",
-                arguments.url
-            ));
-        }
-    };
+    let answer = runtime.block_on(ask(arguments, &question))?;
     let report = Report::read(&answer)?;
     match arguments.output {
         Form::Json => output::print(&format!("{answer}\n"))?,
@@ -44,4 +32,26 @@ pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
         }
     }
     Ok(if report.allowed { ExitCode::SUCCESS } else { ExitCode::from(DENIED) })
+}
+
+/// Asks the store if one is named, else the daemon, else the data directory. The answer is JSON.
+async fn ask(arguments: &Check, question: &Question) -> Result<String> {
+    let config = arguments.config.as_deref();
+    if let Some(url) = &arguments.store {
+        return store::decide(url, arguments.namespace.as_deref(), config, question).await;
+    }
+    if config.is_some() && arguments.data.is_none() {
+        return Err(anyhow!(
+            "--config names the policies of --store or --data; a daemon knows its own"
+        ));
+    }
+    match (daemon::ask(&arguments.url, question).await?, &arguments.data) {
+        (Asked::Answered(answer), _) => Ok(answer),
+        (Asked::Unreachable(_), Some(data)) => data::decide(data, config, question),
+        (Asked::Unreachable(why), None) => Err(anyhow!(
+            "no tollgate answers at {} ({why}); start one with `tollgate serve`, say where it is \
+             with --url, or name a store with --store",
+            arguments.url
+        )),
+    }
 }

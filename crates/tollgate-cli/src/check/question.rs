@@ -7,7 +7,8 @@ use anyhow::{Result, anyhow, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use tollgate::Cost;
+use tollgate::{Cost, Policy};
+use tollgate_server::Config;
 
 use crate::arguments::Check;
 
@@ -41,6 +42,15 @@ impl Question {
             bail!("the key is empty; say who is limited, such as user:42");
         }
         Ok(Question { policy: policy.to_owned(), is_limit, key, cost, is_peek: arguments.peek })
+    }
+
+    /// The policy that is meant, named in a configuration or made of limits.
+    pub(super) fn policy_in(&self, config: &Config) -> Result<Policy> {
+        if self.is_limit {
+            Ok(self.policy.parse()?)
+        } else {
+            Ok(config.policies.get(&self.policy)?.clone())
+        }
     }
 
     pub(super) fn key(&self) -> &[u8] {

@@ -16,6 +16,7 @@ pub(super) struct Report {
     remaining: u64,
     retry_after: Option<Box<RawValue>>,
     never: bool,
+    degraded: bool,
     delay: Box<RawValue>,
     lease_id: Option<String>,
     limits: Vec<LimitReport>,
@@ -75,6 +76,9 @@ impl Report {
             "blocked" => {
                 let until = again.unwrap_or_else(|| "until it is unblocked".to_owned());
                 Some(format!("blocked, {until}"))
+            }
+            _ if self.degraded => {
+                Some("its store gave no answer, so on_store_error did".to_owned())
             }
             _ if self.never => {
                 Some(format!("never: a cost of {} is above {}", question.cost.get(), self.capacity))

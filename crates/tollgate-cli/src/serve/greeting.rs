@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use tollgate::{Kind, Policy, Restored, Spec};
+use tollgate::{Kind, Policy, Restored, Spec, StoreError};
 use tollgate_server::Config;
 
 /// What there is to say.
@@ -14,6 +14,8 @@ pub(super) struct Greeting<'a> {
     pub(super) address: SocketAddr,
     /// What was found in the data directory.
     pub(super) restored: Option<&'a Restored>,
+    /// Why the store cannot be asked, if so.
+    pub(super) away: Option<StoreError>,
 }
 
 /// How many policies are listed.
@@ -27,8 +29,7 @@ impl fmt::Display for Greeting<'_> {
         if !self.address.ip().to_canonical().is_loopback() {
             writeln!(f, "                    {}: other machines reach it", self.address)?;
         }
-        writeln!(f, "  store             memory, at most {} keys", self.config.store.max_keys)?;
-        self.write_data(f)?;
+        self.write_store(f)?;
         self.write_policies(f)?;
         match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
             Some(shown) => shown.write(f, &url),
@@ -46,6 +47,21 @@ impl Greeting<'_> {
             it => it,
         };
         format!("http://{}", SocketAddr::new(ip, self.address.port()))
+    }
+
+    fn write_store(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let store = &self.config.store;
+        if store.url.is_memory() {
+            writeln!(f, "  store             memory, at most {} keys", store.max_keys)?;
+            return self.write_data(f);
+        }
+        writeln!(f, "  store             {}, namespace {}", store.url, self.config.namespace)?;
+        match &self.away {
+            None => Ok(()),
+            Some(why) => {
+                writeln!(f, "                    away, so on_store_error answers: {why}")
+            }
+        }
     }
 
     fn write_data(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

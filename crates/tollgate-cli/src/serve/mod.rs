@@ -5,9 +5,10 @@ mod greeting;
 mod signals;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tollgate::MemoryLimiter;
+use tollgate::{Limiter, StoreError};
 use tollgate_server::{Config, Keeper, Listeners};
 
 use crate::arguments::Serve;
@@ -34,32 +35,40 @@ fn config(arguments: &Serve) -> Result<Config> {
     if let Some(http) = &arguments.http {
         config.listen.http.clone_from(http);
     }
+    if let Some(store) = &arguments.store {
+        config.store.url = store.as_str().into();
+    }
+    if let Some(namespace) = &arguments.namespace {
+        config.namespace.clone_from(namespace);
+    }
     if let Some(data) = &arguments.data {
         config.store.data = Some(data.clone());
     }
     if let Some(max_keys) = arguments.max_keys {
         config.store.max_keys = max_keys.get();
     }
+    config.store.check()?;
     Ok(config)
 }
 
 async fn serve(config: Config, is_sample: bool) -> Result<()> {
     let signals = Signals::listen().context("signals cannot be listened to")?;
     let http = bind::bind(&config.listen.http).await?;
-    let keeper = config.store.data.as_deref().map(|it| Keeper::open(it, &config.store));
-    let keeper = keeper.transpose()?;
+    let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
+    let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;
+    let limiter: Limiter = match &keeper {
+        Some((keeper, _)) => keeper.limiter().clone().into(),
+        None => config.store.open(&config.namespace).await?,
+    };
     let greeting = Greeting {
         config: &config,
         is_sample,
         address: http.local_addr()?,
         restored: keeper.as_ref().map(|(_, restored)| restored),
+        away: away(&limiter).await,
     };
     output::print(&greeting.to_string())?;
     let keeper = keeper.map(|(keeper, _)| keeper);
-    let limiter: MemoryLimiter = match &keeper {
-        Some(keeper) => keeper.limiter().clone(),
-        None => config.store.builder().build(),
-    };
     let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
     tollgate_server::run(config, Listeners { http }, limiter, signals.stop()).await?;
     if let Some(keeping) = keeping {
@@ -71,6 +80,12 @@ async fn serve(config: Config, is_sample: bool) -> Result<()> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Why the store cannot be asked now, as far as that is known; memory always can.
+async fn away(limiter: &Limiter) -> Option<StoreError> {
+    let ready = tokio::time::timeout(Duration::ZERO, limiter.as_redis()?.ready()).await;
+    ready.ok()?.err()
 }
 
 /// Takes as many open files as the system gives: each connection is one, and many systems begin

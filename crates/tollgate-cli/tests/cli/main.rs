@@ -4,3 +4,4 @@
 mod check;
 mod process;
 mod serve;
+mod store;

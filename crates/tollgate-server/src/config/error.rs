@@ -29,6 +29,10 @@ impl ConfigError {
         self
     }
 
+    pub(super) fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
     pub(super) fn in_file(mut self, file: &str) -> Self {
         file.clone_into(&mut self.file);
         self

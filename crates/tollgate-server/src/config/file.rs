@@ -29,6 +29,36 @@ pub(super) struct Store {
     pub(super) snapshot_interval: Option<Text>,
     pub(super) max_keys: Option<Text>,
     pub(super) table_full: Option<Text>,
+    pub(super) connections: Option<Text>,
+    pub(super) deadline: Option<Text>,
+    pub(super) connect_timeout: Option<Text>,
+    pub(super) ca: Option<Text>,
+    pub(super) cert: Option<Text>,
+    pub(super) key: Option<Text>,
+    pub(super) username: Option<Text>,
+    pub(super) password_file: Option<Text>,
+}
+
+impl Store {
+    /// Where a field stands, by its whole name.
+    pub(super) fn text(&self, field: &str) -> Option<&Text> {
+        let text = match field.strip_prefix("store.")? {
+            "data" => &self.data,
+            "snapshot_interval" => &self.snapshot_interval,
+            "max_keys" => &self.max_keys,
+            "table_full" => &self.table_full,
+            "connections" => &self.connections,
+            "deadline" => &self.deadline,
+            "connect_timeout" => &self.connect_timeout,
+            "ca" => &self.ca,
+            "cert" => &self.cert,
+            "key" => &self.key,
+            "username" => &self.username,
+            "password_file" => &self.password_file,
+            _ => return None,
+        };
+        text.as_ref()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

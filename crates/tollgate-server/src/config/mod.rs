@@ -4,15 +4,16 @@ mod error;
 mod file;
 mod read;
 mod samples;
+mod store;
 mod value;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate::{MemoryLimiter, MemoryLimiterBuilder, Policies, TableFull};
+use tollgate::Policies;
 use tollgate_core::{LONGEST_KEY, MOST_CHECKS};
 
 pub use error::ConfigError;
+pub use store::{StoreConfig, StoreUrl};
 
 /// What the daemon runs with.
 #[derive(Clone, Debug)]
@@ -30,20 +31,6 @@ pub struct Config {
     pub limits: Bounds,
     /// How it stops.
     pub drain: Drain,
-}
-
-/// Where state lives: in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreConfig {
-    /// Where state is kept over a restart, if it is.
-    pub data: Option<PathBuf>,
-    /// How often it is written there.
-    pub snapshot_interval: Duration,
-    /// The most keys.
-    pub max_keys: usize,
-    /// What a new key is told when the table is full.
-    pub table_full: TableFull,
 }
 
 /// Where it listens.
@@ -85,12 +72,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             namespace: "tollgate".to_owned(),
-            store: StoreConfig {
-                data: None,
-                snapshot_interval: Duration::from_secs(5),
-                max_keys: 1_000_000,
-                table_full: TableFull::Deny,
-            },
+            store: StoreConfig::default(),
             listen: Listen { http: "127.0.0.1:8080".to_owned() },
             policies: Policies::new(),
             limits: Bounds {
@@ -103,12 +85,5 @@ impl Default for Config {
             },
             drain: Drain { timeout: Duration::from_secs(20) },
         }
-    }
-}
-
-impl StoreConfig {
-    /// A limiter in memory as this says, to be built.
-    pub fn builder(&self) -> MemoryLimiterBuilder {
-        MemoryLimiter::builder().max_keys(self.max_keys).table_full(self.table_full)
     }
 }

@@ -2,20 +2,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_saphyr::Error as YamlError;
-use tollgate::{KeyList, Policies, Policy, TableFull};
+use tollgate::{KeyList, OnStoreError, Policies, Policy};
 use tollgate_core::{LONGEST_KEY, MOST_CHECKS};
 
 use super::error::ConfigError;
-use super::value::{address, bytes, count, duration, set, truth, word};
+use super::value::{MILLISECOND, address, bytes, count, duration, set, truth};
 use super::{Config, file};
 use crate::nearest::did_you_mean;
 
 /// The longest file that is read, in bytes.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
-const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Config {
     /// Reads a file.
@@ -46,7 +44,7 @@ impl Config {
         let file = file.unwrap_or_default();
         let mut config = Config::default();
         set(&mut config.namespace, file.namespace.as_ref(), "namespace", namespace)?;
-        config.read_store(&file.store.unwrap_or_default())?;
+        config.store.read(&file.store.unwrap_or_default())?;
         let listen = file.listen.unwrap_or_default();
         set(&mut config.listen.http, listen.http.as_ref(), "listen.http", address)?;
         for (name, policy) in file.policies.map(|it| it.0).unwrap_or_default() {
@@ -73,25 +71,6 @@ impl Config {
         Ok(config)
     }
 
-    fn read_store(&mut self, file: &file::Store) -> Result<(), ConfigError> {
-        let store = &mut self.store;
-        let mut url = ();
-        set(&mut url, file.url.as_ref(), "store.url", |text| match text {
-            "memory" => Ok(()),
-            _ => Err("this version has one store: memory".to_owned()),
-        })?;
-        set(&mut store.data, file.data.as_ref(), "store.data", |text| match text {
-            "" => Err("write a directory, or null for none".to_owned()),
-            directory => Ok(Some(directory.into())),
-        })?;
-        let (interval, field) = (file.snapshot_interval.as_ref(), "store.snapshot_interval");
-        set(&mut store.snapshot_interval, interval, field, duration(Duration::from_millis(100)))?;
-        let max_keys = count(1, usize::MAX);
-        set(&mut store.max_keys, file.max_keys.as_ref(), "store.max_keys", max_keys)?;
-        let words = [("deny", TableFull::Deny), ("allow", TableFull::Allow)];
-        set(&mut store.table_full, file.table_full.as_ref(), "store.table_full", word(&words))
-    }
-
     fn read_limits(&mut self, file: &file::Limits) -> Result<(), ConfigError> {
         let limits = &mut self.limits;
         let keys = bytes(1, LONGEST_KEY);
@@ -107,7 +86,7 @@ impl Config {
     }
 }
 
-fn namespace(text: &str) -> Result<String, String> {
+pub(super) fn namespace(text: &str) -> Result<String, String> {
     let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
     if (1..=64).contains(&text.len()) && text.chars().all(inner) {
         return Ok(text.to_owned());
@@ -133,12 +112,12 @@ fn read_policy(name: &str, file: &file::Policy, field: &str) -> Result<Policy, C
         "exact" => Ok(()),
         _ => Err("this version has one mode: exact".to_owned()),
     })?;
-    let (on_store_error, on_field) =
-        (file.on_store_error.as_ref(), format!("{field}.on_store_error"));
-    set(&mut mode, on_store_error, &on_field, |text| match text {
-        // Memory has no failures that they could answer.
-        "deny" | "allow" => Ok(()),
-        "local" => Err("this version knows no local answer; write deny or allow".to_owned()),
+    let mut on_store_error = policy.on_store_error();
+    let on_field = format!("{field}.on_store_error");
+    set(&mut on_store_error, file.on_store_error.as_ref(), &on_field, |text| match text {
+        "deny" => Ok(OnStoreError::Deny),
+        "allow" => Ok(OnStoreError::Allow),
+        "local" => Err("a local answer comes with a later version; write deny or allow".to_owned()),
         _ => Err("write deny or allow".to_owned()),
     })?;
     let mut shadow = false;
@@ -147,6 +126,7 @@ fn read_policy(name: &str, file: &file::Policy, field: &str) -> Result<Policy, C
     set(&mut max_keys, file.max_keys.as_ref(), &format!("{field}.max_keys"), |text| {
         count(1, usize::MAX)(text).map(Some)
     })?;
+    policy = policy.with_on_store_error(on_store_error);
     policy = policy.with_allow_list(keys(&file.allow)).with_deny_list(keys(&file.deny));
     policy = if shadow { policy.shadow() } else { policy };
     Ok(max_keys.map_or(policy.clone(), |it| policy.with_max_keys(it)))

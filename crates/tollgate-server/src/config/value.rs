@@ -8,6 +8,9 @@ use tollgate::parse_duration;
 use super::error::ConfigError;
 use super::file::Text;
 
+/// The shortest time that most fields take.
+pub(super) const MILLISECOND: Duration = Duration::from_millis(1);
+
 /// Reads a value if it is there; says which field it is if it cannot be read.
 pub(super) fn set<T>(
     place: &mut T,

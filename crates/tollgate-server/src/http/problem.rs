@@ -19,6 +19,7 @@ pub(super) enum Kind {
     RequestIdReused,
     BodyTooLarge,
     NoRandomness,
+    StoreUnavailable,
 }
 
 impl Kind {
@@ -50,6 +51,9 @@ impl Kind {
                 "no-randomness",
                 "The system gave no random bits for an id",
             ),
+            Kind::StoreUnavailable => {
+                (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "The store gave no answer")
+            }
         }
     }
 }
@@ -177,7 +181,7 @@ impl From<StoreError> for Problem {
     fn from(it: StoreError) -> Self {
         match it {
             StoreError::Request(it) => it.into(),
-            other => Problem::bad(other.to_string()),
+            other => Problem::new(Kind::StoreUnavailable, other.to_string()),
         }
     }
 }

@@ -4,7 +4,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use tollgate::Micros;
+use tollgate::{Answer, Decision, Micros};
 
 use super::problem::Problem;
 
@@ -29,12 +29,34 @@ pub(super) struct Verdict {
     pub(super) allowed: bool,
     pub(super) never: bool,
     pub(super) retry_after: Option<Micros>,
+    /// Whether it is denied for no other reason than that the store gave no answer.
+    pub(super) degraded: bool,
 }
 
 impl Verdict {
+    pub(super) fn of(decision: &Decision) -> Self {
+        Verdict {
+            allowed: decision.allowed,
+            never: decision.never,
+            retry_after: decision.retry_after,
+            degraded: decision.degraded,
+        }
+    }
+
+    pub(super) fn of_several(answer: &Answer) -> Self {
+        let mut denied = answer.decisions.iter().filter(|it| !it.allowed);
+        Verdict {
+            allowed: answer.allowed(),
+            never: answer.never(),
+            retry_after: answer.retry_after(),
+            degraded: denied.all(|it| it.degraded),
+        }
+    }
+
     fn status(self) -> StatusCode {
         match self {
             Verdict { allowed: true, .. } => StatusCode::OK,
+            Verdict { degraded: true, .. } => StatusCode::SERVICE_UNAVAILABLE,
             Verdict { never: true, .. } => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::TOO_MANY_REQUESTS,
         }

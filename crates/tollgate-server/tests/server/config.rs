@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate::OnStoreError;
 use tollgate_server::Config;
 
 #[test]
@@ -25,6 +26,49 @@ fn every_field_is_read() {
     assert_eq!((api.is_shadow(), api.max_keys()), (true, Some(1_000)));
     assert!(api.listed(b"health-check").is_some() && api.listed(b"bot-7").is_some());
     assert_eq!(config.policies.get("sms").unwrap().to_string(), "10/d log");
+}
+
+#[test]
+fn every_field_of_a_store_on_redis_is_read() {
+    let config = Config::from_yaml(
+        "store: { url: rediss://u:secret@h, connections: 3, deadline: 5ms, connect_timeout: 2s,
+                  ca: ca.pem, cert: c.pem, key: k.pem, username: ann, password_file: pw }
+policies: { a: { limits: [1/s], on_store_error: allow }, b: { limits: [1/s] } }",
+    )
+    .unwrap();
+    let store = &config.store;
+    assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss://u:secret@h"));
+    assert_eq!((store.connections, store.deadline), (3, Duration::from_millis(5)));
+    assert_eq!(store.connect_timeout, Duration::from_secs(2));
+    assert_eq!(store.ca.as_deref(), Some("ca.pem".as_ref()));
+    assert_eq!(store.cert.as_deref(), Some("c.pem".as_ref()));
+    assert_eq!(store.key.as_deref(), Some("k.pem".as_ref()));
+    assert_eq!(store.username.as_deref(), Some("ann"));
+    assert_eq!(store.password_file.as_deref(), Some("pw".as_ref()));
+    assert!(!format!("{config:?}").contains("secret"));
+    let answer = |name| config.policies.get(name).unwrap().on_store_error();
+    assert_eq!((answer("a"), answer("b")), (OnStoreError::Allow, OnStoreError::Deny));
+}
+
+#[test]
+fn what_has_no_effect_may_be_written_with_its_default() {
+    for url in ["memory", "redis://h"] {
+        let yaml = format!(
+            "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
+                      connections: 2, deadline: 15ms, connect_timeout: 1s, ca: null, cert: null, key: null,
+                      username: null, password_file: null }}"
+        );
+        assert_eq!(Config::from_yaml(&yaml).unwrap().store.url.as_str(), url);
+    }
+}
+
+#[test]
+fn a_file_without_a_url_is_held_to_the_store_that_is_chosen_later() {
+    let mut config = Config::from_yaml("store: { deadline: 5ms }").unwrap();
+    let error = config.store.check().unwrap_err().to_string();
+    assert!(error.starts_with("store.deadline: it is of a store on Redis"), "{error}");
+    config.store.url = "redis://h".into();
+    config.store.check().unwrap();
 }
 
 #[test]
@@ -96,7 +140,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "policies: { api: { limits: [10/s], on_store_error: local } }",
-        "line 1, column 52: policies.api.on_store_error: \"local\": this version knows no local answer; write deny or allow",
+        "line 1, column 52: policies.api.on_store_error: \"local\": a local answer comes with a later version; write deny or allow",
     ),
     (
         "policies: { api: { limits: [10/s], on_store_error: maybe } }",
@@ -115,8 +159,32 @@ const MISTAKES: &[(&str, &str)] = &[
         "line 1, column 12: namespace: \"a b\": write 1 to 64 letters, digits, '_', '-' and '.'",
     ),
     (
-        "store: { url: \"redis://localhost\" }",
-        "line 1, column 15: store.url: \"redis://localhost\": this version has one store: memory",
+        "store: { url: \"redsi://u:secret@h\" }",
+        "line 1, column 15: store.url: there is no store \"redsi://u:***@h\"; there are memory, redis://HOST, redis+cluster://HOST,HOST, redis+sentinel://HOST,HOST/MASTER and redis+unix:///PATH, with rediss for TLS, and valkey wherever redis stands",
+    ),
+    (
+        "store: { url: \"redis://u:secret@h\", data: state }",
+        "line 1, column 43: store.data: it is of memory, and this store is at redis://u:***@h: leave it out",
+    ),
+    (
+        "store: { url: redis://h, max_keys: 7 }",
+        "line 1, column 36: store.max_keys: it is of memory, and this store is at redis://h: leave it out",
+    ),
+    (
+        "store: { url: memory, deadline: 5ms }",
+        "line 1, column 33: store.deadline: it is of a store on Redis, and this one is memory: leave it out, or name the server in store.url, such as redis://127.0.0.1:6379",
+    ),
+    (
+        "store: { url: rediss://h, cert: a.pem }",
+        "line 1, column 33: store.cert: write store.key too",
+    ),
+    (
+        "store: { url: redis://h, deadline: 0s }",
+        "line 1, column 36: store.deadline: \"0s\": it must be at least 1ms",
+    ),
+    (
+        "store: { url: redis://h, connections: 65 }",
+        "line 1, column 39: store.connections: \"65\": write a number from 1 to 64, in digits",
     ),
     (
         "store: { data: \"\" }",

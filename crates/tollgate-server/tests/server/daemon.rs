@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tollgate::{ManualClock, Timestamp};
+use tollgate::{Limiter, ManualClock, Timestamp};
 use tollgate_server::{Config, Listeners, run};
 
 use crate::client::{Answer, Client};
@@ -42,6 +42,18 @@ impl Daemon {
         let config = Config::from_yaml(yaml).unwrap();
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
+        Daemon::run(config, limiter, clock).await
+    }
+
+    /// On the store that the file names, by that store's clock.
+    pub(crate) async fn start_on_store(yaml: &str) -> Self {
+        let config = Config::from_yaml(yaml).unwrap();
+        let limiter = config.store.open(&config.namespace).await.unwrap();
+        Daemon::run(config, limiter, ManualClock::default()).await
+    }
+
+    async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {
+        let limiter = limiter.into();
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = http.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -9,6 +9,7 @@ mod daemon;
 mod hostile;
 mod ids;
 mod protocol;
+mod redis;
 mod rows;
 mod stop;
 mod verbs;

@@ -109,11 +109,7 @@ pub(super) async fn answer(
         return Ok(reply::json(json::inspection(asked.policy(), &inspection), None));
     }
     let decision = decide(verb, &asked, request_id.as_deref(), daemon).await?;
-    let verdict = Verdict {
-        allowed: decision.allowed,
-        never: decision.never,
-        retry_after: decision.retry_after,
-    };
+    let verdict = Verdict::of(&decision);
     let body = json::decision(asked.policy(), &decision, spoken.shape());
     Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
 }
@@ -190,11 +186,7 @@ async fn answer_several(
     let checks: Vec<_> = asked.iter().map(Asked::check).collect();
     let request_id = request_id.map(str::as_bytes);
     let answer = daemon.limiter().decide(&Request { verb, checks: &checks, request_id }).await?;
-    let verdict = Verdict {
-        allowed: answer.allowed(),
-        never: answer.never(),
-        retry_after: answer.retry_after(),
-    };
+    let verdict = Verdict::of_several(&answer);
     let body = json::several(asked, &answer, spoken.shape());
     Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
 }

@@ -1,0 +1,174 @@
+//! What stands in for the store's answer while it gives none.
+
+use alloc::vec::Vec;
+
+use crate::decision::{Decision, Details, Reason, Source};
+use crate::request::{Check, Cost, Request, Verb};
+use crate::time::Timestamp;
+
+/// What a policy answers while its store gives no answer; the strictest is the greatest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum OnStoreError {
+    /// Everything passes, and nothing is charged.
+    Allow,
+    /// Nothing passes.
+    #[default]
+    Deny,
+}
+
+impl OnStoreError {
+    /// The word that stands for it in configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OnStoreError::Allow => "allow",
+            OnStoreError::Deny => "deny",
+        }
+    }
+}
+
+/// The answer to a request that the store did not answer, a decision for each check; nothing for a
+/// verb that does not decide. The strictest of the policies' answers holds for all checks, for none
+/// has a verdict of its own; shadow policies have no say, and never deny.
+///
+/// # Example
+/// ```
+/// use tollgate_core::{Check, Cost, OnStoreError, Policy, Request, Timestamp, Verb, fall_back};
+/// let api: Policy = "10/s".parse()?;
+/// let open = api.clone().with_on_store_error(OnStoreError::Allow);
+/// let answer = |policies: &[&Policy]| {
+///     let checks = policies.iter().map(|it| Check { policy: it, key: b"k", cost: Cost::ONE });
+///     let checks: Vec<_> = checks.collect();
+///     let request =
+///         Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+///     let decisions = fall_back(&request, Timestamp::EPOCH).unwrap_or_default();
+///     decisions.iter().map(|it| it.allowed()).collect::<Vec<_>>()
+/// };
+/// assert_eq!(answer(&[&open]), [true]);
+/// assert_eq!(answer(&[&open, &api]), [false, false]);
+/// # Ok::<(), tollgate_core::NotationError>(())
+/// ```
+#[must_use]
+pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>> {
+    if !request.verb.decides() {
+        return None;
+    }
+    let enforced = request.checks.iter().filter(|it| !it.policy.is_shadow());
+    let strictest = enforced.map(|it| it.policy.on_store_error()).max();
+    let allowed = strictest.is_none_or(|it| it == OnStoreError::Allow);
+    let decide = |check: &Check<'_>| {
+        let is_shadow = check.policy.is_shadow();
+        decision(&request.verb, check, allowed || is_shadow, is_shadow, now)
+    };
+    Some(request.checks.iter().map(decide).collect())
+}
+
+fn decision(
+    verb: &Verb,
+    check: &Check<'_>,
+    allowed: bool,
+    shadow: bool,
+    time: Timestamp,
+) -> Decision {
+    let charges = allowed && !matches!(verb, Verb::Peek);
+    // A request whose outcome is unknown may hold what it asked for, so its id can be given back.
+    let held = charges && check.cost > Cost::ZERO;
+    let lease = match *verb {
+        Verb::Check { lease } if check.policy.has_concurrent() => lease,
+        Verb::Acquire { lease } => Some(lease),
+        _ => None,
+    };
+    let reservation = match *verb {
+        Verb::Reserve { id, .. } => Some(id),
+        _ => None,
+    };
+    Decision {
+        allowed,
+        reason: Reason::Store,
+        granted: if charges { check.cost.get() } else { 0 },
+        source: Source::Fallback,
+        degraded: true,
+        shadow,
+        lease: lease.filter(|_| held),
+        reservation: reservation.filter(|_| held),
+        // No limit was asked, so none says anything.
+        details: Details::Few(0, Default::default()),
+        ..Decision::blank(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+    use crate::request::Id;
+    use crate::time::Micros;
+
+    const NOW: Timestamp = Timestamp::from_micros(7);
+
+    fn policy(limits: &str, answer: OnStoreError) -> Policy {
+        limits.parse::<Policy>().unwrap().with_on_store_error(answer)
+    }
+
+    fn ask(verb: Verb, policies: &[&Policy]) -> Option<Vec<Decision>> {
+        let checks = policies.iter().map(|it| Check { policy: it, key: b"k", cost: Cost::from(3) });
+        let checks: Vec<_> = checks.collect();
+        fall_back(&Request { verb, checks: &checks, request_id: None }, NOW)
+    }
+
+    #[test]
+    fn the_default_denies_and_every_decision_says_where_it_is_from() {
+        let check = Verb::Check { lease: None };
+        let closed: Policy = "10/s".parse().unwrap();
+        assert_eq!(closed.on_store_error(), OnStoreError::Deny);
+        let open = policy("10/s", OnStoreError::Allow);
+        for (policy, allowed) in [(&closed, false), (&open, true)] {
+            let decision = ask(check, &[policy]).unwrap().remove(0);
+            assert_eq!((decision.allowed, decision.granted), (allowed, 3 * u64::from(allowed)));
+            assert_eq!((decision.reason, decision.source), (Reason::Store, Source::Fallback));
+            assert!(decision.degraded && !decision.changed && !decision.never);
+            assert_eq!((decision.time, decision.retry_after), (NOW, None));
+            assert_eq!(decision.limits(), []);
+        }
+    }
+
+    #[test]
+    fn the_strictest_holds_and_shadows_neither_deny_nor_have_a_say() {
+        let (open, closed) =
+            (policy("10/s", OnStoreError::Allow), policy("10/s", OnStoreError::Deny));
+        let shadow = closed.clone().shadow();
+        for (policies, expected) in [
+            (&[&open, &open][..], &[true, true][..]),
+            (&[&open, &closed], &[false, false]),
+            (&[&open, &shadow], &[true, true]),
+            (&[&closed, &shadow], &[false, true]),
+            (&[&shadow], &[true]),
+        ] {
+            let decisions = ask(Verb::Peek, policies).unwrap();
+            assert!(decisions.iter().map(|it| it.allowed).eq(expected.iter().copied()));
+            assert!(decisions.iter().all(|it| it.granted == 0), "a peek is granted nothing");
+        }
+    }
+
+    #[test]
+    fn what_may_be_held_can_be_given_back() {
+        let (lease, id) = (Id::from_u128(1), Id::from_u128(2));
+        let slots = policy("2 concurrent lease 60s", OnStoreError::Allow);
+        let bucket = policy("10/s", OnStoreError::Allow);
+        let max_wait = Micros::ZERO;
+        for (verb, policy, expected) in [
+            (Verb::Check { lease: Some(lease) }, &slots, (Some(lease), None)),
+            (Verb::Check { lease: Some(lease) }, &bucket, (None, None)),
+            (Verb::Acquire { lease }, &slots, (Some(lease), None)),
+            (Verb::Reserve { id, max_wait }, &bucket, (None, Some(id))),
+            (Verb::Take, &bucket, (None, None)),
+        ] {
+            let decision = ask(verb, &[policy]).unwrap().remove(0);
+            assert_eq!((decision.lease, decision.reservation), expected, "{verb:?}");
+        }
+        for verb in [Verb::Reset, Verb::Release { lease }, Verb::Refund { time: None }] {
+            assert_eq!(ask(verb, &[&slots]), None, "{verb:?} decides nothing");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Where state lives.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate::{
+    Limiter, LimiterBuilder, MemoryLimiter, MemoryLimiterBuilder, TableFull, masked_url,
+};
+
+use super::error::ConfigError;
+use super::file;
+use super::value::{MILLISECOND, count, duration, set, word};
+
+/// Where state lives: in memory, or on Redis or Valkey.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreConfig {
+    /// Which store.
+    pub url: StoreUrl,
+    /// Where memory is kept over a restart, if it is.
+    pub data: Option<PathBuf>,
+    /// How often it is written there.
+    pub snapshot_interval: Duration,
+    /// The most keys in memory.
+    pub max_keys: usize,
+    /// What a new key is told when memory's table is full.
+    pub table_full: TableFull,
+    /// How many connections there are to each Redis.
+    pub connections: usize,
+    /// How long a decision may take.
+    pub deadline: Duration,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// The certificates to trust with TLS; the system's if not said.
+    pub ca: Option<PathBuf>,
+    /// The certificate to show with TLS.
+    pub cert: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+    /// Who logs in, in place of the URL's user.
+    pub username: Option<String>,
+    /// The file that holds the password, in place of the URL's.
+    pub password_file: Option<PathBuf>,
+}
+
+/// The URL of a store. It is shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(Box<str>);
+
+impl StoreUrl {
+    /// Whether it is this process's memory.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        &*self.0 == "memory"
+    }
+
+    /// The URL with its password, not to be printed.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for StoreUrl {
+    fn from(url: &str) -> Self {
+        StoreUrl(url.into())
+    }
+}
+
+/// Without its password.
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&masked_url(&self.0))
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreUrl({self})")
+    }
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        StoreConfig {
+            url: "memory".into(),
+            data: None,
+            snapshot_interval: Duration::from_secs(5),
+            max_keys: 1_000_000,
+            table_full: TableFull::Deny,
+            connections: 2,
+            deadline: Duration::from_millis(15),
+            connect_timeout: Duration::from_secs(1),
+            ca: None,
+            cert: None,
+            key: None,
+            username: None,
+            password_file: None,
+        }
+    }
+}
+
+impl StoreConfig {
+    /// A limiter in memory as this says, to be built.
+    pub fn builder(&self) -> MemoryLimiterBuilder {
+        MemoryLimiter::builder().max_keys(self.max_keys).table_full(self.table_full)
+    }
+
+    /// Opens the store, under a namespace. One on Redis connects in this tokio runtime; that it is
+    /// away is no error.
+    ///
+    /// # Errors
+    /// The URL, or a field that goes with it, is not what it should be; a file cannot be read.
+    pub async fn open(&self, namespace: &str) -> Result<Limiter, ConfigError> {
+        self.check()?;
+        if self.url.is_memory() {
+            return Ok(self.builder().build().into());
+        }
+        let opened = self.redis(namespace)?.open(self.url.as_str()).await;
+        opened.map_err(|it| ConfigError::new(it.to_string()).of("store"))
+    }
+
+    fn redis(&self, namespace: &str) -> Result<LimiterBuilder, ConfigError> {
+        let mut builder = Limiter::builder()
+            .namespace(namespace)
+            .connections(self.connections)
+            .deadline(self.deadline)
+            .connect_timeout(self.connect_timeout);
+        if let Some(ca) = &self.ca {
+            builder = builder.ca(ca.clone());
+        }
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            builder = builder.client_certificate(cert.clone(), key.clone());
+        }
+        if let Some(username) = &self.username {
+            builder = builder.username(username);
+        }
+        if let Some(file) = &self.password_file {
+            let read = fs::read_to_string(file).map_err(|it| {
+                ConfigError::new(format!("{}: it cannot be read: {it}", file.display()))
+                    .of("store.password_file")
+            })?;
+            builder = builder.password(read.trim_end_matches(['\r', '\n']));
+        }
+        Ok(builder)
+    }
+
+    /// Refuses what means nothing to this store: whoever wrote it expects something of it.
+    ///
+    /// # Errors
+    /// A field that is not at its default is of another store.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let usual = StoreConfig::default();
+        let of_memory = [
+            ("data", self.data != usual.data),
+            ("snapshot_interval", self.snapshot_interval != usual.snapshot_interval),
+            ("max_keys", self.max_keys != usual.max_keys),
+            ("table_full", self.table_full != usual.table_full),
+        ];
+        let of_redis = [
+            ("connections", self.connections != usual.connections),
+            ("deadline", self.deadline != usual.deadline),
+            ("connect_timeout", self.connect_timeout != usual.connect_timeout),
+            ("ca", self.ca != usual.ca),
+            ("cert", self.cert != usual.cert),
+            ("key", self.key != usual.key),
+            ("username", self.username != usual.username),
+            ("password_file", self.password_file != usual.password_file),
+        ];
+        let wrong = if self.url.is_memory() { &of_redis[..] } else { &of_memory };
+        if let Some((name, _)) = wrong.iter().find(|(_, is_said)| *is_said) {
+            return Err(self.misplaced(name));
+        }
+        match (&self.cert, &self.key) {
+            (Some(_), None) => Err(ConfigError::new("write store.key too").of("store.cert")),
+            (None, Some(_)) => Err(ConfigError::new("write store.cert too").of("store.key")),
+            _ => Ok(()),
+        }
+    }
+
+    fn misplaced(&self, name: &str) -> ConfigError {
+        let message = if self.url.is_memory() {
+            "it is of a store on Redis, and this one is memory: leave it out, or name the server in \
+             store.url, such as redis://127.0.0.1:6379"
+                .to_owned()
+        } else {
+            format!("it is of memory, and this store is at {}: leave it out", self.url)
+        };
+        ConfigError::new(message).of(format!("store.{name}"))
+    }
+
+    pub(super) fn read(&mut self, file: &file::Store) -> Result<(), ConfigError> {
+        if let Some(text) = &file.url {
+            // Not by `set`, which would show the password.
+            let known = Limiter::check_kind(&text.value);
+            known.map_err(|it| {
+                ConfigError::new(it.to_string()).of("store.url").at(text.referenced)
+            })?;
+            self.url = text.value.as_str().into();
+        }
+        set(&mut self.data, file.data.as_ref(), "store.data", |text| match text {
+            "" => Err("write a directory, or null for none".to_owned()),
+            directory => Ok(Some(directory.into())),
+        })?;
+        let (interval, field) = (file.snapshot_interval.as_ref(), "store.snapshot_interval");
+        set(&mut self.snapshot_interval, interval, field, duration(Duration::from_millis(100)))?;
+        let max_keys = count(1, usize::MAX);
+        set(&mut self.max_keys, file.max_keys.as_ref(), "store.max_keys", max_keys)?;
+        let words = [("deny", TableFull::Deny), ("allow", TableFull::Allow)];
+        set(&mut self.table_full, file.table_full.as_ref(), "store.table_full", word(&words))?;
+        let connections = file.connections.as_ref();
+        set(&mut self.connections, connections, "store.connections", count(1, 64))?;
+        let deadline = file.deadline.as_ref();
+        set(&mut self.deadline, deadline, "store.deadline", duration(MILLISECOND))?;
+        let (timeout, field) = (file.connect_timeout.as_ref(), "store.connect_timeout");
+        set(&mut self.connect_timeout, timeout, field, duration(MILLISECOND))?;
+        let path = |text: &str| match text {
+            "" => Err("write the path of a file, or null for none".to_owned()),
+            path => Ok(Some(path.into())),
+        };
+        set(&mut self.ca, file.ca.as_ref(), "store.ca", path)?;
+        set(&mut self.cert, file.cert.as_ref(), "store.cert", path)?;
+        set(&mut self.key, file.key.as_ref(), "store.key", path)?;
+        let password = file.password_file.as_ref();
+        set(&mut self.password_file, password, "store.password_file", path)?;
+        let username = |text: &str| Ok(Some(text.to_owned()));
+        set(&mut self.username, file.username.as_ref(), "store.username", username)?;
+        if file.url.is_none() {
+            // A flag may still say.
+            return Ok(());
+        }
+        self.check().map_err(|error| match error.field().and_then(|it| file.text(it)) {
+            Some(text) => error.at(text.referenced),
+            None => error,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Watching a store that others keep: a line in the log when it comes and when it goes.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tollgate::{Limiter, RedisStore};
+
+/// How often is looked, so how often a line is written at most.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Watches until what it returns is dropped. Memory is never away.
+pub(crate) fn start(limiter: &Limiter) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    if let Some(store) = limiter.as_redis() {
+        tasks.spawn(watch(limiter.clone(), store.clone()));
+    }
+    tasks
+}
+
+async fn watch(limiter: Limiter, store: RedisStore) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut watched, mut is_warned) = (Watched::default(), false);
+    loop {
+        ticks.tick().await;
+        let ready = store.ready().await.map_err(|it| it.to_string());
+        let stats = limiter.stats();
+        let without = stats.degraded_allowed + stats.degraded_denied;
+        let why = || stats.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
+        match watched.look(ready, without) {
+            Some(News::There) => tracing::info!("the store is there"),
+            Some(News::Away(why)) => tracing::error!("the store is away: {why}"),
+            Some(News::Late) => {
+                tracing::error!("the store is there and gives no answer: {}", why());
+            }
+            Some(News::Back(made)) => {
+                tracing::info!("the store is back; {made} checks were decided without it");
+            }
+            None => {}
+        }
+        if watched.known == Known::There && !is_warned {
+            is_warned = true;
+            for warning in store.warnings().await {
+                tracing::warn!("{warning}");
+            }
+        }
+    }
+}
+
+/// What is known of the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Known {
+    #[default]
+    Nothing,
+    There,
+    Away {
+        /// How many checks had been decided without it before it went.
+        since: u64,
+    },
+}
+
+/// What there is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum News {
+    There,
+    Away(String),
+    /// It is connected, and does not answer in time.
+    Late,
+    /// After so many checks that were decided without it.
+    Back(u64),
+}
+
+/// The store as it was at the last look.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    known: Known,
+    /// How many checks had been decided without it by then.
+    without: u64,
+}
+
+impl Watched {
+    fn look(&mut self, ready: Result<(), String>, without: u64) -> Option<News> {
+        let before = std::mem::replace(&mut self.without, without);
+        let is_late = without > before;
+        let (known, news) = match (self.known, ready) {
+            (Known::Away { since }, Ok(())) if !is_late => {
+                (Known::There, News::Back(without.saturating_sub(since)))
+            }
+            (Known::Away { .. }, _) => return None,
+            (_, Err(why)) => (Known::Away { since: before }, News::Away(why)),
+            (_, Ok(())) if is_late => (Known::Away { since: before }, News::Late),
+            (Known::Nothing, Ok(())) => (Known::There, News::There),
+            (Known::There, Ok(())) => return None,
+        };
+        self.known = known;
+        Some(news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_coming_and_going_is_told_once() {
+        let away = || Err("no route".to_owned());
+        let mut watched = Watched::default();
+        for (ready, without, news) in [
+            (Ok(()), 0, Some(News::There)),
+            (Ok(()), 0, None),
+            (away(), 3, Some(News::Away("no route".to_owned()))),
+            (away(), 9, None),
+            // Connected again, but decisions are late still.
+            (Ok(()), 12, None),
+            (Ok(()), 12, Some(News::Back(12))),
+            (Ok(()), 13, Some(News::Late)),
+            (Ok(()), 13, Some(News::Back(1))),
+            (Ok(()), 13, None),
+        ] {
+            assert_eq!(watched.look(ready.clone(), without), news, "{ready:?} {without}");
+        }
+        let mut never_there = Watched::default();
+        assert_eq!(never_there.look(away(), 0), Some(News::Away("no route".to_owned())));
+        assert_eq!(never_there.look(Ok(()), 0), Some(News::Back(0)));
+    }
+}

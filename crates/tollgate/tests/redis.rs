@@ -1,0 +1,299 @@
+//! The limiter on a real Redis or Valkey: as on memory while it answers, in time when it does not.
+#![cfg(feature = "redis")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tollgate::{
+    Check, Cost, Decision, FailureKind, Key, Limiter, ManualClock, Micros, OnStoreError, Policy,
+    Reason, Request, RequestError, Source, StoreError, Timestamp, Verb, draw_id,
+};
+use tollgate_servers::{Cluster, Sentinel, Server};
+
+const CHECK: Verb = Verb::Check { lease: None };
+
+fn policy(limits: &str) -> Policy {
+    limits.parse().unwrap()
+}
+
+fn key() -> Key<'static> {
+    Key::new("user:42").unwrap()
+}
+
+/// A limiter with time enough for a busy machine.
+async fn open(server: &Server) -> Limiter {
+    Limiter::builder().deadline(Duration::from_secs(5)).open(&server.url()).await.unwrap()
+}
+
+/// The same clock on memory and on the server.
+async fn both(server: &Server) -> (ManualClock, [Limiter; 2]) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+    let open = |url| {
+        let builder = Limiter::builder().deadline(Duration::from_secs(5)).clock(clock.clone());
+        async move { builder.open(url).await.unwrap() }
+    };
+    let limiters = [open("memory").await, open(&server.url()).await];
+    (clock, limiters)
+}
+
+#[tokio::test]
+async fn every_verb_decides_as_on_memory() {
+    let server = Server::start();
+    let (clock, [memory, redis]) = both(&server).await;
+    let (lease, id) = (draw_id(), draw_id());
+    let max_wait = Micros::from_secs(10);
+    let steps = [
+        ("3/s", CHECK, 2),
+        ("3/s", CHECK, 2),
+        ("3/s", Verb::Peek, 1),
+        ("3/s", Verb::Take, 5),
+        ("3/s", Verb::Reserve { id, max_wait }, 2),
+        ("3/s", Verb::Cancel { id }, 0),
+        ("3/s", Verb::Refund { time: None }, 1),
+        ("3/s", Verb::Penalize, 2),
+        ("3/s", Verb::Block { span: Some(max_wait) }, 0),
+        ("3/s", CHECK, 1),
+        ("3/s", Verb::Unblock, 0),
+        ("3/s", Verb::Reset, 0),
+        ("3/s", CHECK, 4),
+        ("10/s fixed; 120/min fixed; 240/h sliding by 1m", CHECK, 7),
+        ("10/s fixed; 120/min fixed; 240/h sliding by 1m", CHECK, 7),
+        ("5/min log", CHECK, 5),
+        ("5/min log", CHECK, 1),
+        ("20/s queue 3", CHECK, 2),
+        ("2 concurrent lease 60s", Verb::Acquire { lease }, 1),
+        ("2 concurrent lease 60s", Verb::Renew { lease }, 0),
+        ("2 concurrent lease 60s", Verb::Release { lease }, 0),
+        ("2 concurrent lease 60s", Verb::Release { lease }, 0),
+    ];
+    for (limits, verb, cost) in steps {
+        let (policy, cost) = (policy(limits), Cost::from(cost));
+        clock.advance(Micros::new(123_457));
+        let here = memory.ask(verb, &policy, key(), cost).await.unwrap();
+        let there = redis.ask(verb, &policy, key(), cost).await.unwrap();
+        assert_eq!(here, there, "{limits} {verb:?}");
+        let here = memory.inspect(&policy, key()).await.unwrap();
+        assert_eq!(here, redis.inspect(&policy, key()).await.unwrap(), "{limits} {verb:?}");
+    }
+    assert_eq!(redis.stats(), tollgate::LimiterStats::default());
+    assert_eq!(server.keys_without_ttl("tollgate"), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn each_verb_has_its_method() {
+    let server = Server::start();
+    let limiter = open(&server).await;
+    let (bucket, slots) = (limiter.limit("3/h").unwrap(), policy("1 concurrent lease 60s"));
+    let (one, key) = (Cost::ONE, key());
+    assert!(limiter.check(&bucket, key).await.unwrap().allowed());
+    assert_eq!(limiter.take(&bucket, key, Cost::from(9)).await.unwrap().granted, 2);
+    assert!(!limiter.peek(&bucket, key, one).await.unwrap().allowed());
+    let hours = Micros::from_secs(7_200);
+    let reserved = limiter.reserve(&bucket, key, one, hours).await.unwrap();
+    assert!(reserved.allowed && reserved.delay > Micros::ZERO);
+    let id = reserved.reservation.unwrap();
+    assert!(limiter.cancel(&bucket, key, id).await.unwrap().changed);
+    assert_eq!(limiter.refund(&bucket, key, one, None).await.unwrap().granted, 1);
+    assert_eq!(limiter.penalize(&bucket, key, Cost::from(2)).await.unwrap().granted, 2);
+    assert!(limiter.block(&bucket, key, None).await.unwrap().changed);
+    assert_eq!(limiter.check(&bucket, key).await.unwrap().reason, Reason::Blocked);
+    assert!(limiter.inspect(&bucket, key).await.unwrap().block.is_some());
+    assert!(limiter.unblock(&bucket, key).await.unwrap().changed);
+    assert_eq!(limiter.reset(&bucket, key).await.unwrap().remaining, 3);
+    let lease = limiter.check(&slots, key).await.unwrap().lease.unwrap();
+    assert!(limiter.renew(&slots, key, lease).await.unwrap().changed);
+    assert!(limiter.release(&slots, key, lease).await.unwrap().changed);
+    assert!(!limiter.release(&slots, key, lease).await.unwrap().changed);
+}
+
+#[tokio::test]
+async fn lists_answer_first_and_the_rest_is_decided_together() {
+    let server = Server::start();
+    let (_, limiters) = both(&server).await;
+    let user = policy("1/min").with_allow_list(["root"].into_iter().collect());
+    let ip = policy("5/min").with_deny_list(["6.6.6.*"].into_iter().collect());
+    let mut answers = [Vec::new(), Vec::new()];
+    for (limiter, answers) in limiters.iter().zip(&mut answers) {
+        for (user_key, ip_key) in
+            [("bob", "6.6.6.1"), ("root", "1.1.1.1"), ("bob", "1.1.1.1"), ("root", "6.6.6.1")]
+        {
+            let checks = [
+                Check { policy: &user, key: user_key.as_bytes(), cost: Cost::ONE },
+                Check { policy: &ip, key: ip_key.as_bytes(), cost: Cost::ONE },
+            ];
+            let request = Request { verb: CHECK, checks: &checks, request_id: None };
+            answers.push(limiter.decide(&request).await.unwrap().decisions);
+        }
+    }
+    let [here, there] = answers;
+    assert_eq!(here, there);
+    assert_eq!(here[0][1].reason, Reason::DenyList);
+    assert_eq!((here[0][0].remaining, here[2][0].remaining), (1, 0), "a denial charged nothing");
+    // What is listed needs no store.
+    server.kill();
+    let listed = limiters[1].check(&ip, Key::new("6.6.6.9").unwrap()).await.unwrap();
+    assert_eq!((listed.reason, listed.degraded), (Reason::DenyList, false));
+}
+
+#[track_caller]
+fn assert_degraded(decision: &Decision, allowed: bool) {
+    assert_eq!(decision.allowed, allowed);
+    assert_eq!(decision.granted, u64::from(allowed));
+    assert_eq!((decision.reason, decision.source), (Reason::Store, Source::Fallback));
+    assert!(decision.degraded && decision.time > Timestamp::from_micros(1_763_650_000_000_000));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_waited_for_no_longer_than_the_deadline() {
+    let server = Server::start();
+    let builder = Limiter::builder().deadline(Duration::from_millis(15));
+    let limiter = builder.open(&server.url()).await.unwrap();
+    let closed = policy("10/h");
+    let open = policy("10/h log").with_on_store_error(OnStoreError::Allow);
+    server.pause();
+    let started = tokio::time::Instant::now();
+    assert_degraded(&limiter.check(&closed, key()).await.unwrap(), false);
+    assert_degraded(&limiter.check(&open, key()).await.unwrap(), true);
+    let both = [(&open, "a"), (&closed, "b")];
+    let checks = both.map(|(policy, key)| Check { policy, key: key.as_bytes(), cost: Cost::ONE });
+    let request = Request { verb: CHECK, checks: &checks, request_id: None };
+    let strictest = limiter.decide(&request).await.unwrap();
+    strictest.decisions.iter().for_each(|it| assert_degraded(it, false));
+    // Three deadlines, with room for a busy machine; less than three times what a call may take.
+    assert!(started.elapsed() < Duration::from_millis(1_200), "{:?}", started.elapsed());
+    assert_eq!(limiter.stats().errors.get(&FailureKind::Deadline), Some(&3));
+    assert_eq!((limiter.stats().degraded_allowed, limiter.stats().degraded_denied), (1, 3));
+    server.resume();
+    until("an answer", async || !limiter.check(&closed, key()).await.unwrap().degraded).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_answered_for_and_believed_when_it_is_back() {
+    let server = Server::start();
+    let limiter = open(&server).await;
+    let api = policy("2/h").with_on_store_error(OnStoreError::Allow);
+    assert!(!limiter.check(&api, key()).await.unwrap().degraded);
+    server.kill();
+    until("a failure", async || limiter.check(&api, key()).await.unwrap().degraded).await;
+    // What does not decide has nobody to stand in, and says what is wrong.
+    let refused = limiter.reset(&api, key()).await.unwrap_err();
+    let StoreError::Unavailable(failure) = &refused else { panic!("{refused:?}") };
+    assert_eq!(failure.kind, FailureKind::Unreachable);
+    assert!(refused.to_string().contains("check its address, and that it runs"), "{refused}");
+    assert_eq!(limiter.stats().last_failure.as_ref(), Some(failure));
+    assert!(limiter.inspect(&api, key()).await.is_err());
+    // What cannot be decided is an error whatever the store does.
+    let zero = limiter.take(&api, key(), Cost::ZERO).await;
+    assert_eq!(zero, Err(StoreError::Request(RequestError::ZeroAmount("take"))));
+    server.restart();
+    until("an answer", async || !limiter.check(&api, key()).await.unwrap().degraded).await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_never_there_is_no_error() {
+    let server = Server::start();
+    let url = server.url();
+    server.kill();
+    let limiter = Limiter::open(&url).await.unwrap();
+    assert_degraded(&limiter.check(&policy("1/h"), key()).await.unwrap(), false);
+    server.restart();
+    let store = limiter.as_redis().unwrap();
+    until("the server", async || store.ready().await.is_ok()).await;
+    until("an answer", async || limiter.check(&policy("1/h"), key()).await.unwrap().allowed).await;
+}
+
+#[tokio::test]
+async fn a_future_may_be_dropped_at_any_time() {
+    let server = Server::start();
+    let limiter = open(&server).await;
+    let api = policy("100/h log");
+    for polls in 0..20 {
+        let mut check = pin!(limiter.check(&api, key()));
+        for _ in 0..polls {
+            let mut context = Context::from_waker(Waker::noop());
+            if let Poll::Ready(decision) = check.as_mut().poll(&mut context) {
+                assert!(decision.unwrap().allowed());
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    let after = limiter.check(&api, key()).await.unwrap();
+    assert!(after.allowed() && !after.degraded && after.remaining >= 100 - 21, "{after:?}");
+    assert_eq!(limiter.stats().errors.len(), 0);
+}
+
+#[tokio::test]
+async fn clusters_and_sentinels_are_opened_by_their_urls() {
+    let (cluster, sentinel) = (Cluster::start(3, 0), Sentinel::start());
+    for url in [cluster.url(), sentinel.url()] {
+        let builder = Limiter::builder()
+            .deadline(Duration::from_secs(5))
+            .connect_timeout(Duration::from_secs(5));
+        let limiter = builder.open(&url).await.unwrap();
+        let api = policy("2/h log");
+        let checks =
+            ["a", "b", "c"].map(|key| Check { policy: &api, key: key.as_bytes(), cost: Cost::ONE });
+        let request = Request { verb: CHECK, checks: &checks, request_id: None };
+        for allowed in [true, true, false] {
+            let answer = limiter.decide(&request).await.unwrap();
+            assert!(answer.decisions.iter().all(|it| !it.degraded), "{url}: {answer:?}");
+            assert_eq!(answer.allowed(), allowed, "{url}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn namespaces_do_not_meet() {
+    let server = Server::start();
+    let api = policy("1/h");
+    for namespace in ["shop", "bank"] {
+        let builder = Limiter::builder().deadline(Duration::from_secs(5)).namespace(namespace);
+        let limiter = builder.open(&server.url()).await.unwrap();
+        assert!(limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
+        assert!(!limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
+    }
+}
+
+#[tokio::test]
+async fn tls_with_a_certificate_of_ones_own() {
+    let server = Server::with(|config| config.tls());
+    let builder = Limiter::builder()
+        .deadline(Duration::from_secs(5))
+        .connect_timeout(Duration::from_secs(5))
+        .ca(server.ca_path())
+        .client_certificate(server.client_cert_path(), server.client_key_path());
+    let limiter = builder.open(&server.url()).await.unwrap();
+    let decision = limiter.check(&policy("1/h"), key()).await.unwrap();
+    assert!(decision.allowed() && !decision.degraded, "{:?}", limiter.stats());
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_named_with_its_remedy_and_without_its_password() {
+    for (url, said) in [
+        ("redsi://u:secret@h", "there is no store \"redsi://u:***@h\"; there are memory, redis://"),
+        ("redis://u:secret@h/x", "write a number, as in /2"),
+        ("redis+cluster://a/3", "a cluster has 0 only"),
+        ("redis:secret@h", "write redis://HOST"),
+        ("", "there is no store \"\""),
+    ] {
+        let error = Limiter::open(url).await.unwrap_err().to_string();
+        assert!(error.contains(said) && !error.contains("secret"), "{url}: {error}");
+    }
+    let builder = Limiter::builder().namespace("a b");
+    let error = builder.open("redis://127.0.0.1").await.unwrap_err().to_string();
+    assert!(error.contains("namespace"), "{error}");
+}
+
+/// Tries until it is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..4_000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("{what} does not come about");
+}

@@ -1,0 +1,72 @@
+//! Pattern 5 on Redis or Valkey: the two-pass form of pattern 4. First every limit is asked, then all
+//! are charged or none is; any cost; regular and sliding limits mixed; the server's clock.
+//!
+//! Both passes are in one script call, and a refusal writes nothing. See in the output that what a
+//! refusal leaves is the same as before it, and that the 20 spent at 6:05 come back at 7:05, not at
+//! 7:00.
+//!
+//! Real code leaves `.clock(…)` out, and gets the server's time; and leaves `.deadline(…)` out, and
+//! has every answer within 15 ms. The first argument is the server's URL.
+#![expect(clippy::print_stdout, reason = "it shows what it does")]
+
+use std::env;
+use std::error::Error;
+use std::time::Duration;
+
+use tollgate::{Cost, Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, draw_id};
+
+/// The minute after 6:00, the second, the cost, what is left, and when the same would pass.
+type Row = (u64, u64, u32, [u64; 3], Option<u64>);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // A namespace of this run's own, so that it finds nothing of an earlier one.
+    let namespace = format!("example-05-{}", draw_id());
+    let start = Timestamp::from_micros(1_763_640_000_000_000);
+    let clock = ManualClock::at(start);
+    let limiter = open(&namespace, &clock).await?;
+    let policy: Policy = "10/s fixed; 120/min fixed; 240/h sliding by 1m".parse()?;
+    let user = Key::new("user:42")?;
+    println!("{policy}\n\ntime      cost  left");
+    let rows: [Row; 10] = [
+        (5, 0, 10, [0, 110, 230], None),
+        (5, 0, 1, [0, 110, 230], Some(1)),
+        (5, 1, 10, [0, 100, 220], None),
+        (5, 2, 11, [10, 100, 220], None),
+        (59, 59, 1, [10, 120, 0], Some(5 * 60 + 1)),
+        (60, 0, 1, [10, 120, 0], Some(5 * 60)),
+        (64, 59, 1, [10, 120, 0], Some(1)),
+        (65, 0, 10, [0, 110, 10], None),
+        (65, 1, 10, [0, 100, 0], None),
+        (65, 2, 1, [10, 100, 0], Some(25 * 60 - 2)),
+    ];
+    for (minute, second, cost, left, again) in rows {
+        if minute == 59 {
+            println!("06:30:00  10 a minute, 22 times");
+            for minute in 30..52 {
+                clock.set(start.after(Micros::from_secs(minute * 60)));
+                assert!(limiter.check_cost(&policy, user, Cost::from(10)).await?.allowed());
+            }
+        }
+        clock.set(start.after(Micros::from_secs(minute * 60 + second)));
+        let decision = limiter.check_cost(&policy, user, Cost::from(cost)).await?;
+        let said = match decision.retry_after() {
+            Some(span) => format!("denied, again in {span} s"),
+            None if decision.never => "never: more than 10 at once".into(),
+            None => "allowed".into(),
+        };
+        let time = format!("{:02}:{:02}:{second:02}", 6 + minute / 60, minute % 60);
+        println!("{time}  {cost:>4}  {:<14}  {said}", format!("{left:?}"));
+        let remaining: Vec<_> = decision.limits().iter().map(|it| it.remaining).collect();
+        let expected = (&left[..], again.map(Micros::from_secs));
+        assert_eq!((&remaining[..], decision.retry_after()), expected);
+    }
+    Ok(())
+}
+
+/// A limiter as another process would open it: the same server, the same namespace.
+async fn open(namespace: &str, clock: &ManualClock) -> Result<Limiter, OpenError> {
+    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
+    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
+    builder.clock(clock.clone()).open(&url).await
+}
