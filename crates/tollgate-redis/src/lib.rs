@@ -12,7 +12,8 @@
 //! +zadd +zrem +zcard +zrange +zrangebyscore +info +role +cluster|slots +asking
 //! ```
 //! - `+info` is for [`RedisStore::warnings`] only; without it there are none.
-//! - `+role` is asked behind sentinels; without it a master that is none is noticed by the first write.
+//! - `+role` is asked behind sentinels; without it a master that is none is noticed by the first
+//!   write.
 //! - `+cluster|slots` and `+asking` are needed on a cluster only.
 //!
 //! A database other than 0 needs `+select`. Sentinels have users of their own: they are asked

@@ -72,4 +72,5 @@ async fn what_was_told_is_what_was_charged() {
     let stats = store.stats();
     assert!(sum.0 > 1_000 && sum.1 > 0 && stats.reconnects > 5, "{sum:?} {stats:?}");
     assert_eq!(stats.unknown_outcomes, sum.1);
+    assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
 }

@@ -232,6 +232,7 @@ async fn slots_may_move_under_load() {
     let (lost, refused, unknown) = load.end().await;
     assert_eq!((lost, refused, unknown), (0, 0, 0), "{:?}", store.stats());
     assert!(store.stats().redirections > 0);
+    assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -259,6 +260,7 @@ async fn nodes_may_change_places_and_fail_under_load() {
     // What a primary had not passed on is lost with it, and no more.
     let (_, refused, _) = load.end().await;
     assert!(refused > 0, "{:?}", store.stats());
+    assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

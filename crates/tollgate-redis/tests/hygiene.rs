@@ -6,10 +6,10 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy};
+use support::{CHECK, ask, check, decide, kind, named, open, policy};
 use tollgate_core::{Check, Cost, Id, Micros, Policy, Verb};
 use tollgate_redis::RedisStore;
-use tollgate_servers::{Reply, Server};
+use tollgate_servers::{Cluster, Reply, Server};
 use tollgate_store::FailureKind;
 
 const EVERY_KIND: [&str; 9] = [
@@ -192,7 +192,21 @@ async fn what_a_newer_version_wrote_is_left_alone() {
 #[tokio::test]
 async fn no_key_is_taken_for_another() {
     let server = Server::start();
-    let store = open_with(&server.url(), |it| it);
+    let names = names_of_odd_keys(&server.url(), || server.keys("")).await;
+    assert!(names.contains("tollgate:a:{x}") && names.contains("tollgate:a.b:a{b}c"), "{names:?}");
+}
+
+#[tokio::test]
+async fn no_key_is_taken_for_another_on_a_cluster() {
+    let cluster = Cluster::start(3, 0);
+    let names = names_of_odd_keys(&cluster.url(), || cluster.keys("tollgate:{tollgate.")).await;
+    let tags: HashSet<&str> = names.iter().filter_map(|it| it.split('}').next()).collect();
+    assert!(tags.len() > 5, "all in few groups: {names:?}");
+}
+
+/// Checks keys that might be mixed up, each of which has its own count; what they are called.
+async fn names_of_odd_keys(url: &str, names: impl Fn() -> Vec<String>) -> HashSet<String> {
+    let store = open(url);
     let (a, b) = (named("a", "1/h"), named("a.b", "1/h"));
     let long = vec![b'k'; 10_240];
     let longer = vec![b'k'; 10_241];
@@ -216,9 +230,9 @@ async fn no_key_is_taken_for_another() {
             assert!(!check(&store, it, key).await.unwrap().allowed(), "{}", key.escape_ascii());
         }
     }
-    let names: HashSet<String> = server.keys("").into_iter().collect();
-    assert_eq!(names.len(), 2 * keys.len());
-    assert!(names.contains("tollgate:a:{x}") && names.contains("tollgate:a.b:a{b}c"), "{names:?}");
+    let found: HashSet<String> = names().into_iter().collect();
+    assert_eq!(found.len(), 2 * keys.len(), "{found:?}");
+    found
 }
 
 /// What `MONITOR` shows of calls by clients while something is done.

@@ -60,18 +60,23 @@ async fn real_servers_refuse_so() {
     let config = |name: &str, value: &str| {
         server.command(&["CONFIG", "SET", name, value]).expect_no_error("CONFIG SET");
     };
+    let swept = || assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
     config("maxmemory", "1");
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::OutOfMemory);
+    swept();
     config("maxmemory", "0");
     config("min-replicas-to-write", "1");
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::NoReplicas);
+    swept();
     config("min-replicas-to-write", "0");
     server.command(&["REPLICAOF", "127.0.0.1", "1"]);
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::ReadOnly);
+    swept();
     config("replica-serve-stale-data", "no");
     // That a script writes is refused before it is looked at whom the server has lost.
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::ReadOnly);
     server.command(&["REPLICAOF", "NO", "ONE"]);
+    swept();
     assert_eq!(remaining(&store, &policy, b"k").await, 999);
 
     config("busy-reply-threshold", "100");
@@ -79,6 +84,7 @@ async fn real_servers_refuse_so() {
     other.send(&["EVAL", "while true do end", "0"]).unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Busy);
+    swept();
     server.command(&["SCRIPT", "KILL"]);
     until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
 }

@@ -41,8 +41,11 @@ mod tests {
     fn lua_without_rows_or_use_is_found() {
         let check = |lua: &str, script: &str, found: usize| {
             let rows = format!("{ROWS}/limits/log.rows");
-            let files =
-                [("crates/tollgate-redis/lua/a/b.lua", lua), (SCRIPT, script), (&*rows, "rows 0\n")];
+            let files = [
+                ("crates/tollgate-redis/lua/a/b.lua", lua),
+                (SCRIPT, script),
+                (&*rows, "rows 0\n"),
+            ];
             assert_eq!(find(&Tree::of(&files)).len(), found, "{lua:?}, {script:?}");
         };
         let used = "include_str!(\"../lua/a/b.lua\"),";

@@ -5,9 +5,10 @@
 //! is admitted that one call would deny; a request may be denied while another such one on one of its
 //! keys is under way; and who dies in between leaves what it charged until that recovers.
 //!
-//! - A request id is remembered with the group of the first check, which is charged last: so it stands
-//!   for the whole. A repeat is told that group's first answer, and of the others what they say now. A repeat that a group denies
-//!   by then, for the first time has used it up, is told so: stricter than one call, and charged once.
+//! - A request id is remembered with the group of the first check, which is charged last: so it
+//!   stands for the whole. A repeat is told that group's first answer, and of the others what they
+//!   say now. One that a group denies by then, for the first time has used it up, is told so:
+//!   stricter than one call, and charged once.
 //! - A denial is counted, by limits that count them, in those groups that deny by themselves.
 //! - Checks of shadow policies have no say in this, and are decided alone.
 
