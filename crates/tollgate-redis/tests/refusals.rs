@@ -84,9 +84,9 @@ async fn real_servers_refuse_so() {
     other.send(&["EVAL", "while true do end", "0"]).unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Busy);
-    swept();
     server.command(&["SCRIPT", "KILL"]);
     until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
+    swept();
 }
 
 #[tokio::test]
