@@ -142,6 +142,20 @@ fn a_request_of_several_checks_is_denied_whole_where_one_finds_no_room() {
     assert_eq!(ask(Verb::Peek).decisions[0].remaining, 10, "nothing was charged");
 }
 
+/// A key that holds the lease is answered though its limit is full; the other one still needs room.
+#[test]
+fn a_lease_that_comes_again_brings_no_key_past_the_bound() {
+    let bench = Bench::new(1, TableFull::Deny);
+    let places = policy("1 concurrent lease 60s");
+    let lease = Id::from_u128(1);
+    assert!(bench.ask(Verb::Acquire { lease }, &places, "a", Cost::ONE).allowed());
+    let checks = [b"a", b"b"].map(|key| Check { policy: &places, key, cost: Cost::ONE });
+    let request = Request { verb: Verb::Acquire { lease }, checks: &checks, request_id: None };
+    let answer = bench.store.decide_now(&request).unwrap();
+    assert_eq!(answer.decisions[1].reason, Reason::Store);
+    assert_eq!(bench.store.stats().keys, 1);
+}
+
 #[test]
 fn memory_is_given_back_as_keys_recover() {
     let bench = Bench::new(1_000_000, TableFull::Deny);
