@@ -1,0 +1,183 @@
+//! Who asks: through the store, or by a script over a connection.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use redis::aio::MultiplexedConnection;
+use tokio::task::JoinSet;
+use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Verb};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_servers::Server;
+use tollgate_store::{Clock, ManualClock, Store};
+
+use crate::figures::number;
+use crate::row::{Asked, Row};
+use crate::scripts::Script;
+
+/// A server that is busy with filling, or a machine that is, is no failure.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) trait Caller: Send + 'static {
+    /// Asks for the key of this number, and waits for the answer.
+    fn ask(&mut self, number: usize) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Asks from `asked` on until `until`, all callers at once, each one by one; how long it took.
+pub(crate) async fn run<C: Caller>(
+    callers: Vec<C>,
+    asked: &Arc<AtomicUsize>,
+    asks: usize,
+) -> Result<Micros> {
+    let until = asked.load(Ordering::Relaxed) + asks;
+    let clock = Clock::system();
+    let begun = clock.now();
+    let mut tasks = JoinSet::new();
+    for mut caller in callers {
+        let asked = Arc::clone(asked);
+        tasks.spawn(async move {
+            loop {
+                let number = asked.fetch_add(1, Ordering::Relaxed);
+                if number >= until {
+                    return anyhow::Ok(());
+                }
+                caller.ask(number).await?;
+            }
+        });
+    }
+    for done in tasks.join_all().await {
+        done?;
+    }
+    Ok(clock.now().since(begun))
+}
+
+/// One who asks the store.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreCaller {
+    store: RedisStore,
+    row: Arc<Row>,
+}
+
+impl StoreCaller {
+    pub(crate) fn new(store: &RedisStore, row: &Arc<Row>) -> Self {
+        StoreCaller { store: store.clone(), row: Arc::clone(row) }
+    }
+
+    async fn decide(&self, verb: Verb, key: &str) -> Result<()> {
+        let Asked::Policies(policies, admits) = &self.row.asked else { return Ok(()) };
+        let second = format!("address:{key}");
+        let keys = [key.as_bytes(), second.as_bytes()];
+        let check = |(policy, key)| Check { policy, key, cost: Cost::ONE };
+        let checks: Vec<Check<'_>> = policies.iter().zip(keys).map(check).collect();
+        let request = Request { verb, checks: &checks, request_id: None };
+        for answer in self.store.decide(&[request]).await {
+            ensure!(answer?.allowed() == *admits, "{}: {verb:?} of {key}", self.row.name);
+        }
+        Ok(())
+    }
+}
+
+impl Caller for StoreCaller {
+    async fn ask(&mut self, number: usize) -> Result<()> {
+        let key = self.row.key(number);
+        if !self.row.has_leases() {
+            return self.decide(Verb::Check { lease: None }, key).await;
+        }
+        let lease = id(u64::MAX, number);
+        self.decide(Verb::Acquire { lease }, key).await?;
+        self.decide(Verb::Release { lease }, key).await
+    }
+}
+
+fn id(high: u64, low: usize) -> Id {
+    Id::from_u128((u128::from(high) << 64) | u128::from(number(low)))
+}
+
+/// One who calls a script.
+#[derive(Clone)]
+pub(crate) struct ScriptCaller {
+    connection: MultiplexedConnection,
+    sha: Arc<str>,
+    script: Script,
+    row: Arc<Row>,
+}
+
+impl ScriptCaller {
+    pub(crate) fn new(
+        connection: &MultiplexedConnection,
+        server: &Server,
+        row: &Arc<Row>,
+    ) -> Result<Self> {
+        let Asked::Script(script) = row.asked else { bail!("{} has no script", row.name) };
+        let sha = server.command(&["SCRIPT", "LOAD", script.lua]).text().into();
+        Ok(ScriptCaller { connection: connection.clone(), sha, script, row: Arc::clone(row) })
+    }
+}
+
+impl Caller for ScriptCaller {
+    async fn ask(&mut self, number: usize) -> Result<()> {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&*self.sha).arg(1).arg(format!("rate:{}", self.row.key(number)));
+        command.arg(self.script.arguments);
+        let (admits, _): (bool, u64) = command.query_async(&mut self.connection).await?;
+        ensure!(admits, "{}: {}", self.row.name, self.row.key(number));
+        Ok(())
+    }
+}
+
+pub(crate) async fn connect(server: &Server) -> Result<MultiplexedConnection> {
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+    let client = redis::Client::open(server.url())?;
+    Ok(client.get_multiplexed_async_connection_with_config(&config).await?)
+}
+
+pub(crate) async fn open(url: &str, options: RedisOptions) -> Result<RedisStore> {
+    let store = RedisStore::open(url, RedisOptions { call_timeout: PATIENCE, ..options })?;
+    store.ready().await?;
+    Ok(store)
+}
+
+/// Brings the keys of a row into the state that they are measured in.
+pub(crate) async fn fill(server: &Server, row: &Row) -> Result<()> {
+    let filled = row.filled;
+    match &row.asked {
+        _ if filled.entries == 0 => {}
+        Asked::Script(script) => {
+            let mut connection = server.connect();
+            for key in &row.keys {
+                let (key, entries) = (format!("rate:{key}"), filled.entries.to_string());
+                let reply = connection.command(&["EVAL", script.fill, "1", &key, &entries])?;
+                ensure!(!reply.is_error(), "{}: {reply:?}", row.name);
+            }
+        }
+        Asked::Policies(policies, _) => {
+            let now = Clock::system().now();
+            let clock = ManualClock::default();
+            let options = RedisOptions { clock: Some(clock.clone()), ..RedisOptions::default() };
+            let store = open(&server.url(), options).await?;
+            for entry in 0..filled.entries {
+                let age = filled.apart * (filled.entries - 1 - entry);
+                clock.set(now.before(Micros::new(age)));
+                charge_all(&store, row, policies, entry).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Charges every key of a row an entry.
+async fn charge_all(store: &RedisStore, row: &Row, policies: &[Policy], entry: u64) -> Result<()> {
+    let cost = Cost::from(row.filled.cost);
+    let check = |key| policies.iter().map(move |policy| Check { policy, key, cost });
+    let checks: Vec<_> = row.keys.iter().flat_map(|it| check(it.as_bytes())).collect();
+    let lease = row.has_leases().then(|| id(entry, 0));
+    let verb = Verb::Check { lease };
+    let request = |checks| Request { verb, checks, request_id: None };
+    let requests: Vec<_> = checks.chunks(1).map(request).collect();
+    for answer in store.decide(&requests).await {
+        ensure!(answer?.allowed(), "{} is not filled", row.name);
+    }
+    Ok(())
+}
