@@ -11,29 +11,31 @@ local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true}
 
 -- Where the long rows of a slot's logs are: by the limit's place, and by what makes it the same.
 local function find_rows(slot)
-  local rows, row = {}, slot.own
+  local policy, form, row = slot.policy, form_of(slot.policy), slot.own
   slot.rows = {}
-  if row > 0 then
-    for index, limit in ipairs(limits_of(slot.policy.head:sub(6))) do
-      if is_log(limit) then
-        slot.rows[index], rows[limit.identity .. ' ' .. limit.rank] = row, row
-        row = row + 1
-      end
+  for index = 1, row > 0 and policy.count or 0 do
+    if is_log(policy[index]) then
+      slot.rows[index] = row
+      row = row + 1
     end
   end
-  return function(limit) return rows[limit.identity .. ' ' .. (limit.rank or 0)] end
+  return function(of, limit)
+    if of == form then return slot.rows[limit] end
+    if of then limit = limits_of(of)[limit] end
+    return slot.rows[place_of(limits_of(form), limit)]
+  end
 end
 
 -- Takes what a slot's key was, if it has a long log: its bytes do not tell all.
 local function keep_what_was(slot, key, verb, time)
   local was, any = {form = key.form, block = key.block, aside = key.aside}, false
-  local limits = limits_of(slot.policy.head:sub(6))
-  for index, limit in ipairs(key.form and limits_of(key.form) or {}) do
+  for index, limit in ipairs(key.form and numbers_of_form(key.form) or {}) do
     local state = key[index]
     was[index] = state
     if state and is_log(limit) and not state.data then
       any = true
-      local own = limits[place_of(limits, limit)]
+      local limits = limits_of(form_of(slot.policy))
+      local own = limits[place_of(limits, limits_of(key.form)[index])]
       if verb == REFUND and own then
         was[index] = algorithm(own).excerpt_refund(own, state, slot.cost, time)
       end
@@ -44,7 +46,7 @@ end
 
 -- The bytes of a key with a short log for each long one, such that they answer this verb alike.
 local function excerpt(slot)
-  local was, limits = slot.was, limits_of(slot.policy.head:sub(6))
+  local was, limits = slot.was, limits_of(form_of(slot.policy))
   for index, limit in ipairs(limits_of(was.form)) do
     local state, place = was[index], place_of(limits, limit)
     if state and is_log(limit) and not state.data and place then

@@ -73,6 +73,16 @@ local function limit_of(form)
   return limit
 end
 
+-- The form of a policy: the bytes of its limits. Its limits are at hand, without reading these.
+local numbers = {}
+local function form_of(policy)
+  if not policy.form then
+    policy.form = policy.head:sub(6)
+    numbers[policy.form] = policy
+  end
+  return policy.form
+end
+
 -- The limits of a form of a policy, each with its rank among those of the same identity.
 local known = {}
 local function limits_of(form)
@@ -92,6 +102,11 @@ local function limits_of(form)
   return limits
 end
 
+-- The limits of a form with their numbers, and perhaps no more.
+local function numbers_of_form(form)
+  return numbers[form] or limits_of(form)
+end
+
 -- Reads a key; nothing if no charge can have made it. row_of says where a limit's long row is.
 local function parse(from, row_of)
   local key = {aside = {}}
@@ -101,9 +116,9 @@ local function parse(from, row_of)
     if #from < at + 6 then return nil end
     key.block, at = read('<I7', from, at)
   end
-  for place, limit in ipairs(limits_of(key.form)) do
+  for place, limit in ipairs(numbers_of_form(key.form)) do
     local can_be
-    can_be, key[place], at = algorithm(limit).read(limit, from, at, row_of(limit))
+    can_be, key[place], at = algorithm(limit).read(limit, from, at, row_of(key.form, place))
     if not can_be then return nil end
   end
   if flags >= ASIDE then
@@ -114,7 +129,7 @@ local function parse(from, row_of)
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      can_be, state, at = algorithm(limit).read(limit, from, at + size, row_of(limit))
+      can_be, state, at = algorithm(limit).read(limit, from, at + size, row_of(nil, limit))
       if not can_be then return nil end
       key.aside[place] = {limit = limit, state = state}
     end
@@ -147,7 +162,7 @@ local function encode(key)
     flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
     until_when = key.block == 0 and LAST_TIME or key.block - 1
   end
-  for index, limit in ipairs(limits_of(key.form)) do
+  for index, limit in ipairs(numbers_of_form(key.form)) do
     local state = key[index]
     parts[#parts + 1] = algorithm(limit).write(state)
     if state then
@@ -171,7 +186,7 @@ end
 local function save(place, key)
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
-  for index, limit in ipairs(limits_of(key.form)) do
+  for index, limit in ipairs(numbers_of_form(key.form)) do
     if is_log(limit) then algorithm(limit).keep(key[index], until_when) end
   end
 end
@@ -201,7 +216,7 @@ end
 -- A key in the form of a policy. What no limit of the policy goes on with stays aside until it
 -- would have recovered; of too many the soonest to recover are dropped.
 local function in_form_of(policy, key)
-  local form = policy.head:sub(6)
+  local form = form_of(policy)
   if not key.form or key.form == form then
     key.form = form
     return key

@@ -25,7 +25,7 @@ local function remember(place, fingerprint, horizon, drawn, slots, reservation)
   local until_when = min(now + horizon, LAST_TIME)
   local parts = {write('<I7c16I7I4', until_when, fingerprint, now, #drawn), drawn}
   for _, slot in ipairs(slots) do
-    local form = slot.policy.head:sub(6)
+    local form = form_of(slot.policy)
     parts[#parts + 1] = write('<I4', #form) .. form
     local bytes = slot.excerpt or slot.before
     parts[#parts + 1] = write('<I4', #bytes) .. bytes
