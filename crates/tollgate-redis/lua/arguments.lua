@@ -33,7 +33,7 @@ local policies = {}
 local function policy_at(place)
   local arg = ARGV[place + 3]
   local plain, shadow, count, log_entries, head_length, at = read('<BBBI7H', arg)
-  local policy = {plain = plain == 1, shadow = shadow == 1, count = count}
+  local policy = {plain = plain, shadow = shadow == 1, count = count}
   policy.log_entries = log_entries
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length

@@ -7,9 +7,11 @@ while at <= finish do
   asked = asked + 1
   local verb, checks, place, key, _, cost, next_at = read('<BBHHHI7', requests, at)
   local verdict
-  if verb == 0 and checks == 1 and cost > 0 then
+  if verb == 0 and checks > 1 then
+    verdict, next_at = check_together(requests, at + 2, checks)
+  elseif verb == 0 and cost > 0 then
     local policy = policies[place] or policy_at(place)
-    if policy.plain then verdict = check_plain(policy, key, cost) end
+    if policy.plain > 0 then verdict = check_plain(policy, key, cost) end
   end
   if verdict then
     at = next_at

@@ -112,8 +112,29 @@ local function check_several(policy, key, cost)
   return 1
 end
 
+-- policy.plain: 0 is decided the general way; 1 here; 2 here where it is the only check.
 local function check_plain(policy, key, cost)
   if policy.count > 1 then return check_several(policy, key, cost) end
   if cost > policy[1].capacity then return 0 end
   return check_one(policy, key, cost)
+end
+
+-- Several checks of one request: if one denies, what the others were charged is put back.
+local function check_together(requests, at, checks)
+  local verdict, charged = 1, {}
+  for _ = 1, checks do
+    local place, key, _, cost, next_at = read('<HHHI7', requests, at)
+    local policy = policies[place] or policy_at(place)
+    if verdict == 1 then
+      local was, recovered_at = bytes[key], recoveries[key]
+      verdict = nil
+      if policy.plain == 1 and cost > 0 then verdict = check_plain(policy, key, cost) end
+      if verdict == 1 then charged[#charged + 1] = {key, was, recovered_at} end
+    end
+    at = next_at
+  end
+  if verdict ~= 1 then
+    for _, it in ipairs(charged) do bytes[it[1]], recoveries[it[1]] = it[2], it[3] end
+  end
+  return verdict, at
 end

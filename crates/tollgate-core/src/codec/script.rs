@@ -15,8 +15,9 @@
 //!             stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each id,
 //!             cost: u16, end: number. Nothing used is all zeros
 //! aside       count: u8, of each rank: u8, length: u8, the limit's form, state
-//! argument    plain: u8, shadow: u8, limits: u8, log entries: number, length: u16, head, of each
-//!             limit kind: u8, counts denied: u8, capacity and five more numbers
+//! argument    plain: u8 (0 no, 1 yes, 2 if it is the only check), shadow: u8, limits: u8, log
+//!             entries: number, length: u16, head, of each limit kind: u8, counts denied: u8,
+//!             capacity and five more numbers
 //! reservation cost, acts at: numbers, length: u16, form, of each limit a level
 //! ```
 
@@ -72,12 +73,15 @@ impl Policy {
     #[must_use]
     pub fn script_argument(&self) -> Vec<u8> {
         let form = self.script_form();
-        // Several limits that count denials are charged apart from those that do not.
-        let counts = |it: &Limit| it.counts_denied() && self.limits().len() > 1;
-        let constant = |it: &Limit| is_constant(it) && !counts(it);
-        let plain = !self.is_shadow() && self.limits().iter().all(constant);
+        let plain = match self.limits() {
+            limits if self.is_shadow() || !limits.iter().all(is_constant) => 0,
+            limits if !limits.iter().any(Limit::counts_denied) => 1,
+            // What counts denials is charged apart from what does not.
+            [_] => 2,
+            _ => 0,
+        };
         let count = u8::try_from(self.limits().len()).unwrap_or(u8::MAX);
-        let mut out = alloc::vec![u8::from(plain), u8::from(self.is_shadow()), count];
+        let mut out = alloc::vec![plain, u8::from(self.is_shadow()), count];
         put_number(&mut out, u64::try_from(self.log_entries()).unwrap_or(u64::MAX));
         let mut head = alloc::vec![MAGIC, SCHEMA, 0];
         put_u16(&mut head, form.len());
