@@ -62,10 +62,15 @@ fn debian(program: &str, package: &str) -> Result<()> {
         bail!("{program} is not installed; on Debian or Ubuntu: sudo apt-get install {package}");
     }
     println!("{program} is not installed");
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--no-install-recommends", package]);
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    process::run(install)
+    let install = || apt_get(&["install", "--yes", "--no-install-recommends", package]);
+    // A fresh machine may not know yet which packages there are, or an old one those of long ago.
+    install().or_else(|_| apt_get(&["update"]).and_then(|()| install()))
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    process::run(command)
 }
 
 fn on_path(program: &str) -> bool {
