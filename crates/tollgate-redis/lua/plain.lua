@@ -119,20 +119,22 @@ local function check_plain(policy, key, cost)
   return check_one(policy, key, cost)
 end
 
--- Several checks of one request: if one denies, what the others were charged is put back.
+-- Several checks of one request: if one denies, what the others were charged is put back. Whoever
+-- counts denials or is a shadow is to be asked even then, so the general way must look.
 local function check_together(requests, at, checks)
-  local verdict, charged = 1, {}
+  local verdict, all_plain, charged = 1, true, {}
   for _ = 1, checks do
     local place, key, _, cost, next_at = read('<HHHI7', requests, at)
     local policy = policies[place] or policy_at(place)
-    if verdict == 1 then
+    all_plain = all_plain and policy.plain == 1 and cost > 0
+    if all_plain and verdict == 1 then
       local was, recovered_at = bytes[key], recoveries[key]
-      verdict = nil
-      if policy.plain == 1 and cost > 0 then verdict = check_plain(policy, key, cost) end
+      verdict = check_plain(policy, key, cost)
       if verdict == 1 then charged[#charged + 1] = {key, was, recovered_at} end
     end
     at = next_at
   end
+  if not all_plain then verdict = nil end
   if verdict ~= 1 then
     for _, it in ipairs(charged) do bytes[it[1]], recoveries[it[1]] = it[2], it[3] end
   end
