@@ -26,36 +26,44 @@ local function find_rows(slot)
   end
 end
 
+-- Calls visit with the limits of a key that are logs, each with the table and the name under which
+-- its state is found there, and the caller's own form of it.
+local function each_log(slot, was, visit)
+  local function look(limit, holder, name)
+    if not holder[name] or not is_log(limit) or holder[name].data then return end
+    local limits = limits_of(form_of(slot.policy))
+    local place = place_of(limits, limit)
+    if place then visit(limits[place], holder, name, place) end
+  end
+  for index, limit in ipairs(was.form and numbers_of_form(was.form) or {}) do
+    if is_log(limit) then look(limits_of(was.form)[index], was, index) end
+  end
+  for _, it in ipairs(was.aside) do look(it.limit, it, 'state') end
+end
+
 -- Takes what a slot's key was, if it has a long log: its bytes do not tell all.
 local function keep_what_was(slot, key, verb, time)
-  local was, any = {form = key.form, block = key.block, aside = key.aside}, false
-  for index, limit in ipairs(key.form and numbers_of_form(key.form) or {}) do
-    local state = key[index]
-    was[index] = state
-    if state and is_log(limit) and not state.data then
-      any = true
-      local limits = limits_of(form_of(slot.policy))
-      local own = limits[place_of(limits, limits_of(key.form)[index])]
-      if verb == REFUND and own then
-        was[index] = algorithm(own).excerpt_refund(own, state, slot.cost, time)
-      end
+  local was, any = {form = key.form, block = key.block, aside = {}}, false
+  for index = 1, key.form and #numbers_of_form(key.form) or 0 do was[index] = key[index] end
+  for place, it in ipairs(key.aside) do was.aside[place] = {limit = it.limit, state = it.state} end
+  each_log(slot, was, function(own, holder, name)
+    any = true
+    if verb == REFUND then
+      holder[name] = algorithm(own).excerpt_refund(own, holder[name], slot.cost, time)
     end
-  end
+  end)
   slot.was = any and was
 end
 
 -- The bytes of a key with a short log for each long one, such that they answer this verb alike.
 local function excerpt(slot)
-  local was, limits = slot.was, limits_of(form_of(slot.policy))
-  for index, limit in ipairs(limits_of(was.form)) do
-    local state, place = was[index], place_of(limits, limit)
-    if state and is_log(limit) and not state.data and place then
-      local own, is_charged = limits[place], slot.key[place] ~= state
-      local most, rule = slot.policy.log_entries, algorithm(own)
-      was[index] = rule.excerpt(own, state, slot.cost, most, is_charged)
-    end
-  end
-  return (encode(was))
+  local most = slot.policy.log_entries
+  each_log(slot, slot.was, function(own, holder, name, place)
+    local state = holder[name]
+    local is_charged = slot.key[place] ~= state
+    holder[name] = algorithm(own).excerpt(own, state, slot.cost, most, is_charged)
+  end)
+  return (encode(slot.was))
 end
 
 local function decide(index, at)
