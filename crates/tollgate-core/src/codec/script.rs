@@ -246,11 +246,10 @@ impl KeyState {
         }
         let level = |_| Ok(Level { at: number(&mut from)?, used: number(&mut from)? });
         let marks = policy.limits().iter().map(level).collect::<Result<Box<[_]>, _>>()?;
-        self.add_reservation(
-            policy,
-            Reservation { id, cost, acts_at, policy: policy.clone(), marks },
-            now,
-        );
+        // The states stay in the form that they are in.
+        let form = self.policy().unwrap_or(policy).clone();
+        let it = Reservation { id, cost, acts_at, policy: policy.clone(), marks };
+        self.add_reservation(&form, it, now);
         Ok(())
     }
 }
