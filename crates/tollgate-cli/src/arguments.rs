@@ -17,6 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Config(Config),
 }
 
 /// Run the daemon
@@ -26,11 +27,14 @@ pub(crate) struct Serve {
     #[arg(conflicts_with = "config")]
     pub(crate) limits: Option<String>,
     /// The configuration file; without one there are sample policies
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Where to listen for HTTP [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Where to listen for HTTP: HOST:PORT, unix:PATH or off [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
+    /// Where to listen for /metrics: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9091]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
     /// Where state lives: memory, redis://HOST, redis+cluster://HOST,HOST or
     /// redis+sentinel://HOST,HOST/MASTER, with rediss for TLS [default: memory]
     #[arg(long, value_name = "URL")]
@@ -40,10 +44,10 @@ pub(crate) struct Serve {
     pub(crate) namespace: Option<String>,
     /// Keep memory in this directory over a restart
     #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    pub(crate) data: Option<String>,
     /// The most keys in memory [default: 1000000]
     #[arg(long, value_name = "N")]
-    pub(crate) max_keys: Option<std::num::NonZeroUsize>,
+    pub(crate) max_keys: Option<String>,
 }
 
 /// Ask the daemon, or a store, about a key: exits with 0 if allowed, 1 if denied, 2 on an error
@@ -81,6 +85,37 @@ pub(crate) struct Check {
     /// Say of each limit what is used and why
     #[arg(long)]
     pub(crate) explain: bool,
+}
+
+/// Look at the configuration, without a daemon
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say of files whether the daemon would take them: exits with 0 if all are well, else with 2
+    Check {
+        /// The files
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// How it is said
+        #[arg(short, long, value_name = "FORM", default_value = "text")]
+        output: Form,
+    },
+    /// Print what the daemon would run with: the file, the environment, the defaults
+    Print {
+        /// The configuration file; without one there are sample policies
+        #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
+        config: Option<PathBuf>,
+        /// Say of each value where it comes from, unless it is a default
+        #[arg(long)]
+        origins: bool,
+    },
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
 }
 
 /// How an answer is written.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod config;
 mod output;
 mod serve;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Serve(it) => serve::run(it),
         Command::Check(it) => check::run(&it),
+        Command::Config(it) => config::run(&it),
     };
     done.unwrap_or_else(|error| {
         output::complain(&format!("error: {error:#}\n"));

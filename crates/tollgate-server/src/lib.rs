@@ -23,7 +23,12 @@ mod pulse;
 mod serve;
 mod store_watch;
 
-pub use config::{Bounds, Config, ConfigError, Drain, Listen, StoreConfig, StoreUrl};
+pub use config::{
+    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, JwtConfig, Layered,
+    Layers, Listen, Log, LogFormat, LogLevel, MatchConfig, OnMissing, OverrideConfig,
+    OverrideLimits, PolicyConfig, Privacy, RuleCheckConfig, RuleConfig, Scope, StoreConfig,
+    StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference, config_schema,
+};
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use serve::{Listeners, run};

@@ -3,11 +3,15 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use tokio::net::{TcpListener, lookup_host};
+use tollgate_server::Address;
 
 /// Binds the HTTP listener.
-pub(super) async fn bind(address: &str) -> Result<TcpListener> {
+pub(super) async fn bind(address: &Address) -> Result<TcpListener> {
+    let Address::Tcp(address) = address else {
+        bail!("cannot listen at {address}: name a HOST:PORT of this machine with --http");
+    };
     match TcpListener::bind(address).await {
         Ok(it) => Ok(it),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, StoreError};
-use tollgate_server::{Config, Keeper, Listeners};
+use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listeners};
 
 use crate::arguments::Serve;
 use crate::output;
@@ -25,30 +25,29 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the file says, then what the flags say.
-fn config(arguments: &Serve) -> Result<Config> {
-    let mut config = match (&arguments.limits, &arguments.config) {
-        (Some(limits), _) => Config::of_limits(limits)?,
-        (None, Some(file)) => Config::load(file)?,
-        (None, None) => Config::samples(),
+/// The file, then the environment, then the flags.
+fn config(arguments: &Serve) -> Result<Config, ConfigErrors> {
+    let layers = match (&arguments.limits, &arguments.config) {
+        (Some(limits), _) => Layers::new().limits(limits),
+        (None, Some(file)) => Layers::new().file(file),
+        (None, None) => Layers::new().samples(),
     };
-    if let Some(http) = &arguments.http {
-        config.listen.http.clone_from(http);
-    }
-    if let Some(store) = &arguments.store {
-        config.store.url = store.as_str().into();
-    }
-    if let Some(namespace) = &arguments.namespace {
-        config.namespace.clone_from(namespace);
-    }
-    if let Some(data) = &arguments.data {
-        config.store.data = Some(data.clone());
-    }
-    if let Some(max_keys) = arguments.max_keys {
-        config.store.max_keys = max_keys.get();
-    }
-    config.store.check()?;
-    Ok(config)
+    let layers = layers.environment(std::env::vars_os());
+    Ok(with_flags(layers, arguments).read()?.config)
+}
+
+fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
+    let flags = [
+        ("--http", "listen.http", &arguments.http),
+        ("--metrics", "listen.metrics", &arguments.metrics),
+        ("--store", "store.url", &arguments.store),
+        ("--namespace", "namespace", &arguments.namespace),
+        ("--data", "store.data", &arguments.data),
+        ("--max-keys", "store.max_keys", &arguments.max_keys),
+    ];
+    let said =
+        flags.into_iter().filter_map(|(flag, field, value)| Some((flag, field, value.as_ref()?)));
+    said.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
 }
 
 async fn serve(config: Config, is_sample: bool) -> Result<()> {

@@ -1,64 +1,203 @@
 //! Why a configuration cannot be used.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::report;
+use super::tree::{Origin, Span};
 
 /// Why a configuration cannot be used: where, which field, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    file: String,
-    /// The line and column, from 1.
-    place: Option<(u64, u64)>,
+    file: Option<Arc<str>>,
+    origin: Option<Origin>,
     field: Option<String>,
     message: String,
 }
 
 impl ConfigError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        ConfigError { file: String::new(), place: None, field: None, message: message.into() }
+        ConfigError { file: None, origin: None, field: None, message: message.into() }
     }
 
     pub(super) fn of(mut self, field: impl Into<String>) -> Self {
-        self.field.get_or_insert(field.into());
+        self.field = Some(field.into()).filter(|it| !it.is_empty());
         self
     }
 
-    pub(super) fn at(mut self, location: serde_saphyr::Location) -> Self {
-        if location.line() > 0 {
-            self.place.get_or_insert((location.line(), location.column()));
-        }
+    pub(super) fn at(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin).filter(|it| *it != Origin::Default);
         self
     }
 
-    pub(super) fn field(&self) -> Option<&str> {
+    pub(super) fn in_file(mut self, file: &Arc<str>) -> Self {
+        self.file = Some(Arc::clone(file));
+        self
+    }
+
+    /// The field, with the whole of its name, such as `policies.api.limits[0]`.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
     }
 
-    pub(super) fn in_file(mut self, file: &str) -> Self {
-        file.clone_into(&mut self.file);
-        self
+    /// What is wrong, and what to write instead.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
-    /// The line at fault, from 1, where it is known.
+    /// The line at fault, from 1, where it is one of the file.
     #[must_use]
-    pub fn line(&self) -> Option<u64> {
-        self.place.map(|(line, _)| line)
+    pub fn line(&self) -> Option<usize> {
+        self.span().map(|it| it.line)
+    }
+
+    /// The column at fault, in characters from 1, where it is one of the file.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.span().map(|it| it.column)
+    }
+
+    pub(super) fn span(&self) -> Option<&Span> {
+        match &self.origin {
+            Some(Origin::File(span)) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// Field and message in one.
+    pub(super) fn said(&self) -> String {
+        match &self.field {
+            Some(field) => format!("{field}: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// The place in front of what is said, such as `tollgate.yaml:7:14`.
+    pub(super) fn place(&self) -> Option<String> {
+        match (&self.origin, &self.file) {
+            (Some(Origin::Variable(name)), _) => Some(name.as_ref().to_owned()),
+            (Some(Origin::Flag(name)), _) => Some((*name).to_owned()),
+            (Some(Origin::File(Span { line, column, .. })), Some(file)) => {
+                Some(format!("{file}:{line}:{column}"))
+            }
+            (Some(Origin::File(Span { line, column, .. })), None) => {
+                Some(format!("line {line}, column {column}"))
+            }
+            (_, file) => file.as_deref().map(str::to_owned),
+        }
     }
 }
 
 /// `tollgate.yaml:7:14: policies.api.limits[0]: …`.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&*self.file, self.place) {
-            ("", None) => {}
-            ("", Some((line, column))) => write!(f, "line {line}, column {column}: ")?,
-            (file, None) => write!(f, "{file}: ")?,
-            (file, Some((line, column))) => write!(f, "{file}:{line}:{column}: ")?,
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
         }
-        if let Some(field) = &self.field {
-            write!(f, "{field}: ")?;
-        }
-        f.write_str(&self.message)
+        f.write_str(&self.said())
     }
 }
 
 impl std::error::Error for ConfigError {}
+
+/// The most mistakes that are shown.
+const MOST_SHOWN: usize = 20;
+/// The most that are kept.
+const MOST_KEPT: usize = 1_000;
+
+/// Every mistake of a configuration, in the order in which they stand there; one at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigErrors {
+    errors: Vec<ConfigError>,
+    /// How many there are beyond.
+    more: usize,
+    pub(super) source: Option<Arc<str>>,
+    /// What of the source is not shown.
+    pub(super) secrets: Vec<Range<usize>>,
+}
+
+impl ConfigErrors {
+    /// The mistakes that are shown.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.errors.iter().take(MOST_SHOWN)
+    }
+
+    /// How many mistakes there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.errors.len() + self.more
+    }
+
+    /// How many are not shown.
+    #[must_use]
+    pub fn more(&self) -> usize {
+        self.count() - self.iter().count()
+    }
+
+    /// The mistakes as a compiler reports them: each with its line, and carets under what is
+    /// wrong. Secrets are masked.
+    #[must_use]
+    pub fn report(&self) -> String {
+        report::write(self)
+    }
+}
+
+/// One mistake a line.
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.iter().enumerate() {
+            let between = if index == 0 { "" } else { "\n" };
+            write!(f, "{between}{error}")?;
+        }
+        match self.more() {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        ConfigErrors { errors: vec![error], more: 0, source: None, secrets: Vec::new() }
+    }
+}
+
+/// Mistakes as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    errors: RefCell<Vec<ConfigError>>,
+    more: Cell<usize>,
+}
+
+impl Complaints {
+    pub(super) fn add(&self, error: ConfigError) {
+        let mut errors = self.errors.borrow_mut();
+        if errors.len() < MOST_KEPT {
+            errors.push(error);
+        } else {
+            self.more.set(self.more.get() + 1);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.errors.borrow().is_empty()
+    }
+
+    /// All of them, by place. There is one at least.
+    pub(super) fn into_errors(self, file: Option<&Arc<str>>) -> ConfigErrors {
+        let mut errors = self.errors.into_inner();
+        // What does not stand in the file comes last, in the order in which it was found.
+        errors.sort_by_key(|it| it.span().map_or((usize::MAX, 0), |it| (it.line, it.column)));
+        if let Some(file) = file {
+            errors = errors.into_iter().map(|it| it.in_file(file)).collect();
+        }
+        let more = self.more.get();
+        ConfigErrors { errors, more, source: None, secrets: Vec::new() }
+    }
+}

@@ -1,18 +1,42 @@
-//! The configuration: what the daemon runs with, and the file that it is read from.
+//! The configuration: what the daemon runs with, and where that comes from.
+//!
+//! `schema/` is the table of all fields. A file becomes a tree (`yaml.rs`, `tree.rs`), which is held
+//! against the table (`shape.rs`) and then read, field by field (`read/`), with what environment and
+//! flags lay over it (`layers.rs`).
 
+mod address;
+mod environment;
 mod error;
-mod file;
+mod fields;
+mod json_schema;
+mod layers;
+mod print;
 mod read;
+mod reference;
+mod report;
+mod restart;
 mod samples;
+mod schema;
+mod secrets;
+mod shape;
 mod store;
-mod value;
+mod tree;
+mod yaml;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::Policies;
-use tollgate_core::{LONGEST_KEY, MOST_CHECKS};
 
-pub use error::ConfigError;
+pub use address::Address;
+pub use error::{ConfigError, ConfigErrors};
+pub use json_schema::config_schema;
+pub use layers::{Layered, Layers};
+pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
+pub use read::policies::{OverrideConfig, OverrideLimits, PolicyConfig};
+pub use read::rules::{JwtConfig, MatchConfig, OnMissing, RuleCheckConfig, RuleConfig};
+pub use read::tokens::{Scope, TokenConfig, TokenSecret};
+pub use reference::{config_fields, config_reference};
 pub use store::{StoreConfig, StoreUrl};
 
 /// What the daemon runs with.
@@ -25,20 +49,57 @@ pub struct Config {
     pub store: StoreConfig,
     /// Where it listens.
     pub listen: Listen,
+    /// Who may do what.
+    pub tokens: Vec<TokenConfig>,
     /// The policies by name.
     pub policies: Policies,
-    /// What peers are held to.
-    pub limits: Bounds,
+    /// What else is said of policies, in the order in which they are written.
+    pub policy_configs: Vec<PolicyConfig>,
+    /// What forward-auth decides by, the first that matches first.
+    pub rules: Vec<RuleConfig>,
+    /// Whether a request passes that no rule matches.
+    pub passes_by_default: bool,
+    /// Whose word on a client's address is taken: networks, addresses, and `unix`.
+    pub trusted_proxies: Vec<String>,
+    /// How many bits of an IPv6 address are one client.
+    pub ipv6_prefix: u8,
+    /// How claims of a JSON Web Token are read.
+    pub jwt: JwtConfig,
+    /// The headers that tell a client its limits; none where it is empty.
+    pub headers: Vec<HeaderStyle>,
+    /// How keys show in logs and in the audit.
+    pub privacy: Privacy,
+    /// What is logged.
+    pub log: Log,
     /// How it stops.
     pub drain: Drain,
+    /// What peers are held to.
+    pub limits: Bounds,
+    fixed: restart::Fixed,
 }
 
 /// Where it listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listen {
-    /// For HTTP, as `HOST:PORT`.
-    pub http: String,
+    /// For HTTP.
+    pub http: Address,
+    /// For metrics.
+    pub metrics: Address,
+    /// TLS on all of them.
+    pub tls: Option<TlsConfig>,
+}
+
+/// The files that TLS needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsConfig {
+    /// The certificate and those that lead to it.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// What a client's certificate must lead to, if clients are to show one.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// What peers are held to.
@@ -59,31 +120,12 @@ pub struct Bounds {
     pub idle: Duration,
 }
 
-/// How it stops.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Drain {
-    /// How long requests under way have.
-    pub timeout: Duration,
-}
-
 impl Default for Config {
-    /// The defaults, with no policy.
+    /// What the table says of every field, with no policy.
     fn default() -> Self {
-        Config {
-            namespace: "tollgate".to_owned(),
-            store: StoreConfig::default(),
-            listen: Listen { http: "127.0.0.1:8080".to_owned() },
-            policies: Policies::new(),
-            limits: Bounds {
-                key_bytes: LONGEST_KEY,
-                body: 64 * 1024,
-                checks: MOST_CHECKS,
-                connections: 10_000,
-                header_timeout: Duration::from_secs(10),
-                idle: Duration::from_secs(300),
-            },
-            drain: Drain { timeout: Duration::from_secs(20) },
+        match Layers::new().partial() {
+            Ok(it) => it.config,
+            Err(it) => unreachable!("the defaults are read in every test: {it}"),
         }
     }
 }

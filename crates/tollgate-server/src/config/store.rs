@@ -10,8 +10,8 @@ use tollgate::{
 };
 
 use super::error::ConfigError;
-use super::file;
-use super::value::{MILLISECOND, count, duration, set, word};
+use super::fields::{Broken, Fields, Meaning};
+use super::schema::Value;
 
 /// Where state lives: in memory, or on Redis or Valkey.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,22 +82,19 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
+/// What the table says.
 impl Default for StoreConfig {
     fn default() -> Self {
-        StoreConfig {
-            url: "memory".into(),
-            data: None,
-            snapshot_interval: Duration::from_secs(5),
-            max_keys: 1_000_000,
-            table_full: TableFull::Deny,
-            connections: 2,
-            deadline: Duration::from_millis(15),
-            connect_timeout: Duration::from_secs(1),
-            ca: None,
-            cert: None,
-            key: None,
-            username: None,
-            password_file: None,
+        super::Config::default().store
+    }
+}
+
+impl Meaning for TableFull {
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Word("deny") => Some(TableFull::Deny),
+            Value::Word("allow") => Some(TableFull::Allow),
+            _ => None,
         }
     }
 }
@@ -191,49 +188,30 @@ impl StoreConfig {
         ConfigError::new(message).of(format!("store.{name}"))
     }
 
-    pub(super) fn read(&mut self, file: &file::Store) -> Result<(), ConfigError> {
-        if let Some(text) = &file.url {
-            // Not by `set`, which would show the password.
-            let known = Limiter::check_kind(&text.value);
-            known.map_err(|it| {
-                ConfigError::new(it.to_string()).of("store.url").at(text.referenced)
-            })?;
-            self.url = text.value.as_str().into();
-        }
-        set(&mut self.data, file.data.as_ref(), "store.data", |text| match text {
-            "" => Err("write a directory, or null for none".to_owned()),
-            directory => Ok(Some(directory.into())),
-        })?;
-        let (interval, field) = (file.snapshot_interval.as_ref(), "store.snapshot_interval");
-        set(&mut self.snapshot_interval, interval, field, duration(Duration::from_millis(100)))?;
-        let max_keys = count(1, usize::MAX);
-        set(&mut self.max_keys, file.max_keys.as_ref(), "store.max_keys", max_keys)?;
-        let words = [("deny", TableFull::Deny), ("allow", TableFull::Allow)];
-        set(&mut self.table_full, file.table_full.as_ref(), "store.table_full", word(&words))?;
-        let connections = file.connections.as_ref();
-        set(&mut self.connections, connections, "store.connections", count(1, 64))?;
-        let deadline = file.deadline.as_ref();
-        set(&mut self.deadline, deadline, "store.deadline", duration(MILLISECOND))?;
-        let (timeout, field) = (file.connect_timeout.as_ref(), "store.connect_timeout");
-        set(&mut self.connect_timeout, timeout, field, duration(MILLISECOND))?;
-        let path = |text: &str| match text {
-            "" => Err("write the path of a file, or null for none".to_owned()),
-            path => Ok(Some(path.into())),
+    /// Reads what is written. Where not all of it is there yet, a store may still be named.
+    pub(super) fn read(fields: &Fields<'_>, is_whole: bool) -> Result<StoreConfig, Broken> {
+        let url: String = fields.get("url")?;
+        let store = StoreConfig {
+            url: url.as_str().into(),
+            data: fields.get("data")?,
+            snapshot_interval: fields.get("snapshot_interval")?,
+            max_keys: fields.get("max_keys")?,
+            table_full: fields.get("table_full")?,
+            connections: fields.get("connections")?,
+            deadline: fields.get("deadline")?,
+            connect_timeout: fields.get("connect_timeout")?,
+            ca: fields.get("ca")?,
+            cert: fields.get("cert")?,
+            key: fields.get("key")?,
+            username: fields.get("username")?,
+            password_file: fields.get("password_file")?,
         };
-        set(&mut self.ca, file.ca.as_ref(), "store.ca", path)?;
-        set(&mut self.cert, file.cert.as_ref(), "store.cert", path)?;
-        set(&mut self.key, file.key.as_ref(), "store.key", path)?;
-        let password = file.password_file.as_ref();
-        set(&mut self.password_file, password, "store.password_file", path)?;
-        let username = |text: &str| Ok(Some(text.to_owned()));
-        set(&mut self.username, file.username.as_ref(), "store.username", username)?;
-        if file.url.is_none() {
-            // A flag may still say.
-            return Ok(());
+        if is_whole || fields.said("url").is_some() {
+            store.check().map_err(|it| {
+                let field = it.field().and_then(|it| it.strip_prefix("store."));
+                fields.complain(field.unwrap_or("url"), it.message())
+            })?;
         }
-        self.check().map_err(|error| match error.field().and_then(|it| file.text(it)) {
-            Some(text) => error.at(text.referenced),
-            None => error,
-        })
+        Ok(store)
     }
 }

@@ -5,6 +5,8 @@
 mod bad_input;
 mod client;
 mod config;
+mod config_mistakes;
+mod config_pages;
 mod daemon;
 mod hostile;
 mod ids;
@@ -13,3 +15,17 @@ mod redis;
 mod rows;
 mod stop;
 mod verbs;
+
+/// Compares a file of the repository with what it should say, or writes that into it.
+fn renewed(file: &str, expected: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server config, \
+         and look at what `git diff` says"
+    );
+}

@@ -1,0 +1,142 @@
+//! The table as JSON Schema, for editors.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::schema::{Field, Kind, ROOT, Scalar, Section};
+
+/// The JSON Schema of the configuration file, draft 2020-12.
+#[must_use]
+pub fn config_schema() -> String {
+    let mut schema = section(&ROOT);
+    let said = [
+        ("$schema", "https://json-schema.org/draft/2020-12/schema"),
+        ("title", "tollgate.yaml"),
+        ("description", "The configuration of Tollgate."),
+    ];
+    schema.extend(said.map(|(name, text)| (name.to_owned(), text.into())));
+    // Objects of JSON can be written, as can a text.
+    format!("{:#}\n", Json::Object(schema))
+}
+
+fn section(section: &Section) -> Map<String, Json> {
+    let properties = section.fields.iter().map(|it| (it.name.to_owned(), field(it)));
+    let required: Vec<_> =
+        section.fields.iter().filter(|it| it.required.is_some()).map(|it| it.name).collect();
+    let mut schema = object(json!({ "type": ["object", "null"], "additionalProperties": false }));
+    schema.insert("properties".to_owned(), Json::Object(properties.collect()));
+    if !required.is_empty() {
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("required".to_owned(), required.into());
+    }
+    schema
+}
+
+fn field(field: &Field) -> Json {
+    let mut schema = match (&field.kind, field.required) {
+        // What must be there is not null.
+        (Kind::Many(it), Some(_)) => {
+            object(json!({ "type": "array", "items": scalar(it, false), "minItems": 1 }))
+        }
+        (Kind::One(it), Some(_)) => scalar(it, false),
+        (it, _) => kind(it),
+    };
+    schema.insert("title".to_owned(), field.name.into());
+    schema.insert("description".to_owned(), field.about.into());
+    if let Some(default) = default(field) {
+        schema.insert("default".to_owned(), default);
+    }
+    Json::Object(schema)
+}
+
+/// The default as JSON; nothing where there is none.
+fn default(field: &Field) -> Option<Json> {
+    match (&field.kind, field.default) {
+        (_, "") | (Kind::Section(_), _) => None,
+        (Kind::Many(_), list) => {
+            let texts = list.trim_matches(['[', ']']).split(", ").map(|it| it.trim_matches('"'));
+            Some(texts.filter(|it| !it.is_empty()).collect())
+        }
+        (Kind::One(Scalar::Text | Scalar::Form(_) | Scalar::Path { .. }), text)
+            if text != "null" =>
+        {
+            Some(text.into())
+        }
+        // Numbers, true, false, null, [] and {} are what they look like; `5s` is a text.
+        (_, text) => Some(serde_json::from_str(text).unwrap_or_else(|_| text.into())),
+    }
+}
+
+fn kind(kind: &Kind) -> Map<String, Json> {
+    match kind {
+        Kind::One(it) => scalar(it, true),
+        Kind::Many(it) => object(json!({ "type": ["array", "null"], "items": scalar(it, false) })),
+        Kind::ManyOr(it, word) => object(json!({ "anyOf": [
+            { "type": "array", "items": scalar(it, false), "minItems": 1 },
+            { "const": word },
+        ] })),
+        Kind::Section(it) => section(it),
+        Kind::Sections(it) => object(json!({ "type": ["array", "null"], "items": section(it) })),
+        Kind::Named(names, inner) => object(json!({
+            "type": ["object", "null"],
+            "propertyNames": names_of(names),
+            "additionalProperties": self::kind(inner),
+        })),
+    }
+}
+
+/// What a name must be: always a text, to JSON.
+fn names_of(names: &Scalar) -> Json {
+    match names {
+        Scalar::Form(form) => form.pattern.map_or(json!({}), |it| json!({ "pattern": it })),
+        _ => json!({}),
+    }
+}
+
+fn scalar(scalar: &Scalar, may_be_null: bool) -> Map<String, Json> {
+    // A pattern holds for texts only, and bounds for numbers only.
+    let (types, mut schema) = match scalar {
+        Scalar::Text | Scalar::Path { .. } => (&["string", "number"][..], json!({})),
+        Scalar::Form(form) => (
+            &["string", "number"][..],
+            match form.pattern {
+                Some(pattern) => json!({ "pattern": pattern }),
+                None => json!({}),
+            },
+        ),
+        Scalar::Duration { .. } => {
+            (&["string"][..], json!({ "pattern": "^\\s*[0-9]+\\s*[A-Za-z]+\\s*$" }))
+        }
+        Scalar::Bytes { least, most } => (
+            &["integer", "string"][..],
+            json!({ "minimum": least, "maximum": most, "pattern": "^[0-9]+\\s*(B|KiB|MiB)?$" }),
+        ),
+        Scalar::Count { least, most: u64::MAX } => (&["integer"][..], json!({ "minimum": least })),
+        Scalar::Count { least, most } => {
+            (&["integer"][..], json!({ "minimum": least, "maximum": most }))
+        }
+        Scalar::Truth => (&["boolean"][..], json!({})),
+        Scalar::Word { words, .. } => {
+            let mut all: Vec<Json> = words.iter().map(|it| Json::from(*it)).collect();
+            if may_be_null {
+                all.push(Json::Null);
+            }
+            return object(json!({ "enum": all }));
+        }
+        Scalar::Address => (&["string"][..], json!({ "pattern": "^(off|unix:.+|.+:[0-9]{1,5})$" })),
+    };
+    let mut types: Vec<_> = types.to_vec();
+    if may_be_null {
+        types.push("null");
+    }
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("type".to_owned(), types.into());
+    }
+    object(schema)
+}
+
+fn object(json: Json) -> Map<String, Json> {
+    match json {
+        Json::Object(it) => it,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,253 @@
+//! What lies over what: the file, then the environment, then flags.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::{Complaints, ConfigError, ConfigErrors};
+use super::fields::Fields;
+use super::schema::{Field, ROOT};
+use super::tree::{Body, Node, Origin};
+use super::{Config, environment, print, read, samples, secrets, shape, yaml};
+
+/// The longest file that is read, in bytes.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Where a configuration comes from, to be [read](Layers::read) as one: the file, over it the
+/// environment, over both the flags.
+///
+/// # Example
+/// ```
+/// use tollgate_server::Layers;
+/// let layers = Layers::new().yaml("limits: { checks: 8 }");
+/// let layers = layers.environment([("TOLLGATE_LIMITS__CHECKS".into(), "4".into())]);
+/// assert_eq!(layers.read()?.config.limits.checks, 4);
+/// # Ok::<(), tollgate_server::ConfigErrors>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Layers {
+    file: Option<File>,
+    base: Option<Node>,
+    /// What lies over the file, the last on top.
+    over: Vec<Over>,
+    complaints: Complaints,
+    unreadable: Option<ConfigErrors>,
+}
+
+#[derive(Debug)]
+struct File {
+    name: Option<Arc<str>>,
+    directory: PathBuf,
+    text: Arc<str>,
+}
+
+/// A value that lies over the file's.
+#[derive(Debug)]
+pub(super) struct Over {
+    pub(super) path: Vec<&'static str>,
+    pub(super) field: &'static Field,
+    pub(super) node: Node,
+}
+
+/// A configuration with where each value of it comes from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Layered {
+    /// What the daemon runs with.
+    pub config: Config,
+    tree: Node,
+    file: Option<Arc<str>>,
+    directory: PathBuf,
+}
+
+impl Layers {
+    /// Nothing yet: the defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Layers::default()
+    }
+
+    /// The file at a path. That it cannot be read is among the errors of [`read`](Self::read).
+    /// Paths in it are relative to its directory.
+    #[must_use]
+    pub fn file(mut self, path: &Path) -> Self {
+        let name: Arc<str> = path.display().to_string().into();
+        match text_of(path) {
+            Ok(text) => {
+                let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+                self.file = Some(File { name: Some(name), directory, text: text.into() });
+            }
+            Err(error) => self.unreadable = Some(error.in_file(&name).into()),
+        }
+        self
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn yaml(mut self, text: &str) -> Self {
+        self.file = Some(File { name: None, directory: PathBuf::new(), text: text.into() });
+        self
+    }
+
+    /// The text of a file of this name, which stands in front of what is said of it.
+    #[must_use]
+    pub fn named_yaml(mut self, name: &str, text: &str) -> Self {
+        let directory = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
+        self.file = Some(File { name: Some(name.into()), directory, text: text.into() });
+        self
+    }
+
+    /// The sample policies, in place of a file.
+    #[must_use]
+    pub fn samples(mut self) -> Self {
+        self.base = Some(samples::tree());
+        self
+    }
+
+    /// One policy named `default`, in place of a file.
+    #[must_use]
+    pub fn limits(mut self, limits: &str) -> Self {
+        let origin = Origin::Flag("LIMITS");
+        let texts = limits.split(';').map(str::trim);
+        let texts = texts.map(|it| Node::text(it, origin.clone())).collect();
+        let limits = Node { origin: origin.clone(), body: Body::List(texts) };
+        let mut tree = Node::nothing(origin);
+        tree.set(&["policies", "default", "limits"], limits);
+        self.base = Some(tree);
+        self
+    }
+
+    /// The environment: `TOLLGATE_`, and the path of a field with `__` between its parts.
+    #[must_use]
+    pub fn environment(
+        mut self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        self.over.extend(environment::read(variables, &self.complaints));
+        self
+    }
+
+    /// A flag, with the path of its field. It lies over all before it.
+    #[must_use]
+    pub fn flag(mut self, flag: &'static str, field: &str, value: &str) -> Self {
+        match environment::find(field.split('.')) {
+            Some((path, field)) => {
+                let node = environment::node(field, value, Origin::Flag(flag));
+                self.over.push(Over { path, field, node });
+            }
+            None => self.complaints.add(ConfigError::new("there is no such field").of(field)),
+        }
+        self
+    }
+
+    /// Reads all of it as one.
+    ///
+    /// # Errors
+    /// What a layer says cannot be used; all mistakes are named.
+    pub fn read(self) -> Result<Layered, ConfigErrors> {
+        self.combine(true)
+    }
+
+    /// Reads what may lack a layer yet: where no store is named, one may still be chosen.
+    pub(super) fn partial(self) -> Result<Layered, ConfigErrors> {
+        self.combine(false)
+    }
+
+    fn combine(self, is_whole: bool) -> Result<Layered, ConfigErrors> {
+        let Layers { file, base, over, complaints, unreadable } = self;
+        if let Some(error) = unreadable {
+            return Err(error);
+        }
+        let mut tree = match (&file, base) {
+            (Some(file), _) => match yaml::parse(&file.text, &complaints) {
+                Ok(tree) => tree,
+                Err(error) => {
+                    complaints.add(error);
+                    return Err(errors(complaints, Some(file), None));
+                }
+            },
+            (None, Some(tree)) => tree,
+            (None, None) => Node::nothing(Origin::Default),
+        };
+        shape::check(&tree, &ROOT, &complaints);
+        for Over { path, field, node } in over {
+            shape::check_field(&node, field, &path.join("."), &complaints);
+            tree.set(&path, node);
+        }
+        let directory = file.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
+        let config = {
+            let fields = Fields::new(&tree, &ROOT, &directory, &complaints);
+            read::config(&fields, is_whole)
+        };
+        match config {
+            Ok(config) if complaints.is_empty() => {
+                let name = file.and_then(|it| it.name);
+                Ok(Layered { config, tree, file: name, directory })
+            }
+            _ => Err(errors(complaints, file.as_ref(), Some(&tree))),
+        }
+    }
+}
+
+fn errors(complaints: Complaints, file: Option<&File>, tree: Option<&Node>) -> ConfigErrors {
+    let mut errors = complaints.into_errors(file.and_then(|it| it.name.as_ref()));
+    if let Some(file) = file {
+        errors.secrets = secrets::find(&file.text, tree);
+        errors.source = Some(Arc::clone(&file.text));
+    }
+    errors
+}
+
+fn text_of(path: &Path) -> Result<String, ConfigError> {
+    let unreadable =
+        |error: std::io::Error| ConfigError::new(format!("it cannot be read: {error}"));
+    let mut file = fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    // Not by its size, which a pipe has none of.
+    let read = std::io::Read::take(&mut file, MOST_BYTES + 1);
+    std::io::Read::read_to_end(&mut { read }, &mut bytes).map_err(unreadable)?;
+    if u64::try_from(bytes.len()).is_ok_and(|it| it > MOST_BYTES) {
+        return Err(ConfigError::new(format!("more than {MOST_BYTES} bytes are not read")));
+    }
+    String::from_utf8(bytes).map_err(|it| {
+        let at = it.utf8_error().valid_up_to();
+        ConfigError::new(format!("it is not UTF-8 from byte {at} on"))
+    })
+}
+
+impl Layered {
+    /// The whole of it as YAML that can be read again, but for secrets, which are masked.
+    /// With `origins` a comment says where each value comes from that is not a default.
+    #[must_use]
+    pub fn print(&self, origins: bool) -> String {
+        print::yaml(&self.tree, self.file.as_deref(), &self.directory, origins)
+    }
+}
+
+impl Config {
+    /// Reads a file. Where it names no store, what it says of one is looked at when one is opened.
+    ///
+    /// # Errors
+    /// It cannot be read, or what it says cannot be used; each error names file, line, field and
+    /// value, and what to write instead.
+    pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
+        Layers::new().file(path).partial().map(|it| it.config)
+    }
+
+    /// Reads the text of a file, as [`load`](Self::load) does.
+    ///
+    /// # Errors
+    /// What it says cannot be used.
+    pub fn from_yaml(text: &str) -> Result<Config, ConfigErrors> {
+        Layers::new().yaml(text).partial().map(|it| it.config)
+    }
+
+    /// A configuration of one policy, named `default`.
+    ///
+    /// # Errors
+    /// The text is not limits.
+    pub fn of_limits(limits: &str) -> Result<Config, ConfigErrors> {
+        Layers::new().limits(limits).partial().map(|it| it.config)
+    }
+}

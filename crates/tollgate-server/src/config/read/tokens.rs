@@ -1,0 +1,126 @@
+//! `tokens`.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+use super::super::ConfigError;
+use super::super::fields::{Broken, Fields};
+
+/// Who may do what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TokenConfig {
+    /// What it is called in the audit log; no two have one name.
+    pub name: String,
+    /// The token, or where it is.
+    pub secret: TokenSecret,
+    /// What it may do; one thing at least.
+    pub scopes: Vec<Scope>,
+    /// The policies it is good for: names, beginnings of names with a star, or `*`.
+    pub policies: Vec<String>,
+}
+
+/// A token, or where it is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TokenSecret {
+    /// The token itself.
+    Text(String),
+    /// The file that holds it.
+    File(PathBuf),
+}
+
+/// Without the token.
+impl fmt::Debug for TokenSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenSecret::Text(_) => f.write_str("Text(***)"),
+            TokenSecret::File(path) => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+/// What a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Ask and spend.
+    Check,
+    /// Reset, block, refund, penalize.
+    Operate,
+    /// Look.
+    Read,
+    /// Everything.
+    Admin,
+}
+
+impl TokenConfig {
+    /// The token itself, without the end of its line; read anew if it is in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no token.
+    pub fn read(&self) -> Result<String, ConfigError> {
+        const MOST_BYTES: usize = 1024;
+        let path = match &self.secret {
+            TokenSecret::Text(it) => return Ok(it.clone()),
+            TokenSecret::File(path) => path,
+        };
+        let wrong = |message: String| {
+            let field = format!("token_file of {}", self.name);
+            Err(ConfigError::new(format!("{}: {message}", path.display())).of(field))
+        };
+        let token = match fs::read_to_string(path) {
+            Ok(it) => it,
+            Err(error) => return wrong(format!("it cannot be read: {error}")),
+        };
+        let token = token.trim_end_matches(['\r', '\n']);
+        let is_token = (1..=MOST_BYTES).contains(&token.len());
+        if is_token && token.bytes().all(|it| it.is_ascii_graphic()) {
+            return Ok(token.to_owned());
+        }
+        wrong(format!("write 1 to {MOST_BYTES} characters of ASCII without spaces into it"))
+    }
+}
+
+pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<TokenConfig>, Broken> {
+    let mut names = HashSet::new();
+    let mut tokens = Vec::new();
+    let mut broken = None;
+    for fields in fields.sections("tokens")? {
+        match token(&fields) {
+            Ok(token) if !names.insert(token.name.clone()) => {
+                let message = format!("another token is called {} already", token.name);
+                broken = Some(fields.complain("name", message));
+            }
+            Ok(token) => tokens.push(token),
+            Err(it) => broken = Some(it),
+        }
+    }
+    broken.map_or(Ok(tokens), Err)
+}
+
+fn token(fields: &Fields<'_>) -> Result<TokenConfig, Broken> {
+    let scopes =
+        fields.list("scopes").map(|it| it.iter().filter_map(|it| scope(&it.text)).collect());
+    let secret = match (fields.get("token")?, fields.get("token_file")?) {
+        (Some(token), None) => Ok(TokenSecret::Text(token)),
+        (None, Some(file)) => Ok(TokenSecret::File(file)),
+        (Some(String { .. }), Some(PathBuf { .. })) => {
+            Err(fields.complain("token", "write token or token_file, not both"))
+        }
+        (None, None) => Err(fields.complain("token_file", "write the file that holds the token")),
+    };
+    let policies = fields.list("policies")?.into_iter().map(|it| it.text).collect();
+    let name = fields.get::<Option<String>>("name")?.ok_or(Broken);
+    Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
+}
+
+fn scope(text: &str) -> Option<Scope> {
+    match text {
+        "check" => Some(Scope::Check),
+        "operate" => Some(Scope::Operate),
+        "read" => Some(Scope::Read),
+        "admin" => Some(Scope::Admin),
+        _ => None,
+    }
+}

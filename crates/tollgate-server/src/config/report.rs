@@ -1,0 +1,76 @@
+//! Mistakes as a compiler reports them.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::error::{ConfigError, ConfigErrors};
+
+/// The most characters of a line that are shown.
+const WIDTH: usize = 160;
+
+pub(super) fn write(errors: &ConfigErrors) -> String {
+    let mut report = String::new();
+    for error in errors.iter() {
+        // Writing into a text does not fail.
+        let _ = writeln!(report, "error: {}", error.said());
+        if let Some(place) = error.place() {
+            let _ = writeln!(report, " --> {place}");
+        }
+        write_excerpt(&mut report, errors, error);
+        report.push('\n');
+    }
+    match errors.more() {
+        0 => {}
+        more => {
+            let _ = writeln!(report, "… and {more} more\n");
+        }
+    }
+    report.truncate(report.trim_end().len());
+    report.push('\n');
+    report
+}
+
+/// The line, and carets under what is wrong of it.
+fn write_excerpt(report: &mut String, errors: &ConfigErrors, error: &ConfigError) {
+    let (Some(source), Some(span)) = (&errors.source, error.span()) else { return };
+    let from = source.get(..span.bytes.start).and_then(|it| it.rfind('\n')).map_or(0, |it| it + 1);
+    let Some(rest) = source.get(from..) else { return };
+    let line = rest.lines().next().unwrap_or_default();
+    let shown = masked(line, from, &errors.secrets);
+    let before = span.column.saturating_sub(1);
+    let of_span = source.get(span.bytes.clone()).unwrap_or_default();
+    let width = of_span.lines().next().unwrap_or_default().trim_end().chars().count().max(1);
+    // What is far to the right is not brought nearer: such a line is no one's to read.
+    let carets = if before < WIDTH { width.min(WIDTH - before) } else { 0 };
+    let shown: String = shown.chars().take(WIDTH).collect();
+    let number = span.line.to_string();
+    let margin = " ".repeat(number.len());
+    let _ = writeln!(report, "{margin} |");
+    let _ = writeln!(report, "{number} | {}", shown.trim_end());
+    if carets > 0 {
+        let indent: String = shown.chars().take(before).map(blank).collect();
+        let _ = writeln!(
+            report,
+            "{margin} | {indent}{}{}",
+            missing(&shown, before),
+            "^".repeat(carets)
+        );
+    }
+}
+
+/// What stands under a character so that what follows stands under its own.
+fn blank(character: char) -> char {
+    if character == '\t' { '\t' } else { ' ' }
+}
+
+/// Spaces as far as a line is too short for a column.
+fn missing(line: &str, column: usize) -> String {
+    " ".repeat(column.saturating_sub(line.chars().count()))
+}
+
+/// A line without its secrets, each character of which becomes a star.
+fn masked(line: &str, from: usize, secrets: &[Range<usize>]) -> String {
+    let is_secret = |at: usize| secrets.iter().any(|it| it.contains(&(from + at)));
+    let stars = |(at, character)| if is_secret(at) { '*' } else { character };
+    line.char_indices().map(stars).collect()
+}

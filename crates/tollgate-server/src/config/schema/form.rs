@@ -1,0 +1,193 @@
+//! Texts with a form of their own.
+
+use std::net::IpAddr;
+
+use tollgate::{Limiter, Policy};
+
+/// A form of text: what reads it, and how an editor knows it.
+#[derive(Debug)]
+pub(in super::super) struct Form {
+    /// What is so written, for the reference.
+    pub(in super::super) name: &'static str,
+    /// Says what to write instead.
+    pub(in super::super) check: fn(&str) -> Result<(), String>,
+    /// A regular expression that everything of this form matches; none where that says too little.
+    pub(in super::super) pattern: Option<&'static str>,
+    pub(in super::super) example: &'static str,
+    /// Whether a refused text may not be shown, for the secret that it may hold.
+    pub(in super::super) hides: bool,
+}
+
+pub(super) static NAMESPACE: Form = Form {
+    name: "name",
+    check: |text| match is_word(text, 64) {
+        true => Ok(()),
+        false => Err("write 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
+    },
+    pattern: Some("^[A-Za-z0-9_.-]{1,64}$"),
+    example: "shop",
+    hides: false,
+};
+
+pub(super) static STORE_URL: Form = Form {
+    name: "URL",
+    check: |text| Limiter::check_kind(text).map_err(|it| it.to_string()),
+    pattern: Some("^(memory$|(redis|rediss|valkey|valkeys)([+][a-z]+)?://)"),
+    example: "redis://127.0.0.1:6379",
+    hides: true,
+};
+
+pub(super) static POLICY_NAME: Form = Form {
+    name: "name",
+    // `Policy::new` says what is wrong with one, and where it is looked up so does `Policies`.
+    check: |_| Ok(()),
+    pattern: Some("^[A-Za-z][A-Za-z0-9_.-]{0,127}$"),
+    example: "api",
+    hides: false,
+};
+
+pub(super) static LIMIT: Form = Form {
+    name: "limit",
+    check: |text| {
+        let read = text.parse::<Policy>();
+        read.map(|_| ()).map_err(|it: tollgate::NotationError| it.to_string())
+    },
+    pattern: None,
+    example: "\"10/s burst 20\"",
+    hides: false,
+};
+
+pub(super) static KEY: Form = Form {
+    name: "key",
+    check: |text| match text {
+        "" | "*" => Err("write a key, or the beginning of keys and a star, as in bot-*".to_owned()),
+        _ => Ok(()),
+    },
+    pattern: None,
+    example: "\"health-check\"",
+    hides: false,
+};
+
+pub(super) static OVERRIDDEN: Form = Form {
+    name: "key",
+    check: |text| match text {
+        "" | "*" => Err("write a key, the beginning of keys and a star, as in bot-*, or a \
+                         network, as in 10.0.0.0/8"
+            .to_owned()),
+        _ => Ok(()),
+    },
+    pattern: None,
+    example: "vip",
+    hides: false,
+};
+
+pub(super) static TIER: Form = Form {
+    name: "name",
+    check: |text| match is_word(text, 128) {
+        true => Ok(()),
+        false => Err("write 1 to 128 letters, digits, '_', '-' and '.'".to_owned()),
+    },
+    pattern: Some("^[A-Za-z0-9_.-]{1,128}$"),
+    example: "pro",
+    hides: false,
+};
+
+pub(super) static TOKEN_NAME: Form = Form {
+    name: "name",
+    check: |text| match is_word(text, 64) {
+        true => Ok(()),
+        false => Err("write 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
+    },
+    pattern: Some("^[A-Za-z0-9_.-]{1,64}$"),
+    example: "gateway",
+    hides: false,
+};
+
+pub(super) static TOKEN: Form = Form {
+    name: "token",
+    check: |text| match text {
+        // What `config print` shows must not become a token that somebody could guess.
+        "***" => Err("this stands for a token that is not shown; write the token itself, or its \
+                      file in token_file"
+            .to_owned()),
+        _ if text.is_empty()
+            || text.len() > 1024
+            || !text.bytes().all(|it| it.is_ascii_graphic()) =>
+        {
+            Err("write 1 to 1024 characters of ASCII without spaces".to_owned())
+        }
+        _ => Ok(()),
+    },
+    pattern: Some("^[!-~]{1,1024}$"),
+    example: "\"…\"",
+    hides: true,
+};
+
+pub(super) static POLICY_PATTERN: Form = Form {
+    name: "name of a policy",
+    check: |text| {
+        let name = text.strip_suffix('*').unwrap_or(text);
+        match text == "*" || Policy::is_name(name) {
+            true => Ok(()),
+            false => Err("write a policy's name, the beginning of names and a star, as in api-*, \
+                          or \"*\" for all"
+                .to_owned()),
+        }
+    },
+    pattern: Some("^([*]|[A-Za-z][A-Za-z0-9_.-]*[*]?)$"),
+    example: "\"*\"",
+    hides: false,
+};
+
+pub(super) static PROXY: Form = Form {
+    name: "network",
+    check: |text| match text == "unix" || is_network(text) {
+        true => Ok(()),
+        false => Err("write a network, as in 10.0.0.0/8, an address, or unix".to_owned()),
+    },
+    pattern: Some("^(unix|[0-9.]+(/[0-9]+)?|[0-9A-Fa-f:.]+(/[0-9]+)?)$"),
+    example: "10.0.0.0/8",
+    hides: false,
+};
+
+pub(super) static HEADER_NAME: Form = Form {
+    name: "header",
+    check: |text| match !text.is_empty() && text.len() <= 256 && text.bytes().all(is_of_a_token) {
+        true => Ok(()),
+        false => Err("write the name of a header, such as x-api-key".to_owned()),
+    },
+    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$"),
+    example: "x-api-key",
+    hides: false,
+};
+
+pub(super) static METHOD: Form = Form {
+    name: "method",
+    check: |text| match !text.is_empty() && text.len() <= 64 && text.bytes().all(is_of_a_token) {
+        true => Ok(()),
+        false => Err("write a method, such as GET".to_owned()),
+    },
+    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$"),
+    example: "GET",
+    hides: false,
+};
+
+fn is_word(text: &str, most: usize) -> bool {
+    let inner = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
+    (1..=most).contains(&text.len()) && text.bytes().all(inner)
+}
+
+/// What RFC 9110 calls `tchar`.
+fn is_of_a_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn is_network(text: &str) -> bool {
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, Some(length)),
+        None => (text, None),
+    };
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    length.is_none_or(|it| it.parse::<u8>().is_ok_and(|it| it <= most))
+}

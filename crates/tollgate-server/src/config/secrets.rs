@@ -1,0 +1,54 @@
+//! What of a file is never shown, not even beside a mistake.
+
+use std::ops::Range;
+
+use super::schema::{Kind, ROOT, Scalar, Section};
+use super::tree::{Body, Node, Origin};
+
+/// The parts of a text that are secret: the values of secret fields, and whatever looks like one
+/// where the text is not understood.
+pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
+    let mut secrets = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        secrets.extend(in_line(line).map(|it| start + it.start..start + it.end));
+        start += line.len();
+    }
+    if let Some(tree) = tree {
+        of_section(tree, &ROOT, &mut secrets);
+    }
+    secrets
+}
+
+/// The login of a URL, and all that follows `token:`.
+fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
+    let url = line.find("://").and_then(|scheme| {
+        let login = scheme + "://".len();
+        let end = line.rfind('@').filter(|end| *end > login)?;
+        let from = line.get(login..end)?.find(':').map_or(login, |it| login + it + 1);
+        Some(from..end)
+    });
+    let token = ["token:", "token\":", "token':"].iter().find_map(|it| {
+        let at = line.find(it)? + it.len();
+        Some(at..line.trim_end().len().max(at))
+    });
+    url.into_iter().chain(token)
+}
+
+fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
+    for field in section.fields {
+        let Some(said) = node.get(field.name) else { continue };
+        match (&field.kind, &said.body) {
+            (Kind::One(scalar), _) if field.is_secret && !matches!(scalar, Scalar::Path { .. }) => {
+                if let Origin::File(span) = &said.origin {
+                    secrets.push(span.bytes.clone());
+                }
+            }
+            (Kind::Section(inner), _) => of_section(said, inner, secrets),
+            (Kind::Sections(inner), Body::List(all)) => {
+                all.iter().for_each(|it| of_section(it, inner, secrets));
+            }
+            _ => {}
+        }
+    }
+}
