@@ -78,7 +78,7 @@ pub(crate) async fn serve(
             _ = stopped.as_mut(), if !stopping => stopping = true,
             () = alarm.as_mut() => {}
         }
-        match pulse.verdict(daemon.bounds(), daemon.is_crowded()) {
+        match pulse.verdict(&daemon.live().bounds, daemon.is_crowded()) {
             Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
             Verdict::Wait(time) => alarm.set(sleep(time)),
             // A peer that is not there any more would hold up a polite end.

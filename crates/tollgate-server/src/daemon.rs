@@ -1,18 +1,20 @@
 //! What all connections share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tollgate::{Limiter, Policies};
+use arc_swap::{ArcSwap, Guard};
+use tollgate::Limiter;
 use tollgate_store::Clock;
 
-use crate::config::{Bounds, Config};
+use crate::config::Config;
+use crate::live::Live;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     limiter: Limiter,
-    policies: Policies,
-    bounds: Bounds,
+    live: ArcSwap<Live>,
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
     draining: AtomicBool,
@@ -21,11 +23,10 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    pub(crate) fn new(config: Config, limiter: Limiter) -> Self {
+    pub(crate) fn new(config: &Config, limiter: Limiter) -> Self {
         Daemon {
             limiter,
-            policies: config.policies,
-            bounds: config.limits,
+            live: ArcSwap::from_pointee(Live::of(config)),
             clock: Clock::system(),
             draining: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
@@ -36,23 +37,9 @@ impl Daemon {
         &self.limiter
     }
 
-    pub(crate) fn policies(&self) -> &Policies {
-        &self.policies
-    }
-
-    pub(crate) fn bounds(&self) -> &Bounds {
-        &self.bounds
-    }
-
-    /// The names of the first policies, for whoever named none; nothing if there is none.
-    pub(crate) fn names_of_policies(&self) -> Option<String> {
-        const MOST_NAMED: usize = 8;
-        let mut names: Vec<_> = self.policies.iter().map(|it| it.name()).collect();
-        if names.len() > MOST_NAMED {
-            names.truncate(MOST_NAMED);
-            names.push("…");
-        }
-        (!names.is_empty()).then(|| names.join(", "))
+    /// What holds now; whoever keeps it is not touched by a reload.
+    pub(crate) fn live(&self) -> Guard<Arc<Live>> {
+        self.live.load()
     }
 
     /// Whether it was told to stop.

@@ -18,6 +18,7 @@ mod connection;
 mod daemon;
 mod http;
 mod keeper;
+mod live;
 mod nearest;
 mod pulse;
 mod serve;

@@ -46,7 +46,7 @@ pub async fn run(
     let listener = listeners.http;
     tracing::debug!(address = %listener.local_addr()?, "listening");
     let drain_timeout = config.drain.timeout;
-    let daemon = Arc::new(Daemon::new(config, limiter.into()));
+    let daemon = Arc::new(Daemon::new(&config, limiter.into()));
     let watch = store_watch::start(daemon.limiter());
     let mut connections = Connections::new(Arc::clone(&daemon));
     {
@@ -90,7 +90,7 @@ impl Connections {
     fn new(daemon: Arc<Daemon>) -> Self {
         Connections {
             protocol: Arc::new(connection::protocol()),
-            places: Arc::new(Semaphore::new(daemon.bounds().connections)),
+            places: Arc::new(Semaphore::new(daemon.live().bounds.connections)),
             place: None,
             tasks: JoinSet::new(),
             stop: watch::Sender::new(false),

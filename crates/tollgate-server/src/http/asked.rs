@@ -5,11 +5,10 @@ use std::ops::Deref;
 
 use tollgate::{Check, Cost, Key, Policy};
 
-use super::caller::Caller;
+use super::exchange::Exchange;
 use super::field::Field;
 use super::object::Object;
 use super::problem::Problem;
-use crate::daemon::Daemon;
 
 /// A check that can be decided, but for what the verb asks of its policy.
 #[derive(Debug)]
@@ -39,17 +38,13 @@ impl Deref for Named<'_> {
 
 impl<'a> Asked<'a> {
     /// Takes a check's fields out of an object.
-    pub(super) fn take(
-        object: &mut Object<'a>,
-        daemon: &'a Daemon,
-        caller: &Caller<'_>,
-    ) -> Result<Self, Problem> {
+    pub(super) fn take(object: &mut Object<'a>, exchange: &Exchange<'a>) -> Result<Self, Problem> {
         if let Some(note) = object.take(Field::Note) {
             note.text(Field::Note)?;
         }
         Ok(Asked {
-            policy: policy(object, daemon, caller)?,
-            key: key(object, daemon.bounds().key_bytes)?,
+            policy: policy(object, exchange)?,
+            key: key(object, exchange.live.bounds.key_bytes)?,
             cost: object.take(Field::Cost).map_or(Ok(Cost::ONE), |it| it.cost(Field::Cost))?,
         })
     }
@@ -71,22 +66,19 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn policy<'a>(
-    object: &mut Object<'a>,
-    daemon: &'a Daemon,
-    caller: &Caller<'_>,
-) -> Result<Named<'a>, Problem> {
+fn policy<'a>(object: &mut Object<'a>, exchange: &Exchange<'a>) -> Result<Named<'a>, Problem> {
     match (object.take(Field::Policy), object.take(Field::Limit)) {
         (Some(name), None) => {
             let text = name.text(Field::Policy)?;
-            let known = daemon.policies().get(&text);
+            let known = exchange.live.policies.get(&text);
             known.map(Named::Configured).map_err(|it| Problem::from(it).with_value(&name.json()))
         }
         (None, Some(limit)) => {
-            caller
+            exchange
+                .caller
                 .must_operate("a limit in place of a policy")
                 .map_err(|it| it.of(Field::Limit))?;
-            let made = daemon.limiter().limit(&limit.text(Field::Limit)?);
+            let made = exchange.daemon.limiter().limit(&limit.text(Field::Limit)?);
             made.map(Named::Inline).map_err(|it| {
                 Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json())
             })
@@ -96,7 +88,7 @@ fn policy<'a>(
                 .of(Field::Limit))
         }
         (None, None) => {
-            let named = daemon.names_of_policies().map(|it| format!("name one ({it}), or "));
+            let named = exchange.live.names_of_policies().map(|it| format!("name one ({it}), or "));
             let detail =
                 format!("policy is missing; {}write limit in its place", named.unwrap_or_default());
             Err(Problem::bad(detail).of(Field::Policy))

@@ -3,6 +3,7 @@
 mod asked;
 mod body;
 mod caller;
+mod exchange;
 mod field;
 mod health;
 mod json;
@@ -22,6 +23,7 @@ use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 
 use self::caller::Caller;
+use self::exchange::Exchange;
 use self::field::Field;
 use self::object::Object;
 use self::problem::{Kind, Problem};
@@ -91,24 +93,25 @@ async fn answer_verb(
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
-    let caller = Caller::new(peer, &head.headers);
+    let live = daemon.live();
+    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
     if spoken.for_operators {
-        caller.must_operate(spoken.name)?;
+        exchange.caller.must_operate(spoken.name)?;
     }
     if head.method == Method::GET {
         let query = head.uri.query().unwrap_or_default();
         let mut object = Object::of_query(query, spoken.fields_of_query)?;
         let told_by_status = told_by_status(&mut object)?;
-        return verbs::answer(spoken, object, daemon, &caller, told_by_status).await;
+        return verbs::answer(spoken, object, &exchange, told_by_status).await;
     }
     let told_by_status = match head.uri.query() {
         None => true,
         Some(query) => told_by_status(&mut Object::of_query(query, &[Field::Status])?)?,
     };
-    let bounds = daemon.bounds();
+    let bounds = &live.bounds;
     let body = body::read(body, bounds.body, bounds.header_timeout).await?;
     let object = Object::of_json(body::text(&body)?, spoken.fields)?;
-    verbs::answer(spoken, object, daemon, &caller, told_by_status).await
+    verbs::answer(spoken, object, &exchange, told_by_status).await
 }
 
 /// Whether the status of the answer tells the verdict: unless `?status=200` says no.

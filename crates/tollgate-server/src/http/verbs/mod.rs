@@ -21,7 +21,7 @@ use tollgate::{Decision, Id, Request, Verb};
 use tollgate_core::LONGEST_REQUEST_ID;
 
 use super::asked::Asked;
-use super::caller::Caller;
+use super::exchange::Exchange;
 use super::field::Field;
 use super::json::{self, Shape};
 use super::object::Object;
@@ -92,18 +92,25 @@ const FIELDS_OF_CHECK: &[Field] =
 pub(super) async fn answer(
     spoken: &Spoken,
     mut object: Object<'_>,
-    daemon: &Daemon,
-    caller: &Caller<'_>,
+    exchange: &Exchange<'_>,
     told_by_status: bool,
 ) -> Result<Reply, Problem> {
     let verb = (spoken.verb)(&mut object)?;
     let request_id = request_id(&mut object)?;
     if let Some(checks) = object.take(Field::Checks) {
-        let asked = asked_together(&object, &checks, daemon, caller)?;
-        return answer_several(spoken, verb, &asked, request_id.as_deref(), daemon, told_by_status)
-            .await;
+        let asked = asked_together(&object, &checks, exchange)?;
+        return answer_several(
+            spoken,
+            verb,
+            &asked,
+            request_id.as_deref(),
+            exchange,
+            told_by_status,
+        )
+        .await;
     }
-    let asked = Asked::take(&mut object, daemon, caller)?;
+    let asked = Asked::take(&mut object, exchange)?;
+    let daemon = exchange.daemon;
     if spoken.answers == Answers::Inspection {
         let inspection = daemon.limiter().inspect(asked.policy(), asked.key()?).await?;
         return Ok(reply::json(json::inspection(asked.policy(), &inspection), None));
@@ -151,14 +158,13 @@ fn request_id<'a>(object: &mut Object<'a>) -> Result<Option<Cow<'a, str>>, Probl
 fn asked_together<'a>(
     object: &Object<'_>,
     checks: &'a Written<'a>,
-    daemon: &'a Daemon,
-    caller: &Caller<'_>,
+    exchange: &Exchange<'a>,
 ) -> Result<Vec<Asked<'a>>, Problem> {
     if let Some(field) = object.first_of(FIELDS_OF_CHECK) {
         let detail = format!("{} and checks are both there; write it in each check", field.name());
         return Err(Problem::bad(detail).of(field));
     }
-    let most = daemon.bounds().checks;
+    let most = exchange.live.bounds.checks;
     let Written::Json(list) = checks else { return Ok(Vec::new()) };
     let objects = Object::list(list, FIELDS_OF_CHECK, most)?;
     match objects.len() {
@@ -170,7 +176,7 @@ fn asked_together<'a>(
         _ => {}
     }
     let take = |(index, mut object): (usize, Object<'a>)| {
-        Asked::take(&mut object, daemon, caller).map_err(|it| it.in_check(index))
+        Asked::take(&mut object, exchange).map_err(|it| it.in_check(index))
     };
     objects.into_iter().enumerate().map(take).collect()
 }
@@ -180,12 +186,13 @@ async fn answer_several(
     verb: Verb,
     asked: &[Asked<'_>],
     request_id: Option<&str>,
-    daemon: &Daemon,
+    exchange: &Exchange<'_>,
     told_by_status: bool,
 ) -> Result<Reply, Problem> {
     let checks: Vec<_> = asked.iter().map(Asked::check).collect();
     let request_id = request_id.map(str::as_bytes);
-    let answer = daemon.limiter().decide(&Request { verb, checks: &checks, request_id }).await?;
+    let request = Request { verb, checks: &checks, request_id };
+    let answer = exchange.daemon.limiter().decide(&request).await?;
     let verdict = Verdict::of_several(&answer);
     let body = json::several(asked, &answer, spoken.shape());
     Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))

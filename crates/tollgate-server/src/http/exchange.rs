@@ -1,0 +1,15 @@
+//! One request, with all that its answer is made from.
+
+use crate::daemon::Daemon;
+use crate::live::Live;
+
+use super::caller::Caller;
+
+/// One request, with all that its answer is made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange<'a> {
+    pub(super) daemon: &'a Daemon,
+    /// What held when the request came.
+    pub(super) live: &'a Live,
+    pub(super) caller: Caller<'a>,
+}
