@@ -1,13 +1,19 @@
-//! Policies by name, and limits given per call.
+//! Policies by name, and the form that each has for a key.
+
+mod choices;
+mod error;
+mod interned;
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::RwLock;
+use std::collections::hash_map::Entry;
 
-use tollgate_core::{NotationError, Policy, PolicyError, parse_limits};
+use tollgate_core::{Policy, parse_limits};
 
-/// How many limits given as text are kept parsed.
-const MOST_INTERNED: usize = 1_024;
+use crate::overrides::Overrides;
+use crate::tiers::Tiers;
+use choices::Choices;
+pub use error::{DefineError, ResolveError, UnknownPolicy, UnknownTier};
+pub(crate) use interned::Interned;
 
 /// Policies by name.
 ///
@@ -22,7 +28,14 @@ const MOST_INTERNED: usize = 1_024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Policies(HashMap<Box<str>, Policy>);
+pub struct Policies(HashMap<Box<str>, Defined>);
+
+/// A policy, and its other forms where it has any.
+#[derive(Clone, Debug)]
+struct Defined {
+    policy: Policy,
+    choices: Option<Box<Choices>>,
+}
 
 impl Policies {
     /// No policy yet.
@@ -47,27 +60,95 @@ impl Policies {
     pub fn add(&mut self, policy: Policy) -> Result<&Policy, DefineError> {
         let name: Box<str> = policy.name().into();
         match self.0.entry(name) {
-            std::collections::hash_map::Entry::Occupied(it) => {
-                Err(DefineError::Duplicate(it.key().clone()))
-            }
-            std::collections::hash_map::Entry::Vacant(it) => Ok(it.insert(policy)),
+            Entry::Occupied(it) => Err(DefineError::Duplicate(it.key().clone())),
+            Entry::Vacant(it) => Ok(&it.insert(Defined { policy, choices: None }).policy),
         }
     }
 
-    /// The policy of this name.
+    /// Gives keys of a policy other limits, in place of the overrides that it has.
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn set_overrides(&mut self, name: &str, rows: &Overrides) -> Result<(), UnknownPolicy> {
+        self.change(name, |choices, policy| choices.set_overrides(policy, rows))
+    }
+
+    /// Gives more keys of a policy other limits, in place of those given so before. These rows and
+    /// those of [`Policies::set_overrides`] are one list to a lookup; where both have the same
+    /// keys, those decide. So what comes from a file of its own can be loaded anew by itself.
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn set_more_overrides(
+        &mut self,
+        name: &str,
+        rows: &Overrides,
+    ) -> Result<(), UnknownPolicy> {
+        self.change(name, |choices, policy| choices.set_more_overrides(policy, rows))
+    }
+
+    /// Gives a policy tiers, in place of those that it has.
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn set_tiers(&mut self, name: &str, tiers: &Tiers) -> Result<(), UnknownPolicy> {
+        self.change(name, |choices, policy| choices.set_tiers(policy, tiers))
+    }
+
+    fn change(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Choices, &Policy),
+    ) -> Result<(), UnknownPolicy> {
+        let Some(defined) = self.0.get_mut(name) else { return Err(self.unknown(name)) };
+        let mut choices = defined.choices.take().unwrap_or_default();
+        change(&mut choices, &defined.policy);
+        defined.choices = Some(choices).filter(|it| !it.is_empty());
+        Ok(())
+    }
+
+    /// The policy of this name, as it is for keys that have no override and name no tier.
     ///
     /// # Errors
     /// There is none; the error suggests the name that comes nearest.
     pub fn get(&self, name: &str) -> Result<&Policy, UnknownPolicy> {
-        self.0.get(name).ok_or_else(|| UnknownPolicy {
-            name: name.into(),
-            nearest: self.nearest(name).map(Into::into),
-        })
+        self.0.get(name).map(|it| &it.policy).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The policy of this name in the form that it has for a key: that of the key's override, else
+    /// of the tier, else its own. All forms have the policy's name, lists and bounds, so what the
+    /// key has used counts on whichever decides; every verb on a key wants the form that its
+    /// checks have.
+    ///
+    /// Without overrides and tiers this is [`Policies::get`]. It never allocates.
+    ///
+    /// # Errors
+    /// There is no such policy, or it has no such tier, whatever the key.
+    #[inline]
+    pub fn resolve(
+        &self,
+        name: &str,
+        key: &[u8],
+        tier: Option<&str>,
+    ) -> Result<&Policy, ResolveError> {
+        let Some(Defined { policy, choices }) = self.0.get(name) else {
+            return Err(self.unknown(name).into());
+        };
+        match (choices, tier) {
+            (None, None) => Ok(policy),
+            (Some(choices), _) => choices.form_of(policy, key, tier),
+            (None, Some(tier)) => Err(Choices::default().unknown_tier(policy, tier)),
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> UnknownPolicy {
+        UnknownPolicy { name: name.into(), nearest: self.nearest(name).map(Into::into) }
     }
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Policy> {
-        let mut all: Vec<_> = self.0.values().collect();
+        let mut all: Vec<_> = self.0.values().map(|it| &it.policy).collect();
         all.sort_unstable_by_key(|it| it.name());
         all.into_iter()
     }
@@ -93,70 +174,3 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row.last().copied().unwrap_or(0)
 }
-
-/// Policies made from text, parsed once: a bounded memory of limits given per call.
-#[derive(Debug, Default)]
-pub(crate) struct Interned(RwLock<HashMap<Box<str>, Policy>>);
-
-impl Interned {
-    /// The policy of these limits, called `=` and their canonical text.
-    pub(crate) fn get(&self, limits: &str) -> Result<Policy, NotationError> {
-        let known = self.0.read().unwrap_or_else(|it| it.into_inner()).get(limits).cloned();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let policy: Policy = limits.parse()?;
-        let mut all = self.0.write().unwrap_or_else(|it| it.into_inner());
-        if all.len() >= MOST_INTERNED {
-            // Rather parse again now and then than remember which text was used last.
-            all.clear();
-        }
-        all.insert(limits.into(), policy.clone());
-        Ok(policy)
-    }
-}
-
-/// Why a policy was not defined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DefineError {
-    /// A policy of this name is there already.
-    Duplicate(Box<str>),
-    /// The text is not limits.
-    Notation(NotationError),
-    /// The limits, or the name, do not make a policy.
-    Policy(PolicyError),
-}
-
-impl fmt::Display for DefineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DefineError::Duplicate(name) => {
-                write!(f, "there is a policy {name:?} already; give this one another name")
-            }
-            DefineError::Notation(it) => it.fmt(f),
-            DefineError::Policy(it) => it.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DefineError {}
-
-/// A name that no policy has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownPolicy {
-    name: Box<str>,
-    nearest: Option<Box<str>>,
-}
-
-impl fmt::Display for UnknownPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no policy {:?}", self.name)?;
-        match &self.nearest {
-            Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
-            None => f.write_str("; define it, or give a limit in its place"),
-        }
-    }
-}
-
-impl std::error::Error for UnknownPolicy {}
