@@ -1,6 +1,7 @@
 //! Lists of keys: exact ones, and beginnings written `prefix*`.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// What a policy's lists say of a key.
@@ -12,7 +13,7 @@ pub enum Listed {
     Deny,
 }
 
-/// Keys that a policy always admits, or always denies.
+/// Keys that a policy always admits, or always denies. Cloning it is cheap.
 ///
 /// # Example
 /// ```
@@ -24,9 +25,9 @@ pub enum Listed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyList {
     /// Sorted.
-    exact: Box<[Box<[u8]>]>,
+    exact: Arc<[Box<[u8]>]>,
     /// Sorted, without the star.
-    prefixes: Box<[Box<[u8]>]>,
+    prefixes: Arc<[Box<[u8]>]>,
 }
 
 impl KeyList {
@@ -55,6 +56,6 @@ impl<B: AsRef<[u8]>> FromIterator<B> for KeyList {
         }
         exact.sort_unstable();
         prefixes.sort_unstable();
-        KeyList { exact: exact.into_boxed_slice(), prefixes: prefixes.into_boxed_slice() }
+        KeyList { exact: exact.into(), prefixes: prefixes.into() }
     }
 }

@@ -116,6 +116,23 @@ impl Policy {
         }))
     }
 
+    /// The same policy with the limits of another: name, lists, bounds and what it answers without
+    /// its store stay. State is kept by name and key, so a key that comes under this form goes on
+    /// from what it has used under the other.
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::Policy;
+    /// let api = Policy::new("api", ["10/s".parse()?])?.shadow();
+    /// let vip = api.with_limits_of(&"100/s; 1000/min".parse()?);
+    /// assert_eq!((vip.name(), vip.limits().len(), vip.is_shadow()), ("api", 2, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_limits_of(&self, other: &Policy) -> Policy {
+        self.clone().with(|it| it.limits.clone_from(&other.0.limits))
+    }
+
     /// Keeps at most this many entries in a log, at least 4; the oldest merge beyond that.
     #[must_use]
     pub fn with_log_entries(self, most: usize) -> Policy {

@@ -13,20 +13,27 @@
 //! - [`MemoryLimiter`] keeps its state in this process: a check is synchronous and cannot fail.
 //! - [`Limiter`] is asynchronous, over a choice of stores: memory, and with the feature `redis` Redis
 //!   and Valkey.
-//! - [`Policies`] gives policies names.
+//! - [`Policies`] gives policies names; [`Overrides`] and [`Tiers`] give some keys of a policy other
+//!   limits.
 //! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Verb`] what can be asked.
 
 mod limiter;
 mod lists;
 mod memory;
+mod overrides;
 mod policies;
+mod tiers;
 
 #[cfg(feature = "redis")]
 pub use limiter::LimiterBuilder;
 pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
 pub use lists::draw_id;
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
-pub use policies::{DefineError, Policies, UnknownPolicy};
+pub use overrides::{
+    KeyPattern, MOST_OVERRIDES, OverrideError, Overrides, OverridesBuilder, PatternError,
+};
+pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier};
+pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
     Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,

@@ -1,0 +1,145 @@
+//! Lookups agree with a list that is read from end to end.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tollgate::{Overrides, Policies};
+
+/// A pattern, by what it is of and not by how it is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Plain {
+    Exact(String),
+    Prefix(String),
+    /// As ones and noughts, behind the kind of address.
+    Network(String),
+}
+
+impl Plain {
+    fn written(&self) -> String {
+        match self {
+            Plain::Exact(it) => escaped(it),
+            Plain::Prefix(it) => format!("{}*", escaped(it)),
+            Plain::Network(bits) => network(bits),
+        }
+    }
+
+    /// How narrow it is to the key, if it is of the key.
+    fn rank(&self, key: &str) -> Option<(u8, usize)> {
+        match self {
+            Plain::Exact(it) => (it == key).then_some((2, 0)),
+            Plain::Prefix(it) => key.starts_with(it.as_str()).then_some((1, it.len())),
+            Plain::Network(it) => bits(key)?.starts_with(it.as_str()).then_some((0, it.len())),
+        }
+    }
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('\\', r"\\").replace('*', r"\*").replace('/', r"\/")
+}
+
+fn network(bits: &str) -> String {
+    let (kind, bits) = bits.split_at(1);
+    let whole = |most: usize| u128::from_str_radix(&format!("{bits:0<most$}"), 2).unwrap();
+    let address: IpAddr = match kind {
+        "4" => Ipv4Addr::from_bits(u32::try_from(whole(32)).unwrap()).into(),
+        _ => Ipv6Addr::from_bits(whole(128)).into(),
+    };
+    format!("{address}/{}", bits.len())
+}
+
+/// The bits of a key that is an address or a network.
+fn bits(key: &str) -> Option<String> {
+    let key = key.strip_prefix("ip=").unwrap_or(key);
+    let (address, length) = match key.split_once('/') {
+        Some((address, length)) => (address, Some(length.parse::<usize>().ok()?)),
+        None => (key, None),
+    };
+    let bits = match address.parse().ok()? {
+        IpAddr::V4(it) => format!("4{:032b}", it.to_bits()),
+        IpAddr::V6(it) => format!("6{:0128b}", it.to_bits()),
+    };
+    let end = length.map_or(bits.len(), |it| it + 1);
+    Some(bits[..end].to_owned())
+}
+
+/// Texts that often begin alike.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[ab]{1,6}", 1 => "[ab*/\\\\é]{1,4}", 1 => "10\\.[01]\\.0\\.[01]"]
+}
+
+/// Bits of networks that often lie in each other.
+fn network_bits() -> impl Strategy<Value = String> {
+    let v4 =
+        ("[01]{0,4}", 0..=28_usize).prop_map(|(low, zeros)| format!("4{}{low}", "0".repeat(zeros)));
+    // Not those in which IPv4 is written as IPv6.
+    let v6 = ("[01]{0,4}", 0..=123_usize)
+        .prop_map(|(low, zeros)| format!("61{}{low}", "0".repeat(zeros)));
+    prop_oneof![v4, v6]
+}
+
+fn pattern() -> impl Strategy<Value = Plain> {
+    prop_oneof![
+        text().prop_map(Plain::Exact),
+        text().prop_map(Plain::Prefix),
+        network_bits().prop_map(Plain::Network),
+    ]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    let of_network = network_bits().prop_map(|it| network(&it));
+    let address = network_bits().prop_map(|it| {
+        let network = network(&it);
+        network.split_once('/').unwrap().0.to_owned()
+    });
+    let with_source = (any::<bool>(), prop_oneof![of_network, address]);
+    let with_source = with_source.prop_map(|(it, key)| if it { format!("ip={key}") } else { key });
+    prop_oneof![text(), with_source]
+}
+
+/// Rows, each with the number of requests a second that names it.
+fn rows(first: usize) -> impl Strategy<Value = BTreeMap<Plain, usize>> {
+    vec(pattern(), 0..40).prop_map(move |it| it.into_iter().zip(first..).collect())
+}
+
+fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
+    let mut builder = Overrides::builder();
+    for (pattern, number) in rows {
+        builder.add(&pattern.written(), &format!("{number}/s")).unwrap();
+    }
+    builder.build()
+}
+
+/// Of all rows that are of the key the narrowest, of those the first list's.
+fn expected(lists: [&BTreeMap<Plain, usize>; 2], key: &str) -> Option<usize> {
+    let ranked = lists.into_iter().zip([1, 0]).flat_map(|(rows, own)| {
+        rows.iter().filter_map(move |(it, number)| Some((it.rank(key)?, own, *number)))
+    });
+    ranked.max().map(|it| it.2)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lookups_agree_with_a_list_read_from_end_to_end(
+        own in rows(2),
+        more in rows(1_000),
+        keys in vec(key(), 1..60),
+    ) {
+        let mut policies = Policies::new();
+        policies.define("api", "1/s").unwrap();
+        policies.set_overrides("api", &overrides(&own)).unwrap();
+        policies.set_more_overrides("api", &overrides(&more)).unwrap();
+        let also = own.keys().chain(more.keys()).map(|it| match it {
+            Plain::Exact(it) | Plain::Prefix(it) => it.clone(),
+            Plain::Network(bits) => network(bits),
+        });
+        for key in keys.into_iter().chain(also) {
+            let number = expected([&own, &more], &key).unwrap_or(1);
+            let form = policies.resolve("api", key.as_bytes(), None).unwrap();
+            prop_assert_eq!(form.to_string(), format!("{}/s", number), "{}", key);
+        }
+    }
+}
