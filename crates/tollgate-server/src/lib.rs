@@ -21,6 +21,8 @@ mod keeper;
 mod live;
 mod nearest;
 mod pulse;
+mod query;
+pub mod rules;
 mod serve;
 mod store_watch;
 

@@ -10,7 +10,6 @@ mod json;
 mod number;
 mod object;
 mod problem;
-mod query;
 mod reply;
 mod verbs;
 mod writer;
