@@ -28,6 +28,8 @@ mod pattern;
 mod rule;
 mod source;
 mod template;
+#[cfg(test)]
+mod tests;
 
 use tollgate::{Cost, Policies};
 
