@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hyper::header::AUTHORIZATION;
 use ring::rand::SystemRandom;
 use ring::rsa::PublicKeyComponents;
@@ -39,10 +39,12 @@ impl Keys {
         // Ring makes no such keys, only signs with them.
         let mut openssl = Command::new("openssl");
         openssl.args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]);
-        let made = openssl.args(["-outform", "DER"]).output().expect("openssl runs");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let made = openssl.output().expect("openssl runs");
+        let pem = String::from_utf8(made.stdout).unwrap();
+        let lines = pem.lines().filter(|it| !it.starts_with("-----"));
+        let pkcs8 = STANDARD.decode(lines.collect::<String>()).unwrap();
         Keys {
-            rsa: RsaKeyPair::from_pkcs8(&made.stdout).unwrap(),
+            rsa: RsaKeyPair::from_pkcs8(&pkcs8).unwrap(),
             p256: ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
             p384: ec(&ECDSA_P384_SHA384_FIXED_SIGNING),
             ed25519: Ed25519KeyPair::from_pkcs8(ed25519.as_ref()).unwrap(),

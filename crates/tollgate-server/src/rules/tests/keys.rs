@@ -137,7 +137,7 @@ fn what_is_no_template_is_refused() {
         ("{ip", "write } after the placeholder, as in {ip}"),
         ("ip}", "write { before what } ends, as in {ip}"),
         ("{}", sources),
-        ("{{ip}}", sources),
+        ("{{ip}}", &format!("{sources}; did you mean \"ip\"?")),
         ("{adress}", sources),
         ("{heade.x}", &format!("{sources}; did you mean \"header\"?")),
         ("{header}", "write a name too, as {header.NAME}"),
