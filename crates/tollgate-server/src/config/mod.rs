@@ -15,6 +15,8 @@ use tollgate_core::{LONGEST_KEY, MOST_CHECKS};
 pub use error::ConfigError;
 pub use store::{StoreConfig, StoreUrl};
 
+use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
+
 /// What the daemon runs with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -31,6 +33,14 @@ pub struct Config {
     pub limits: Bounds,
     /// How it stops.
     pub drain: Drain,
+    /// Which policies hold for the requests that gateways ask about.
+    pub rules: Rules,
+    /// Whose word is taken on a client's address.
+    pub trusted_proxies: Networks,
+    /// How much of a client's IPv6 address is in a key.
+    pub ipv6_prefix: Ipv6Prefix,
+    /// How the tokens that keys are made of are read, if any are.
+    pub jwt: Option<Jwt>,
 }
 
 /// Where it listens.
@@ -84,6 +94,10 @@ impl Default for Config {
                 idle: Duration::from_secs(300),
             },
             drain: Drain { timeout: Duration::from_secs(20) },
+            rules: Rules::default(),
+            trusted_proxies: Networks::default(),
+            ipv6_prefix: Ipv6Prefix::default(),
+            jwt: None,
         }
     }
 }
