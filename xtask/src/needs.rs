@@ -41,6 +41,11 @@ pub(crate) fn redis_server() -> Result<()> {
     }
 }
 
+/// Makes the RSA keys that tokens are signed with in tests.
+pub(crate) fn openssl() -> Result<()> {
+    debian("openssl", "openssl")
+}
+
 /// An error unless the server that `REDIS_SERVER` names says its version.
 fn runs(named: &OsStr) -> Result<()> {
     let mut version = Command::new(named);

@@ -21,14 +21,15 @@ mod keeper;
 mod live;
 mod nearest;
 mod pulse;
+mod query;
+pub mod rules;
 mod serve;
 mod store_watch;
 
 pub use config::{
-    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, JwtConfig, Layered,
-    Layers, Listen, Log, LogFormat, LogLevel, MatchConfig, OnMissing, OverrideConfig,
-    OverrideLimits, PolicyConfig, Privacy, RuleCheckConfig, RuleConfig, Scope, StoreConfig,
-    StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference, config_schema,
+    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, Layered, Layers,
+    Listen, Log, LogFormat, LogLevel, OverridesFile, Privacy, Scope, StoreConfig, StoreUrl,
+    TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference, config_schema,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

@@ -3,6 +3,7 @@
 use tollgate::Policies;
 
 use crate::config::{Bounds, Config};
+use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
 /// that it never meets half of a change.
@@ -10,11 +11,22 @@ use crate::config::{Bounds, Config};
 pub(crate) struct Live {
     pub(crate) policies: Policies,
     pub(crate) bounds: Bounds,
+    pub(crate) rules: Rules,
+    pub(crate) trusted_proxies: Networks,
+    pub(crate) ipv6_prefix: Ipv6Prefix,
+    pub(crate) jwt: Option<Jwt>,
 }
 
 impl Live {
     pub(crate) fn of(config: &Config) -> Self {
-        Live { policies: config.policies.clone(), bounds: config.limits.clone() }
+        Live {
+            policies: config.policies.clone(),
+            bounds: config.limits.clone(),
+            rules: config.rules.clone(),
+            trusted_proxies: config.trusted_proxies.clone(),
+            ipv6_prefix: config.ipv6_prefix,
+            jwt: config.jwt.clone(),
+        }
     }
 
     /// The names of the first policies, for whoever named none; nothing if there is none.

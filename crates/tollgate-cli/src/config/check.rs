@@ -52,7 +52,7 @@ fn tell(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
     match read {
         Ok(config) => {
             let policies = counted(config.policies.iter().count(), "policy", "policies");
-            let rules = counted(config.rules.len(), "rule", "rules");
+            let rules = counted(config.rules.rules.len(), "rule", "rules");
             output::print(&format!("{}: ok: {policies}, {rules}\n", file.display()))?;
         }
         Err(errors) => {
@@ -78,7 +78,7 @@ fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
         file: &name,
         ok: read.is_ok(),
         policies: read.as_ref().ok().map(|it| it.policies.iter().count()),
-        rules: read.as_ref().ok().map(|it| it.rules.len()),
+        rules: read.as_ref().ok().map(|it| it.rules.rules.len()),
         errors: errors.collect(),
         more: read.as_ref().err().map_or(0, ConfigErrors::more),
     };

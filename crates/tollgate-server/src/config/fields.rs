@@ -64,19 +64,23 @@ impl<'a> Fields<'a> {
 
     /// A list of values, each with its place.
     pub(super) fn list(&self, name: &str) -> Result<Vec<Written>, Broken> {
-        let Some((Kind::Many(scalar) | Kind::ManyOr(scalar, _), default)) = self.kind(name) else {
-            return Err(self.no_such(name));
-        };
-        match self.said(name).map(|it| &it.body) {
-            None | Some(Body::Nothing) => {
-                let words = default.trim_matches(['[', ']']).split(", ");
-                let words = words.map(|it| it.trim_matches('"')).filter(|it| !it.is_empty());
-                Ok(words
-                    .map(|it| Written { text: it.to_owned(), origin: Origin::Default })
-                    .collect())
+        let (scalar, default) = match self.kind(name) {
+            Some((Kind::Many(it) | Kind::OneOrMany(it) | Kind::ManyOr(it, _), default)) => {
+                (it, default)
             }
-            Some(Body::List(all)) => texts(all, scalar),
-            Some(Body::Text(_) | Body::Fields(_)) => Err(Broken),
+            _ => return Err(self.no_such(name)),
+        };
+        let Some(node) = self.said(name) else {
+            let words = default.trim_matches(['[', ']']).split(", ");
+            let words = words.map(|it| it.trim_matches('"')).filter(|it| !it.is_empty());
+            let of = |text: &str| Written { text: text.to_owned(), origin: Origin::Default };
+            return Ok(words.map(of).collect());
+        };
+        match &node.body {
+            Body::List(all) => texts(all, scalar),
+            // Where one may not stand alone, that was complained of.
+            Body::Text(_) => texts(std::slice::from_ref(node), scalar),
+            Body::Nothing | Body::Fields(_) => Err(Broken),
         }
     }
 

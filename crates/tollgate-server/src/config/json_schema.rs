@@ -52,7 +52,7 @@ fn field(field: &Field) -> Json {
 fn default(field: &Field) -> Option<Json> {
     match (&field.kind, field.default) {
         (_, "") | (Kind::Section(_), _) => None,
-        (Kind::Many(_), list) => {
+        (Kind::Many(_) | Kind::OneOrMany(_), list) => {
             let texts = list.trim_matches(['[', ']']).split(", ").map(|it| it.trim_matches('"'));
             Some(texts.filter(|it| !it.is_empty()).collect())
         }
@@ -70,6 +70,10 @@ fn kind(kind: &Kind) -> Map<String, Json> {
     match kind {
         Kind::One(it) => scalar(it, true),
         Kind::Many(it) => object(json!({ "type": ["array", "null"], "items": scalar(it, false) })),
+        Kind::OneOrMany(it) => object(json!({ "anyOf": [
+            { "type": "array", "items": scalar(it, false) },
+            scalar(it, true),
+        ] })),
         Kind::ManyOr(it, word) => object(json!({ "anyOf": [
             { "type": "array", "items": scalar(it, false), "minItems": 1 },
             { "const": word },

@@ -33,11 +33,12 @@ pub use error::{ConfigError, ConfigErrors};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
-pub use read::policies::{OverrideConfig, OverrideLimits, PolicyConfig};
-pub use read::rules::{JwtConfig, MatchConfig, OnMissing, RuleCheckConfig, RuleConfig};
+pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
 pub use store::{StoreConfig, StoreUrl};
+
+use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What the daemon runs with.
 #[derive(Clone, Debug)]
@@ -53,18 +54,18 @@ pub struct Config {
     pub tokens: Vec<TokenConfig>,
     /// The policies by name.
     pub policies: Policies,
-    /// What else is said of policies, in the order in which they are written.
-    pub policy_configs: Vec<PolicyConfig>,
-    /// What forward-auth decides by, the first that matches first.
-    pub rules: Vec<RuleConfig>,
-    /// Whether a request passes that no rule matches.
-    pub passes_by_default: bool,
-    /// Whose word on a client's address is taken: networks, addresses, and `unix`.
-    pub trusted_proxies: Vec<String>,
-    /// How many bits of an IPv6 address are one client.
-    pub ipv6_prefix: u8,
-    /// How claims of a JSON Web Token are read.
-    pub jwt: JwtConfig,
+    /// Files of more overrides, to be read into the policies.
+    pub overrides_files: Vec<OverridesFile>,
+    /// Which policies hold for the requests that gateways ask about.
+    pub rules: Rules,
+    /// Whose word is taken on a client's address.
+    pub trusted_proxies: Networks,
+    /// How much of a client's IPv6 address is in a key.
+    pub ipv6_prefix: Ipv6Prefix,
+    /// How the tokens that keys are made of are read, if any are.
+    pub jwt: Option<Jwt>,
+    /// The file that the keys of `jwt` were read from.
+    pub jwks_file: Option<PathBuf>,
     /// The headers that tell a client its limits; none where it is empty.
     pub headers: Vec<HeaderStyle>,
     /// How keys show in logs and in the audit.

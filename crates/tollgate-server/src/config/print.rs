@@ -68,12 +68,15 @@ impl Printer<'_> {
             }
             (_, None) => self.line(field.default, None),
             (Kind::One(_), Some(_)) if field.is_secret => self.line(MASK, said),
-            (Kind::One(scalar), Some((Body::Text(text), node))) => {
+            (Kind::One(scalar) | Kind::OneOrMany(scalar), Some((Body::Text(text), node))) => {
                 let text = self.value(text, scalar, &node.origin);
                 self.line(&text, said);
             }
             (Kind::ManyOr(_, word), Some((Body::Text(_), _))) => self.line(word, said),
-            (Kind::Many(scalar) | Kind::ManyOr(scalar, _), Some((Body::List(all), _))) => {
+            (
+                Kind::Many(scalar) | Kind::OneOrMany(scalar) | Kind::ManyOr(scalar, _),
+                Some((Body::List(all), _)),
+            ) => {
                 let texts = all.iter().filter_map(|it| match &it.body {
                     Body::Text(text) => Some(self.value(text, scalar, &it.origin)),
                     _ => None,

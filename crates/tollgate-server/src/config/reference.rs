@@ -86,6 +86,7 @@ fn values(kind: &Kind) -> String {
     match kind {
         Kind::One(it) => scalar(it),
         Kind::Many(it) => format!("list: {}", scalar(it)),
+        Kind::OneOrMany(it) => format!("one or a list: {}", scalar(it)),
         Kind::ManyOr(it, word) => format!("list: {}; or `{word}`", scalar(it)),
         Kind::Section(_) => "fields".to_owned(),
         Kind::Sections(_) => "list of fields".to_owned(),
@@ -96,7 +97,9 @@ fn values(kind: &Kind) -> String {
 fn scalar(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Text => "text".to_owned(),
-        Scalar::Form(form) => format!("{}, such as `{}`", form.name, form.example),
+        Scalar::Form(form) => {
+            format!("{}, such as `{}`", form.name, form.example.trim_matches('"'))
+        }
         Scalar::Duration { least } if least.is_zero() => "duration".to_owned(),
         Scalar::Duration { least } => format!("duration of at least {least:?}"),
         Scalar::Bytes { least, most } => format!("bytes, {least} to {most}"),

@@ -60,8 +60,13 @@ impl Shape<'_> {
         match (kind, &node.body) {
             (Kind::Section(section), _) => self.section(node, section, path, owner),
             (_, Body::Nothing) => {}
-            (Kind::One(scalar), _) => self.scalar(node, scalar, path),
-            (Kind::Many(scalar) | Kind::ManyOr(scalar, _), Body::List(all)) => {
+            (Kind::One(scalar), _) | (Kind::OneOrMany(scalar), Body::Text(_)) => {
+                self.scalar(node, scalar, path);
+            }
+            (
+                Kind::Many(scalar) | Kind::OneOrMany(scalar) | Kind::ManyOr(scalar, _),
+                Body::List(all),
+            ) => {
                 for (index, inner) in all.iter().enumerate() {
                     self.scalar(inner, scalar, &format!("{path}[{index}]"));
                 }
@@ -72,7 +77,7 @@ impl Shape<'_> {
                 let message = format!("write a list, such as [{example}], or {word}");
                 self.complain(message, path, &node.origin);
             }
-            (Kind::Many(scalar), _) => {
+            (Kind::Many(scalar) | Kind::OneOrMany(scalar), _) => {
                 let message = format!("write a list, such as [{}]", scalar.example());
                 self.complain(message, path, &node.origin);
             }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use hyper::header::HeaderMap;
 
 use super::problem::{Kind, Problem};
+use crate::rules::Peer;
 
 /// Headers that a proxy or a browser adds: such a request was not made on this machine, or not by
 /// who works on it.
@@ -20,6 +21,11 @@ pub(super) struct Caller<'a> {
 impl<'a> Caller<'a> {
     pub(super) fn new(peer: SocketAddr, headers: &'a HeaderMap) -> Self {
         Caller { peer, headers }
+    }
+
+    /// Who is at the other end of the connection.
+    pub(super) fn peer(&self) -> Peer {
+        Peer::Ip(self.peer.ip())
     }
 
     fn is_local(&self) -> bool {

@@ -5,12 +5,12 @@ mod body;
 mod caller;
 mod exchange;
 mod field;
+mod forward;
 mod health;
 mod json;
 mod number;
 mod object;
 mod problem;
-mod query;
 mod reply;
 mod verbs;
 mod writer;
@@ -25,6 +25,7 @@ use tollgate::{Decision, Policy};
 use self::caller::Caller;
 use self::exchange::Exchange;
 use self::field::Field;
+use self::forward::Dialect;
 use self::object::Object;
 use self::problem::{Kind, Problem};
 pub(crate) use self::reply::Reply;
@@ -43,6 +44,7 @@ enum Route {
     Live,
     Ready,
     Verb(&'static Spoken),
+    Forward(&'static Dialect),
 }
 
 /// Answers one request.
@@ -51,12 +53,16 @@ pub(crate) async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<I
         Ok(Route::Live) => Ok(health::live()),
         Ok(Route::Ready) => Ok(health::ready(daemon)),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, peer, spoken, request).await,
+        Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, peer, dialect, request).await),
         Err(problem) => Err(problem),
     };
     answered.unwrap_or_else(|problem| reply::problem(&problem))
 }
 
 fn route(method: &Method, path: &str) -> Result<Route, Problem> {
+    if let Some(dialect) = forward::of_path(path) {
+        return dialect.map(Route::Forward);
+    }
     let spoken = path.strip_prefix("/v1/").and_then(verbs::of_name);
     match (path, spoken) {
         ("/livez" | "/readyz", _) if !matches!(*method, Method::GET | Method::HEAD) => {
@@ -84,6 +90,19 @@ fn no_path(path: &str) -> Problem {
     let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
     let shown: String = path.chars().take(64).collect();
     Problem::new(Kind::UnknownPath, format!("there is no {shown:?}; {hint}"))
+}
+
+/// Answers a gateway, whatever the method; a body is not looked at.
+async fn answer_gateway(
+    daemon: &Daemon,
+    peer: SocketAddr,
+    dialect: &'static Dialect,
+    request: Request<Incoming>,
+) -> Reply {
+    let (head, _) = request.into_parts();
+    let live = daemon.live();
+    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
+    forward::answer(dialect, &head, &exchange).await
 }
 
 async fn answer_verb(

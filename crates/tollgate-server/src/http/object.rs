@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::field::Field;
 use super::problem::{Problem, quoted};
-use super::query;
 use super::written::Written;
 use crate::nearest::did_you_mean;
+use crate::query;
 
 /// A request, or one of its checks, as it was written: known fields, each once.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
     /// Reads a query of no other fields than `known`.
     pub(super) fn of_query(text: &'a str, known: &'static [Field]) -> Result<Self, Problem> {
         let mut object = Object::empty();
-        for (name, value) in query::pairs(text) {
+        for (name, value) in query::pairs(text.as_bytes()) {
             object.add(&String::from_utf8_lossy(&name), Written::Query(value), known);
         }
         object.checked()

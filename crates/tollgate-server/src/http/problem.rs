@@ -19,6 +19,7 @@ pub(super) enum Kind {
     RequestIdReused,
     BodyTooLarge,
     NoRandomness,
+    NoDecision,
     StoreUnavailable,
 }
 
@@ -51,6 +52,9 @@ impl Kind {
                 "no-randomness",
                 "The system gave no random bits for an id",
             ),
+            Kind::NoDecision => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "no-decision", "No decision was made")
+            }
             Kind::StoreUnavailable => {
                 (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "The store gave no answer")
             }

@@ -87,6 +87,23 @@ pub(super) fn problem(problem: &Problem) -> Reply {
     reply
 }
 
+/// That a gateway may let a request pass, with nothing more to say.
+pub(super) fn pass() -> Reply {
+    let mut reply = Response::new(Full::default());
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}
+
+/// That a gateway must not let a request pass, with what its client may know of it.
+pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micros>) -> Reply {
+    let mut reply = reply(status, PROBLEM, body);
+    if let Some(retry_after) = retry_after {
+        let seconds = HeaderValue::from(retry_after.secs_rounded_up());
+        reply.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    reply
+}
+
 /// A line of text.
 pub(super) fn text(status: StatusCode, line: &'static str) -> Reply {
     reply(status, TEXT, line)

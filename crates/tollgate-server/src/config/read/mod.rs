@@ -1,9 +1,10 @@
 //! From fields to what the daemon runs with: a file for each section.
 
+mod jwt;
 mod listen;
 pub(super) mod operation;
 pub(super) mod policies;
-pub(super) mod rules;
+mod rules;
 pub(super) mod tokens;
 
 use super::fields::{Broken, Fields};
@@ -17,22 +18,23 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
     let listen = fields.section("listen").and_then(|it| listen::read(&it));
     let tokens = tokens::read(fields);
     let policies = policies::read(fields);
-    let rules = rules::read(fields);
-    let jwt = fields.section("jwt").and_then(|it| rules::jwt(&it));
+    let rules = rules::read(fields, policies.as_ref().ok().map(|(it, _)| it));
+    let jwt = fields.section("jwt").and_then(|it| jwt::read(&it, rules.as_ref().ok()));
     let headers = operation::headers(fields);
-    let (policies, policy_configs) = policies?;
+    let (policies, overrides_files) = policies?;
+    let (jwt, jwks_file) = jwt?;
     Ok(Config {
         namespace: namespace?,
         store: store?,
         listen: listen?,
         tokens: tokens?,
         policies,
-        policy_configs,
+        overrides_files,
         rules: rules?,
-        passes_by_default: fields.get::<&str>("default")? == "pass",
-        trusted_proxies: fields.list("trusted_proxies")?.into_iter().map(|it| it.text).collect(),
+        trusted_proxies: rules::trusted_proxies(fields)?,
         ipv6_prefix: fields.get("ipv6_prefix")?,
-        jwt: jwt?,
+        jwt,
+        jwks_file,
         headers: headers?,
         privacy: fields.get("privacy")?,
         log: operation::log(&fields.section("log")?)?,

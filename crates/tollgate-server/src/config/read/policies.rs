@@ -2,44 +2,21 @@
 
 use std::path::PathBuf;
 
-use tollgate::{KeyList, Limit, OnStoreError, Policies, Policy};
+use tollgate::{KeyList, Limit, OnStoreError, Overrides, Policies, Policy, Tiers};
 
 use super::super::fields::{Broken, Fields, Meaning, Written};
 use super::super::schema::Value;
 use super::super::shape::join;
 use super::super::tree::{Body, Node};
 
-/// What is said of a policy beyond [`Policy`] itself.
+/// A file of more overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct PolicyConfig {
-    /// The policy's name.
-    pub name: String,
-    /// Other limits for some keys.
-    pub overrides: Vec<OverrideConfig>,
-    /// The file of more of them.
-    pub overrides_file: Option<PathBuf>,
-    /// Other limits that a request chooses by name.
-    pub tiers: Vec<OverrideConfig>,
-}
-
-/// Other limits, for a key or by the name of a tier.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OverrideConfig {
-    /// A key, the beginning of keys and a star, a network; or the name of a tier.
-    pub pattern: String,
-    /// What holds in place of the policy's limits.
-    pub limits: OverrideLimits,
-}
-
-/// What holds in place of a policy's limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OverrideLimits {
-    /// These limits, of which there is one at least.
-    Limits(Vec<Limit>),
-    /// No limit.
-    Unlimited,
+pub struct OverridesFile {
+    /// The policy that they are of.
+    pub policy: String,
+    /// The file.
+    pub path: PathBuf,
 }
 
 impl Meaning for OnStoreError {
@@ -52,33 +29,46 @@ impl Meaning for OnStoreError {
     }
 }
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<(Policies, Vec<PolicyConfig>), Broken> {
-    let (mut policies, mut configs) = (Policies::new(), Vec::new());
+pub(super) fn read(fields: &Fields<'_>) -> Result<(Policies, Vec<OverridesFile>), Broken> {
+    let (mut policies, mut files) = (Policies::new(), Vec::new());
     let mut broken = None;
     for fields in fields.sections("policies")? {
-        let read = policy(&fields).and_then(|(policy, config)| {
-            // Names that are there twice do not come this far.
-            let added = policies.add(policy).map(|_| config);
-            added.map_err(|it| fields.complain_at(&fields.path, it.to_string(), &fields.origin))
-        });
-        match read {
-            Ok(config) => configs.push(config),
+        match read_one(&fields, &mut policies) {
+            Ok(path) => files
+                .extend(path.map(|path| OverridesFile { policy: fields.name().to_owned(), path })),
             Err(it) => broken = Some(it),
         }
     }
-    broken.map_or(Ok((policies, configs)), Err)
+    broken.map_or(Ok((policies, files)), Err)
 }
 
-fn policy(fields: &Fields<'_>) -> Result<(Policy, PolicyConfig), Broken> {
-    let overrides = instead_of(fields, "overrides");
-    let tiers = instead_of(fields, "tiers");
-    let name = fields.name();
-    let limits = fields.list("limits").and_then(|it| limits(&it))?;
+/// Reads a policy with its overrides and tiers, and gives back its file of more of them.
+fn read_one(fields: &Fields<'_>, policies: &mut Policies) -> Result<Option<PathBuf>, Broken> {
+    let overrides = overrides(fields);
+    let tiers = tiers(fields);
+    let policy = policy(fields)?;
+    let whole = |it: &dyn std::fmt::Display| {
+        fields.complain_at(&fields.path, it.to_string(), &fields.origin)
+    };
+    let (overrides, tiers) = (overrides?, tiers?);
+    // Names that are there twice do not come this far.
+    policies.add(policy).map_err(|it| whole(&it))?;
+    if !overrides.is_empty() {
+        policies.set_overrides(fields.name(), &overrides).map_err(|it| whole(&it))?;
+    }
+    if !tiers.is_empty() {
+        policies.set_tiers(fields.name(), &tiers).map_err(|it| whole(&it))?;
+    }
+    fields.get("overrides_file")
+}
+
+fn policy(fields: &Fields<'_>) -> Result<Policy, Broken> {
+    let limits = limits(&fields.list("limits")?)?;
     if limits.is_empty() {
         // That they are missing was said.
         return Err(Broken);
     }
-    let policy = Policy::new(name, limits)
+    let policy = Policy::new(fields.name(), limits)
         .map_err(|it| fields.complain_at(&fields.path, it.to_string(), &fields.origin))?;
     fields.get::<&str>("mode")?;
     let mut policy = policy
@@ -91,56 +81,68 @@ fn policy(fields: &Fields<'_>) -> Result<(Policy, PolicyConfig), Broken> {
     if let Some(most) = fields.get("max_keys")? {
         policy = policy.with_max_keys(most);
     }
-    let config = PolicyConfig {
-        name: name.to_owned(),
-        overrides: overrides?,
-        overrides_file: fields.get("overrides_file")?,
-        tiers: tiers?,
-    };
-    Ok((policy, config))
+    Ok(policy)
 }
 
-fn instead_of(fields: &Fields<'_>, field: &str) -> Result<Vec<OverrideConfig>, Broken> {
-    let mut all = Vec::new();
+fn overrides(fields: &Fields<'_>) -> Result<Overrides, Broken> {
+    let mut builder = Overrides::builder();
+    each(fields, "overrides", |pattern, limits| {
+        builder.add(pattern, limits).map_err(|it| it.to_string())
+    })?;
+    Ok(builder.build())
+}
+
+fn tiers(fields: &Fields<'_>) -> Result<Tiers, Broken> {
+    let mut tiers = Tiers::new();
+    each(fields, "tiers", |name, limits| tiers.add(name, limits).map_err(|it| it.to_string()))?;
+    Ok(tiers)
+}
+
+/// Adds each name of a field with its limits, as one text.
+fn each(
+    fields: &Fields<'_>,
+    field: &str,
+    mut add: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), Broken> {
     let mut broken = None;
     for (name, node) in fields.named(field) {
-        match instead(node) {
-            Ok(OverrideLimits::Limits(limits)) if limits.is_empty() => {
-                let path = join(&join(&fields.path, field), &name.text);
-                let message = "write limits, such as [100/s], or unlimited";
-                broken = Some(fields.complain_at(&path, message, &name.origin));
+        let limits = match &node.body {
+            Body::Text(text) => Ok(text.clone()),
+            Body::List(all) => joined(all),
+            Body::Nothing => Ok(String::new()),
+            Body::Fields(_) => Err(Broken),
+        };
+        let message = match limits {
+            Ok(it) if it.is_empty() => "write limits, such as [100/s], or unlimited".to_owned(),
+            Ok(it) => match add(&name.text, &it) {
+                Ok(()) => continue,
+                Err(it) => it,
+            },
+            Err(it) => {
+                broken = Some(it);
+                continue;
             }
-            Ok(limits) => all.push(OverrideConfig { pattern: name.text.clone(), limits }),
-            Err(it) => broken = Some(it),
-        }
+        };
+        let path = join(&join(&fields.path, field), &name.text);
+        broken = Some(fields.complain_at(&path, message, &name.origin));
     }
-    broken.map_or(Ok(all), Err)
+    broken.map_or(Ok(()), Err)
 }
 
-fn instead(node: &Node) -> Result<OverrideLimits, Broken> {
-    match &node.body {
-        Body::Text(text) if text == "unlimited" => Ok(OverrideLimits::Unlimited),
-        Body::Nothing => Ok(OverrideLimits::Limits(Vec::new())),
-        Body::List(all) => {
-            let texts = all.iter().map(|it| match &it.body {
-                Body::Text(text) => Ok(text.as_str()),
-                _ => Err(Broken),
-            });
-            parse(texts).map(OverrideLimits::Limits)
-        }
-        Body::Text(_) | Body::Fields(_) => Err(Broken),
-    }
+/// The limits of a list as one text. What is wrong with one was said.
+fn joined(all: &[Node]) -> Result<String, Broken> {
+    let texts = all.iter().map(|it| match &it.body {
+        Body::Text(text) if text.parse::<Policy>().is_ok() => Ok(text.as_str()),
+        _ => Err(Broken),
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("; "))
 }
 
+/// Limits, each text of which may hold several.
 fn limits(texts: &[Written]) -> Result<Vec<Limit>, Broken> {
-    parse(texts.iter().map(|it| Ok(it.text.as_str())))
-}
-
-/// Limits, each text of which may hold several. What is wrong with one was said.
-fn parse<'a>(texts: impl Iterator<Item = Result<&'a str, Broken>>) -> Result<Vec<Limit>, Broken> {
     let mut limits = Vec::new();
-    for text in texts {
-        let policy: Policy = text?.parse().map_err(|_| Broken)?;
+    for it in texts {
+        let policy: Policy = it.text.parse().map_err(|_| Broken)?;
         limits.extend_from_slice(policy.limits());
     }
     Ok(limits)

@@ -1,8 +1,8 @@
 //! Texts with a form of their own.
 
-use std::net::IpAddr;
+use tollgate::{KeyPattern, Limiter, Policy, Tiers};
 
-use tollgate::{Limiter, Policy};
+use crate::rules::{HeaderTest, HostPattern, MethodName, Networks, PathPattern, Template};
 
 /// A form of text: what reads it, and how an editor knows it.
 #[derive(Debug)]
@@ -70,12 +70,7 @@ pub(super) static KEY: Form = Form {
 
 pub(super) static OVERRIDDEN: Form = Form {
     name: "key",
-    check: |text| match text {
-        "" | "*" => Err("write a key, the beginning of keys and a star, as in bot-*, or a \
-                         network, as in 10.0.0.0/8"
-            .to_owned()),
-        _ => Ok(()),
-    },
+    check: |text| KeyPattern::parse(text).map(|_| ()).map_err(|it| it.to_string()),
     pattern: None,
     example: "vip",
     hides: false,
@@ -83,11 +78,8 @@ pub(super) static OVERRIDDEN: Form = Form {
 
 pub(super) static TIER: Form = Form {
     name: "name",
-    check: |text| match is_word(text, 128) {
-        true => Ok(()),
-        false => Err("write 1 to 128 letters, digits, '_', '-' and '.'".to_owned()),
-    },
-    pattern: Some("^[A-Za-z0-9_.-]{1,128}$"),
+    check: |text| Tiers::new().add(text, "unlimited").map_err(|it| it.to_string()),
+    pattern: Some("^\\S{1,128}$"),
     example: "pro",
     hides: false,
 };
@@ -141,10 +133,7 @@ pub(super) static POLICY_PATTERN: Form = Form {
 
 pub(super) static PROXY: Form = Form {
     name: "network",
-    check: |text| match text == "unix" || is_network(text) {
-        true => Ok(()),
-        false => Err("write a network, as in 10.0.0.0/8, an address, or unix".to_owned()),
-    },
+    check: |text| Networks::default().add(text),
     pattern: Some("^(unix|[0-9.]+(/[0-9]+)?|[0-9A-Fa-f:.]+(/[0-9]+)?)$"),
     example: "10.0.0.0/8",
     hides: false,
@@ -152,42 +141,53 @@ pub(super) static PROXY: Form = Form {
 
 pub(super) static HEADER_NAME: Form = Form {
     name: "header",
-    check: |text| match !text.is_empty() && text.len() <= 256 && text.bytes().all(is_of_a_token) {
-        true => Ok(()),
-        false => Err("write the name of a header, such as x-api-key".to_owned()),
-    },
-    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$"),
+    check: |text| HeaderTest::new(text, "*").map(|_| ()),
+    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"),
     example: "x-api-key",
+    hides: false,
+};
+
+pub(super) static HEADER_VALUE: Form = Form {
+    name: "value",
+    check: |text| HeaderTest::new("x", text).map(|_| ()),
+    pattern: None,
+    example: "pro*",
     hides: false,
 };
 
 pub(super) static METHOD: Form = Form {
     name: "method",
-    check: |text| match !text.is_empty() && text.len() <= 64 && text.bytes().all(is_of_a_token) {
-        true => Ok(()),
-        false => Err("write a method, such as GET".to_owned()),
-    },
-    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$"),
+    check: |text| MethodName::parse(text).map(|_| ()),
+    pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"),
     example: "GET",
+    hides: false,
+};
+
+pub(super) static PATH: Form = Form {
+    name: "path",
+    check: |text| PathPattern::parse(text).map(|_| ()),
+    pattern: Some("^/"),
+    example: "/api/**",
+    hides: false,
+};
+
+pub(super) static HOST: Form = Form {
+    name: "host",
+    check: |text| HostPattern::parse(text).map(|_| ()),
+    pattern: None,
+    example: "example.com",
+    hides: false,
+};
+
+pub(super) static TEMPLATE: Form = Form {
+    name: "template",
+    check: |text| Template::parse(text).map(|_| ()),
+    pattern: None,
+    example: "\"{ip}\"",
     hides: false,
 };
 
 fn is_word(text: &str, most: usize) -> bool {
     let inner = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
     (1..=most).contains(&text.len()) && text.bytes().all(inner)
-}
-
-/// What RFC 9110 calls `tchar`.
-fn is_of_a_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-fn is_network(text: &str) -> bool {
-    let (address, length) = match text.split_once('/') {
-        Some((address, length)) => (address, Some(length)),
-        None => (text, None),
-    };
-    let Ok(address) = address.parse::<IpAddr>() else { return false };
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    length.is_none_or(|it| it.parse::<u8>().is_ok_and(|it| it <= most))
 }

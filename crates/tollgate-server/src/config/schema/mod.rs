@@ -42,6 +42,8 @@ pub(super) enum Kind {
     One(Scalar),
     /// A list of values.
     Many(Scalar),
+    /// A list of values; one alone may stand without its brackets.
+    OneOrMany(Scalar),
     /// A list of values, or this word.
     ManyOr(Scalar, &'static str),
     /// Fields.

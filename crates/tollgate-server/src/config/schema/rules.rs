@@ -30,7 +30,7 @@ pub(super) const TRUSTED_PROXIES: Field = Field::new(
 
 pub(super) const IPV6_PREFIX: Field = Field::new(
     "ipv6_prefix",
-    Kind::One(Scalar::Count { least: 1, most: 128 }),
+    Kind::One(Scalar::Count { least: 32, most: 128 }),
     "64",
     "How many bits of an IPv6 address `{ip}` keeps: a network of that size is one client.",
 );
@@ -72,13 +72,18 @@ const POLICY: Field =
     Field::new("policy", Kind::One(Scalar::Text), "null", "The name of the policy.");
 const KEY: Field = Field::new(
     "key",
-    Kind::One(Scalar::Text),
+    Kind::One(Scalar::Form(&form::TEMPLATE)),
     "null",
-    "What is limited: text with `{ip}`, `{header.NAME}`, `{query.NAME}`, `{cookie.NAME}`, \
-     `{path.N}` or `{jwt.CLAIM}` in it, and `{a|b}` for the first that has a value.",
+    "What is limited: text with `{ip}`, `{host}`, `{method}`, `{path}`, `{path.N}`, `{query.NAME}`, \
+     `{header.NAME}`, `{cookie.NAME}` or `{jwt.CLAIM}` in it, and a bar between two for the first \
+     that has a value.",
 );
-const TIER: Field =
-    Field::new("tier", Kind::One(Scalar::Text), "null", "The tier, as a text like `key`.");
+const TIER: Field = Field::new(
+    "tier",
+    Kind::One(Scalar::Form(&form::TEMPLATE)),
+    "null",
+    "The tier of the policy, as a text like `key`; without a value it is the usual one.",
+);
 const COST: Field = Field::new(
     "cost",
     Kind::One(Scalar::Count { least: 0, most: tollgate_core::Cost::MAX.get() }),
@@ -112,22 +117,32 @@ static MATCH: Section = Section {
     fields: &[
         Field::new(
             "path",
-            Kind::One(Scalar::Text),
-            "null",
-            "The path, decoded once and without dot segments: `*` is one segment, `**` any number.",
+            Kind::OneOrMany(Scalar::Form(&form::PATH)),
+            "[]",
+            "One of these paths, decoded once and without dot segments: `*` is one segment, `**` \
+             any number.",
         ),
         Field::new(
             "method",
-            Kind::Many(Scalar::Form(&form::METHOD)),
+            Kind::OneOrMany(Scalar::Form(&form::METHOD)),
             "[]",
-            "One of these methods.",
+            "One of these methods; `GET` is `HEAD` too.",
         ),
-        Field::new("host", Kind::One(Scalar::Text), "null", "The host, without its port."),
+        Field::new(
+            "host",
+            Kind::OneOrMany(Scalar::Form(&form::HOST)),
+            "[]",
+            "One of these hosts, without a port; `*.` before one is all that are below it.",
+        ),
         Field::new(
             "headers",
-            Kind::Named(Scalar::Form(&form::HEADER_NAME), &Kind::One(Scalar::Text)),
+            Kind::Named(
+                Scalar::Form(&form::HEADER_NAME),
+                &Kind::One(Scalar::Form(&form::HEADER_VALUE)),
+            ),
             "{}",
-            "Headers by name, and what each must be.",
+            "Headers by name, and what each must be: a value, the beginning of one and a star, or a \
+             star if it is enough that the header is there. All must hold.",
         ),
     ],
     later: &[],

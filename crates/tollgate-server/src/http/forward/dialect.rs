@@ -1,0 +1,85 @@
+//! What a gateway says of the request that it asks about, and where it says it.
+
+use hyper::header::{HOST, HeaderMap};
+use hyper::http::request::Parts;
+
+use super::PREFIX;
+use crate::rules::AddressHeader;
+
+/// The way in which a gateway tells of a request: one place for each thing, and no other is looked
+/// at.
+#[derive(Debug)]
+pub(in crate::http) struct Dialect {
+    /// Its name in the path.
+    pub(super) name: &'static str,
+    pub(super) method: Told,
+    /// The path and query.
+    pub(super) target: Told,
+    pub(super) host: Told,
+    pub(super) address: AddressHeader,
+    /// The line of the recipe that has the gateway send the address.
+    pub(super) address_line: &'static str,
+}
+
+/// Where something is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told {
+    /// In a header, which a line of the recipe sets.
+    Header(&'static str, &'static str),
+    /// By what the request itself is.
+    ByTheRequest,
+}
+
+impl Dialect {
+    /// Whether a query is ours; else it is part of what the gateway tells.
+    pub(super) fn has_query(&self) -> bool {
+        matches!(self.target, Told::Header(..))
+    }
+
+    pub(super) fn method<'a>(&self, head: &'a Parts) -> Result<&'a str, String> {
+        match self.method {
+            Told::Header(name, line) => text(name, one(&head.headers, name, line)?),
+            Told::ByTheRequest => Ok(head.method.as_str()),
+        }
+    }
+
+    /// The path and query, as they were sent.
+    pub(super) fn target<'a>(&self, head: &'a Parts) -> Result<&'a [u8], String> {
+        match self.target {
+            Told::Header(name, line) => one(&head.headers, name, line),
+            Told::ByTheRequest => {
+                let whole = head.uri.path_and_query().map_or("", |it| it.as_str());
+                let after = whole.strip_prefix(PREFIX).and_then(|it| it.strip_prefix(self.name));
+                Ok(after.unwrap_or_default().as_bytes())
+            }
+        }
+    }
+
+    pub(super) fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, String> {
+        match (self.host, head.uri.authority()) {
+            (Told::Header(name, line), _) => text(name, one(&head.headers, name, line)?),
+            // As HTTP/2 tells it.
+            (Told::ByTheRequest, Some(authority)) => Ok(authority.as_str()),
+            (Told::ByTheRequest, None) => {
+                text("Host", one(&head.headers, HOST.as_str(), "the request's own Host")?)
+            }
+        }
+    }
+}
+
+/// The value of a header that must be there once.
+fn one<'a>(headers: &'a HeaderMap, name: &str, line: &str) -> Result<&'a [u8], String> {
+    let mut lines = headers.get_all(name).iter();
+    match (lines.next(), lines.next()) {
+        (Some(it), None) if !it.is_empty() => Ok(it.as_bytes()),
+        (Some(_), Some(_)) => Err(format!(
+            "{name} came twice, and nobody knows which is the gateway's; write {line} in the gateway, \
+             in place of what the client sent"
+        )),
+        _ => Err(format!("{name} is missing; write {line} in the gateway")),
+    }
+}
+
+fn text<'a>(name: &str, value: &'a [u8]) -> Result<&'a str, String> {
+    str::from_utf8(value).map_err(|_| format!("{name} is not text"))
+}

@@ -1,0 +1,182 @@
+//! Forward-auth: `/v1/forward-auth/DIALECT`, where a gateway asks whether a request of its client may
+//! go on. Policy, key and cost are the rules' alone.
+//!
+//! The status is all that most gateways look at: 200 passes, 429 (or what `?deny=` says) denies, and
+//! 5xx says that there is no decision. What a client can bring about by itself is never the last: a
+//! gateway that fails open would let it pass.
+
+mod caddy;
+mod denial;
+mod dialect;
+mod envoy;
+mod haproxy;
+mod nginx;
+mod traefik;
+
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+use tollgate::{Check, Request, Verb};
+
+use self::denial::Denial;
+pub(super) use self::dialect::Dialect;
+use super::exchange::Exchange;
+use super::problem::{Kind, Problem};
+use super::reply::{self, Reply};
+use crate::query;
+use crate::rules::{Asked, AskedCheck, Client, Facts, NoAddress, NoValue, OnNoRule};
+
+/// Before the name of the dialect.
+pub(super) const PREFIX: &str = "/v1/forward-auth/";
+
+static DIALECTS: [Dialect; 5] =
+    [nginx::NGINX, caddy::CADDY, traefik::TRAEFIK, haproxy::HAPROXY, envoy::ENVOY];
+
+/// What became of a request, for whoever counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was decided, and admitted.
+    Allowed,
+    /// It was decided, and denied.
+    Denied,
+    /// All checks of its rule were left out, since it has no value for their keys.
+    Skipped,
+    /// It is denied since it has no value, or too many, or too long a one for a key.
+    NoKey,
+    /// No rule is for it, and it passes.
+    NoRulePassed,
+    /// No rule is for it, and it is denied.
+    NoRuleDenied,
+    /// There is no decision.
+    Undecided,
+}
+
+/// The dialect that a path is for.
+pub(super) fn of_path(path: &str) -> Option<Result<&'static Dialect, Problem>> {
+    let name = path.strip_prefix(PREFIX)?;
+    let name = name.split('/').next().unwrap_or_default();
+    let found = DIALECTS.iter().find(|it| it.name == name);
+    Some(found.ok_or_else(|| {
+        let known: Vec<_> = DIALECTS.iter().map(|it| it.name).collect();
+        let shown: String = name.chars().take(64).collect();
+        let detail = format!("there is no gateway {shown:?}; write one of {}", known.join(", "));
+        Problem::new(Kind::UnknownPath, detail)
+    }))
+}
+
+/// Answers a gateway. The outcome goes with the answer, as one of its extensions.
+pub(super) async fn answer(dialect: &Dialect, head: &Parts, exchange: &Exchange<'_>) -> Reply {
+    let answered = decide(dialect, head, exchange).await;
+    let (mut reply, outcome) = answered.unwrap_or_else(|problem| {
+        tracing::debug!(dialect = dialect.name, "no decision: {problem:?}");
+        (reply::problem(&problem), Outcome::Undecided)
+    });
+    reply.extensions_mut().insert(outcome);
+    reply
+}
+
+async fn decide(
+    dialect: &Dialect,
+    head: &Parts,
+    exchange: &Exchange<'_>,
+) -> Result<(Reply, Outcome), Problem> {
+    let deny = status_of_denials(dialect, head)?;
+    let checks = match asked(dialect, head, exchange)? {
+        Ok(Asked::Checks(checks)) if checks.is_empty() => {
+            return Ok((reply::pass(), Outcome::Skipped));
+        }
+        Ok(Asked::Checks(checks)) => checks,
+        Ok(Asked::NoRule(OnNoRule::Pass)) => return Ok((reply::pass(), Outcome::NoRulePassed)),
+        Ok(Asked::NoRule(OnNoRule::Deny)) => {
+            return Ok((Denial::of_no_rule().reply(deny), Outcome::NoRuleDenied));
+        }
+        Ok(Asked::Deny(why)) | Err(why @ (NoValue::Ambiguous(_) | NoValue::Long(..))) => {
+            return Ok((Denial::of_no_key(&why).reply(deny), Outcome::NoKey));
+        }
+        Err(why) => return Err(no_value(&why, dialect)),
+    };
+    ask(&checks, deny, exchange).await
+}
+
+/// The status that denials have: 429, or what the address that the recipe asks at says for gateways
+/// that know fewer.
+fn status_of_denials(dialect: &Dialect, head: &Parts) -> Result<StatusCode, Problem> {
+    let mut status = StatusCode::TOO_MANY_REQUESTS;
+    let query = head.uri.query().filter(|_| dialect.has_query()).unwrap_or_default();
+    for (name, value) in query::pairs(query.as_bytes()) {
+        status = match (&*name, &*value) {
+            (b"deny", b"401") => StatusCode::UNAUTHORIZED,
+            (b"deny", b"403") => StatusCode::FORBIDDEN,
+            (b"deny", b"429") => StatusCode::TOO_MANY_REQUESTS,
+            (b"deny", _) => return Err(no_decision("deny may be 401, 403 or 429, or be left out")),
+            _ => {
+                return Err(no_decision(
+                    "the query may say deny=401 or deny=403, and nothing else",
+                ));
+            }
+        };
+    }
+    Ok(status)
+}
+
+/// What the rules ask for the request that the gateway tells of.
+fn asked<'a>(
+    dialect: &Dialect,
+    head: &Parts,
+    exchange: &Exchange<'a>,
+) -> Result<Result<Asked<'a>, NoValue>, Problem> {
+    let live = exchange.live;
+    let method = dialect.method(head).map_err(no_decision)?;
+    let target = dialect.target(head).map_err(no_decision)?;
+    let host = dialect.host(head);
+    let mut facts = Facts::new(method, target, &head.headers);
+    facts.host = host.as_deref().map_err(String::as_str);
+    facts.client = Client::Told {
+        header: dialect.address,
+        peer: exchange.caller.peer(),
+        trusted: &live.trusted_proxies,
+    };
+    facts.ipv6_prefix = live.ipv6_prefix;
+    facts.jwt = live.jwt.as_ref();
+    facts.now = exchange.daemon.clock.now();
+    Ok(live.rules.find(&facts, live.bounds.key_bytes))
+}
+
+/// Has the checks decided, all together.
+async fn ask(
+    asked: &[AskedCheck<'_>],
+    deny: StatusCode,
+    exchange: &Exchange<'_>,
+) -> Result<(Reply, Outcome), Problem> {
+    let known = |it: &AskedCheck<'_>| exchange.live.policies.get(it.policy);
+    let policies: Result<Vec<_>, _> = asked.iter().map(known).collect();
+    let policies = policies.map_err(|it| no_decision(it.to_string()))?;
+    let pairs = asked.iter().zip(&policies);
+    let checks: Vec<_> =
+        pairs.map(|(it, policy)| Check { policy, key: &it.key, cost: it.cost }).collect();
+    let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+    let answer = exchange.daemon.limiter().decide(&request).await;
+    let answer = answer.map_err(|it| no_decision(it.to_string()))?;
+    // Here a reply has its policies and its decisions beside it.
+    Ok(match Denial::of(&policies, &answer) {
+        None => (reply::pass(), Outcome::Allowed),
+        Some(denial) => (denial.reply(deny), Outcome::Denied),
+    })
+}
+
+fn no_decision(detail: impl Into<String>) -> Problem {
+    Problem::new(Kind::NoDecision, detail)
+}
+
+fn no_value(why: &NoValue, dialect: &Dialect) -> Problem {
+    match why {
+        NoValue::Address(NoAddress::Untrusted(_)) | NoValue::Host(_) => {
+            no_decision(why.to_string())
+        }
+        NoValue::Address(_) => no_decision(format!("{why}: write {}", dialect.address_line)),
+        NoValue::Missing(_) => no_decision(format!(
+            "{why}, and the rule's on_missing says that this is an error; write skip or deny there if \
+             it is none"
+        )),
+        _ => no_decision(why.to_string()),
+    }
+}

@@ -1,0 +1,203 @@
+//! Which rule is for which request.
+
+use super::*;
+
+/// Rules of lines such as `/api/** GET example.com x-plan:pro -> api {ip}; …`, where `-` is anything.
+fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
+    let rules = lines.iter().map(|line| {
+        let (matches, checks) = line.split_once(" -> ").unwrap();
+        let words: Vec<_> = matches.split(' ').collect();
+        let [paths, methods, hosts, tests] = words[..] else { panic!("{line}") };
+        Rule {
+            matches: Match {
+                paths: list(paths, PathPattern::parse),
+                methods: list(methods, MethodName::parse),
+                hosts: list(hosts, HostPattern::parse),
+                headers: list(tests, HeaderTest::parse),
+            },
+            checks: checks.split("; ").map(check).collect(),
+        }
+    });
+    Rules { rules: rules.collect(), on_no_rule }
+}
+
+/// The elements of a list with commas between.
+fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Vec<T> {
+    text.split(',').filter(|it| *it != "-").map(|it| parse(it).unwrap()).collect()
+}
+
+/// `POLICY KEY [skip|deny]`.
+fn check(text: &str) -> RuleCheck {
+    let mut words = text.split(' ');
+    let policy = words.next().unwrap();
+    let key = Template::parse(words.next().unwrap()).unwrap();
+    let on_missing = words.next().map_or(OnMissing::Error, |it| OnMissing::parse(it).unwrap());
+    RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
+}
+
+/// What is asked, as text.
+fn asked(rules: &Rules, facts: &Facts<'_>) -> String {
+    match rules.find(facts, 64) {
+        Ok(Asked::Checks(checks)) => {
+            let text =
+                |it: &AskedCheck<'_>| format!("{} {}", it.policy, String::from_utf8_lossy(&it.key));
+            checks.iter().map(text).collect::<Vec<_>>().join("; ")
+        }
+        Ok(Asked::Deny(why)) => format!("denied: {why}"),
+        Ok(Asked::NoRule(OnNoRule::Pass)) => "pass".to_owned(),
+        Ok(Asked::NoRule(OnNoRule::Deny)) => "deny".to_owned(),
+        Err(why) => format!("error: {why}"),
+    }
+}
+
+#[test]
+fn the_first_rule_that_matches_holds() {
+    let rules = rules(
+        &[
+            "/login POST - - -> login {ip}",
+            "/api/** - - x-plan:pro -> pro {header.x-api-key}",
+            "/api/**,/v2/** GET - - -> api {header.x-api-key} skip; per-ip {ip}",
+            "/deny - - - -> api {header.x-api-key} deny; per-ip {ip}",
+            "/skip - - - -> api {header.x-api-key} skip",
+            "/key - - - -> api {header.x-api-key}",
+            "- - *.example.org - -> org {host}",
+        ],
+        OnNoRule::Pass,
+    );
+    for (method, target, host, lines, expected) in [
+        ("POST", "/login", Ok("a"), &[][..], "login 203.0.113.7"),
+        ("GET", "/login", Ok("a"), &[], "pass"),
+        ("GET", "/api/x", Ok("a"), &["x-plan: pro", "x-api-key: k"], "pro k"),
+        ("GET", "/api/x", Ok("a"), &["x-api-key: k"], "api k; per-ip 203.0.113.7"),
+        ("HEAD", "/v2", Ok("a"), &["x-api-key: k"], "api k; per-ip 203.0.113.7"),
+        ("GET", "/api/x", Ok("a"), &[], "per-ip 203.0.113.7"),
+        ("PUT", "/api/x", Ok("a"), &[], "pass"),
+        ("GET", "/deny", Ok("a"), &[], "denied: the request has no header.x-api-key"),
+        ("GET", "/deny", Ok("a"), &["x-api-key: k"], "api k; per-ip 203.0.113.7"),
+        ("GET", "/skip", Ok("a"), &[], ""),
+        ("GET", "/key", Ok("a"), &[], "error: the request has no header.x-api-key"),
+        (
+            "GET",
+            "/skip",
+            Ok("a"),
+            &["x-api-key: 1", "x-api-key: 2"],
+            "error: the request has several values of header.x-api-key; send one",
+        ),
+        ("GET", "/x", Ok("A.Example.org:80"), &[], "org a.example.org"),
+        // What is not asked for need not be known.
+        ("POST", "/login", Err("no host"), &[], "login 203.0.113.7"),
+        ("GET", "/x", Err("no host"), &[], "error: no host"),
+    ] {
+        let headers = headers(lines);
+        let mut facts = facts(target, &headers);
+        (facts.method, facts.host) = (method, host);
+        assert_eq!(asked(&rules, &facts), expected, "{method} {target} {host:?} {lines:?}");
+    }
+}
+
+#[test]
+fn the_address_is_an_error_only_where_it_is_asked_for() {
+    let rules = rules(
+        &["/ip - - - -> a {ip} skip", "/or - - - -> a {header.k|ip}", "/no - - - -> a all"],
+        OnNoRule::Pass,
+    );
+    for (target, lines, expected) in [
+        ("/no", &[][..], "a all"),
+        ("/or", &["k: v"], "a header.k=v"),
+        ("/or", &[], "error: nothing tells the client's address here"),
+        ("/ip", &[], "error: nothing tells the client's address here"),
+    ] {
+        let headers = headers(lines);
+        let mut facts = facts(target, &headers);
+        facts.client = Client::Unknown;
+        assert_eq!(asked(&rules, &facts), expected, "{target} {lines:?}");
+    }
+}
+
+/// Servers differ in whether an encoded slash separates; whatever they do, the rule for what they do
+/// holds.
+#[test]
+fn an_encoded_slash_evades_no_rule() {
+    let lines = [
+        "/public/** - - - -> public {path}",
+        "/login - - - -> login {path}",
+        "/items/* - - - -> items {path.2}",
+        "/items/*/raw - - - -> raw {path.2}",
+    ];
+    for (target, passing, denying) in [
+        ("/login", "login /login", "login /login"),
+        ("/login%2F", "login /login", "deny"),
+        ("/x%2F..%2Flogin", "login /login", "deny"),
+        (
+            "/public/..%2Flogin",
+            "login /login; public /public/..%2Flogin",
+            "login /login; public /public/..%2Flogin",
+        ),
+        ("/public/a%2Fb", "public /public/a/b", "public /public/a/b"),
+        ("/items/a%2fb", "items a%2Fb", "deny"),
+        ("/items/a%2Fraw", "raw a; items a%2Fraw", "raw a; items a%2Fraw"),
+        ("/items/a%252Fraw", "items a%2Fraw", "items a%2Fraw"),
+        ("/other%2Fx", "pass", "deny"),
+    ] {
+        let headers = headers(&[]);
+        let facts = facts(target, &headers);
+        assert_eq!(asked(&rules(&lines, OnNoRule::Pass), &facts), passing, "{target}");
+        assert_eq!(asked(&rules(&lines, OnNoRule::Deny), &facts), denying, "{target}");
+    }
+}
+
+#[test]
+fn a_tier_without_a_value_is_the_usual() {
+    let tier = Some(Template::parse("{header.x-plan}").unwrap());
+    let check = RuleCheck { tier, cost: Cost::new(3).unwrap(), ..check("api {ip}") };
+    let rules =
+        Rules { rules: vec![Rule { checks: vec![check], ..Rule::default() }], ..Rules::default() };
+    for (lines, expected) in [(&[][..], None), (&["x-plan: pro"], Some(b"pro".to_vec()))] {
+        let headers = headers(lines);
+        let Ok(Asked::Checks(checks)) = rules.find(&facts("/", &headers), 64) else { panic!() };
+        assert_eq!((&checks[0].tier, checks[0].cost), (&expected, Cost::new(3).unwrap()));
+    }
+    let headers = headers(&["x-plan: pro", "x-plan: max"]);
+    let several = "error: the request has several values of header.x-plan; send one";
+    assert_eq!(asked(&rules, &facts("/", &headers)), several);
+}
+
+#[test]
+fn rules_that_cannot_be_followed_are_refused() {
+    let mut policies = Policies::new();
+    policies.define("api", "1/s").unwrap();
+    policies.define("jobs", "2 concurrent lease 60s").unwrap();
+    let many = vec!["api {ip}"; 17].join("; ");
+    for (line, expected) in [
+        ("api {ip}; api {host}".to_owned(), None),
+        (many, Some((None, "write 1 to 16 checks"))),
+        (
+            "api {ip}; apj {ip}".to_owned(),
+            Some((Some(1), "there is no policy \"apj\"; did you mean \"api\"?")),
+        ),
+        (
+            "jobs {ip}".to_owned(),
+            Some((
+                Some(0),
+                "write another policy; \"jobs\" has a concurrent limit, and nobody would release \
+                 what a rule acquires",
+            )),
+        ),
+    ] {
+        let rules = rules(&["- - - - -> api all", &format!("- - - - -> {line}")], OnNoRule::Pass);
+        let expected = expected.map(|(check, remedy): (_, &str)| RuleError {
+            rule: 1,
+            check,
+            remedy: remedy.to_owned(),
+        });
+        assert_eq!(rules.check(&policies).err(), expected, "{line}");
+    }
+}
+
+#[test]
+fn rules_say_whether_they_read_tokens() {
+    for (key, uses) in [("{ip}", false), ("{header.a|jwt.sub}", true)] {
+        let rules = rules(&[&format!("- - - - -> api {key}")], OnNoRule::Pass);
+        assert_eq!(rules.uses_jwt(), uses, "{key}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Templates, and the keys that they make.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn key(template: &str, target: &str, lines: &[&str]) -> String {
+    let headers = headers(lines);
+    let path = Path::decoded(target.as_bytes());
+    match Template::parse(template).unwrap().key(&facts(target, &headers), &path, 64) {
+        Ok(key) => String::from_utf8_lossy(&key).into_owned(),
+        Err(error) => format!("! {error}"),
+    }
+}
+
+#[test]
+fn a_placeholder_gives_what_the_request_says() {
+    let lines = &[
+        "x-api-key: a b",
+        "cookie: a=1; sid=%61b%3B; sid2=\"q\";b",
+        "cookie: late=\"2\"",
+        "x-empty: ",
+        "x-latin: \u{fc}",
+    ];
+    for (template, target, expected) in [
+        ("{ip}", "/", "203.0.113.7"),
+        ("{host}", "/", "example.com"),
+        ("{method}", "/", "GET"),
+        ("{path}", "//a/./b/?x", "/a/b"),
+        ("{path.1}", "/%61/b", "a"),
+        ("{path.2}", "/a/b", "b"),
+        ("{path.3}", "/a/b", "! the request has no path.3"),
+        ("{header.X-Api-Key}", "/", "a b"),
+        ("{header.x-empty}", "/", "! the request has no header.x-empty"),
+        ("{header.x-latin}", "/", "\u{fc}"),
+        ("{header.x_api_key}", "/", "! the request has no header.x_api_key"),
+        ("{query.k}", "/?a=1&k=v%2B+w#k=x", "v+ w"),
+        ("{query.k}", "/?k=", "! the request has no query.k"),
+        ("{query.k}", "/?k", "! the request has no query.k"),
+        ("{query.k}", "/#?k=1", "! the request has no query.k"),
+        ("{query.K}", "/?k=1", "! the request has no query.K"),
+        ("{cookie.sid}", "/", "ab;"),
+        ("{cookie.sid2}", "/", "q"),
+        ("{cookie.late}", "/", "2"),
+        ("{cookie.b}", "/", "! the request has no cookie.b"),
+        ("{jwt.sub}", "/", "! the request has no jwt.sub"),
+        ("everyone", "/", "everyone"),
+        ("100%", "/", "100%"),
+    ] {
+        assert_eq!(key(template, target, lines), expected, "{template}");
+    }
+}
+
+#[test]
+fn an_alternative_cannot_pose_as_another() {
+    for (template, lines, expected) in [
+        ("{header.x-api-key|ip}", &["x-api-key: k"][..], "header.x-api-key=k"),
+        ("{header.x-api-key|ip}", &[], "ip=203.0.113.7"),
+        ("{header.x-api-key|ip}", &["x-api-key: "], "ip=203.0.113.7"),
+        ("{header.x-api-key|ip}", &["x-api-key: 203.0.113.7"], "header.x-api-key=203.0.113.7"),
+        (
+            "{header.x-api-key|ip}",
+            &["x-api-key: ip=203.0.113.7"],
+            "header.x-api-key=ip=203.0.113.7",
+        ),
+        ("{ header.a | cookie.b }", &["cookie: b=1"], "cookie.b=1"),
+        ("{header.a|cookie.b}", &[], "! the request has no header.a|cookie.b"),
+        ("user:{header.a|ip}", &["a: x"], "user:header.a=x"),
+        // One that is there, but nobody knows which, is not passed over.
+        (
+            "{header.a|ip}",
+            &["a: 1", "a: 2"],
+            "! the request has several values of header.a; send one",
+        ),
+    ] {
+        assert_eq!(key(template, "/", lines), expected, "{template} {lines:?}");
+    }
+}
+
+#[test]
+fn several_values_are_none_to_choose_from() {
+    for (template, target, lines, expected) in [
+        ("{header.a}", "/", &["a: 1", "a: 1"][..], "1"),
+        (
+            "{header.a}",
+            "/",
+            &["a: 1", "a: 2"],
+            "! the request has several values of header.a; send one",
+        ),
+        ("{query.a}", "/?a=1&b=2&a=%31", &[], "1"),
+        ("{query.a}", "/?a=1&a=2", &[], "! the request has several values of query.a; send one"),
+        ("{query.a}", "/?%61=1&a=", &[], "! the request has several values of query.a; send one"),
+        ("{cookie.a}", "/", &["cookie: a=1; a=\"%31\""], "1"),
+        (
+            "{cookie.a}",
+            "/",
+            &["cookie: a=1", "cookie: a=2"],
+            "! the request has several values of cookie.a; send one",
+        ),
+    ] {
+        assert_eq!(key(template, target, lines), expected, "{template} {target} {lines:?}");
+    }
+}
+
+#[test]
+fn no_value_moves_a_boundary() {
+    for (template, lines, expected) in [
+        ("{header.a}:{header.b}", &["a: x:y", "b: z"][..], "x%3Ay:z"),
+        ("{header.a}:{header.b}", &["a: x", "b: y:z"], "x:y%3Az"),
+        ("{header.a}:{header.b}", &["a: x%3Ay", "b: z"], "x%253Ay:z"),
+        ("{header.a}--{header.b}", &["a: x-", "b: y"], "x%2D--y"),
+        ("v1/{header.a|ip}/{path}", &["a: q/1"], "v1/header.a=q%2F%31/%2Fp"),
+    ] {
+        assert_eq!(key(template, "/p", lines), expected, "{template} {lines:?}");
+    }
+    // One placeholder has no boundary to move.
+    assert_eq!(key("user:{header.a}", "/", &["a: x:%"]), "user:x:%");
+}
+
+#[test]
+fn a_key_has_at_most_as_many_bytes_as_are_taken() {
+    for (bytes, expected) in [
+        (64, "x".repeat(64)),
+        (65, "! {header.a} makes a key of more than 64 bytes; send a shorter value".to_owned()),
+    ] {
+        assert_eq!(key("{header.a}", "/", &[&format!("a: {}", "x".repeat(bytes))]), expected);
+    }
+}
+
+#[test]
+fn what_is_no_template_is_refused() {
+    let name = "write a name after the dot of {query.NAME}, without space or any of = | { }";
+    let sources = "write {ip}, {host}, {method}, {path}, {path.N}, {header.NAME}, {query.NAME}, \
+                   {cookie.NAME} or {jwt.CLAIM}";
+    for (text, remedy) in [
+        ("", "write who is limited, such as \"{ip}\", or a word for all as one"),
+        ("{ip", "write } after the placeholder, as in {ip}"),
+        ("ip}", "write { before what } ends, as in {ip}"),
+        ("{}", sources),
+        ("{{ip}}", &format!("{sources}; did you mean \"ip\"?")),
+        ("{adress}", sources),
+        ("{heade.x}", &format!("{sources}; did you mean \"header\"?")),
+        ("{header}", "write a name too, as {header.NAME}"),
+        ("{header.a b}", "write the name of a header, such as x-api-key"),
+        ("{query.}", name),
+        ("{query.a=b}", name),
+        ("{ip.1}", "write {ip}, without a name"),
+        ("{path.0}", "write the number of a segment from 1 on, as {path.1}"),
+        ("{path.+1}", "write the number of a segment from 1 on, as {path.1}"),
+        ("{ip|ip}", "leave ip out once; it is there twice"),
+        (
+            "{ip|host}{method}",
+            "write some text between {ip|host} and {method}, such as a colon; else nobody could tell \
+             where one ends",
+        ),
+        (
+            "{ip}%{path}",
+            "write other text than % between placeholders; it escapes what values may not hold",
+        ),
+    ] {
+        assert_eq!(Template::parse(text).unwrap_err(), remedy, "{text}");
+    }
+}
+
+/// What values are made of: whatever might be mistaken for a boundary, an escape or a name.
+fn values() -> impl Strategy<Value = String> {
+    let pieces =
+        prop::sample::select(vec!["a", ":", "%", "3", "A", "=", "ip", "2", "-", "header.a="]);
+    prop::collection::vec(pieces, 1..8).prop_map(|it| it.concat())
+}
+
+proptest! {
+    /// Keys are the same only if all values are.
+    #[test]
+    fn different_requests_have_different_keys(
+        template in prop::sample::select(vec![
+            "{header.a}:{header.b}", "{header.a}A{header.b}", "{header.a}3A{header.b}",
+            "{header.a|header.b}:{header.b}", "{header.a}-{header.b}",
+            "x{header.a}2{header.b}5", "{header.a|ip}=", "{header.a}header.a={header.b}",
+        ]),
+        first in (values(), values()),
+        second in (values(), values()),
+    ) {
+        let of = |(a, b): &(String, String)| {
+            key(template, "/", &[&format!("a: {a}"), &format!("b: {b}")])
+        };
+        let seen = |it: &(String, String)| {
+            if template.contains("header.b}") { it.clone() } else { (it.0.clone(), String::new()) }
+        };
+        prop_assume!(!of(&first).starts_with('!') && !of(&second).starts_with('!'));
+        prop_assert_eq!(of(&first) == of(&second), seen(&first) == seen(&second));
+    }
+
+    #[test]
+    fn any_text_is_a_template_or_is_refused(text in "[{}|.a-z%:]{0,24}|\\PC{0,16}") {
+        match Template::parse(&text) {
+            Ok(it) => prop_assert_eq!(Template::parse(&it.to_string()), Ok(it)),
+            Err(error) => prop_assert!(!error.is_empty()),
+        }
+    }
+}
