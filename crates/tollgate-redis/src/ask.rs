@@ -224,13 +224,9 @@ impl<'a> Writer<'a> {
 
     /// The place of a policy among the arguments, counted from 1.
     fn policy(&mut self, policy: &'a Policy) -> usize {
-        let same = |it: &&Policy| {
-            it.is(policy)
-                || (it.name() == policy.name()
-                    && it.limits() == policy.limits()
-                    && it.is_shadow() == policy.is_shadow()
-                    && it.log_entries() == policy.log_entries())
-        };
+        // The script is told no more of it, so those that say the same are one.
+        let argument = policy.script_argument();
+        let same = |it: &&Policy| it.is(policy) || it.script_argument() == argument;
         let known = self.policies.iter().position(same).unwrap_or(self.policies.len());
         if known == self.policies.len() {
             self.policies.push(policy);
@@ -246,7 +242,7 @@ impl<'a> Writer<'a> {
         let now = now.map_or(Vec::new(), |it| it.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
-        self.call.args.extend(self.policies.iter().map(|it| it.script_argument()));
+        self.call.args.extend(self.policies.iter().map(|it| it.script_argument().to_vec()));
         self.call
     }
 }
