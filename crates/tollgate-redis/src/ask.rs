@@ -96,6 +96,8 @@ struct Writer<'a> {
     horizon: Micros,
     call: Call,
     places: HashMap<(&'a str, &'a [u8]), usize>,
+    /// Where the keys are that belong to those of checks, and those of request ids.
+    others: HashMap<Vec<u8>, usize>,
     policies: Vec<&'a Policy>,
     /// For each request the place of its id's key, counted from 1.
     ids: Vec<usize>,
@@ -109,6 +111,7 @@ impl<'a> Writer<'a> {
             horizon: Micros::ZERO,
             call: Call::default(),
             places: HashMap::new(),
+            others: HashMap::new(),
             policies: Vec::new(),
             ids: Vec::new(),
             requests: Vec::new(),
@@ -159,12 +162,7 @@ impl<'a> Writer<'a> {
             let mut place = 0;
             if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
                 let name = self.names.of_request_id(self.names.group_of(&first.key), id);
-                let known =
-                    self.call.keys[self.call.checked.len()..].iter().position(|it| *it == name);
-                place = known.map_or(self.call.keys.len(), |it| it + self.call.checked.len()) + 1;
-                if known.is_none() {
-                    self.call.keys.push(name);
-                }
+                place = self.place_of_others(vec![name]) + 1;
             }
             self.ids.push(place);
         }
@@ -175,13 +173,22 @@ impl<'a> Writer<'a> {
         if parts.is_empty() {
             return 0;
         }
-        let names: Vec<_> = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        let names = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        self.place_of_others(names) + 1
+    }
+
+    /// Where these keys stand one after the other; they are added if they do not.
+    fn place_of_others(&mut self, names: Vec<Vec<u8>>) -> usize {
         let keys = &mut self.call.keys;
-        let known = keys.windows(names.len()).position(|it| it == names);
-        if known.is_none() {
-            keys.extend(names.iter().cloned());
+        let known = names.first().and_then(|it| self.others.get(it)).copied();
+        let stand_at = |it: &usize| keys.get(*it..).is_some_and(|it| it.starts_with(&names));
+        if let Some(place) = known.filter(stand_at) {
+            return place;
         }
-        known.unwrap_or(keys.len() - names.len()) + 1
+        let place = keys.len();
+        self.others.extend(names.iter().cloned().zip(place..));
+        keys.extend(names);
+        place
     }
 
     fn put_request(&mut self, index: usize, request: &'a Asked) {
