@@ -161,7 +161,11 @@ impl<'a> Writer<'a> {
         for request in requests {
             let mut place = 0;
             if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
-                let name = self.names.of_request_id(self.names.group_of(&first.key), id);
+                let group = self.names.group_of(&first.key);
+                let name = match request.part_of {
+                    Some(it) if it.is_aside => self.names.of_part(group, id, it.fingerprint),
+                    _ => self.names.of_request_id(group, id),
+                };
                 place = self.place_of_others(vec![name]) + 1;
             }
             self.ids.push(place);
@@ -222,7 +226,7 @@ impl<'a> Writer<'a> {
         }
         if named > 0 {
             self.put_u16(self.ids[index]);
-            let whole = request.part_of.unwrap_or_else(|| fingerprint(request));
+            let whole = request.part_of.map_or_else(|| fingerprint(request), |it| it.fingerprint);
             self.requests.extend(whole.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MOST_COST));
         }
