@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::codec::Script;
 use crate::error::PolicyError;
 use crate::fallback::OnStoreError;
 use crate::key_list::{KeyList, Listed};
@@ -53,6 +54,8 @@ struct Parts {
     plain: bool,
     /// A hash of the name, for stores to mix into that of the key.
     name_hash: u64,
+    /// What a script is told of it.
+    script: Script,
 }
 
 impl Policy {
@@ -89,6 +92,7 @@ impl Policy {
             lists: false,
             plain: false,
             name_hash,
+            script: Script::default(),
         }))
         .with(|_| ()))
     }
@@ -98,6 +102,7 @@ impl Policy {
         change(parts);
         parts.lists = !parts.allow.is_empty() || !parts.deny.is_empty();
         parts.plain = parts.is_plain();
+        parts.script = Script::of(&parts.limits, parts.shadow, parts.log_entries);
         self
     }
 
@@ -203,6 +208,10 @@ impl Policy {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.0.plain
+    }
+
+    pub(crate) fn script(&self) -> &Script {
+        &self.0.script
     }
 
     /// Whether it decides and records, but never denies.

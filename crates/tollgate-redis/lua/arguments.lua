@@ -2,7 +2,8 @@
 --
 -- KEYS: those of the checks, then those that belong to them.
 -- ARGV: 1 the time in µs, or '' for the server's own; 2 the requests; 3 how many keys are those of
--- checks; then the policies. Requests and policies are packed, as src/ask.rs writes them.
+-- checks; then the policies. All is packed: requests as src/ask.rs writes them, and policies as
+-- tollgate-core/src/codec/script.rs does.
 -- Rows: together/limits.rows
 
 local read, write = struct.unpack, struct.pack

@@ -40,8 +40,9 @@ local function is_log(limit)
   return limit.kind == 3 or limit.kind == 5
 end
 
--- The limit that a form's bytes describe, as src/form.rs writes them: its kind, then numbers of 7
--- bits a byte, the low ones first: capacity and window, and what the kind has beside.
+-- The limit that a form's bytes describe, as tollgate-core/src/codec/script.rs writes them: its
+-- kind, then numbers of 7 bits a byte, the low ones first: capacity and window, and what the kind
+-- has beside.
 local function limit_of(form)
   local numbers, number, scale = {}, 0, 1
   for at = 2, #form do

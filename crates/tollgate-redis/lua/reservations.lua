@@ -65,17 +65,11 @@ function verbs.cancel(slots, id, _, add)
   local known, cost, at = reservation(slot, id)
   if not known then return 1 end
   add('r', known)
-  local key, changed = slot.key, false
-  for index = 1, slot.policy.count do
-    local limit, state, mark = slot.policy[index], key[index], {}
-    mark.at, mark.used, at = read('<I7I7', known, at)
-    if state then
-      local rule = algorithm(limit)
-      key[index] = rule.cancel(limit, state, rule.settle(limit, state), mark, cost)
-      changed = changed or key[index] ~= state
-    end
-  end
-  if changed then save(slot.place, key) end
+  change_each(slot, function(limit, state, it, index)
+    local mark = {}
+    mark.at, mark.used = read('<I7I7', known, at + (index - 1) * 14)
+    return algorithm(limit).cancel(limit, state, it, mark, cost)
+  end)
   changes_of(slot)[id] = false
   return 1
 end

@@ -1,6 +1,20 @@
 -- The verbs that take one key, but for reservations; they are made when one is first asked.
 -- Rows: verbs/take.rows, verbs/refund.rows, verbs/penalize.rows, verbs/block.rows
 
+-- Changes every limit that has state; change says what it becomes.
+local function change_each(slot, change)
+  local key, changed = slot.key, false
+  for index = 1, slot.policy.count do
+    local limit, state = slot.policy[index], key[index]
+    if state then
+      key[index] = change(limit, state, settle(limit, state), index)
+      changed = changed or key[index] ~= state
+    end
+  end
+  if changed then save(slot.place, key) end
+  return 1
+end
+
 function verbs.take(slots)
   local slot = slots[1]
   local policy, key, granted = slot.policy, slot.key, slot.cost
@@ -20,17 +34,9 @@ end
 
 function verbs.refund(slots, time)
   local slot = slots[1]
-  local policy, key, changed = slot.policy, slot.key, false
-  for index = 1, policy.count do
-    local limit, state = policy[index], key[index]
-    if state then
-      local rule = algorithm(limit)
-      key[index] = rule.refund(limit, state, rule.settle(limit, state), slot.cost, time)
-      changed = changed or key[index] ~= state
-    end
-  end
-  if changed then save(slot.place, key) end
-  return 1
+  return change_each(slot, function(limit, state, it)
+    return algorithm(limit).refund(limit, state, it, slot.cost, time)
+  end)
 end
 
 function verbs.penalize(slots)
@@ -71,17 +77,10 @@ function verbs.unblock(slots)
 end
 
 local function change_leases(slot, id, verb)
-  local key, changed = slot.key, false
-  for index = 1, slot.policy.count do
-    local limit, state = slot.policy[index], key[index]
-    if limit.kind == 7 and state then
-      local rule = algorithm(limit)
-      key[index] = rule[verb](limit, state, rule.settle(limit, state), id)
-      changed = changed or key[index] ~= state
-    end
-  end
-  if changed then save(slot.place, key) end
-  return 1
+  return change_each(slot, function(limit, state, it)
+    if limit.kind ~= 7 then return state end
+    return algorithm(limit)[verb](limit, state, it, id)
+  end)
 end
 
 function verbs.renew(slots, id)

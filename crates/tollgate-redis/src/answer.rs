@@ -107,16 +107,22 @@ fn number(text: &[u8]) -> Option<u64> {
 struct Kept {
     state: KeyState,
     block: Option<Block>,
-    /// The script has taken these bytes, and they cannot be read here.
+    /// The script has not called these bytes junk, and they cannot be read here.
     unreadable: bool,
 }
 
+/// What the script says of a key that holds what no charge can have made.
+const JUNK: &[u8] = b"?";
+
 impl Kept {
     fn read(policy: &Policy, bytes: &[u8]) -> Kept {
+        if bytes == JUNK {
+            return Kept::default();
+        }
         match KeyState::from_script(policy, bytes) {
             Ok((state, block)) => Kept { state, block, unreadable: false },
-            Err(Unreadable::Junk(_)) if !bytes.starts_with(&[167]) => Kept::default(),
             Err(Unreadable::Junk(_)) => Kept { unreadable: true, ..Kept::default() },
+            // The script has left it alone, and says so in the verdict.
             Err(Unreadable::Schema(_)) => Kept::default(),
         }
     }
@@ -146,7 +152,8 @@ impl Once<'_> {
             keys[slot.place] = kept;
         }
         match told? {
-            _ if unreadable => Err(error::disagreement("what a key holds")),
+            // To deny, the script need not look at every key.
+            _ if unreadable && admitted => Err(error::disagreement("what a key holds")),
             Told::Decisions(answer)
                 if self.request.verb.decides() && self.request.verb != Verb::Peek =>
             {

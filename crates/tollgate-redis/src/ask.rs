@@ -96,6 +96,8 @@ struct Writer<'a> {
     horizon: Micros,
     call: Call,
     places: HashMap<(&'a str, &'a [u8]), usize>,
+    /// Where the keys are that belong to those of checks, and those of request ids.
+    others: HashMap<Vec<u8>, usize>,
     policies: Vec<&'a Policy>,
     /// For each request the place of its id's key, counted from 1.
     ids: Vec<usize>,
@@ -109,6 +111,7 @@ impl<'a> Writer<'a> {
             horizon: Micros::ZERO,
             call: Call::default(),
             places: HashMap::new(),
+            others: HashMap::new(),
             policies: Vec::new(),
             ids: Vec::new(),
             requests: Vec::new(),
@@ -158,13 +161,12 @@ impl<'a> Writer<'a> {
         for request in requests {
             let mut place = 0;
             if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
-                let name = self.names.of_request_id(self.names.group_of(&first.key), id);
-                let known =
-                    self.call.keys[self.call.checked.len()..].iter().position(|it| *it == name);
-                place = known.map_or(self.call.keys.len(), |it| it + self.call.checked.len()) + 1;
-                if known.is_none() {
-                    self.call.keys.push(name);
-                }
+                let group = self.names.group_of(&first.key);
+                let name = match request.part_of {
+                    Some(it) if it.is_aside => self.names.of_part(group, id, it.fingerprint),
+                    _ => self.names.of_request_id(group, id),
+                };
+                place = self.place_of_others(vec![name]) + 1;
             }
             self.ids.push(place);
         }
@@ -175,13 +177,22 @@ impl<'a> Writer<'a> {
         if parts.is_empty() {
             return 0;
         }
-        let names: Vec<_> = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        let names = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        self.place_of_others(names) + 1
+    }
+
+    /// Where these keys stand one after the other; they are added if they do not.
+    fn place_of_others(&mut self, names: Vec<Vec<u8>>) -> usize {
         let keys = &mut self.call.keys;
-        let known = keys.windows(names.len()).position(|it| it == names);
-        if known.is_none() {
-            keys.extend(names.iter().cloned());
+        let known = names.first().and_then(|it| self.others.get(it)).copied();
+        let stand_at = |it: &usize| keys.get(*it..).is_some_and(|it| it.starts_with(&names));
+        if let Some(place) = known.filter(stand_at) {
+            return place;
         }
-        known.unwrap_or(keys.len() - names.len()) + 1
+        let place = keys.len();
+        self.others.extend(names.iter().cloned().zip(place..));
+        keys.extend(names);
+        place
     }
 
     fn put_request(&mut self, index: usize, request: &'a Asked) {
@@ -215,7 +226,7 @@ impl<'a> Writer<'a> {
         }
         if named > 0 {
             self.put_u16(self.ids[index]);
-            let whole = request.part_of.unwrap_or_else(|| fingerprint(request));
+            let whole = request.part_of.map_or_else(|| fingerprint(request), |it| it.fingerprint);
             self.requests.extend(whole.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MOST_COST));
         }
@@ -224,13 +235,9 @@ impl<'a> Writer<'a> {
 
     /// The place of a policy among the arguments, counted from 1.
     fn policy(&mut self, policy: &'a Policy) -> usize {
-        let same = |it: &&Policy| {
-            it.is(policy)
-                || (it.name() == policy.name()
-                    && it.limits() == policy.limits()
-                    && it.is_shadow() == policy.is_shadow()
-                    && it.log_entries() == policy.log_entries())
-        };
+        // The script is told no more of it, so those that say the same are one.
+        let argument = policy.script_argument();
+        let same = |it: &&Policy| it.is(policy) || it.script_argument() == argument;
         let known = self.policies.iter().position(same).unwrap_or(self.policies.len());
         if known == self.policies.len() {
             self.policies.push(policy);
@@ -246,7 +253,7 @@ impl<'a> Writer<'a> {
         let now = now.map_or(Vec::new(), |it| it.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
-        self.call.args.extend(self.policies.iter().map(|it| it.script_argument()));
+        self.call.args.extend(self.policies.iter().map(|it| it.script_argument().to_vec()));
         self.call
     }
 }

@@ -10,8 +10,16 @@ pub(crate) struct Asked {
     pub(crate) request_id: Option<Box<[u8]>>,
     /// Whether everything that is kept of the key is asked for, and nothing decided.
     pub(crate) inspects: bool,
-    /// The fingerprint of the whole request where this is a part of it.
-    pub(crate) part_of: Option<u128>,
+    /// The whole request where this is a part of it.
+    pub(crate) part_of: Option<Whole>,
+}
+
+/// A request of several groups, to one of its parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole {
+    pub(crate) fingerprint: u128,
+    /// Whether the part is remembered for itself, and does not stand for the whole.
+    pub(crate) is_aside: bool,
 }
 
 /// One (policy, key, cost).

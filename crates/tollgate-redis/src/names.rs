@@ -2,8 +2,9 @@
 //!
 //! `namespace:policy:key`, and on a cluster `namespace:{tag}:policy:key`. What belongs to a key has
 //! the policy's name followed by `#` and a letter, which no policy's name has; a request id has
-//! `#i` in the policy's place. The user's text stands last, so it can neither be taken for another
-//! part nor choose a slot; one of more than 256 bytes is its SHA-256 in hexadecimal, marked `h`.
+//! `#i` in the policy's place, or `#s` and what was asked, where only shadows are remembered. The
+//! user's text stands last, so it can neither be taken for another part nor choose a slot; one of
+//! more than 256 bytes is its SHA-256 in hexadecimal, marked `h`.
 
 use std::borrow::Cow;
 
@@ -76,6 +77,14 @@ impl Names {
     pub(crate) fn of_request_id(&self, group: u16, id: &[u8]) -> Vec<u8> {
         let mut name = self.prefix(group);
         put_text(&mut name, "i", id);
+        name
+    }
+
+    /// The name of what is remembered of the shadows of a request in a group that does not say
+    /// whether its id was used; so those who ask something else do not meet there.
+    pub(crate) fn of_part(&self, group: u16, id: &[u8], fingerprint: u128) -> Vec<u8> {
+        let mut name = self.prefix(group);
+        put_text(&mut name, &format!("s{fingerprint:032x}."), id);
         name
     }
 
@@ -226,6 +235,8 @@ mod tests {
                     }
                 }
                 assert!(all.insert(names.of_request_id(0, text)));
+                assert!(all.insert(names.of_part(0, text, 1)));
+                assert!(all.insert(names.of_part(0, text, 2)));
             }
         }
     }

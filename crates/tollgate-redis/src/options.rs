@@ -44,6 +44,9 @@ pub struct RedisOptions {
     pub username: Option<String>,
     /// The password, in place of the URL's.
     pub password: Option<String>,
+    /// The file that holds the password, in place of the URL's: read anew for each connection, so it
+    /// may be replaced while the store is open. The ends of lines after it are not part of it.
+    pub password_file: Option<PathBuf>,
     /// The user of the sentinels, if they have users.
     pub sentinel_username: Option<String>,
     /// The password of the sentinels, if they ask for one.
@@ -85,6 +88,7 @@ impl Default for RedisOptions {
             request_id_horizon: REQUEST_ID_HORIZON,
             username: None,
             password: None,
+            password_file: None,
             sentinel_username: None,
             sentinel_password: None,
             ca: None,
@@ -132,6 +136,10 @@ impl RedisOptions {
         if self.connect_timeout < Duration::from_millis(1) {
             return wrong("connect_timeout", &"", "write a time of at least 1 ms");
         }
+        if let (Some(_), Some(file)) = (&self.password, &self.password_file) {
+            let remedy = "leave it out, or the option password: there is one password";
+            return wrong("password_file", &file.display(), remedy);
+        }
         match (&self.cert, &self.key) {
             (Some(_), None) => wrong("cert", &"", "give the option key, its private key, as well"),
             (None, Some(_)) => wrong("key", &"", "give the option cert, its certificate, as well"),
@@ -151,6 +159,7 @@ impl fmt::Debug for RedisOptions {
             .field("batch", &self.batch)
             .field("groups", &self.groups)
             .field("username", &self.username)
+            .field("password_file", &self.password_file)
             .field("ca", &self.ca)
             .field("cert", &self.cert)
             .finish_non_exhaustive()

@@ -178,6 +178,7 @@ impl Inner {
         let login = Login {
             username: options.username.clone().or(login.username),
             password: options.password.clone().or(login.password),
+            password_file: options.password_file.clone(),
         };
         let groups = matches!(servers, Servers::Cluster(_))
             .then(|| Groups::new(&options.namespace, options.groups));
@@ -185,6 +186,7 @@ impl Inner {
         let sentinels = Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
+            password_file: None,
         };
         let sentinels = Dialer::new(&options, &sentinels, 0, is_tls);
         let common = Arc::new(Common {

@@ -145,6 +145,46 @@ async fn ids_and_leases_hold_over_several_groups() {
     assert_eq!(left, [1, 998]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeat_charges_no_shadow_of_another_group() {
+    let cluster = Cluster::start(3, 0);
+    let store = open(&cluster.url());
+    let (many, few) = (named("many", "1000/d fixed"), named("few", "1/d fixed"));
+    let shadow = named("shadow", "1000/d fixed").shadow();
+    let charged = async || 1_000 - remaining(&store, &shadow, b"c").await;
+    let ask_all = async |checks: &[Check<'_>], id: &[u8]| {
+        decide(&store, CHECK, checks, Some(id)).await.unwrap()
+    };
+
+    let checks = [at(&many, b"a"), at(&shadow, b"c"), at(&few, b"b"), at(&shadow, b"b")];
+    let first = ask_all(&checks, b"id").await;
+    assert!(first.allowed() && first.decisions.iter().all(|it| !it.replayed), "{first:?}");
+    assert_eq!(charged().await, 1);
+    // A denial is not remembered, so it charges shadows each time, as in one call.
+    for round in 2..=3 {
+        assert!(!ask_all(&checks, b"denied").await.allowed());
+        assert_eq!(charged().await, round);
+    }
+    ask(&store, Verb::Reset, &few, b"b", 0).await.unwrap();
+    for round in 0..3 {
+        let again = ask_all(&checks, b"id").await;
+        assert!(again.decisions.iter().all(|it| it.replayed && it.allowed), "{again:?}");
+        assert_eq!((again.decisions[1].remaining, charged().await), (999, 3), "{round}");
+    }
+    assert!(ask_all(&checks, b"denied").await.allowed());
+    assert_eq!(charged().await, 4);
+
+    let shadows = [at(&shadow, b"a"), at(&shadow, b"c")];
+    for round in 0..3 {
+        let answer = ask_all(&shadows, b"shadows").await;
+        assert!(answer.decisions.iter().all(|it| it.replayed == (round > 0)), "{answer:?}");
+        assert_eq!(charged().await, 5);
+    }
+    let others = [at(&shadow, b"a"), at(&shadow, b"b")];
+    let reused = decide(&store, CHECK, &others, Some(b"shadows")).await;
+    assert!(matches!(reused, Err(tollgate_store::StoreError::Request(_))), "{reused:?}");
+}
+
 fn at<'a>(policy: &'a Policy, key: &'a [u8]) -> Check<'a> {
     Check { policy, key, cost: Cost::ONE }
 }

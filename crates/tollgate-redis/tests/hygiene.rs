@@ -135,6 +135,26 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
 }
 
 #[tokio::test]
+async fn junk_that_a_denial_need_not_look_at_is_none() {
+    let server = Server::start();
+    let store = open(&server.url());
+    let (full, spoilt) = (named("full", "1/h fixed"), named("spoilt", "2/h fixed"));
+    assert!(charge(&store, &full, b"k", 1).await);
+    for junk in [&b"junk"[..], b"\xa7\x01\0\0\0junk"] {
+        server.connect().command(&[b"SET", &b"tollgate:spoilt:k"[..], junk]).unwrap();
+        let never = ask(&store, CHECK, &spoilt, b"k", 3).await.unwrap();
+        assert!(never.never && never.remaining == 2, "{never:?}");
+        let checks = [&full, &spoilt].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
+        let answer = decide(&store, CHECK, &checks, None).await.unwrap();
+        let allowed: Vec<bool> = answer.decisions.iter().map(|it| it.allowed).collect();
+        assert_eq!(allowed, [false, true], "{answer:?}");
+        assert_eq!(answer.decisions[1].remaining, 2, "{answer:?}");
+        assert!(charge(&store, &spoilt, b"k", 2).await, "{}", junk.escape_ascii());
+    }
+    assert_eq!(store.stats().junk, 2);
+}
+
+#[tokio::test]
 async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
     let server = Server::start();
     let store = open(&server.url());

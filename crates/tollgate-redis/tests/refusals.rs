@@ -208,6 +208,40 @@ async fn a_missing_password_is_told_at_once() {
 }
 
 #[tokio::test]
+async fn a_password_in_a_file_may_be_replaced_while_the_store_is_open() {
+    let server = Server::with(|it| it.password("old"));
+    let file = server.folder().join("password");
+    let url = format!("redis://:ignored@{}", server.address());
+    let with_file = |it| RedisOptions { password_file: Some(file.clone()), ..it };
+    std::fs::write(&file, "old\n").unwrap();
+    let (store, many) = (open_with(&url, with_file), policy("1000/h fixed"));
+    store.ready().await.unwrap();
+    check(&store, &many, b"k").await.unwrap();
+
+    std::fs::write(&file, "new\r\n").unwrap();
+    server.command(&["CONFIG", "SET", "requirepass", "new"]);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+    until("a new connection", async || store.stats().reconnects > 0).await;
+    until("the new password", async || check(&store, &many, b"k").await.is_ok()).await;
+    let old = open_with(&url, |it| RedisOptions { password: Some("old".to_owned()), ..it });
+    assert_eq!(kind(old.ready().await), FailureKind::WrongPassword);
+
+    std::fs::remove_file(&file).unwrap();
+    let without = open_with(&url, with_file);
+    let error = without.ready().await.unwrap_err();
+    assert_eq!(error.failure(), Some(FailureKind::WrongPassword));
+    let said = error.to_string();
+    assert!(said.contains(&*server.address()) && said.contains("password_file"), "{said}");
+    assert!(said.contains(file.to_str().unwrap()) && said.contains("cannot be read"), "{said}");
+    // It goes on trying.
+    std::fs::write(&file, "new").unwrap();
+    until("the file", async || check(&without, &many, b"k").await.is_ok()).await;
+    let both = |it| RedisOptions { password: Some("new".to_owned()), ..with_file(it) };
+    let refused = RedisStore::open(&url, both(RedisOptions::default())).unwrap_err().to_string();
+    assert!(refused.starts_with("the option password_file = "), "{refused}");
+}
+
+#[tokio::test]
 async fn servers_that_drop_counters_are_warned_of() {
     let server = Server::start();
     let store = open(&server.url());

@@ -31,6 +31,7 @@ mod state;
 use core::fmt;
 
 pub use bytes::{Bytes, put_bytes, put_count};
+pub(crate) use script::Script;
 pub use script::{Unreadable, number, put_number};
 
 /// Bytes that are not what they are read as.

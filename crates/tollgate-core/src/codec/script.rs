@@ -24,6 +24,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{Bytes, Malformed, ensure};
 use crate::decide::Block;
@@ -48,17 +49,58 @@ const LONG: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const ASIDE: u8 = 2;
 
+/// What a script is told of a policy, written once when the policy is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    argument: Box<[u8]>,
+    /// Where in it the limits stand as a key says whose state it holds.
+    form: Range<usize>,
+}
+
+/// How many bytes of an argument stand before the form, and are of each limit after it.
+const BEFORE_FORM: usize = 17;
+const OF_LIMIT: usize = 44;
+/// More bytes than most limits' forms have.
+const USUAL_FORM: usize = 24;
+
+impl Script {
+    pub(crate) fn of(limits: &[Limit], is_shadow: bool, log_entries: usize) -> Self {
+        let plain = match limits {
+            _ if is_shadow || !limits.iter().all(is_constant) => 0,
+            _ if !limits.iter().any(Limit::counts_denied) => 1,
+            // What counts denials is charged apart from what does not.
+            [_] => 2,
+            _ => 0,
+        };
+        let count = u8::try_from(limits.len()).unwrap_or(u8::MAX);
+        let mut form = Vec::with_capacity(USUAL_FORM * limits.len());
+        limits.iter().for_each(|it| put_form(&mut form, it));
+        let mut out = Vec::with_capacity(BEFORE_FORM + form.len() + OF_LIMIT * limits.len());
+        out.extend([plain, u8::from(is_shadow), count]);
+        put_number(&mut out, u64::try_from(log_entries).unwrap_or(u64::MAX));
+        let head = [MAGIC, SCHEMA, 0];
+        // The length of the form is of the head too.
+        put_u16(&mut out, head.len() + 2 + form.len());
+        out.extend(head);
+        put_u16(&mut out, form.len());
+        let begin = out.len();
+        out.extend(form);
+        let form = begin..out.len();
+        for limit in limits {
+            out.extend([kind_of(limit), u8::from(limit.counts_denied())]);
+            put_number(&mut out, limit.capacity());
+            numbers_of(limit).into_iter().for_each(|it| put_number(&mut out, it));
+        }
+        Script { argument: out.into_boxed_slice(), form }
+    }
+}
+
 impl Policy {
     /// Its limits, as a key says whose state it holds.
     #[must_use]
-    pub fn script_form(&self) -> Vec<u8> {
-        let mut form = Vec::new();
-        for limit in self.limits() {
-            let limit = limit_form(limit);
-            form.push(u8::try_from(limit.len()).unwrap_or(u8::MAX));
-            form.extend(limit);
-        }
-        form
+    pub fn script_form(&self) -> &[u8] {
+        let Script { argument, form } = self.script();
+        &argument[form.clone()]
     }
 
     /// The policy of the limits of a form, and else as this one is.
@@ -71,29 +113,8 @@ impl Policy {
 
     /// What a script is told of it.
     #[must_use]
-    pub fn script_argument(&self) -> Vec<u8> {
-        let form = self.script_form();
-        let plain = match self.limits() {
-            limits if self.is_shadow() || !limits.iter().all(is_constant) => 0,
-            limits if !limits.iter().any(Limit::counts_denied) => 1,
-            // What counts denials is charged apart from what does not.
-            [_] => 2,
-            _ => 0,
-        };
-        let count = u8::try_from(self.limits().len()).unwrap_or(u8::MAX);
-        let mut out = alloc::vec![plain, u8::from(self.is_shadow()), count];
-        put_number(&mut out, u64::try_from(self.log_entries()).unwrap_or(u64::MAX));
-        let mut head = alloc::vec![MAGIC, SCHEMA, 0];
-        put_u16(&mut head, form.len());
-        head.extend(form);
-        put_u16(&mut out, head.len());
-        out.extend(head);
-        for limit in self.limits() {
-            out.extend([kind_of(limit), u8::from(limit.counts_denied())]);
-            put_number(&mut out, limit.capacity());
-            numbers_of(limit).into_iter().for_each(|it| put_number(&mut out, it));
-        }
-        out
+    pub fn script_argument(&self) -> &[u8] {
+        &self.script().argument
     }
 }
 
@@ -124,26 +145,33 @@ fn kind_of(limit: &Limit) -> u8 {
     }
 }
 
-fn limit_form(limit: &Limit) -> Vec<u8> {
+/// Appends the form of a limit, with its length before it.
+fn put_form(out: &mut Vec<u8>, limit: &Limit) {
+    let place = out.len();
+    out.push(0);
+    put_limit(out, limit);
+    out[place] = u8::try_from(out.len() - place - 1).unwrap_or(u8::MAX);
+}
+
+fn put_limit(out: &mut Vec<u8>, limit: &Limit) {
     let counted = if limit.counts_denied() { 16 } else { 0 };
-    let mut out = alloc::vec![kind_of(limit) + counted];
+    out.push(kind_of(limit) + counted);
     let spec = limit.spec();
-    put_varint(&mut out, limit.capacity());
-    put_varint(&mut out, spec.window.get() / 1_000);
+    put_varint(out, limit.capacity());
+    put_varint(out, spec.window.get() / 1_000);
     let numbers = numbers_of(limit);
     match spec.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
-            numbers[..3].iter().for_each(|it| put_varint(&mut out, *it));
+            numbers[..3].iter().for_each(|it| put_varint(out, *it));
         }
-        Kind::Fixed { .. } => put_varint(&mut out, numbers[1] / 1_000),
-        Kind::Sliding => put_varint(&mut out, numbers[1]),
+        Kind::Fixed { .. } => put_varint(out, numbers[1] / 1_000),
+        Kind::Sliding => put_varint(out, numbers[1]),
         Kind::SlidingBy { precision, strict } => {
-            put_varint(&mut out, precision.get() / 1_000);
-            put_varint(&mut out, u64::from(strict));
+            put_varint(out, precision.get() / 1_000);
+            put_varint(out, u64::from(strict));
         }
         Kind::FixedFromFirst | Kind::Log | Kind::Concurrent => {}
     }
-    out
 }
 
 /// The limit of a form.
@@ -179,7 +207,9 @@ fn limit_of(form: &[u8]) -> Result<Limit, Malformed> {
     };
     let spec = Spec { count, window, kind: kind_of_limit, count_denied: kind >= 16 };
     let limit = spec.build().map_err(|_| NOT_A_LIMIT)?;
-    ensure(limit_form(&limit) == form, NOT_A_LIMIT.0)?;
+    let mut written = Vec::with_capacity(form.len());
+    put_limit(&mut written, &limit);
+    ensure(written == form, NOT_A_LIMIT.0)?;
     Ok(limit)
 }
 

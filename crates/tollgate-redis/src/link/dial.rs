@@ -1,5 +1,7 @@
 //! Making connections.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::url::{Address, Login};
 #[derive(Debug)]
 pub(crate) struct Dialer {
     info: RedisConnectionInfo,
+    /// What holds the password, if it is not part of the above.
+    password_file: Option<PathBuf>,
     tls: Option<Tls>,
     connect_timeout: Duration,
     call_timeout: Duration,
@@ -51,6 +55,7 @@ impl Dialer {
         }
         Dialer {
             info,
+            password_file: login.password_file.clone(),
             tls: is_tls.then(|| Tls::new(options)),
             connect_timeout: options.connect_timeout,
             call_timeout: options.call_timeout,
@@ -92,14 +97,28 @@ impl Dialer {
         }
     }
 
+    /// Who logs in, and where to.
+    async fn info(&self) -> Result<RedisConnectionInfo, Failure> {
+        let Some(file) = self.password_file.clone() else { return Ok(self.info.clone()) };
+        let said = file.display().to_string();
+        let unreadable = |why: &dyn fmt::Display| {
+            let message = format!("the option password_file: {said} cannot be read: {why}");
+            Failure::new(FailureKind::WrongPassword, message)
+        };
+        let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
+        let read = read.map_err(|it| unreadable(&it))?.map_err(|it| unreadable(&it))?;
+        Ok(self.info.clone().set_password(read.trim_end_matches(['\r', '\n'])))
+    }
+
     /// Logs in and chooses the database.
     async fn greet(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         on_close: impl FnOnce() + Send + 'static,
     ) -> Result<Link, Failure> {
+        let info = self.info().await?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
-        let made = MultiplexedConnection::new_with_config(&self.info, stream, config).await;
+        let made = MultiplexedConnection::new_with_config(&info, stream, config).await;
         let (connection, driver) = made.map_err(error::of_connect)?;
         let is_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&is_closed);

@@ -10,7 +10,9 @@
 //!   say now. One that a group denies by then, for the first time has used it up, is told so:
 //!   stricter than one call, and charged once.
 //! - A denial is counted, by limits that count them, in those groups that deny by themselves.
-//! - Checks of shadow policies have no say in this, and are decided alone.
+//! - Checks of shadow policies have no say in this, and are decided alone: after the others if the
+//!   request has an id, which their groups remember too if it was admitted. So a repeat charges them
+//!   nothing either. Where all are shadows the first group stands for the whole.
 
 mod parts;
 
@@ -22,7 +24,7 @@ use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::answer::Told;
 use crate::ask::fingerprint;
-use crate::asked::{Asked, AskedCheck};
+use crate::asked::{Asked, AskedCheck, Whole};
 use crate::node::Common;
 use crate::topology::Routes;
 use crate::waiting::{Outcome, Waiting};
@@ -51,17 +53,16 @@ impl Sender {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Answer, StoreError> {
         let parts = Parts::of(request, &self.common.names);
-        let shadows: Vec<_> =
-            parts.shadows.iter().map(|it| self.send_part(it, request.verb)).collect();
+        let has_id = request.request_id.is_some();
+        let sent = (!has_id).then(|| self.send_shadows(&parts, request, false));
         let mut decisions = vec![Decision::default(); request.checks.len()];
         let enforced = match &parts.enforced[..] {
             _ if request.verb == Verb::Peek => self.peek(&parts.enforced).await?,
-            [] => Vec::new(),
-            [only] => {
-                vec![decisions_of(self.send_named(only, request).await)?]
-            }
+            [only] => vec![decisions_of(self.send_named(only, request).await)?],
             several => self.ask_then_charge(several, request, is_wanted).await?,
         };
+        let is_admitted = enforced.iter().all(|it| admits(it));
+        let shadows = sent.unwrap_or_else(|| self.send_shadows(&parts, request, is_admitted));
         put(&mut decisions, &parts.enforced, enforced);
         let mut decided = Vec::with_capacity(shadows.len());
         for shadow in shadows {
@@ -79,12 +80,27 @@ impl Sender {
 
     /// Sends a part under the id of the whole request, which is known by all that was asked.
     fn send_named(&self, part: &Part, request: &Asked) -> oneshot::Receiver<Outcome> {
-        let asked = Asked {
-            checks: part.checks.clone(),
-            part_of: Some(fingerprint(request)),
-            ..request.clone()
-        };
+        self.send_as(part, request, false)
+    }
+
+    fn send_as(&self, part: &Part, request: &Asked, is_aside: bool) -> oneshot::Receiver<Outcome> {
+        let part_of = Some(Whole { fingerprint: fingerprint(request), is_aside });
+        let asked = Asked { checks: part.checks.clone(), part_of, ..request.clone() };
         self.send(asked, part.group)
+    }
+
+    /// Sends the shadows; as in one call, what is denied is not remembered.
+    fn send_shadows(
+        &self,
+        parts: &Parts,
+        request: &Asked,
+        is_remembered: bool,
+    ) -> Vec<oneshot::Receiver<Outcome>> {
+        let send = |part| match is_remembered {
+            true => self.send_as(part, request, true),
+            false => self.send_part(part, request.verb),
+        };
+        parts.shadows.iter().map(send).collect()
     }
 
     async fn send_all(&self, parts: &[Part], verb: Verb) -> Vec<Result<Vec<Decision>, StoreError>> {

@@ -15,6 +15,7 @@ pub(super) struct Part {
 /// A request, divided by the groups of its keys. That of the first check stands first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
+    /// What has a say; where all are shadows the first of them.
     pub(super) enforced: Vec<Part>,
     /// Checks of shadow policies.
     pub(super) shadows: Vec<Part>,
@@ -35,6 +36,9 @@ impl Parts {
                 part.checks.push(check.clone());
                 part.places.push(place);
             }
+        }
+        if parts.enforced.is_empty() {
+            parts.enforced.extend(parts.shadows.drain(..1.min(parts.shadows.len())));
         }
         parts
     }

@@ -39,6 +39,8 @@ pub(crate) enum Servers {
 pub(crate) struct Login {
     pub(crate) username: Option<String>,
     pub(crate) password: Option<String>,
+    /// What holds the password, if it is not known here.
+    pub(crate) password_file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Login {
@@ -150,7 +152,7 @@ fn parse_login(login: &str) -> Result<Login, OpenError> {
     };
     let username = Some(username).filter(|it| !it.is_empty());
     let username = username.map(|it| decode("user", it)).transpose()?;
-    Ok(Login { username, password })
+    Ok(Login { username, password, password_file: None })
 }
 
 fn parse_database(text: &str) -> Result<u32, OpenError> {

@@ -135,11 +135,12 @@ impl StoreConfig {
             builder = builder.username(username);
         }
         if let Some(file) = &self.password_file {
-            let read = fs::read_to_string(file).map_err(|it| {
+            // The store reads it for each connection; that it cannot is told before the first.
+            fs::read_to_string(file).map_err(|it| {
                 ConfigError::new(format!("{}: it cannot be read: {it}", file.display()))
                     .of("store.password_file")
             })?;
-            builder = builder.password(read.trim_end_matches(['\r', '\n']));
+            builder = builder.password_file(file);
         }
         Ok(builder)
     }

@@ -1,5 +1,6 @@
 //! How a limiter on Redis or Valkey is configured.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_redis::{Pem, RedisOptions, RedisStore};
@@ -78,6 +79,13 @@ impl LimiterBuilder {
     /// Logs in with this password, in place of the URL's.
     pub fn password(mut self, password: impl Into<String>) -> Self {
         self.redis.password = Some(password.into());
+        self
+    }
+
+    /// Logs in with the password in this file, in place of the URL's. It is read anew for each
+    /// connection, so it may be replaced while the limiter is open.
+    pub fn password_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.redis.password_file = Some(file.into());
         self
     }
 
