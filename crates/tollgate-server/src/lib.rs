@@ -24,7 +24,7 @@ mod pulse;
 mod serve;
 mod store_watch;
 
-pub use config::{Bounds, Config, ConfigError, Drain, Listen, StoreConfig, StoreUrl};
+pub use config::{Bounds, Config, ConfigError, Drain, HeaderStyle, Listen, StoreConfig, StoreUrl};
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use serve::{Listeners, run};

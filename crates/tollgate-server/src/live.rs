@@ -2,7 +2,7 @@
 
 use tollgate::Policies;
 
-use crate::config::{Bounds, Config};
+use crate::config::{Bounds, Config, HeaderStyle};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
 /// that it never meets half of a change.
@@ -10,11 +10,17 @@ use crate::config::{Bounds, Config};
 pub(crate) struct Live {
     pub(crate) policies: Policies,
     pub(crate) bounds: Bounds,
+    /// How headers tell a client its limits.
+    pub(crate) headers: Vec<HeaderStyle>,
 }
 
 impl Live {
     pub(crate) fn of(config: &Config) -> Self {
-        Live { policies: config.policies.clone(), bounds: config.limits.clone() }
+        Live {
+            policies: config.policies.clone(),
+            bounds: config.limits.clone(),
+            headers: config.headers.clone(),
+        }
     }
 
     /// The names of the first policies, for whoever named none; nothing if there is none.

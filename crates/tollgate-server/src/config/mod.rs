@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod header_style;
 mod read;
 mod samples;
 mod store;
@@ -13,6 +14,7 @@ use tollgate::Policies;
 use tollgate_core::{LONGEST_KEY, MOST_CHECKS};
 
 pub use error::ConfigError;
+pub use header_style::HeaderStyle;
 pub use store::{StoreConfig, StoreUrl};
 
 /// What the daemon runs with.
@@ -31,6 +33,8 @@ pub struct Config {
     pub limits: Bounds,
     /// How it stops.
     pub drain: Drain,
+    /// How headers tell a client its limits; empty if they do not.
+    pub headers: Vec<HeaderStyle>,
 }
 
 /// Where it listens.
@@ -84,6 +88,7 @@ impl Default for Config {
                 idle: Duration::from_secs(300),
             },
             drain: Drain { timeout: Duration::from_secs(20) },
+            headers: vec![HeaderStyle::Draft11],
         }
     }
 }

@@ -5,6 +5,7 @@ mod body;
 mod caller;
 mod exchange;
 mod field;
+mod headers;
 mod health;
 mod json;
 mod number;
