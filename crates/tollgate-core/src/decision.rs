@@ -206,11 +206,17 @@ impl Decision {
     /// What each limit said, in the policy's canonical order.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitDecision> {
-        match &self.details {
-            Details::Single => alloc::vec![self.only_limit()],
-            Details::Few(len, all) => all[..usize::from(*len)].to_vec(),
-            Details::Many(all) => all.to_vec(),
-        }
+        self.each_limit().collect()
+    }
+
+    /// What each limit said, as in [`Decision::limits`], without an allocation.
+    pub fn each_limit(&self) -> impl Iterator<Item = LimitDecision> + Clone + '_ {
+        let (only, several) = match &self.details {
+            Details::Single => (Some(self.only_limit()), &[][..]),
+            Details::Few(len, all) => (None, &all[..usize::from(*len)]),
+            Details::Many(all) => (None, &all[..]),
+        };
+        only.into_iter().chain(several.iter().copied())
     }
 
     pub(crate) fn only_limit(&self) -> LimitDecision {

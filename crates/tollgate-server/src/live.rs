@@ -2,7 +2,7 @@
 
 use tollgate::Policies;
 
-use crate::config::{Bounds, Config};
+use crate::config::{Bounds, Config, HeaderStyle};
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
@@ -15,6 +15,8 @@ pub(crate) struct Live {
     pub(crate) trusted_proxies: Networks,
     pub(crate) ipv6_prefix: Ipv6Prefix,
     pub(crate) jwt: Option<Jwt>,
+    /// How headers tell a client its limits.
+    pub(crate) headers: Vec<HeaderStyle>,
 }
 
 impl Live {
@@ -26,6 +28,7 @@ impl Live {
             trusted_proxies: config.trusted_proxies.clone(),
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
+            headers: config.headers.clone(),
         }
     }
 

@@ -65,9 +65,13 @@ fn write_decision(json: &mut Writer, policy: &Policy, it: &Decision, shape: Shap
     if let Some(reservation) = it.reservation {
         json.put(r#","reservation_id":"#, Plain(reservation));
     }
-    json.list(r#","limits":"#, policy.limits().iter().zip(it.limits()), |json, (limit, said)| {
-        write_limit(json, limit, &said, it.shadow);
-    });
+    json.list(
+        r#","limits":"#,
+        policy.limits().iter().zip(it.each_limit()),
+        |json, (limit, said)| {
+            write_limit(json, limit, &said, it.shadow);
+        },
+    );
     json.text("}");
 }
 

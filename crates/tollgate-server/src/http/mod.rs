@@ -6,6 +6,7 @@ mod caller;
 mod exchange;
 mod field;
 mod forward;
+mod headers;
 mod health;
 mod json;
 mod number;

@@ -23,6 +23,7 @@ use tollgate_core::LONGEST_REQUEST_ID;
 use super::asked::Asked;
 use super::exchange::Exchange;
 use super::field::Field;
+use super::headers;
 use super::json::{self, Shape};
 use super::object::Object;
 use super::problem::{Kind, Problem};
@@ -118,7 +119,13 @@ pub(super) async fn answer(
     let decision = decide(verb, &asked, request_id.as_deref(), daemon).await?;
     let verdict = Verdict::of(&decision);
     let body = json::decision(asked.policy(), &decision, spoken.shape());
-    Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
+    let told = Some(verdict).filter(|_| told_by_status && spoken.has_verdict());
+    let mut reply = reply::json(body, told);
+    if spoken.decides() {
+        let decision = std::iter::once((asked.policy(), &decision));
+        headers::write(&exchange.live.headers, reply.headers_mut(), decision);
+    }
+    Ok(reply)
 }
 
 /// Decides one check.
@@ -195,7 +202,13 @@ async fn answer_several(
     let answer = exchange.daemon.limiter().decide(&request).await?;
     let verdict = Verdict::of_several(&answer);
     let body = json::several(asked, &answer, spoken.shape());
-    Ok(reply::json(body, Some(verdict).filter(|_| told_by_status && spoken.has_verdict())))
+    let told = Some(verdict).filter(|_| told_by_status && spoken.has_verdict());
+    let mut reply = reply::json(body, told);
+    if spoken.decides() {
+        let decisions = asked.iter().map(Asked::policy).zip(&answer.decisions);
+        headers::write(&exchange.live.headers, reply.headers_mut(), decisions);
+    }
+    Ok(reply)
 }
 
 impl Spoken {
@@ -216,6 +229,11 @@ impl Spoken {
 
     fn has_verdict(&self) -> bool {
         self.answers == Answers::Verdict
+    }
+
+    /// Whether its answer is a decision, made or only looked at.
+    fn decides(&self) -> bool {
+        matches!(self.answers, Answers::Verdict | Answers::Decision)
     }
 }
 

@@ -1,0 +1,93 @@
+//! `draft11`: `RateLimit-Policy: "api";q=10;w=1` and `RateLimit: "api";r=9;t=1`, an item for each
+//! limit, as draft-ietf-httpapi-ratelimit-headers-11 and the grammar of RFC 9651 have them.
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::quota::Quota;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// The most bytes of either: gateways refuse heads of more than 4 to 8 KiB.
+pub(super) const MOST_BYTES: usize = 2_048;
+/// The bytes that the items of a limit or two take.
+const USUAL_BYTES: usize = 64;
+
+pub(super) fn write<'a>(headers: &mut HeaderMap, quotas: impl Iterator<Item = Quota<'a>> + Clone) {
+    let mut lists = Lists::of(quotas.clone());
+    if lists.cut {
+        // Of many limits those are told that bind, as many of them as there is room for.
+        lists = Lists::of(quotas.filter(|it| it.is_binding));
+    }
+    for (name, list) in [(POLICY, lists.policy), (LIMIT, lists.limit)] {
+        if let (false, Ok(value)) = (list.is_empty(), HeaderValue::from_str(&list)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// The two lists as they are written.
+struct Lists {
+    policy: String,
+    limit: String,
+    /// Whether there was no room for all items.
+    cut: bool,
+}
+
+impl Lists {
+    fn of<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Self {
+        let new = || String::with_capacity(USUAL_BYTES);
+        let mut lists = Lists { policy: new(), limit: new(), cut: false };
+        for quota in quotas {
+            let (policy, limit) = (lists.policy.len(), lists.limit.len());
+            lists.add(&quota);
+            if lists.policy.len().max(lists.limit.len()) > MOST_BYTES {
+                lists.policy.truncate(policy);
+                lists.limit.truncate(limit);
+                lists.cut = true;
+                break;
+            }
+        }
+        lists
+    }
+
+    fn add(&mut self, quota: &Quota<'_>) {
+        if !quota.is_repeated {
+            let policy = &mut self.policy;
+            begin_item(policy, quota);
+            parameter(policy, ";q=", quota.capacity);
+            match quota.window {
+                Some(window) => parameter(policy, ";w=", window),
+                None => policy.push_str(";qu=\"concurrent-requests\""),
+            }
+        }
+        begin_item(&mut self.limit, quota);
+        parameter(&mut self.limit, ";r=", quota.remaining);
+        if let Some(seconds) = quota.delta_seconds() {
+            parameter(&mut self.limit, ";t=", seconds);
+        }
+    }
+}
+
+/// Writes the name of an item as a string, behind what stands before it.
+fn begin_item(list: &mut String, quota: &Quota<'_>) {
+    list.push_str(if list.is_empty() { "\"" } else { ", \"" });
+    let (name, rank) = quota.name();
+    for char in name.chars() {
+        match char {
+            '"' | '\\' => list.extend(['\\', char]),
+            ' '..='~' => list.push(char),
+            // Such a string has no other characters; no name has any either.
+            _ => list.push('?'),
+        }
+    }
+    if let Some(rank) = rank {
+        list.push('.');
+        list.push_str(itoa::Buffer::new().format(rank));
+    }
+    list.push('"');
+}
+
+fn parameter(list: &mut String, name: &str, value: u64) {
+    list.push_str(name);
+    list.push_str(itoa::Buffer::new().format(value));
+}
