@@ -9,12 +9,15 @@ use tollgate_store::Clock;
 
 use crate::config::Config;
 use crate::live::Live;
+use crate::reload::Standing;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     limiter: Limiter,
     live: ArcSwap<Live>,
+    /// What became of the last reload.
+    pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
     draining: AtomicBool,
@@ -27,6 +30,7 @@ impl Daemon {
         Daemon {
             limiter,
             live: ArcSwap::from_pointee(Live::of(config)),
+            reloads: Standing::default(),
             clock: Clock::system(),
             draining: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
@@ -40,6 +44,11 @@ impl Daemon {
     /// What holds now; whoever keeps it is not touched by a reload.
     pub(crate) fn live(&self) -> Guard<Arc<Live>> {
         self.live.load()
+    }
+
+    /// Lets something else hold for all requests that come from now on.
+    pub(crate) fn apply(&self, live: Live) {
+        self.live.store(Arc::new(live));
     }
 
     /// Whether it was told to stop.

@@ -22,6 +22,7 @@ mod live;
 mod nearest;
 mod pulse;
 mod query;
+mod reload;
 pub mod rules;
 mod serve;
 mod store_watch;
@@ -33,4 +34,5 @@ pub use config::{
 };
 pub use http::decision_json;
 pub use keeper::Keeper;
+pub use reload::Reload;
 pub use serve::{Listeners, run};

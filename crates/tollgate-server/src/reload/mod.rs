@@ -26,18 +26,20 @@ type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
 
 /// Where a configuration is read again from, and who may ask for that.
 pub struct Reload {
+    file: Option<PathBuf>,
     read: Arc<Read>,
     told: mpsc::Receiver<()>,
 }
 
 impl Reload {
-    /// Reads the configuration again by `read` when one of its files has changed, and whenever
-    /// something comes through `told`, as on SIGHUP.
+    /// Reads the configuration again by `read` as soon as `file` has changed, or a file that it
+    /// names, and whenever something comes through `told`, as on SIGHUP.
     pub fn new(
+        file: Option<PathBuf>,
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
         told: mpsc::Receiver<()>,
     ) -> Self {
-        Reload { read: Arc::new(read), told }
+        Reload { file, read: Arc::new(read), told }
     }
 }
 
@@ -114,7 +116,6 @@ impl Reloader {
                 self.daemon.reloads.set(Some(why.into()));
             }
         }
-        self.daemon.metrics().reloaded(self.daemon.reloads.refusal().is_none());
     }
 
     /// Reads the configuration, and all files it names as they were when it was read.

@@ -20,6 +20,7 @@ use tollgate::{Check, Request, Verb};
 use self::denial::Denial;
 pub(super) use self::dialect::Dialect;
 use super::exchange::Exchange;
+use super::headers;
 use super::problem::{Kind, Problem};
 use super::reply::{self, Reply};
 use crate::query;
@@ -156,11 +157,13 @@ async fn ask(
     let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
     let answer = exchange.daemon.limiter().decide(&request).await;
     let answer = answer.map_err(|it| no_decision(it.to_string()))?;
-    // Here a reply has its policies and its decisions beside it.
-    Ok(match Denial::of(&policies, &answer) {
+    let (mut reply, outcome) = match Denial::of(&policies, &answer) {
         None => (reply::pass(), Outcome::Allowed),
         Some(denial) => (denial.reply(deny), Outcome::Denied),
-    })
+    };
+    let decided = policies.iter().map(|it| &**it).zip(&answer.decisions);
+    headers::write(&exchange.live.headers, reply.headers_mut(), decided);
+    Ok((reply, outcome))
 }
 
 fn no_decision(detail: impl Into<String>) -> Problem {
