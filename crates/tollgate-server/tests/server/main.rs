@@ -10,6 +10,7 @@ mod config_pages;
 mod daemon;
 mod hostile;
 mod ids;
+mod overrides;
 mod protocol;
 mod redis;
 mod rows;
