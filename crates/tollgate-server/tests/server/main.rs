@@ -11,6 +11,7 @@ mod daemon;
 mod hostile;
 mod ids;
 mod overrides;
+mod overrides_file;
 mod protocol;
 mod redis;
 mod rows;
