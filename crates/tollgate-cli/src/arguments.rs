@@ -58,6 +58,9 @@ pub(crate) struct Check {
     pub(crate) policy: String,
     /// Who is limited
     pub(crate) key: OsString,
+    /// The tier of the policy that the key is in
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Option<String>,
     /// What is spent
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,

@@ -96,7 +96,7 @@ impl fmt::Display for TierError {
             TierError::Duplicate => {
                 f.write_str("there is a tier of this name already; give this one another name")
             }
-            TierError::Limits(it) => write!(f, "{it}; or write unlimited"),
+            TierError::Limits(it) => write!(f, "{it} (for no limit write unlimited)"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use anyhow::{Result, anyhow, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate::{Cost, Policy};
 use tollgate_server::Config;
 
@@ -19,6 +19,7 @@ pub(super) struct Question {
     pub(super) policy: String,
     pub(super) is_limit: bool,
     key: OsString,
+    tier: Option<String>,
     pub(super) cost: Cost,
     pub(super) is_peek: bool,
 }
@@ -34,6 +35,9 @@ impl Question {
                  such as \"10/s burst 20\""
             ),
         };
+        if let (Some(tier), true) = (&arguments.tier, is_limit) {
+            bail!("--tier {tier:?} chooses among those of a policy; a limit has none");
+        }
         let cost = Cost::new(arguments.cost).ok_or_else(|| {
             anyhow!("a cost of {} is too large; at most {}", arguments.cost, Cost::MAX.get())
         })?;
@@ -41,15 +45,23 @@ impl Question {
         if key.is_empty() {
             bail!("the key is empty; say who is limited, such as user:42");
         }
-        Ok(Question { policy: policy.to_owned(), is_limit, key, cost, is_peek: arguments.peek })
+        Ok(Question {
+            policy: policy.to_owned(),
+            is_limit,
+            key,
+            tier: arguments.tier.clone(),
+            cost,
+            is_peek: arguments.peek,
+        })
     }
 
-    /// The policy that is meant, named in a configuration or made of limits.
+    /// The policy that is meant: named in a configuration, in the form that it has for the key and
+    /// the tier, or made of limits.
     pub(super) fn policy_in(&self, config: &Config) -> Result<Policy> {
         if self.is_limit {
             Ok(self.policy.parse()?)
         } else {
-            Ok(config.policies.get(&self.policy)?.clone())
+            Ok(config.policies.resolve(&self.policy, self.key(), self.tier.as_deref())?.clone())
         }
     }
 
@@ -69,6 +81,10 @@ impl Question {
             Some(it) => ("key", it.to_owned()),
             None => ("key_base64", STANDARD.encode(self.key())),
         };
-        json!({ policy: self.policy, field: key, "cost": self.cost.get() }).to_string()
+        let tier = self.tier.as_ref().map(|it| ("tier", json!(it)));
+        let fields =
+            [(policy, json!(self.policy)), (field, json!(key)), ("cost", json!(self.cost.get()))];
+        let fields = fields.into_iter().chain(tier).map(|(name, it)| (name.to_owned(), it));
+        Value::Object(fields.collect()).to_string()
     }
 }

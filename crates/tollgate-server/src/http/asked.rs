@@ -3,35 +3,36 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use tollgate::{Check, Cost, Key, Policy};
+use tollgate::{Check, Cost, Key, Policy, ResolveError};
 
 use super::exchange::Exchange;
 use super::field::Field;
 use super::object::Object;
 use super::problem::Problem;
+use super::written::Written;
 
 /// A check that can be decided, but for what the verb asks of its policy.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
-    policy: Named<'a>,
+    policy: Resolved<'a>,
     key: Cow<'a, [u8]>,
     cost: Cost,
 }
 
-/// A policy that was named, or that limits in its place make.
+/// A policy in the form that it has for the key, or one that limits in its place make.
 #[derive(Debug)]
-enum Named<'a> {
+enum Resolved<'a> {
     Configured(&'a Policy),
     Inline(Policy),
 }
 
-impl Deref for Named<'_> {
+impl Deref for Resolved<'_> {
     type Target = Policy;
 
     fn deref(&self) -> &Policy {
         match self {
-            Named::Configured(it) => it,
-            Named::Inline(it) => it,
+            Resolved::Configured(it) => it,
+            Resolved::Inline(it) => it,
         }
     }
 }
@@ -42,9 +43,13 @@ impl<'a> Asked<'a> {
         if let Some(note) = object.take(Field::Note) {
             note.text(Field::Note)?;
         }
+        let named = Named::take(object);
+        let key = key(object, exchange.live.bounds.key_bytes);
+        // What is wrong with the policy is said first.
+        let policy = named.resolve(key.as_deref().unwrap_or_default(), exchange)?;
         Ok(Asked {
-            policy: policy(object, exchange)?,
-            key: key(object, exchange.live.bounds.key_bytes)?,
+            policy,
+            key: key?,
             cost: object.take(Field::Cost).map_or(Ok(Cost::ONE), |it| it.cost(Field::Cost))?,
         })
     }
@@ -66,34 +71,70 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn policy<'a>(object: &mut Object<'a>, exchange: &Exchange<'a>) -> Result<Named<'a>, Problem> {
-    match (object.take(Field::Policy), object.take(Field::Limit)) {
-        (Some(name), None) => {
-            let text = name.text(Field::Policy)?;
-            let known = exchange.live.policies.get(&text);
-            known.map(Named::Configured).map_err(|it| Problem::from(it).with_value(&name.json()))
-        }
-        (None, Some(limit)) => {
-            exchange
-                .caller
-                .must_operate("a limit in place of a policy")
-                .map_err(|it| it.of(Field::Limit))?;
-            let made = exchange.daemon.limiter().limit(&limit.text(Field::Limit)?);
-            made.map(Named::Inline).map_err(|it| {
-                Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json())
-            })
-        }
-        (Some(_), Some(_)) => {
-            Err(Problem::bad("policy and limit are both there; leave one of them out")
-                .of(Field::Limit))
-        }
-        (None, None) => {
-            let named = exchange.live.names_of_policies().map(|it| format!("name one ({it}), or "));
-            let detail =
-                format!("policy is missing; {}write limit in its place", named.unwrap_or_default());
-            Err(Problem::bad(detail).of(Field::Policy))
+/// What names a policy.
+struct Named<'a> {
+    policy: Option<Written<'a>>,
+    tier: Option<Written<'a>>,
+    limit: Option<Written<'a>>,
+}
+
+impl<'a> Named<'a> {
+    fn take(object: &mut Object<'a>) -> Self {
+        Named {
+            policy: object.take(Field::Policy),
+            tier: object.take(Field::Tier),
+            limit: object.take(Field::Limit),
         }
     }
+
+    fn resolve<'e>(&self, key: &[u8], exchange: &Exchange<'e>) -> Result<Resolved<'e>, Problem> {
+        match (&self.policy, &self.limit, &self.tier) {
+            (Some(policy), None, tier) => configured(policy, tier.as_ref(), key, exchange),
+            (None, Some(limit), None) => inline(limit, exchange),
+            (Some(_), Some(_), _) => {
+                Err(Problem::bad("policy and limit are both there; leave one of them out")
+                    .of(Field::Limit))
+            }
+            (None, Some(_), Some(tier)) => {
+                Err(Problem::bad("limit and tier are both there; only a policy has tiers")
+                    .of(Field::Tier)
+                    .with_value(&tier.json()))
+            }
+            (None, None, _) => {
+                let named =
+                    exchange.live.names_of_policies().map(|it| format!("name one ({it}), or "));
+                let named = named.unwrap_or_default();
+                let detail = format!("policy is missing; {named}write limit in its place");
+                Err(Problem::bad(detail).of(Field::Policy))
+            }
+        }
+    }
+}
+
+fn configured<'e>(
+    name: &Written<'_>,
+    tier: Option<&Written<'_>>,
+    key: &[u8],
+    exchange: &Exchange<'e>,
+) -> Result<Resolved<'e>, Problem> {
+    let text = name.text(Field::Policy)?;
+    let tier_text = tier.map(|it| it.text(Field::Tier)).transpose()?;
+    let known = exchange.live.policies.resolve(&text, key, tier_text.as_deref());
+    known.map(Resolved::Configured).map_err(|error| {
+        let field = if matches!(error, ResolveError::Tier(_)) { tier } else { Some(name) };
+        let problem = Problem::from(error);
+        field.map_or(problem.clone(), |it| problem.with_value(&it.json()))
+    })
+}
+
+fn inline<'e>(limit: &Written<'_>, exchange: &Exchange<'e>) -> Result<Resolved<'e>, Problem> {
+    exchange
+        .caller
+        .must_operate("a limit in place of a policy")
+        .map_err(|it| it.of(Field::Limit))?;
+    let made = exchange.daemon.limiter().limit(&limit.text(Field::Limit)?);
+    made.map(Resolved::Inline)
+        .map_err(|it| Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json()))
 }
 
 fn key<'a>(object: &mut Object<'a>, most: usize) -> Result<Cow<'a, [u8]>, Problem> {

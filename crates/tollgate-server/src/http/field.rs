@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Policy,
+    Tier,
     Limit,
     Key,
     KeyBase64,
@@ -22,8 +23,9 @@ pub(super) enum Field {
 
 use Field::*;
 
-const NAMES: [(Field, &str); 14] = [
+const NAMES: [(Field, &str); 15] = [
     (Policy, "policy"),
+    (Tier, "tier"),
     (Limit, "limit"),
     (Key, "key"),
     (KeyBase64, "key_base64"),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hyper::StatusCode;
-use tollgate::{Decision, Micros, Policy, RequestError, StoreError, UnknownPolicy};
+use tollgate::{Decision, Micros, Policy, RequestError, ResolveError, StoreError};
 
 use super::field::Field;
 use super::headers;
@@ -205,9 +205,12 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-impl From<UnknownPolicy> for Problem {
-    fn from(it: UnknownPolicy) -> Self {
-        Problem::new(Kind::UnknownPolicy, it.to_string()).of(Field::Policy)
+impl From<ResolveError> for Problem {
+    fn from(it: ResolveError) -> Self {
+        match it {
+            ResolveError::Tier(it) => Problem::bad(it.to_string()).of(Field::Tier),
+            it => Problem::new(Kind::UnknownPolicy, it.to_string()).of(Field::Policy),
+        }
     }
 }
 

@@ -39,7 +39,10 @@ impl Daemon {
     }
 
     pub(crate) async fn start_with(yaml: &str) -> Self {
-        let config = Config::from_yaml(yaml).unwrap();
+        Daemon::start_of(Config::from_yaml(yaml).unwrap()).await
+    }
+
+    pub(crate) async fn start_of(config: Config) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
         Daemon::run(config, limiter, clock).await

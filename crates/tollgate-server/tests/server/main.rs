@@ -10,6 +10,8 @@ mod config_pages;
 mod daemon;
 mod hostile;
 mod ids;
+mod overrides;
+mod overrides_file;
 mod protocol;
 mod redis;
 mod rows;

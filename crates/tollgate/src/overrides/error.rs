@@ -29,7 +29,7 @@ impl fmt::Display for OverrideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OverrideError::Pattern(it) => it.fmt(f),
-            OverrideError::Limits(it) => write!(f, "{it}; or write unlimited"),
+            OverrideError::Limits(it) => write!(f, "{it} (for no limit write unlimited)"),
             OverrideError::Duplicate { .. } => {
                 f.write_str("it is there already; leave one of them out")
             }

@@ -74,7 +74,7 @@ fn limits_that_are_wrong_are_told_so() {
     for limits in ["", "10", "unlimted", "unlimited; 1/s", "=1/s"] {
         let error = rows.add("vip", limits).unwrap_err();
         assert!(matches!(error, OverrideError::Limits(_)), "{limits}: {error}");
-        assert!(error.to_string().ends_with("; or write unlimited"), "{error}");
+        assert!(error.to_string().ends_with(" (for no limit write unlimited)"), "{error}");
     }
     rows.add("vip", " unlimited ").unwrap();
     assert_eq!(rows.build().len(), 1);

@@ -8,6 +8,7 @@ pub(super) const ACQUIRE: Spoken = Spoken::new(
     "acquire",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

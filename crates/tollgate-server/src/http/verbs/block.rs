@@ -10,6 +10,7 @@ pub(super) const BLOCK: Spoken = Spoken {
         "block",
         &[
             Field::Policy,
+            Field::Tier,
             Field::Limit,
             Field::Key,
             Field::KeyBase64,

@@ -8,6 +8,7 @@ pub(super) const CANCEL: Spoken = Spoken::new(
     "cancel",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

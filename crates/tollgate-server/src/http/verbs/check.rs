@@ -8,6 +8,7 @@ pub(super) const CHECK: Spoken = Spoken::new(
     "check",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

@@ -6,7 +6,7 @@ use super::{Answers, Field, Spoken};
 
 pub(super) const INSPECT: Spoken = Spoken::new(
     "inspect",
-    &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Note],
+    &[Field::Policy, Field::Tier, Field::Limit, Field::Key, Field::KeyBase64, Field::Note],
     Answers::Inspection,
     // Looked at without a verb of its own.
     |_| Ok(Verb::Peek),

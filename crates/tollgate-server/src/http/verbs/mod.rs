@@ -86,8 +86,15 @@ pub(super) fn of_name(name: &str) -> Option<&'static Spoken> {
 }
 
 /// The fields of each check in `checks`.
-const FIELDS_OF_CHECK: &[Field] =
-    &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Cost, Field::Note];
+const FIELDS_OF_CHECK: &[Field] = &[
+    Field::Policy,
+    Field::Tier,
+    Field::Limit,
+    Field::Key,
+    Field::KeyBase64,
+    Field::Cost,
+    Field::Note,
+];
 
 /// Answers a verb.
 pub(super) async fn answer(

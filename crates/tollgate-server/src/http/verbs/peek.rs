@@ -8,6 +8,7 @@ pub(super) const PEEK: Spoken = Spoken {
     by_query: true,
     fields_of_query: &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,
@@ -18,6 +19,7 @@ pub(super) const PEEK: Spoken = Spoken {
         "peek",
         &[
             Field::Policy,
+            Field::Tier,
             Field::Limit,
             Field::Key,
             Field::KeyBase64,

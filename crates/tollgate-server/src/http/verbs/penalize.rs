@@ -10,6 +10,7 @@ pub(super) const PENALIZE: Spoken = Spoken {
         "penalize",
         &[
             Field::Policy,
+            Field::Tier,
             Field::Limit,
             Field::Key,
             Field::KeyBase64,

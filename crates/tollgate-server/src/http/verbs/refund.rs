@@ -10,6 +10,7 @@ pub(super) const REFUND: Spoken = Spoken {
         "refund",
         &[
             Field::Policy,
+            Field::Tier,
             Field::Limit,
             Field::Key,
             Field::KeyBase64,

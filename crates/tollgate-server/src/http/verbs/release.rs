@@ -8,6 +8,7 @@ pub(super) const RELEASE: Spoken = Spoken::new(
     "release",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

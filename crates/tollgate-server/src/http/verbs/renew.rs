@@ -8,6 +8,7 @@ pub(super) const RENEW: Spoken = Spoken::new(
     "renew",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

@@ -8,6 +8,7 @@ pub(super) const RESERVE: Spoken = Spoken::new(
     "reserve",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

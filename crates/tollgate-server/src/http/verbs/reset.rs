@@ -8,7 +8,15 @@ pub(super) const RESET: Spoken = Spoken {
     for_operators: true,
     ..Spoken::new(
         "reset",
-        &[Field::Policy, Field::Limit, Field::Key, Field::KeyBase64, Field::Note, Field::RequestId],
+        &[
+            Field::Policy,
+            Field::Tier,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Note,
+            Field::RequestId,
+        ],
         Answers::Change,
         |_| Ok(Verb::Reset),
     )

@@ -8,6 +8,7 @@ pub(super) const TAKE: Spoken = Spoken::new(
     "take",
     &[
         Field::Policy,
+        Field::Tier,
         Field::Limit,
         Field::Key,
         Field::KeyBase64,

@@ -1,0 +1,91 @@
+//! Overrides as CSV, with a header.
+
+use ::csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+
+use super::error::OverridesFileError;
+use super::lines::Lines;
+use super::{Bytes, Rows};
+
+const KEY: &str = "key";
+const LIMITS: &str = "limits";
+
+/// Which column is which.
+struct Columns {
+    key: usize,
+    limits: usize,
+}
+
+pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(Lines::new(file));
+    let columns = match columns(&mut reader) {
+        Ok(it) => it,
+        Err(error) => return rows.errors.push(error),
+    };
+    let mut record = ByteRecord::new();
+    while !rows.is_over() {
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {
+                let line = line(&mut reader, &record);
+                add(rows, &columns, &record, line);
+            }
+            Ok(false) => return,
+            Err(error) => return rows.errors.push(of_reader(&error)),
+        }
+    }
+}
+
+fn columns(reader: &mut Reader<Lines<&mut Bytes>>) -> Result<Columns, OverridesFileError> {
+    let header = reader.byte_headers().map_err(|it| of_reader(&it))?;
+    let place = |name: &str| header.iter().position(|it| it.trim_ascii() == name.as_bytes());
+    match (place(KEY), place(LIMITS), header.len()) {
+        (Some(key), Some(limits), 2) => Ok(Columns { key, limits }),
+        _ => {
+            let names: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+            let error = OverridesFileError::new("write key,limits as the header");
+            Err(error.with_value(&names.join(",")).at_line(1))
+        }
+    }
+}
+
+fn line(reader: &mut Reader<Lines<&mut Bytes>>, record: &ByteRecord) -> u64 {
+    let Some(place) = record.position() else { return 0 };
+    reader.get_mut().line_at(place.byte()).unwrap_or(place.line())
+}
+
+fn add(rows: &mut Rows, columns: &Columns, record: &ByteRecord, line: u64) {
+    if record.len() != 2 {
+        let fields = record.len();
+        let s = if fields == 1 { "" } else { "s" };
+        let message = format!(
+            "{fields} field{s}; write a key and limits, in quotes where they have a comma, and \
+             join limits with ;"
+        );
+        return rows.errors.push(OverridesFileError::new(message).at_line(line));
+    }
+    match (text(record, columns.key, KEY), text(record, columns.limits, LIMITS)) {
+        (Ok(key), Ok(limits)) => rows.add(line, key, limits),
+        (Err(error), _) | (_, Err(error)) => rows.errors.push(error.at_line(line)),
+    }
+}
+
+fn text<'a>(
+    record: &'a ByteRecord,
+    column: usize,
+    field: &'static str,
+) -> Result<&'a str, OverridesFileError> {
+    let bytes = record.get(column).unwrap_or_default();
+    str::from_utf8(bytes).map_err(|_| {
+        let error = OverridesFileError::new("write the file in UTF-8");
+        error.with_value(&String::from_utf8_lossy(bytes)).of(field)
+    })
+}
+
+fn of_reader(error: &::csv::Error) -> OverridesFileError {
+    match error.kind() {
+        ErrorKind::Io(it) => OverridesFileError::unreadable(it),
+        _ => {
+            let said = OverridesFileError::new(error.to_string());
+            error.position().map_or(said.clone(), |it| said.at_line(it.line()))
+        }
+    }
+}
