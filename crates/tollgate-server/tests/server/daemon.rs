@@ -50,7 +50,10 @@ impl Daemon {
 
     /// On the store that the file names, by that store's clock.
     pub(crate) async fn start_on_store(yaml: &str) -> Self {
-        let config = Config::from_yaml(yaml).unwrap();
+        Daemon::start_of_store(Config::from_yaml(yaml).unwrap()).await
+    }
+
+    pub(crate) async fn start_of_store(config: Config) -> Self {
         let limiter = config.store.open(&config.namespace).await.unwrap();
         Daemon::run(config, limiter, ManualClock::default()).await
     }

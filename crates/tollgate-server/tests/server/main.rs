@@ -8,6 +8,7 @@ mod config;
 mod config_mistakes;
 mod config_pages;
 mod daemon;
+mod forward;
 mod hostile;
 mod ids;
 mod overrides;

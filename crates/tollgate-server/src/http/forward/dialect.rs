@@ -1,6 +1,6 @@
 //! What a gateway says of the request that it asks about, and where it says it.
 
-use hyper::header::{HOST, HeaderMap};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 
 use super::PREFIX;
@@ -60,9 +60,7 @@ impl Dialect {
             (Told::Header(name, line), _) => text(name, one(&head.headers, name, line)?),
             // As HTTP/2 tells it.
             (Told::ByTheRequest, Some(authority)) => Ok(authority.as_str()),
-            (Told::ByTheRequest, None) => {
-                text("Host", one(&head.headers, HOST.as_str(), "the request's own Host")?)
-            }
+            (Told::ByTheRequest, None) => text("Host", one(&head.headers, "Host", "one Host")?),
         }
     }
 }

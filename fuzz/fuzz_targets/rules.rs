@@ -1,0 +1,69 @@
+//! Any request has a path in one spelling, an address or a reason why not, and a key or a reason why
+//! not. The first line is a template, the second a pattern, the third what proxies tell, the rest the
+//! request's target.
+//!
+//! `cargo xtask fuzz rules`
+#![no_main]
+
+use hyper::header::{HeaderMap, HeaderValue};
+use libfuzzer_sys::fuzz_target;
+use tollgate_server::rules::{
+    AddressHeader, Client, Facts, Networks, Path, PathPattern, Peer, Template, client_address,
+};
+
+/// The most bytes of a key here.
+const MOST: usize = 256;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut lines = bytes.splitn(4, |it| *it == b'\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let (template, pattern, told, target) = (line(), line(), line(), line());
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_bytes(told) {
+        for name in ["x-forwarded-for", "x-real-ip", "cookie", "authorization"] {
+            headers.insert(name, value.clone());
+        }
+    }
+    let pattern = PathPattern::parse(&String::from_utf8_lossy(pattern)).ok();
+    let readings = [Some(Path::decoded(target)), Path::with_encoded_slashes(target)];
+    for path in readings.into_iter().flatten() {
+        check_path(&path, target);
+        if let Some(pattern) = &pattern {
+            let again = PathPattern::parse(&pattern.to_string()).expect("a pattern reads back");
+            assert_eq!(pattern.matches(&path), again.matches(&path));
+        }
+        if let Ok(template) = Template::parse(&String::from_utf8_lossy(template)) {
+            check_template(&template, &facts(target, &headers), &path);
+        }
+    }
+});
+
+/// It is spelled as it would be spelled again.
+fn check_path(path: &Path, target: &[u8]) {
+    let bytes = path.as_bytes();
+    assert!(bytes.starts_with(b"/") && bytes.len() <= target.len() + 1);
+    assert!(path.segments().all(|it| !matches!(it, b"" | b"." | b"..")));
+    let escaped: String = bytes.iter().map(|it| format!("%{it:02x}")).collect();
+    assert_eq!(&Path::decoded(escaped.as_bytes()), path);
+}
+
+fn check_template(template: &Template, facts: &Facts<'_>, path: &Path) {
+    assert_eq!(Template::parse(&template.to_string()).as_ref(), Ok(template));
+    match template.key(facts, path, MOST) {
+        Ok(key) => assert!(!key.is_empty() && key.len() <= MOST),
+        Err(why) => assert!(!why.to_string().is_empty()),
+    }
+}
+
+fn facts<'a>(target: &'a [u8], headers: &'a HeaderMap) -> Facts<'a> {
+    let trusted = Networks::parse("10.0.0.0/8, ::1, unix").unwrap_or_default();
+    let mut facts = Facts::new("GET", target, headers);
+    for (name, is_list) in [("x-forwarded-for", true), ("x-real-ip", false)] {
+        let told = client_address(headers, AddressHeader { name, is_list }, Peer::Unix, &trusted);
+        if let Ok(address) = told {
+            assert_eq!(address, address.to_canonical());
+            facts.client = Client::Known(address);
+        }
+    }
+    facts
+}
