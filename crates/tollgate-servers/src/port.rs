@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 /// A port of the loopback interface, reserved for as long as this lives: its UDP twin, which no
 /// server of a test needs, is held meanwhile. So a server that is killed finds its port again.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     _reservation: UdpSocket,
 }
@@ -16,7 +16,13 @@ const FIRST: u64 = 12_000;
 const PORTS: u64 = 20_000;
 
 impl Port {
-    pub(crate) fn reserve() -> Self {
+    /// Reserves a port that nobody uses.
+    ///
+    /// # Panics
+    ///
+    /// If no loopback port is free.
+    #[track_caller]
+    pub fn reserve() -> Self {
         let random = RandomState::new().hash_one(0);
         (0..PORTS)
             .filter_map(|step| u16::try_from(FIRST + random.wrapping_add(step) % PORTS).ok())
@@ -30,7 +36,8 @@ impl Port {
         Some(Self { number, _reservation: reservation })
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    /// Its number.
+    pub fn number(&self) -> u16 {
         self.number
     }
 }

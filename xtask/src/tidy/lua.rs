@@ -1,15 +1,18 @@
-//! Lua files: each is part of the script, and names the rows that hold it to what it should do.
+//! Lua files of the Redis store: each is part of the script, and names the rows that hold it to what
+//! it should do.
 
 use super::source::{File, Tree};
 use super::{Finding, Rule};
 
 pub(super) const RULE: Rule = Rule { name: "lua", find };
 
+const FOLDER: &str = "crates/tollgate-redis/";
 const SCRIPT: &str = "crates/tollgate-redis/src/script.rs";
 const ROWS: &str = "crates/tollgate-conformance/rows";
 
 fn find(tree: &Tree) -> Vec<Finding> {
-    let lua = tree.files.iter().filter(|file| file.path.ends_with(".lua"));
+    let is_ours = |file: &&File| file.path.starts_with(FOLDER) && file.path.ends_with(".lua");
+    let lua = tree.files.iter().filter(is_ours);
     let script = tree.files.iter().find(|file| file.path == SCRIPT);
     let script = script.map_or("", |file| &file.text);
     lua.flat_map(|file| [unused(file, script), without_rows(file, tree)]).flatten().collect()

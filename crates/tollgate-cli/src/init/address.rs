@@ -1,0 +1,107 @@
+//! Addresses as they are written into a recipe.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use anyhow::{Result, anyhow, bail, ensure};
+
+/// A host with a port, which means the same in each gateway's file: neither can hold a letter that
+/// would end a word there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// Without the brackets of an IPv6 address.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl FromStr for Address {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some((scheme, rest)) = text.split_once("://") {
+            let rest = rest.trim_end_matches('/');
+            bail!("{scheme}:// does not belong here; write HOST:PORT, such as {rest}");
+        }
+        let (host, port) = text
+            .rsplit_once(':')
+            .ok_or_else(|| anyhow!("it has no port; write HOST:PORT, such as 127.0.0.1:8080"))?;
+        let port = port.parse().ok().filter(|port| *port != 0);
+        let port = port.ok_or_else(|| {
+            anyhow!("what follows the last colon is no port, which is a number from 1 to 65535")
+        })?;
+        Ok(Self { host: self::host(host)?, port })
+    }
+}
+
+fn host(text: &str) -> Result<String> {
+    if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let address = address.parse::<Ipv6Addr>();
+        let address = address.map_err(|_| anyhow!("{text} is no IPv6 address, such as [::1]"))?;
+        return Ok(address.to_string());
+    }
+    ensure!(!text.contains(':'), "an IPv6 address stands in brackets, such as [::1]:8080");
+    let is_name = !text.is_empty()
+        && text.len() <= LONGEST_NAME
+        && text.split('.').all(is_label)
+        // What ends in a number would be read as an IPv4 address.
+        && (text.parse::<IpAddr>().is_ok() || !ends_in_a_number(text));
+    ensure!(is_name, "{text:?} is neither an address nor a name of letters, digits, '-' and '.'");
+    Ok(text.to_owned())
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4>
+const LONGEST_NAME: usize = 253;
+
+fn is_label(label: &str) -> bool {
+    let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
+    !label.is_empty() && !label.starts_with('-') && label.bytes().all(is_letter)
+}
+
+fn ends_in_a_number(name: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|last| last.bytes().all(|it| it.is_ascii_digit()))
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for text in ["127.0.0.1:8080", "[::1]:80", "app:3000", "my_app.example.com:1", "h-1:65535"]
+        {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_none_says_what_to_write() {
+        let check = |text: &str, remedy: &str| {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains(remedy), "{text}: {error}");
+        };
+        check("http://app:3000/", "such as app:3000");
+        check("app", "such as 127.0.0.1:8080");
+        check("app:", "from 1 to 65535");
+        check("app:0", "from 1 to 65535");
+        check("app:65536", "from 1 to 65535");
+        check("::1:80", "in brackets");
+        check("[::g]:80", "is no IPv6 address");
+        check(":80", "neither an address nor a name");
+        check("a b:80", "neither an address nor a name");
+        check("app;evil{}:80", "neither an address nor a name");
+        check("-app:80", "neither an address nor a name");
+        check("1.2.3.400:80", "neither an address nor a name");
+        check(&format!("{}:80", "a".repeat(254)), "neither an address nor a name");
+    }
+}

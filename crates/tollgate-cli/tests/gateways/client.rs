@@ -1,0 +1,129 @@
+//! A client that writes what it likes.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+/// Long enough for anything that is not stuck.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection from one of the loopback addresses.
+#[derive(Debug)]
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Client {
+    /// Connects from `127.0.0.HOST`. The host 1 is where the gateways are, whom the daemon trusts.
+    pub(crate) fn connect(host: u8, port: u16) -> Self {
+        let from = SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0));
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&from.into()).unwrap();
+        socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).unwrap();
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    /// Sends a request: its first line up to the version, more lines of its head, and its body.
+    pub(crate) fn send(&mut self, line: &str, headers: &[&str], body: &str) -> Answer {
+        let answer = self.try_send(line, headers, body);
+        answer.unwrap_or_else(|| panic!("the connection ends before an answer to {line}"))
+    }
+
+    /// Nothing if the connection ends before there is an answer.
+    pub(crate) fn try_send(&mut self, line: &str, headers: &[&str], body: &str) -> Option<Answer> {
+        let mut text = format!("{line} HTTP/1.1\r\n");
+        if !headers.iter().any(|header| header.to_lowercase().starts_with("host:")) {
+            text.push_str("Host: app.test\r\n");
+        }
+        headers.iter().for_each(|header| text.push_str(&format!("{header}\r\n")));
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        text.push_str(&format!("\r\n{body}"));
+        // Who is refused early may not be read to the end, but is answered.
+        let _ = self.stream.get_mut().write_all(text.as_bytes());
+        self.read(line.starts_with("HEAD "))
+    }
+
+    fn read(&mut self, is_head: bool) -> Option<Answer> {
+        let mut status = 100;
+        let mut headers = Vec::new();
+        // What goes before the answer, as 100, is none.
+        while status < 200 {
+            let first = self.line()?;
+            status = first.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap();
+            headers.clear();
+            loop {
+                let line = self.line()?;
+                let Some((name, value)) = line.split_once(':') else { break };
+                headers.push((name.to_lowercase(), value.trim().to_owned()));
+            }
+        }
+        let mut answer = Answer { status, headers, body: String::new() };
+        if !is_head {
+            answer.body = self.body(&answer);
+        }
+        Some(answer)
+    }
+
+    fn body(&mut self, answer: &Answer) -> String {
+        let mut body = Vec::new();
+        if answer.header("transfer-encoding").is_some() {
+            loop {
+                let size = usize::from_str_radix(&self.line().unwrap(), 16).unwrap();
+                let mut chunk = vec![0; size + 2];
+                self.stream.read_exact(&mut chunk).unwrap();
+                body.extend_from_slice(&chunk[..size]);
+                if size == 0 {
+                    break;
+                }
+            }
+        } else if let Some(length) = answer.header("content-length") {
+            body.resize(length.parse().unwrap(), 0);
+            self.stream.read_exact(&mut body).unwrap();
+        } else {
+            self.stream.read_to_end(&mut body).unwrap();
+        }
+        String::from_utf8(body).unwrap()
+    }
+
+    /// A line, or nothing at the end.
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(line.trim_end().to_owned()),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl Answer {
+    /// A header that comes once; nothing if it does not come.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(known, _)| known == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "{name} comes twice: {:?}", self.headers);
+        value
+    }
+
+    /// What is left, as the header `RateLimit` says; nothing without it.
+    pub(crate) fn left(&self) -> Option<u64> {
+        let value = self.header("ratelimit")?;
+        let left = value.split(';').find_map(|it| it.strip_prefix("r="));
+        Some(left.unwrap_or_else(|| panic!("{value}")).parse().unwrap())
+    }
+}

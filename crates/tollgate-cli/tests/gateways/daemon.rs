@@ -1,0 +1,83 @@
+//! The daemon, at a port that it keeps.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The tool.
+pub(crate) fn tollgate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.env_remove("TOLLGATE_URL").stdin(Stdio::null());
+    command
+}
+
+/// A running daemon, killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    child: Child,
+    config: PathBuf,
+    port: u16,
+}
+
+impl Daemon {
+    /// Starts one with this configuration and waits until it listens.
+    pub(crate) fn start(config: &Path, port: u16) -> Self {
+        let child = spawn(config, port);
+        Self { child, config: config.to_owned(), port }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again after it was killed, at the same port.
+    pub(crate) fn start_again(&mut self) {
+        self.child = spawn(&self.config, self.port);
+    }
+}
+
+fn spawn(config: &Path, port: u16) -> Child {
+    let log = File::options().create(true).append(true).open(config.with_extension("log")).unwrap();
+    let mut command = tollgate();
+    command.args(["serve", "--config"]).arg(config).args(["--http", &format!("127.0.0.1:{port}")]);
+    command.stdout(log.try_clone().unwrap()).stderr(log);
+    let mut child = command.spawn().unwrap();
+    // It takes some milliseconds; after half a minute it will not come.
+    for _ in 0..3_000 {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return child;
+        }
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    panic!("the daemon does not listen:\n{}", log_of(config));
+}
+
+fn log_of(config: &Path) -> String {
+    std::fs::read_to_string(config.with_extension("log")).unwrap_or_default()
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have been killed by its test.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "the daemon's log:\n{}", log_of(&self.config));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `tollgate init`.
+
+use std::fs;
+
+use crate::daemon::tollgate;
+
+const GATEWAYS: [(&str, &[&str]); 5] = [
+    ("nginx", &["nginx.conf"]),
+    ("caddy", &["Caddyfile"]),
+    ("traefik", &["traefik.yaml", "dynamic.yaml"]),
+    ("haproxy", &["haproxy.cfg", "tollgate.lua"]),
+    ("envoy", &["envoy.yaml"]),
+];
+
+/// Each gateway with all its files.
+pub(crate) fn gateways() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    GATEWAYS.iter().map(|(name, files)| (*name, [&["tollgate.yaml"], *files].concat()))
+}
+
+/// Exit code, standard output, standard error.
+pub(crate) fn init(arguments: &[&str]) -> (i32, String, String) {
+    let output = tollgate().arg("init").args(arguments).output().unwrap();
+    let text = |it| String::from_utf8(it).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn all_files_are_what_each_is_alone() {
+    for (gateway, files) in gateways() {
+        let (code, all, _) = init(&[gateway]);
+        assert_eq!(code, 0);
+        let mut rest = all.as_str();
+        for file in files {
+            let (code, alone, _) = init(&[gateway, "--file", file]);
+            assert_eq!(code, 0);
+            let (line, below) = rest.split_once('\n').unwrap();
+            assert!(line.contains(&format!("= {file} =")), "{gateway}: {line}");
+            rest = below.strip_prefix(&*alone).unwrap().strip_prefix('\n').unwrap();
+        }
+        assert_eq!(rest, "", "{gateway}");
+    }
+}
+
+#[test]
+fn addresses_are_filled_in() {
+    for (gateway, _) in gateways() {
+        let addresses = ["--upstream", "[2001:db8::7]:3007", "--tollgate", "limits.test:8087"];
+        let (code, text, error) =
+            init(&[&[gateway], &addresses[..], &["--listen", "8007"]].concat());
+        assert_eq!((code, &*error), (0, ""));
+        for part in ["2001:db8::7", "3007", "limits.test", "8087", "8007"] {
+            assert!(text.contains(part), "{gateway} lacks {part}: {text}");
+        }
+        for default in
+            ["127.0.0.1:3000", "127.0.0.1:8080", ":8000", "<upstream", "<tollgate", "<listen"]
+        {
+            assert!(!text.contains(default), "{gateway} has {default}: {text}");
+        }
+    }
+}
+
+#[test]
+fn bad_words_say_what_to_type() {
+    let check = |arguments: &[&str], remedy: &str| {
+        let (code, text, error) = init(arguments);
+        assert_eq!((code, &*text), (2, ""), "{arguments:?}");
+        assert!(error.contains(remedy), "{arguments:?}: {error}");
+    };
+    check(&["apache"], "nginx, caddy, traefik, haproxy, envoy");
+    check(&["nginx", "--upstream", "http://127.0.0.1:3000"], "such as 127.0.0.1:3000");
+    check(&["nginx", "--tollgate", "limits;}"], "write HOST:PORT");
+    check(&["nginx", "--tollgate", "a b:1"], "neither an address nor a name");
+    check(&["nginx", "--listen", "0"], "--listen");
+    check(&["nginx", "--file", "haproxy.cfg"], "it has tollgate.yaml, nginx.conf");
+    check(&["nginx", "--write", "no-such-directory"], "make it first");
+    check(&["nginx", "--write", ".", "--file", "nginx.conf"], "cannot be used with");
+}
+
+#[test]
+fn files_are_written_and_never_over_others() {
+    let folder = std::env::temp_dir().join(format!("tollgate-init-{}", std::process::id()));
+    for (gateway, files) in gateways() {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let arguments = [gateway, "--write", folder.to_str().unwrap()];
+        let (code, said, _) = init(&arguments);
+        assert_eq!((code, said.lines().count()), (0, files.len()), "{said}");
+        for file in &files {
+            let written = fs::read_to_string(folder.join(file)).unwrap();
+            assert_eq!(written, init(&[gateway, "--file", file]).1);
+        }
+        // The first is gone, the last is not: nothing is written.
+        fs::remove_file(folder.join("tollgate.yaml")).unwrap();
+        let (code, _, error) = init(&arguments);
+        assert_eq!(code, 2);
+        assert!(error.contains("is there already; move it away"), "{error}");
+        assert!(!folder.join("tollgate.yaml").exists());
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,48 @@
+//! A relay that counts the connections which go through it.
+
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// It relays until the process ends.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    pub(crate) port: u16,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Relay {
+    pub(crate) fn to(port: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let relay = Self {
+            port: listener.local_addr().unwrap().port(),
+            connections: Arc::clone(&connections),
+        };
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                connections.fetch_add(1, Ordering::SeqCst);
+                // One that the daemon does not take is one that it closes.
+                if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+                    pass(near.try_clone().unwrap(), far.try_clone().unwrap());
+                    pass(far, near);
+                }
+            }
+        });
+        relay
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    thread::spawn(move || {
+        // Either side may break off; the other hears of it.
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}
