@@ -7,7 +7,6 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::Limiter;
 use tollgate_store::Clock;
 
-use crate::config::Config;
 use crate::live::Live;
 use crate::reload::Standing;
 
@@ -26,10 +25,10 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    pub(crate) fn new(config: &Config, limiter: Limiter) -> Self {
+    pub(crate) fn new(live: Live, limiter: Limiter) -> Self {
         Daemon {
             limiter,
-            live: ArcSwap::from_pointee(Live::of(config)),
+            live: ArcSwap::from_pointee(live),
             reloads: Standing::default(),
             clock: Clock::system(),
             draining: AtomicBool::new(false),

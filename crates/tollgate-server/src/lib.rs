@@ -8,7 +8,7 @@
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::of_limits("10/s burst 20")?;
 //! let http = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-//! run(config, Listeners { http }, tollgate::MemoryLimiter::new(), std::future::pending()).await?;
+//! run(config, Listeners { http }, tollgate::MemoryLimiter::new(), None, std::future::pending()).await?;
 //! # Ok(())
 //! # }
 //! ```

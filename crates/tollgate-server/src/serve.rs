@@ -14,6 +14,7 @@ use tollgate::Limiter;
 use crate::config::Config;
 use crate::connection;
 use crate::daemon::Daemon;
+use crate::reload::{self, OverridesFiles, Reload};
 use crate::store_watch;
 
 /// The sockets that the caller has bound.
@@ -36,18 +37,24 @@ const REST: Duration = Duration::from_millis(50);
 /// store on Redis is logged: when it comes, when it goes, and what about it may surprise later.
 ///
 /// # Errors
-/// The listener is not one that can be asked for its address.
+/// The listener is not one that can be asked for its address; a file of overrides cannot be used.
 pub async fn run(
     config: Config,
     listeners: Listeners,
     limiter: impl Into<Limiter>,
+    reload: Option<Reload>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let listener = listeners.http;
     tracing::debug!(address = %listener.local_addr()?, "listening");
     let drain_timeout = config.drain.timeout;
-    let daemon = Arc::new(Daemon::new(&config, limiter.into()));
-    let watch = store_watch::start(daemon.limiter());
+    let mut overrides = OverridesFiles::default();
+    let live = overrides.live(&config).map_err(io::Error::other)?;
+    let daemon = Arc::new(Daemon::new(live, limiter.into()));
+    let mut watch = store_watch::start(daemon.limiter());
+    if let Some(reload) = reload {
+        watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
+    }
     let mut connections = Connections::new(Arc::clone(&daemon));
     {
         let mut stop = std::pin::pin!(stop);

@@ -52,7 +52,7 @@ enum Route {
 pub(crate) async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<Incoming>) -> Reply {
     let answered = match route(request.method(), request.uri().path()) {
         Ok(Route::Live) => Ok(health::live()),
-        Ok(Route::Ready) => Ok(health::ready(daemon)),
+        Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, peer, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, peer, dialect, request).await),
         Err(problem) => Err(problem),

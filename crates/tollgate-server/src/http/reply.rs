@@ -105,6 +105,6 @@ pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micro
 }
 
 /// A line of text.
-pub(super) fn text(status: StatusCode, line: &'static str) -> Reply {
+pub(super) fn text(status: StatusCode, line: impl Into<Bytes>) -> Reply {
     reply(status, TEXT, line)
 }

@@ -4,11 +4,11 @@
 //! link (as Kubernetes does it) all end in another content at the same path, on every file system.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 
 /// Files, as they were when they were last used.
 #[derive(Debug, Default)]
@@ -50,6 +50,11 @@ impl Files {
         let is_settled = looked.iter().all(|it| *it != Look::Moving);
         is_settled && looked.contains(&Look::Other)
     }
+
+    /// Whether some hold something else than is in use at this moment, settled or not.
+    pub(crate) fn are_others(&self) -> bool {
+        self.0.iter().any(|it| digest(&it.path) != it.used)
+    }
 }
 
 /// What a look at a file found.
@@ -85,14 +90,21 @@ impl File {
 }
 
 fn digest(path: &Path) -> Content {
-    let mut digest = Sha256::new();
-    io::copy(&mut fs::File::open(path).ok()?, &mut digest).ok()?;
-    Some(digest.finalize().into())
+    let mut file = fs::File::open(path).ok()?;
+    let mut digest = Context::new(&SHA256);
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut bytes).ok()? {
+            0 => return digest.finish().as_ref().try_into().ok(),
+            read => digest.update(bytes.get(..read)?),
+        }
+    }
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let of = |it: Metadata| {
-        let bits = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()].map(i64::cast_unsigned);
+        let bits =
+            [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()].map(i64::cast_unsigned);
         let [modified, modified_ns, changed, changed_ns] = bits;
         [it.dev(), it.ino(), it.len(), modified, modified_ns, changed, changed_ns]
     };

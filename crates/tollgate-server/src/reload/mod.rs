@@ -4,6 +4,7 @@
 //! was in force stays, and why is told by the log, by `/readyz?verbose` and by a metric.
 
 mod files;
+mod overrides;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,9 +16,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::files::Files;
-use crate::config::{Config, ConfigErrors};
+pub(crate) use self::overrides::OverridesFiles;
+use crate::config::{Config, ConfigErrors, TokenSecret};
 use crate::daemon::Daemon;
-use crate::live::Live;
 
 /// How often files are looked at; a change is applied at the second look that finds it.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -29,6 +30,7 @@ pub struct Reload {
     file: Option<PathBuf>,
     read: Arc<Read>,
     told: mpsc::Receiver<()>,
+    every: Duration,
 }
 
 impl Reload {
@@ -39,7 +41,14 @@ impl Reload {
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
         told: mpsc::Receiver<()>,
     ) -> Self {
-        Reload { file, read: Arc::new(read), told }
+        Reload { file, read: Arc::new(read), told, every: LOOK_EVERY }
+    }
+
+    /// Looks at the files this often, in place of four times a second.
+    #[must_use]
+    pub fn every(mut self, time: Duration) -> Self {
+        self.every = time;
+        self
     }
 }
 
@@ -65,10 +74,16 @@ impl Standing {
 }
 
 /// Reads again, for ever.
-pub(crate) async fn watch(reload: Reload, config: Config, daemon: Arc<Daemon>) {
-    let Reload { read, mut told } = reload;
-    let mut reloader = Reloader { read, files: Files::of(config.files()), config, daemon };
-    let mut looks = interval(LOOK_EVERY);
+pub(crate) async fn watch(
+    reload: Reload,
+    config: Config,
+    overrides: OverridesFiles,
+    daemon: Arc<Daemon>,
+) {
+    let Reload { file, read, mut told, every } = reload;
+    let files = Files::of(files_of(file.as_ref(), &config));
+    let mut reloader = Reloader { file, read, config, files, overrides, refusal: None, daemon };
+    let mut looks = interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut can_be_told = true;
     loop {
@@ -81,51 +96,88 @@ pub(crate) async fn watch(reload: Reload, config: Config, daemon: Arc<Daemon>) {
         };
         // Files are read, and perhaps a million overrides with them.
         let looked = spawn_blocking(move || {
-            if is_told || reloader.files.have_changed() {
-                reloader.reload();
-            }
+            reloader.look(is_told);
             reloader
         });
         match looked.await {
             Ok(it) => reloader = it,
-            Err(error) => return tracing::error!("the configuration is not watched any more: {error}"),
+            Err(it) => return tracing::error!("the configuration is not watched any more: {it}"),
         }
     }
 }
 
+/// What is in force, and what it is compared with.
 struct Reloader {
+    file: Option<PathBuf>,
     read: Arc<Read>,
-    files: Files,
-    /// What is in force.
+    /// In force, but for the files of overrides.
     config: Config,
+    files: Files,
+    overrides: OverridesFiles,
+    /// Why what the files say now is not what is in force, but for those of overrides.
+    refusal: Option<String>,
     daemon: Arc<Daemon>,
 }
 
 impl Reloader {
-    fn reload(&mut self) {
-        match self.read_whole() {
-            Ok(config) => {
-                self.daemon.apply(Live::of(&config));
-                self.daemon.reloads.set(None);
-                let (policies, rules) = (config.policies.len(), config.rules.len());
-                tracing::info!(policies, rules, "the configuration was read again and is in force");
-                self.config = config;
-            }
-            Err(why) => {
-                tracing::error!("the configuration is refused, what was in force stays: {why}");
-                self.daemon.reloads.set(Some(why.into()));
-            }
+    fn look(&mut self, is_told: bool) {
+        let overrides_changed = self.overrides.have_changed();
+        if is_told || self.files.have_changed() {
+            self.reload();
+        } else if overrides_changed {
+            self.reload_overrides();
         }
     }
 
-    /// Reads the configuration, and all files it names as they were when it was read.
+    /// Reads everything that has changed.
+    fn reload(&mut self) {
+        let applied = self.read_whole().and_then(|config| self.apply(&config).map(|()| config));
+        self.refusal = match applied {
+            Ok(config) => {
+                self.config = config;
+                None
+            }
+            Err(why) => Some(why),
+        };
+        self.tell();
+    }
+
+    /// Reads the files of overrides that have changed, whatever the rest of the configuration is.
+    fn reload_overrides(&mut self) {
+        if let Err(why) = self.apply(&self.config.clone()) {
+            self.refusal = Some(why);
+        }
+        self.tell();
+    }
+
+    fn apply(&mut self, config: &Config) -> Result<(), String> {
+        self.daemon.apply(self.overrides.live(config)?);
+        Ok(())
+    }
+
+    /// Tells the log, and whoever asks, what has come of it.
+    fn tell(&self) {
+        let refusals: Vec<_> =
+            self.refusal.iter().cloned().chain(self.overrides.refusal()).collect();
+        if refusals.is_empty() {
+            let policies = self.config.policies.iter().count();
+            let rules = self.config.rules.rules.len();
+            tracing::info!(policies, rules, "the configuration was read again and is in force");
+            return self.daemon.reloads.set(None);
+        }
+        let why = refusals.join("\n");
+        tracing::error!("the configuration is refused, and what was in force stays: {why}");
+        self.daemon.reloads.set(Some(why.into()));
+    }
+
+    /// Reads the configuration. It is watched with all files that it names from before they are
+    /// read: one that changes meanwhile is seen at the next look.
     fn read_whole(&mut self) -> Result<Config, String> {
-        let mut paths: Vec<PathBuf> = self.config.files();
+        let mut paths = files_of(self.file.as_ref(), &self.config);
         loop {
-            // Files are fixed before they are read: one that changes meanwhile is seen at the next look.
             self.files = Files::of(paths.clone());
             let config = (self.read)().map_err(|it| it.to_string())?;
-            let needed = config.files();
+            let needed = files_of(self.file.as_ref(), &config);
             if needed.iter().all(|it| paths.contains(it)) {
                 return self.applicable(config);
             }
@@ -136,7 +188,21 @@ impl Reloader {
     fn applicable(&self, config: Config) -> Result<Config, String> {
         match &*self.config.needs_restart(&config) {
             [] => Ok(config),
-            fields => Err(format!("{} cannot change while the daemon runs: it needs a restart", fields.join(", "))),
+            fields => {
+                let fields = fields.join(", ");
+                Err(format!(
+                    "{fields}: this cannot change while the daemon runs; it needs a restart"
+                ))
+            }
         }
     }
+}
+
+/// The files that a configuration is read from, but for those of overrides.
+fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
+    let tokens = config.tokens.iter().filter_map(|it| match &it.secret {
+        TokenSecret::File(path) => Some(path),
+        TokenSecret::Text(_) => None,
+    });
+    file.into_iter().chain(tokens).chain(&config.jwks_file).cloned().collect()
 }

@@ -2,12 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{Config, Listeners, run};
+use tollgate_server::{Config, Listeners, Reload, run};
 
 use crate::client::{Answer, Client};
 
@@ -29,6 +33,8 @@ pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
     pub(crate) clock: ManualClock,
     stop: Option<oneshot::Sender<()>>,
+    tell: Option<mpsc::Sender<()>>,
+    reads: Arc<AtomicU64>,
     ended: JoinHandle<io::Result<()>>,
 }
 
@@ -58,15 +64,51 @@ impl Daemon {
         Daemon::run(config, limiter, ManualClock::default()).await
     }
 
+    /// With the configuration of a file, which is watched closely.
+    pub(crate) async fn start_from(path: &Path) -> Self {
+        let config = Config::load(path).unwrap();
+        let (tell, told) = mpsc::channel(1);
+        let reads = Arc::new(AtomicU64::new(0));
+        let (counted, file) = (Arc::clone(&reads), path.to_owned());
+        let read = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Config::load(&file)
+        };
+        let reload = Reload::new(Some(path.to_owned()), read, told).every(Duration::from_millis(5));
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        let limiter = config.store.builder().clock(clock.clone()).build();
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload)).await;
+        Daemon { tell: Some(tell), reads, ..daemon }
+    }
+
     async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {
+        Daemon::run_with(config, limiter, clock, None).await
+    }
+
+    async fn run_with(
+        config: Config,
+        limiter: impl Into<Limiter>,
+        clock: ManualClock,
+        reload: Option<Reload>,
+    ) -> Self {
         let limiter = limiter.into();
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = http.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let ended = tokio::spawn(run(config, Listeners { http }, limiter, async {
+        let ended = tokio::spawn(run(config, Listeners { http }, limiter, reload, async {
             stopped.await.unwrap();
         }));
-        Daemon { address, clock, stop: Some(stop), ended }
+        Daemon { address, clock, stop: Some(stop), ended, tell: None, reads: Arc::default() }
+    }
+
+    /// Tells it to read its configuration again, as SIGHUP does.
+    pub(crate) async fn tell_to_reload(&self) {
+        self.tell.as_ref().unwrap().send(()).await.unwrap();
+    }
+
+    /// How often it has read its configuration again.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     pub(crate) async fn connect(&self) -> Client {

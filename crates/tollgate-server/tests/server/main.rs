@@ -15,6 +15,7 @@ mod overrides;
 mod overrides_file;
 mod protocol;
 mod redis;
+mod reload;
 mod rows;
 mod stop;
 mod verbs;

@@ -115,7 +115,12 @@ async fn until_refused(client: &mut Client, why: &str) {
 }
 
 /// Checks its own key until it is told to stop; every answer must be 200. How many were.
-async fn load(address: std::net::SocketAddr, key: usize, stop: Arc<AtomicBool>, all: Arc<AtomicU64>) -> u64 {
+async fn load(
+    address: std::net::SocketAddr,
+    key: usize,
+    stop: Arc<AtomicBool>,
+    all: Arc<AtomicU64>,
+) -> u64 {
     let mut client = Client::connect(address).await;
     let body = format!(r#"{{"policy":"kept","key":"{key}"}}"#);
     let mut asked = 0;
@@ -153,7 +158,10 @@ async fn a_storm_of_reloads_fails_no_request_and_forgets_nothing() {
             until_turn(&mut client, turn).await;
             applied += 1;
         }
-        assert!(all.load(Ordering::Relaxed) > before, "there was no load at reload {turn}");
+        // Each meets the load.
+        while all.load(Ordering::Relaxed) == before {
+            sleep(Duration::from_millis(1)).await;
+        }
     }
     assert_eq!((applied, refused), (67, 33));
     stop.store(true, Ordering::Relaxed);
