@@ -15,7 +15,7 @@ mod traefik;
 
 use hyper::StatusCode;
 use hyper::http::request::Parts;
-use tollgate::{Check, Request, Verb};
+use tollgate::{Check, Policies, Policy, Request, ResolveError, Verb};
 
 use self::denial::Denial;
 pub(super) use self::dialect::Dialect;
@@ -148,8 +148,8 @@ async fn ask(
     deny: StatusCode,
     exchange: &Exchange<'_>,
 ) -> Result<(Reply, Outcome), Problem> {
-    let known = |it: &AskedCheck<'_>| exchange.live.policies.get(it.policy);
-    let policies: Result<Vec<_>, _> = asked.iter().map(known).collect();
+    let form = |it| form_of(it, &exchange.live.policies);
+    let policies: Result<Vec<_>, _> = asked.iter().map(form).collect();
     let policies = policies.map_err(|it| no_decision(it.to_string()))?;
     let pairs = asked.iter().zip(&policies);
     let checks: Vec<_> =
@@ -161,9 +161,20 @@ async fn ask(
         None => (reply::pass(), Outcome::Allowed),
         Some(denial) => (denial.reply(deny), Outcome::Denied),
     };
-    let decided = policies.iter().map(|it| &**it).zip(&answer.decisions);
-    headers::write(&exchange.live.headers, reply.headers_mut(), decided);
+    let decisions = policies.iter().copied().zip(&answer.decisions);
+    headers::write(&exchange.live.headers, reply.headers_mut(), decisions);
     Ok((reply, outcome))
+}
+
+/// The form of its policy that decides for a key. Of a tier that there is not, which a client may
+/// well ask for, it is the usual: that is for everyone.
+fn form_of<'a>(asked: &AskedCheck<'_>, policies: &'a Policies) -> Result<&'a Policy, ResolveError> {
+    let tier = asked.tier.as_deref().and_then(|it| str::from_utf8(it).ok());
+    let form = policies.resolve(asked.policy, &asked.key, tier);
+    match form {
+        Err(ResolveError::Tier(_)) => policies.resolve(asked.policy, &asked.key, None),
+        other => other,
+    }
 }
 
 fn no_decision(detail: impl Into<String>) -> Problem {

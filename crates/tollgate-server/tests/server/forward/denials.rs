@@ -203,3 +203,33 @@ policies:
         }
     }
 }
+
+/// Which tier it is, the rule says; what a client may ask for without there being one is the usual.
+#[tokio::test]
+async fn a_tier_is_of_whom_the_rule_says() {
+    let yaml = r#"
+policies:
+  api: { limits: ["1/min log"], tiers: { pro: ["3/min log"] } }
+rules:
+  - { match: { path: "/**" }, policy: api, key: "{header.x-api-key}", tier: "{header.x-plan}" }
+"#;
+    for (dialect, lines, admitted) in [
+        ("nginx", &["X-Api-Key: k"][..], 1),
+        ("caddy", &["X-Api-Key: k", "X-Plan: pro"], 3),
+        ("traefik", &["X-Api-Key: k", "X-Plan: max"], 1),
+        ("haproxy", &["X-Api-Key: k", "X-Plan: \u{fc}"], 1),
+        ("envoy", &["X-Api-Key: k", "X-Plan: "], 1),
+    ] {
+        let daemon = Daemon::start_with(yaml).await;
+        let request = USUAL.request(dialect, "", &[], [lines, &[]]);
+        for asked in 1..=4_u32 {
+            let answer = send(&daemon, &request).await;
+            let status = if asked <= admitted { 200 } else { 429 };
+            assert_eq!(answer.status, status, "{dialect} {asked}: {}", answer.body);
+            // Either way the client may know its limit.
+            let left = admitted.saturating_sub(asked);
+            let told = answer.header("ratelimit").unwrap_or_default();
+            assert!(told.starts_with(&format!("\"api\";r={left};")), "{dialect} {asked}: {told}");
+        }
+    }
+}

@@ -2,99 +2,98 @@
 
 use super::*;
 
+const TWICE: &str = "came twice, and nobody knows which is the gateway's; write";
+
+/// A dialect, the header that its gateway left out, one that came beside the others, the status, and
+/// what is said.
+const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
+    (
+        "nginx",
+        "X-Original-Method",
+        "",
+        500,
+        "X-Original-Method is missing; write proxy_set_header X-Original-Method $request_method; in",
+    ),
+    (
+        "nginx",
+        "X-Original-URI",
+        "",
+        500,
+        "X-Original-URI is missing; write proxy_set_header X-Original-URI $request_uri; in",
+    ),
+    ("nginx", "X-Original-URI", "X-Original-URI: ", 500, "X-Original-URI is missing; write"),
+    ("nginx", "X-Original-URI", "X-Forwarded-Uri: /ip", 500, "X-Original-URI is missing; write"),
+    ("nginx", "X-Original-URI", "X_Original_URI: /ip", 500, "X-Original-URI is missing; write"),
+    ("nginx", "", "X-Original-Method: GET", 500, TWICE),
+    ("nginx", "", "X-Original-URI: /skip", 500, TWICE),
+    (
+        "nginx",
+        "",
+        "X-Real-IP: 203.0.113.7",
+        500,
+        "X-Real-IP, which has the client's address, came twice from 127.0.0.1",
+    ),
+    (
+        "nginx",
+        "X-Real-IP",
+        "",
+        500,
+        "X-Real-IP, which has the client's address, did not come from 127.0.0.1",
+    ),
+    (
+        "nginx",
+        "X-Real-IP",
+        "X-Forwarded-For: 6.6.6.6",
+        500,
+        "proxy_set_header X-Real-IP $remote_addr;",
+    ),
+    (
+        "nginx",
+        "X-Real-IP",
+        "X-Real-IP: unknown",
+        500,
+        "X-Real-IP has \\\"unknown\\\" where a trusted proxy",
+    ),
+    // What the rule does not ask for need not be told.
+    ("nginx", "X-Original-Host", "", 200, ""),
+    ("nginx", "", "X-Original-Host: evil.com", 200, ""),
+    ("caddy", "X-Forwarded-Method", "", 500, "write header_up X-Forwarded-Method {method} in"),
+    (
+        "caddy",
+        "X-Forwarded-Uri",
+        "X-Original-URI: /ip",
+        500,
+        "write header_up X-Forwarded-Uri {uri} in",
+    ),
+    ("caddy", "", "X-Forwarded-Uri: /skip", 500, TWICE),
+    (
+        "caddy",
+        "X-Forwarded-For",
+        "X-Real-IP: 6.6.6.6",
+        500,
+        "X-Forwarded-For, which has the client's address, did not come",
+    ),
+    ("traefik", "X-Forwarded-Uri", "", 500, "write trustForwardHeader: false in"),
+    ("traefik", "", "X-Forwarded-Method: GET", 500, TWICE),
+    ("traefik", "X-Forwarded-For", "", 500, "trustForwardHeader: false"),
+    ("haproxy", "X-Forwarded-Uri", "", 500, r#"txn.f:pathq()"#),
+    ("haproxy", "", "X-Forwarded-Uri: /ip", 500, TWICE),
+    ("haproxy", "X-Forwarded-For", "", 500, "txn.f:src()"),
+    ("envoy", "X-Forwarded-For", "", 500, "use_remote_address: true"),
+    ("envoy", "X-Forwarded-For", "X-Envoy-External-Address: 6.6.6.6", 500, "did not come"),
+    (
+        "envoy",
+        "X-Forwarded-For",
+        "X-Forwarded-For: 203.0.113.7, _hidden",
+        500,
+        "has \\\"_hidden\\\" where",
+    ),
+];
+
 /// What a gateway forgot to tell, or let its client tell.
 #[tokio::test]
 async fn what_a_gateway_must_tell_is_told_once() {
-    let twice = "came twice, and nobody knows which is the gateway's; write";
-    for (dialect, but, more, status, said) in [
-        (
-            "nginx",
-            "X-Original-Method",
-            "",
-            500,
-            "X-Original-Method is missing; write proxy_set_header X-Original-Method $request_method; in",
-        ),
-        (
-            "nginx",
-            "X-Original-URI",
-            "",
-            500,
-            "X-Original-URI is missing; write proxy_set_header X-Original-URI $request_uri; in",
-        ),
-        ("nginx", "X-Original-URI", "X-Original-URI: ", 500, "X-Original-URI is missing; write"),
-        (
-            "nginx",
-            "X-Original-URI",
-            "X-Forwarded-Uri: /ip",
-            500,
-            "X-Original-URI is missing; write",
-        ),
-        ("nginx", "X-Original-URI", "X_Original_URI: /ip", 500, "X-Original-URI is missing; write"),
-        ("nginx", "", "X-Original-Method: GET", 500, twice),
-        ("nginx", "", "X-Original-URI: /skip", 500, twice),
-        (
-            "nginx",
-            "",
-            "X-Real-IP: 203.0.113.7",
-            500,
-            "X-Real-IP, which has the client's address, came twice from 127.0.0.1",
-        ),
-        (
-            "nginx",
-            "X-Real-IP",
-            "",
-            500,
-            "X-Real-IP, which has the client's address, did not come from 127.0.0.1",
-        ),
-        (
-            "nginx",
-            "X-Real-IP",
-            "X-Forwarded-For: 6.6.6.6",
-            500,
-            "proxy_set_header X-Real-IP $remote_addr;",
-        ),
-        (
-            "nginx",
-            "X-Real-IP",
-            "X-Real-IP: unknown",
-            500,
-            "X-Real-IP has \\\"unknown\\\" where a trusted proxy",
-        ),
-        // What the rule does not ask for need not be told.
-        ("nginx", "X-Original-Host", "", 200, ""),
-        ("nginx", "", "X-Original-Host: evil.com", 200, ""),
-        ("caddy", "X-Forwarded-Method", "", 500, "write header_up X-Forwarded-Method {method} in"),
-        (
-            "caddy",
-            "X-Forwarded-Uri",
-            "X-Original-URI: /ip",
-            500,
-            "write header_up X-Forwarded-Uri {uri} in",
-        ),
-        ("caddy", "", "X-Forwarded-Uri: /skip", 500, twice),
-        (
-            "caddy",
-            "X-Forwarded-For",
-            "X-Real-IP: 6.6.6.6",
-            500,
-            "X-Forwarded-For, which has the client's address, did not come",
-        ),
-        ("traefik", "X-Forwarded-Uri", "", 500, "write trustForwardHeader: false in"),
-        ("traefik", "", "X-Forwarded-Method: GET", 500, twice),
-        ("traefik", "X-Forwarded-For", "", 500, "trustForwardHeader: false"),
-        ("haproxy", "X-Forwarded-Uri", "", 500, r#"txn.f:pathq()"#),
-        ("haproxy", "", "X-Forwarded-Uri: /ip", 500, twice),
-        ("haproxy", "X-Forwarded-For", "", 500, "txn.f:src()"),
-        ("envoy", "X-Forwarded-For", "", 500, "use_remote_address: true"),
-        ("envoy", "X-Forwarded-For", "X-Envoy-External-Address: 6.6.6.6", 500, "did not come"),
-        (
-            "envoy",
-            "X-Forwarded-For",
-            "X-Forwarded-For: 203.0.113.7, _hidden",
-            500,
-            "has \\\"_hidden\\\" where",
-        ),
-    ] {
+    for &(dialect, but, more, status, said) in FORGOTTEN {
         let daemon = Daemon::start_of(config()).await;
         let lines: Vec<_> = Some(more).filter(|it| !it.is_empty()).into_iter().collect();
         let answer = send(&daemon, &USUAL.request(dialect, "", &[but], [&lines, &[]])).await;
