@@ -1,44 +1,36 @@
 //! Overrides and tiers as peers meet them: the same form of a policy for every verb on a key.
 
-use tollgate::{Overrides, Tiers};
-use tollgate_server::Config;
-
 use crate::daemon::Daemon;
 use crate::rows;
 
 const POLICIES: &str = r#"
 policies:
-  api: { limits: ["2/d log"], deny: ["10.6.6.6"] }
-  queue: { limits: ["1/h queue 2"] }
-  slots: { limits: ["2 concurrent lease 60s"] }
+  api:
+    limits: ["2/d log"]
+    deny: ["10.6.6.6"]
+    overrides: { vip: ["5/d log"], "10.0.0.0/8": unlimited }
+    tiers: { pro: ["9/d log"], free: ["1/d log"] }
+  queue:
+    limits: ["1/h queue 2"]
+    overrides: { vip: ["1/h queue 5"] }
+    tiers: { pro: ["1/h queue 9"] }
+  slots:
+    limits: ["2 concurrent lease 60s"]
+    overrides: { vip: ["5 concurrent lease 60s"] }
+    tiers: { pro: ["9 concurrent lease 60s"] }
   bare: { limits: ["2/d log"] }
 "#;
 
-/// For each policy, what keys and tiers are given.
+/// For each policy, what its key and its tier are given.
 const GIVEN: &[(&str, &str, &str)] = &[
     ("api", "5/d log", "9/d log"),
     ("queue", "1/h queue 5", "1/h queue 9"),
     ("slots", "5 concurrent lease 1min", "9 concurrent lease 1min"),
 ];
 
-async fn start() -> Daemon {
-    let mut config = Config::from_yaml(POLICIES).unwrap();
-    for (policy, limits, of_tier) in GIVEN {
-        let mut rows = Overrides::builder();
-        rows.add("vip", limits).unwrap();
-        rows.add("10.0.0.0/8", "unlimited").unwrap();
-        config.policies.set_overrides(policy, &rows.build()).unwrap();
-        let mut tiers = Tiers::new();
-        tiers.add("pro", of_tier).unwrap();
-        tiers.add("free", "1/d log").unwrap();
-        config.policies.set_tiers(policy, &tiers).unwrap();
-    }
-    Daemon::start_of(config).await
-}
-
 #[tokio::test]
 async fn the_form_that_decides_is_that_of_the_key_and_the_tier() {
-    let daemon = start().await;
+    let daemon = Daemon::start_with(POLICIES).await;
     let checked = rows::check_all(&daemon, include_str!("overrides.rows")).await;
     assert!(checked > 12, "only {checked} rows were found");
 }
@@ -63,7 +55,7 @@ const VERBS: &[(&str, &str, &[&str])] = &[
 
 #[tokio::test]
 async fn every_verb_has_the_form_of_the_key_and_the_tier() {
-    let daemon = start().await;
+    let daemon = Daemon::start_with(POLICIES).await;
     for (verb, fields, policies) in VERBS {
         for (policy, of_key, of_tier) in GIVEN.iter().filter(|it| policies.contains(&it.0)) {
             for (key, tier, limits) in [

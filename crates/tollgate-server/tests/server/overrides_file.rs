@@ -86,78 +86,77 @@ fn csv_and_json_lines_say_the_same() {
     }
 }
 
+/// Name, contents, what is said.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("a.csv", "", "a.csv: it is empty; write the header key,limits, or leave overrides_file out"),
+    ("a.csv", "id,limit\nvip,1/s\n", r#"a.csv:1: "id,limit": write key,limits as the header"#),
+    ("a.csv", "vip,1/s\n", r#"a.csv:1: "vip,1/s": write key,limits as the header"#),
+    (
+        "a.csv",
+        "key,limits,note\nvip,1/s,x\n",
+        r#"a.csv:1: "key,limits,note": write key,limits as the header"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,1/s,10/h\n",
+        "a.csv:2: 3 fields; write a key and limits, in quotes where they have a comma, and join limits with ;",
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip\n",
+        "a.csv:2: 1 field; write a key and limits, in quotes where they have a comma, and join limits with ;",
+    ),
+    (
+        "a.csv",
+        "key,limits\n\"a\nb\",1/s\n10.0.0.1/8,1/s\n",
+        r#"a.csv:4: key: "10.0.0.1/8": the address has bits beyond the length; write 10.0.0.0/8"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\n,1/s\n",
+        r#"a.csv:2: key: "": it is empty; write a key, such as user:42"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,10/s burts 3\n",
+        r#"a.csv:2: limits: in "10/s burts 3", column 6: unknown word "burts"; did you mean "burst"? (for no limit write unlimited)"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,1/s\nb,1/s\n\nvip,2/s\n",
+        r#"a.csv:5: key: "vip": it is in line 2 already; leave one of them out"#,
+    ),
+    (
+        "a.csv",
+        "\r\nkey,limits\r\n\r\nvip,1/s\r\n\"a\r\nb\",1/s\r\n\r\n\r\nvip,2/s",
+        r#"a.csv:9: key: "vip": it is in line 4 already; leave one of them out"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limits\":\"1/s\"}\n\n{\"key\":\"vip\",\"limits\":\"2/s\"}",
+        r#"a.jsonl:3: key: "vip": it is in line 1 already; leave one of them out"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limit\":\"1/s\"}",
+        r#"a.jsonl:1:20: "{\"key\":\"vip\",\"limit\":\"1/s\"}": unknown field `limit`, expected `key` or `limits`"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limits\":1}",
+        r#"a.jsonl:1:23: "{\"key\":\"vip\",\"limits\":1}": invalid type: integer `1`, expected limits in quotes, such as "100/s" or ["100/s", "1000/h"]"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\"",
+        r#"a.jsonl:1:12: "{\"key\":\"vip\"": EOF while parsing an object"#,
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_said_with_line_field_and_value() {
-    for (name, contents, expected) in [
-        (
-            "a.csv",
-            "",
-            "a.csv: it is empty; write the header key,limits, or leave overrides_file out",
-        ),
-        ("a.csv", "id,limit\nvip,1/s\n", r#"a.csv:1: "id,limit": write key,limits as the header"#),
-        ("a.csv", "vip,1/s\n", r#"a.csv:1: "vip,1/s": write key,limits as the header"#),
-        (
-            "a.csv",
-            "key,limits,note\nvip,1/s,x\n",
-            r#"a.csv:1: "key,limits,note": write key,limits as the header"#,
-        ),
-        (
-            "a.csv",
-            "key,limits\nvip,1/s,10/h\n",
-            "a.csv:2: 3 fields; write a key and limits, in quotes where they have a comma, and join limits with ;",
-        ),
-        (
-            "a.csv",
-            "key,limits\nvip\n",
-            "a.csv:2: 1 field; write a key and limits, in quotes where they have a comma, and join limits with ;",
-        ),
-        (
-            "a.csv",
-            "key,limits\n\"a\nb\",1/s\n10.0.0.1/8,1/s\n",
-            r#"a.csv:4: key: "10.0.0.1/8": the address has bits beyond the length; write 10.0.0.0/8"#,
-        ),
-        (
-            "a.csv",
-            "key,limits\n,1/s\n",
-            r#"a.csv:2: key: "": it is empty; write a key, such as user:42"#,
-        ),
-        (
-            "a.csv",
-            "key,limits\nvip,10/s burts 3\n",
-            r#"a.csv:2: limits: in "10/s burts 3", column 6: unknown word "burts"; did you mean "burst"? (for no limit write unlimited)"#,
-        ),
-        (
-            "a.csv",
-            "key,limits\nvip,1/s\nb,1/s\n\nvip,2/s\n",
-            r#"a.csv:5: key: "vip": it is in line 2 already; leave one of them out"#,
-        ),
-        (
-            "a.csv",
-            "\r\nkey,limits\r\n\r\nvip,1/s\r\n\"a\r\nb\",1/s\r\n\r\n\r\nvip,2/s",
-            r#"a.csv:9: key: "vip": it is in line 4 already; leave one of them out"#,
-        ),
-        (
-            "a.jsonl",
-            "{\"key\":\"vip\",\"limits\":\"1/s\"}\n\n{\"key\":\"vip\",\"limits\":\"2/s\"}",
-            r#"a.jsonl:3: key: "vip": it is in line 1 already; leave one of them out"#,
-        ),
-        (
-            "a.jsonl",
-            "{\"key\":\"vip\",\"limit\":\"1/s\"}",
-            r#"a.jsonl:1:20: "{\"key\":\"vip\",\"limit\":\"1/s\"}": unknown field `limit`, expected `key` or `limits`"#,
-        ),
-        (
-            "a.jsonl",
-            "{\"key\":\"vip\",\"limits\":1}",
-            r#"a.jsonl:1:23: "{\"key\":\"vip\",\"limits\":1}": invalid type: integer `1`, expected limits in quotes, such as "100/s" or ["100/s", "1000/h"]"#,
-        ),
-        (
-            "a.jsonl",
-            "{\"key\":\"vip\"",
-            r#"a.jsonl:1:12: "{\"key\":\"vip\"": EOF while parsing an object"#,
-        ),
-    ] {
-        assert_eq!(complaints(name, contents), [expected]);
+    for (name, contents, expected) in WRONG {
+        assert_eq!(complaints(name, contents), [*expected]);
     }
     let bytes = complaints("a.csv", b"key,limits\na\xff,1/s\n");
     assert_eq!(bytes, ["a.csv:2: key: \"a\u{fffd}\": write the file in UTF-8"]);

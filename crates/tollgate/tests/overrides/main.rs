@@ -3,4 +3,6 @@
 
 mod errors;
 mod model;
+#[cfg(feature = "redis")]
+mod redis;
 mod rows;
