@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod check;
+mod config;
 mod process;
 mod serve;
 mod store;

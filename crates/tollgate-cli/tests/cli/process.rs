@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) fn tollgate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.env_remove("TOLLGATE_URL").stdin(Stdio::null());
+    command.env_remove("TOLLGATE_URL").env_remove("TOLLGATE_CONFIG").stdin(Stdio::null());
     command
 }
 

@@ -102,8 +102,9 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
         (&["--config", "/nowhere/tollgate.yaml"], "/nowhere/tollgate.yaml: it cannot be read"),
         (&["10/month"], "write 30d, or 1d windows"),
         (&["10/s", "--config", file], "cannot be used with"),
-        (&["--http", "nonsense"], "name a HOST:PORT of this machine with --http"),
-        (&["--max-keys", "0"], "invalid value '0'"),
+        (&["--http", "nonsense"], "--http: listen.http: \"nonsense\": write HOST:PORT"),
+        (&["--http", "nowhere.invalid:1"], "name a HOST:PORT of this machine with --http"),
+        (&["--max-keys", "0"], "--max-keys: store.max_keys: \"0\": write a number of at least 1"),
         (&["--http", "127.0.0.1:0", "--data", file], "name a directory that is tollgate's alone"),
     ] {
         let (code, said, complained) = run(["serve"].iter().chain(arguments));

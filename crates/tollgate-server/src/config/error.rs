@@ -110,7 +110,7 @@ const MOST_SHOWN: usize = 20;
 const MOST_KEPT: usize = 1_000;
 
 /// Every mistake of a configuration, in the order in which they stand there; one at least.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,
     /// How many there are beyond.
@@ -143,6 +143,13 @@ impl ConfigErrors {
     #[must_use]
     pub fn report(&self) -> String {
         report::write(self)
+    }
+}
+
+/// Without the source, which may hold secrets.
+impl fmt::Debug for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 

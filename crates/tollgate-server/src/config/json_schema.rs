@@ -1,5 +1,8 @@
 //! The table as JSON Schema, for editors.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::schema::{Field, Kind, ROOT, Scalar, Section};

@@ -1,6 +1,7 @@
 //! What lies over what: the file, then the environment, then flags.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// assert_eq!(layers.read()?.config.limits.checks, 4);
 /// # Ok::<(), tollgate_server::ConfigErrors>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Layers {
     file: Option<File>,
     base: Option<Node>,
@@ -35,7 +36,6 @@ pub struct Layers {
     unreadable: Option<ConfigErrors>,
 }
 
-#[derive(Debug)]
 struct File {
     name: Option<Arc<str>>,
     directory: PathBuf,
@@ -43,7 +43,6 @@ struct File {
 }
 
 /// A value that lies over the file's.
-#[derive(Debug)]
 pub(super) struct Over {
     pub(super) path: Vec<&'static str>,
     pub(super) field: &'static Field,
@@ -51,7 +50,6 @@ pub(super) struct Over {
 }
 
 /// A configuration with where each value of it comes from.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Layered {
     /// What the daemon runs with.
@@ -214,6 +212,22 @@ fn text_of(path: &Path) -> Result<String, ConfigError> {
         let at = it.utf8_error().valid_up_to();
         ConfigError::new(format!("it is not UTF-8 from byte {at} on"))
     })
+}
+
+/// Without what they say, which may be secret.
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.as_ref().and_then(|it| it.name.as_deref());
+        let over: Vec<_> = self.over.iter().map(|it| it.path.join(".")).collect();
+        f.debug_struct("Layers").field("file", &file).field("over", &over).finish_non_exhaustive()
+    }
+}
+
+/// Without the texts, which may be secret.
+impl fmt::Debug for Layered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layered").field("config", &self.config).finish_non_exhaustive()
+    }
 }
 
 impl Layered {

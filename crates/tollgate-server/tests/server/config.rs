@@ -1,9 +1,13 @@
 //! The configuration file: what it may say, and what is said of every mistake.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tollgate::OnStoreError;
-use tollgate_server::Config;
+use tollgate_server::rules::{OnMissing, OnNoRule};
+use tollgate_server::{
+    Address, Config, HeaderStyle, LogFormat, LogLevel, Privacy, Scope, TokenSecret,
+};
 
 #[test]
 fn every_field_is_read() {
@@ -21,6 +25,49 @@ fn every_field_is_read() {
     assert_eq!(config.limits.header_timeout, Duration::from_secs(5));
     assert_eq!(config.limits.idle, Duration::from_secs(60));
     assert_eq!(config.drain.timeout, Duration::from_secs(3));
+    assert_eq!(config.listen.metrics, Address::Unix("run/metrics".into()));
+    let tls = config.listen.tls.as_ref().unwrap();
+    assert_eq!((&*tls.cert, &*tls.key), ("tls/cert.pem".as_ref(), "tls/key.pem".as_ref()));
+    assert_eq!(tls.client_ca.as_deref(), Some("tls/ca.pem".as_ref()));
+    let [gateway, ops] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
+    assert_eq!(gateway.secret, TokenSecret::File("gateway.token".into()));
+    assert_eq!(
+        (&*gateway.scopes, &*gateway.policies),
+        (&[Scope::Check][..], &["*".to_owned()][..])
+    );
+    assert_eq!((&*ops.read().unwrap(), &*ops.name), ("s3cret:with-#", "ops"));
+    assert_eq!(ops.scopes, [Scope::Operate, Scope::Read]);
+    assert_eq!(ops.policies, ["api", "s*"]);
+    assert_eq!(config.overrides_files[0].path, Path::new("vips.csv"));
+    for (key, tier, limits) in [
+        ("user:42", None, "10/s burst 20; 1000/h sliding by 1min"),
+        ("user:42", Some("pro"), "100/s"),
+        ("vip", Some("pro"), "100/s; 1000/min fixed"),
+        ("bot-7", None, "1/s"),
+    ] {
+        let policy = config.policies.resolve("api", key.as_bytes(), tier).unwrap();
+        assert_eq!(policy.to_string(), limits, "{key} {tier:?}");
+    }
+    let [first, second] = &config.rules.rules[..] else { panic!("{:?}", config.rules) };
+    let counts =
+        [first.matches.paths.len(), first.matches.methods.len(), first.matches.hosts.len()];
+    assert_eq!((counts, first.matches.headers.len(), first.checks.len()), ([2, 2, 1], 1, 2));
+    assert_eq!((first.checks[1].cost.get(), first.checks[1].on_missing), (2, OnMissing::Skip));
+    assert_eq!((second.checks[0].cost.get(), second.checks[0].on_missing), (0, OnMissing::Deny));
+    assert_eq!((&*second.checks[0].policy, second.checks[0].tier.is_some()), ("sms", true));
+    assert_eq!(config.rules.on_no_rule, OnNoRule::Deny);
+    assert!(config.trusted_proxies.contains("10.1.2.3".parse().unwrap()));
+    assert_eq!(config.ipv6_prefix.to_string(), "56");
+    let jwt = config.jwt.as_ref().unwrap();
+    assert_eq!((jwt.issuer.as_deref(), jwt.audience.as_deref()), (Some("me"), Some("you")));
+    assert_eq!(
+        (jwt.header.as_str(), jwt.leeway, jwt.keys.is_none()),
+        ("x-token", Duration::ZERO, true)
+    );
+    assert_eq!(config.headers, [HeaderStyle::Draft6, HeaderStyle::LegacyEpoch]);
+    assert_eq!((config.privacy, config.drain.delay), (Privacy::Masked, Duration::ZERO));
+    assert_eq!((config.log.level, config.log.format), (LogLevel::Debug, LogFormat::Json));
+    assert!(!format!("{config:?}").contains("s3cret"));
     let api = config.policies.get("api").unwrap();
     assert_eq!(api.to_string(), "10/s burst 20; 1000/h sliding by 1min");
     assert_eq!((api.is_shadow(), api.max_keys()), (true, Some(1_000)));
@@ -30,12 +77,7 @@ fn every_field_is_read() {
 
 #[test]
 fn every_field_of_a_store_on_redis_is_read() {
-    let config = Config::from_yaml(
-        "store: { url: rediss://u:secret@h, connections: 3, deadline: 5ms, connect_timeout: 2s,
-                  ca: ca.pem, cert: c.pem, key: k.pem, username: ann, password_file: pw }
-policies: { a: { limits: [1/s], on_store_error: allow }, b: { limits: [1/s] } }",
-    )
-    .unwrap();
+    let config = Config::from_yaml(include_str!("every_field_of_redis.yaml")).unwrap();
     let store = &config.store;
     assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss://u:secret@h"));
     assert_eq!((store.connections, store.deadline), (3, Duration::from_millis(5)));

@@ -37,7 +37,8 @@ fn every_mistake_is_said_as_it_is_written_down() {
 fn no_field_is_without_a_mistake() {
     let mut without: BTreeSet<_> = config_fields().into_iter().collect();
     for yaml in cases() {
-        for error in Layers::new().named_yaml("tollgate.yaml", yaml).read().unwrap_err().iter() {
+        let Err(errors) = Layers::new().named_yaml("tollgate.yaml", yaml).read() else { continue };
+        for error in errors.iter() {
             without.remove(&general(error.field().unwrap_or_default()));
         }
     }

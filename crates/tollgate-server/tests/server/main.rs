@@ -5,6 +5,7 @@
 mod bad_input;
 mod client;
 mod config;
+mod config_layers;
 mod config_mistakes;
 mod config_pages;
 mod daemon;

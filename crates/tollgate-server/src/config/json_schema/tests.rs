@@ -1,0 +1,173 @@
+//! The schema and the daemon agree on files.
+
+use regex::Regex;
+use serde_json::{Map, Number, Value as Json};
+
+use super::super::Config;
+use super::super::error::Complaints;
+use super::super::tree::{Body, Node};
+use super::super::yaml;
+use super::config_schema;
+
+/// What an editor would complain of, first of all.
+fn complaint(schema: &Json, value: &Json, path: &str) -> Option<String> {
+    let schema = schema.as_object().unwrap_or_else(|| panic!("{path}: {schema}"));
+    schema.iter().find_map(|(keyword, asked)| {
+        let holds = match keyword.as_str() {
+            "$schema" | "title" | "description" | "default" => true,
+            "type" => types(asked).any(|it| is_of_type(value, it)),
+            "enum" => asked.as_array().unwrap().contains(value),
+            "const" => asked == value,
+            "pattern" => {
+                let pattern = Regex::new(asked.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|it| pattern.is_match(it))
+            }
+            "minimum" => value.as_u64().is_none_or(|it| it >= asked.as_u64().unwrap()),
+            "maximum" => value.as_u64().is_none_or(|it| it <= asked.as_u64().unwrap()),
+            "minItems" => {
+                value.as_array().is_none_or(|it| it.len() as u64 >= asked.as_u64().unwrap())
+            }
+            "required" => value.as_object().is_none_or(|it| {
+                asked.as_array().unwrap().iter().all(|name| it.contains_key(name.as_str().unwrap()))
+            }),
+            "anyOf" => {
+                let mut ways = asked.as_array().unwrap().iter();
+                ways.any(|it| complaint(it, value, path).is_none())
+            }
+            "items" => {
+                let all = value.as_array().into_iter().flatten().enumerate();
+                return all
+                    .into_iter()
+                    .find_map(|(at, it)| complaint(asked, it, &format!("{path}[{at}]")));
+            }
+            "propertyNames" => {
+                let mut names = value.as_object().into_iter().flat_map(Map::keys);
+                return names.find_map(|it| complaint(asked, &Json::from(it.as_str()), path));
+            }
+            "properties" => {
+                let mut known = asked.as_object().unwrap().iter();
+                return known.find_map(|(name, schema)| {
+                    complaint(schema, value.get(name)?, &format!("{path}.{name}"))
+                });
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties").and_then(Json::as_object);
+                let mut more = value.as_object().into_iter().flatten();
+                return more.find_map(|(name, value)| match asked {
+                    _ if known.is_some_and(|it| it.contains_key(name)) => None,
+                    Json::Bool(false) => Some(format!("{path}: {name} is not known")),
+                    schema => complaint(schema, value, &format!("{path}.{name}")),
+                });
+            }
+            other => panic!("{path}: no editor is asked for {other}"),
+        };
+        (!holds).then(|| format!("{path}: {value} is not of {keyword} {asked}"))
+    })
+}
+
+fn types(asked: &Json) -> impl Iterator<Item = &str> {
+    let one = asked.as_str().into_iter();
+    one.chain(asked.as_array().into_iter().flatten().filter_map(Json::as_str))
+}
+
+fn is_of_type(value: &Json, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("JSON has no {other}"),
+    }
+}
+
+/// A tree as an editor sees it: what looks like a number or a truth is one.
+fn json(node: &Node) -> Json {
+    match &node.body {
+        Body::Nothing => Json::Null,
+        Body::Text(text) => match &**text {
+            "true" => true.into(),
+            "false" => false.into(),
+            text => match text.parse::<Number>() {
+                Ok(it) => Json::Number(it),
+                Err(_) => text.into(),
+            },
+        },
+        Body::List(all) => all.iter().map(json).collect(),
+        Body::Fields(all) => all.iter().map(|(name, it)| (name.text.clone(), json(it))).collect(),
+    }
+}
+
+fn complaint_of(yaml: &str) -> Option<String> {
+    let schema = serde_json::from_str(&config_schema()).unwrap();
+    complaint(&schema, &json(&yaml::parse(yaml, &Complaints::default()).unwrap()), "")
+}
+
+#[test]
+fn what_the_daemon_takes_an_editor_does() {
+    for yaml in [
+        "",
+        include_str!("../../../tests/server/every_field.yaml"),
+        include_str!("../../../tests/server/every_field_of_redis.yaml"),
+        "store: { data: null, url: null }\nlisten:\npolicies:\nlimits: { body: 65536, key_bytes: 64KiB }",
+        "store: { url: \"valkey+cluster://a,b\" }",
+        "listen: { http: off, metrics: \"[::]:9091\" }",
+        "policies: { a: { limits: [5/min], allow: [7, \"*x\", y*], max_keys: 5 } }",
+    ] {
+        Config::from_yaml(yaml).unwrap_or_else(|it| panic!("{yaml}: {it}"));
+        assert_eq!(complaint_of(yaml), None, "{yaml}");
+    }
+}
+
+#[test]
+fn what_an_editor_complains_of_the_daemon_does() {
+    for yaml in [
+        "polices: {}",
+        "namespace: a b",
+        "store: { url: redsi://h }",
+        "store: { max_keys: many }",
+        "store: { max_keys: 0 }",
+        "store: { table_full: block }",
+        "limits: { checks: 33 }",
+        "limits: { body: 64KB }",
+        "limits: { idle: never }",
+        "listen: { http: 8080 }",
+        "policies: { api: {} }",
+        "policies: { api: { limits: [] } }",
+        "policies: { api: { limits: 10/s } }",
+        "policies: { 7up: { limits: [10/s] } }",
+        "policies: { api: { limits: [1/s], shadow: perhaps } }",
+        "policies: { api: { limits: [1/s], overrides: { vip: some } } }",
+        "policies: { api: { limits: [1/s], tiers: { \"a b\": unlimited } } }",
+        "tokens: [{ token: x, scopes: [check] }]",
+        "tokens: [{ name: a, token: x, scopes: [chek] }]",
+        "rules: [{ match: { path: api } }]",
+        "headers: draft11",
+        "ipv6_prefix: 0",
+    ] {
+        assert!(Config::from_yaml(yaml).is_err(), "{yaml}");
+        assert!(complaint_of(yaml).is_some(), "{yaml}");
+    }
+}
+
+/// Every default is one that its own schema takes, and every section says what it is.
+#[test]
+fn the_schema_describes_itself() {
+    fn walk(schema: &Json, path: &str) {
+        if let Some(default) = schema.get("default") {
+            assert_eq!(complaint(schema, default, path), None);
+        }
+        for (name, inner) in
+            schema.get("properties").and_then(Json::as_object).into_iter().flatten()
+        {
+            assert!(inner["description"].is_string() && inner["title"] == **name, "{path}.{name}");
+            walk(inner, &format!("{path}.{name}"));
+        }
+        for inner in ["items", "additionalProperties"].iter().filter_map(|it| schema.get(it)) {
+            walk(inner, path);
+        }
+    }
+    walk(&serde_json::from_str(&config_schema()).unwrap(), "");
+}
