@@ -201,6 +201,10 @@ impl Complaints {
         let mut errors = self.errors.into_inner();
         // What does not stand in the file comes last, in the order in which it was found.
         errors.sort_by_key(|it| it.span().map_or((usize::MAX, 0), |it| (it.line, it.column)));
+        // What reads a value anew may find again what was found when it was looked at by itself.
+        errors.dedup_by(|next, it| {
+            it.field.is_some() && it.field == next.field && it.origin == next.origin
+        });
         if let Some(file) = file {
             errors = errors.into_iter().map(|it| it.in_file(file)).collect();
         }

@@ -106,10 +106,11 @@ impl<'a> Fields<'a> {
         let path = join(&self.path, name);
         match (self.kind(name), self.said(name).map(|it| &it.body)) {
             (Some((Kind::Sections(section), _)), Some(Body::List(all))) => {
+                // What is no section was complained of.
                 let each = all.iter().enumerate();
-                Ok(each
-                    .map(|(at, it)| self.inner(Some(it), section, format!("{path}[{at}]")))
-                    .collect())
+                let each = each.filter(|(_, it)| matches!(it.body, Body::Fields(_)));
+                let of = |(at, it)| self.inner(Some(it), section, format!("{path}[{at}]"));
+                Ok(each.map(of).collect())
             }
             (Some((Kind::Named(_, Kind::Section(section)), _)), Some(Body::Fields(all))) => {
                 let of = |(name, node): &'a (Name, Node)| {
@@ -124,7 +125,8 @@ impl<'a> Fields<'a> {
     }
 
     fn inner(&self, node: Option<&'a Node>, section: &'static Section, path: String) -> Self {
-        let origin = node.map_or_else(|| self.origin.clone(), |it| it.origin.clone());
+        // What is not written has no place.
+        let origin = node.map_or(Origin::Default, |it| it.origin.clone());
         Fields { node, section, path, origin, base: self.base, complaints: self.complaints }
     }
 

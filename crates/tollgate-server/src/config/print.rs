@@ -14,7 +14,7 @@ const MASK: &str = "\"***\"";
 
 pub(super) fn yaml(tree: &Node, file: Option<&str>, directory: &Path, origins: bool) -> String {
     let mut printer = Printer { text: String::new(), file, directory, origins };
-    printer.section(Some(tree), &ROOT, 0);
+    printer.section(Some(tree), &ROOT, 0, true);
     printer.text
 }
 
@@ -26,12 +26,20 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn section(&mut self, node: Option<&Node>, section: &'static Section, depth: usize) {
+    /// The fields of a section: all of them, or only those that are said. A rule that is short for one
+    /// check has no checks, and the other way round.
+    fn section(
+        &mut self,
+        node: Option<&Node>,
+        section: &'static Section,
+        depth: usize,
+        is_whole: bool,
+    ) {
         for field in section.fields {
             let said = node.and_then(|it| it.get(field.name));
             let said = said.filter(|it| !matches!(it.body, Body::Nothing));
-            if said.is_some() || field.required.is_none() {
-                self.field(field.name, said, field, &field.kind, depth);
+            if said.is_some() || is_whole && field.required.is_none() {
+                self.field(field.name, said, field, &field.kind, depth, is_whole);
             }
         }
     }
@@ -43,6 +51,7 @@ impl Printer<'_> {
         field: &Field,
         kind: &'static Kind,
         depth: usize,
+        is_whole: bool,
     ) {
         self.indent(depth);
         self.text.push_str(&quoted(name));
@@ -50,20 +59,20 @@ impl Printer<'_> {
         match (kind, said.map(|it| (&it.body, it))) {
             (Kind::Section(section), _) => {
                 self.text.push('\n');
-                self.section(said, section, depth + 1);
+                self.section(said, section, depth + 1, is_whole);
             }
             (Kind::Sections(section), Some((Body::List(all), _))) if !all.is_empty() => {
                 self.text.push('\n');
                 for node in all {
                     self.indent(depth + 1);
                     self.text.push_str("-\n");
-                    self.section(Some(node), section, depth + 2);
+                    self.section(Some(node), section, depth + 2, false);
                 }
             }
             (Kind::Named(_, inner), Some((Body::Fields(all), _))) if !all.is_empty() => {
                 self.text.push('\n');
                 for (name, node) in all {
-                    self.field(&name.text, Some(node), field, inner, depth + 1);
+                    self.field(&name.text, Some(node), field, inner, depth + 1, is_whole);
                 }
             }
             (_, None) => self.line(field.default, None),
@@ -123,11 +132,20 @@ impl Printer<'_> {
         match resolve(value, origin, self.directory) {
             Value::Path(path) => quoted(&path.display().to_string()),
             Value::Address(Address::Unix(path)) => quoted(&format!("unix:{}", path.display())),
-            Value::Number(_) | Value::Truth(_) | Value::Word(_) => text.to_owned(),
+            Value::Number(_) | Value::Truth(_) | Value::Word(_) | Value::Duration(_) => {
+                text.to_owned()
+            }
+            Value::Address(Address::Tcp(_)) if is_plain_address(text) => text.to_owned(),
             _ if scalar.hides() => quoted(&masked_url(text)),
             _ => quoted(text),
         }
     }
+}
+
+/// Whether the colon of an address needs no quotes: nothing else stands there that YAML knows.
+fn is_plain_address(text: &str) -> bool {
+    let inner = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b':');
+    text.bytes().next().is_some_and(|it| it.is_ascii_alphanumeric()) && text.bytes().all(inner)
 }
 
 /// A text as it may stand in YAML: plain where that is certain to be read as the same text.

@@ -20,7 +20,7 @@ pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
     secrets
 }
 
-/// The login of a URL, and all that follows `token:`.
+/// The password of a URL, and what follows `token:`.
 fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
     let url = line.find("://").and_then(|scheme| {
         let login = scheme + "://".len();
@@ -30,7 +30,9 @@ fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
     });
     let token = ["token:", "token\":", "token':"].iter().find_map(|it| {
         let at = line.find(it)? + it.len();
-        Some(at..line.trim_end().len().max(at))
+        let value = line.get(at..)?;
+        let end = value.find([',', '}']).unwrap_or(value.trim_end().len());
+        Some(at + (value.len() - value.trim_start().len()).min(end)..at + end)
     });
     url.into_iter().chain(token)
 }
@@ -46,9 +48,24 @@ fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
             }
             (Kind::Section(inner), _) => of_section(said, inner, secrets),
             (Kind::Sections(inner), Body::List(all)) => {
-                all.iter().for_each(|it| of_section(it, inner, secrets));
+                for node in all {
+                    match &node.body {
+                        Body::Fields(_) => of_section(node, inner, secrets),
+                        _ => misplaced(node, inner, secrets),
+                    }
+                }
             }
+            (Kind::Sections(inner), _) => misplaced(said, inner, secrets),
             _ => {}
         }
+    }
+}
+
+/// What stands where fields with a secret should may be the secret.
+fn misplaced(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
+    if section.fields.iter().any(|it| it.is_secret)
+        && let Origin::File(span) = &node.origin
+    {
+        secrets.push(span.bytes.clone());
     }
 }

@@ -36,10 +36,14 @@ impl Shape<'_> {
                 return self.complain("write fields here, as in name: value", path, &node.origin);
             }
         };
+        let mut mistyped = Vec::new();
         for (name, inner) in fields {
             match section.field(&name.text) {
                 Some(field) => self.kind(inner, &field.kind, &join(path, field.name), &name.origin),
-                None => self.complain(unknown(&name.text, section), path, &name.origin),
+                None => {
+                    self.complain(unknown(&name.text, section), path, &name.origin);
+                    mistyped.push(&name.text);
+                }
             }
         }
         for field in section.fields {
@@ -50,7 +54,10 @@ impl Shape<'_> {
                 Some(Body::List(all)) => all.is_empty(),
                 Some(Body::Text(_) | Body::Fields(_)) => false,
             };
-            if is_missing {
+            // One mistake is said once.
+            let is_mistyped =
+                || mistyped.iter().any(|it| did_you_mean(it, [field.name].into_iter()).is_some());
+            if is_missing && !is_mistyped() {
                 self.complain(remedy, &join(path, field.name), owner);
             }
         }

@@ -124,13 +124,23 @@ fn what_is_printed_can_be_read_and_is_the_same_again() {
         for printed in [first.print(false), first.print(true)] {
             let again =
                 Layers::new().yaml(&printed).read().unwrap_or_else(|it| panic!("{it}\n{printed}"));
-            assert_eq!(format!("{:?}", again.config), format!("{:?}", first.config), "{printed}");
+            assert_eq!(all_of(&again.config), all_of(&first.config), "{printed}");
             assert_eq!(again.print(false), first.print(false));
             assert!(first.config.needs_restart(&again.config).is_empty());
         }
     }
     let printed = Layers::new().yaml(include_str!("every_field.yaml")).read().unwrap().print(true);
     assert!(!printed.contains("s3cret") && printed.contains("token: \"***\""), "{printed}");
+}
+
+/// All that a configuration says, policies by name.
+fn all_of(config: &Config) -> String {
+    let mut policies: Vec<_> = config.policies.iter().map(|it| format!("{it:?}")).collect();
+    policies.sort();
+    let Config { store, listen, tokens, rules, trusted_proxies, jwt, limits, .. } = config;
+    format!(
+        "{policies:?} {store:?} {listen:?} {tokens:?} {rules:?} {trusted_proxies:?} {jwt:?} {limits:?}"
+    )
 }
 
 #[test]
@@ -179,7 +189,7 @@ fn a_file_made_to_hurt_is_an_error_and_soon() {
         ("{a: ".repeat(1_000_000), "values may be in each other at most 32 deep"),
         (format!("headers: [{}]", "a,".repeat(300_000)), "there are more than 250000 values"),
         (format!("namespace: {}", "a".repeat(1_000_000)), "write 1 to 64 letters"),
-        ("a: 1\n".repeat(200_000), "… and 199980 more"),
+        ("a: 1\n".repeat(100_000), "… and 99980 more"),
         ("\u{0}".to_owned(), ""),
         ("\u{feff}namespace: a b".to_owned(), "write 1 to 64 letters"),
     ] {
