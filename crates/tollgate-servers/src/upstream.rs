@@ -17,6 +17,9 @@ use tokio::sync::oneshot;
 
 use crate::Port;
 
+const MOST_HEADERS: usize = 10_000;
+const LONGEST_HEAD: usize = 16 << 20;
+
 /// A request as it reached an [`Upstream`].
 #[derive(Clone, Debug)]
 pub struct Reached {
@@ -92,7 +95,10 @@ async fn serve(listener: TcpListener, reached: Arc<Mutex<Vec<Reached>>>) {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let reached = Arc::clone(&reached);
         let service = service_fn(move |request| answer(request, Arc::clone(&reached)));
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        let mut builder = http1::Builder::new();
+        // More than the daemon takes, and each gateway: whatever is let through is seen here.
+        builder.max_headers(MOST_HEADERS).max_buf_size(LONGEST_HEAD);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
         // A connection that breaks is the gateway's affair, which its client sees.
         tokio::spawn(async move { drop(connection.await) });
     }
