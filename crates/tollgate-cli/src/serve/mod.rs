@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, StoreError};
-use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listeners};
+use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listeners, Reload};
 
 use crate::arguments::Serve;
 use crate::output;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let config = config(&arguments)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config, arguments.config.is_none() && arguments.limits.is_none()))?;
+    runtime.block_on(serve(config, arguments))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,8 +50,13 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
     said.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
 }
 
-async fn serve(config: Config, is_sample: bool) -> Result<()> {
+async fn serve(started: Config, arguments: Serve) -> Result<()> {
+    let is_sample = arguments.config.is_none() && arguments.limits.is_none();
     let signals = Signals::listen().context("signals cannot be listened to")?;
+    let told = signals::hangups().context("signals cannot be listened to")?;
+    let file = arguments.config.clone();
+    let reload = Reload::new(file, move || config(&arguments), told);
+    let config = started;
     let http = bind::bind(&config.listen.http).await?;
     let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
     let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;
@@ -69,7 +74,7 @@ async fn serve(config: Config, is_sample: bool) -> Result<()> {
     output::print(&greeting.to_string())?;
     let keeper = keeper.map(|(keeper, _)| keeper);
     let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
-    tollgate_server::run(config, Listeners { http }, limiter, signals.stop()).await?;
+    tollgate_server::run(config, Listeners { http }, limiter, Some(reload), signals.stop()).await?;
     if let Some(keeping) = keeping {
         keeping.abort();
     }

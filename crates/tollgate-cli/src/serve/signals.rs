@@ -4,6 +4,7 @@ use std::io;
 use std::process;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 /// SIGTERM and SIGINT.
 #[derive(Debug)]
@@ -39,4 +40,18 @@ impl Signals {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
         }
     }
+}
+
+/// Something for each SIGHUP, which otherwise would end the process. Those that come while one is
+/// being heeded are one.
+pub(super) fn hangups() -> io::Result<mpsc::Receiver<()>> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (tell, told) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() && !tell.is_closed() {
+            // A full line says the same.
+            let _ = tell.try_send(());
+        }
+    });
+    Ok(told)
 }
