@@ -21,6 +21,23 @@ pub(crate) enum Command {
     Check(Check),
     Config(Config),
     Init(Init),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Print what a shell completes, for it to read at its start
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual's page
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// Write a page for each command into this directory, in place of one to standard output
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
 }
 
 /// Run the daemon

@@ -2,8 +2,10 @@
 
 mod arguments;
 mod check;
+mod completions;
 mod config;
 mod init;
+mod man;
 mod output;
 mod serve;
 
@@ -22,6 +24,8 @@ fn main() -> ExitCode {
         Command::Check(it) => check::run(&it),
         Command::Config(it) => config::run(&it),
         Command::Init(it) => init::run(&it),
+        Command::Completions(it) => completions::run(&it),
+        Command::Man(it) => man::run(&it),
     };
     done.unwrap_or_else(|error| {
         output::complain(&format!("error: {error:#}\n"));

@@ -3,6 +3,7 @@
 
 mod check;
 mod config;
+mod manual;
 mod process;
 mod serve;
 mod store;
