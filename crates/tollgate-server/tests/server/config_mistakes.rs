@@ -30,6 +30,7 @@ fn every_mistake_is_said_as_it_is_written_down() {
             assert!(errors.to_string().contains(&error.to_string()), "{errors}");
         }
     }
+    let all = format!("{}\n", all.trim_end());
     renewed("crates/tollgate-server/tests/server/config_mistakes.txt", &all);
 }
 

@@ -25,7 +25,8 @@ fn complaint(schema: &Json, value: &Json, path: &str) -> Option<String> {
             "minimum" => value.as_u64().is_none_or(|it| it >= asked.as_u64().unwrap()),
             "maximum" => value.as_u64().is_none_or(|it| it <= asked.as_u64().unwrap()),
             "minItems" => {
-                value.as_array().is_none_or(|it| it.len() as u64 >= asked.as_u64().unwrap())
+                let least = usize::try_from(asked.as_u64().unwrap()).unwrap();
+                value.as_array().is_none_or(|it| it.len() >= least)
             }
             "required" => value.as_object().is_none_or(|it| {
                 asked.as_array().unwrap().iter().all(|name| it.contains_key(name.as_str().unwrap()))
