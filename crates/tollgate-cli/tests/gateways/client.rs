@@ -41,10 +41,12 @@ impl Client {
         answer.unwrap_or_else(|| panic!("the connection ends before an answer to {line}"))
     }
 
-    /// Nothing if the connection ends before there is an answer.
+    /// Nothing if the connection ends before there is an answer. A line that says HTTP/1.0 is sent as it
+    /// is, without a `Host` that is not given.
     pub(crate) fn try_send(&mut self, line: &str, headers: &[&str], body: &str) -> Option<Answer> {
-        let mut text = format!("{line} HTTP/1.1\r\n");
-        if !headers.iter().any(|header| header.to_lowercase().starts_with("host:")) {
+        let is_old = line.ends_with(" HTTP/1.0");
+        let mut text = format!("{line}{}\r\n", if is_old { "" } else { " HTTP/1.1" });
+        if !is_old && !headers.iter().any(|header| header.to_lowercase().starts_with("host:")) {
             text.push_str("Host: app.test\r\n");
         }
         headers.iter().for_each(|header| text.push_str(&format!("{header}\r\n")));

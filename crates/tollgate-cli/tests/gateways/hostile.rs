@@ -134,6 +134,32 @@ pub(crate) fn paths_do_not_free_a_client(kind: GatewayKind) {
     assert_eq!(stage.reached(), 0);
 }
 
+/// A request without a path or a host of its own is none that passes undecided.
+pub(crate) fn missing_parts_do_not_free_a_client(kind: GatewayKind) {
+    let all = ("path: \"/login\" }", "path: \"/**\" }");
+    let stage = Stage::with(kind, Script { edits: &[FREE, all], ..Script::default() });
+    stage.spend(9);
+    for (line, headers) in [
+        ("GET /login", &["Host:"][..]),
+        ("GET /login HTTP/1.0", &[]),
+        ("GET /login HTTP/1.0", &["Host:"]),
+        ("GET http://app.test", &[]),
+        ("GET http://app.test?x=/free", &[]),
+        ("GET http:///login", &[]),
+        ("GET ?x", &[]),
+        ("GET *", &[]),
+        ("GET app.test", &[]),
+        ("TRACE *", &[]),
+        ("CONNECT app.test:80", &[]),
+        ("g /login", &[]),
+    ] {
+        if let Some(answer) = stage.client(9).try_send(line, headers, "") {
+            assert!(answer.status >= 400, "{line} {headers:?}: {answer:?}");
+        }
+        assert_eq!(stage.reached(), 0, "{line} {headers:?}");
+    }
+}
+
 /// A request that the daemon would not read is none that it lets pass: a client must not bring about
 /// that nothing is decided.
 pub(crate) fn floods_do_not_free_a_client(kind: GatewayKind) {

@@ -31,6 +31,7 @@ macro_rules! gateway {
                 hostile::headers_do_not_free_a_client,
                 hostile::headers_are_charged_to_who_sent_them,
                 hostile::paths_do_not_free_a_client,
+                hostile::missing_parts_do_not_free_a_client,
                 hostile::floods_do_not_free_a_client,
                 away::daemon_open,
                 away::daemon_closed,

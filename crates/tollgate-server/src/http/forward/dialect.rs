@@ -55,27 +55,40 @@ impl Dialect {
         }
     }
 
+    /// The host; empty if the client named none, or wrote what is none. No rule is for such a host,
+    /// but what a client can bring about by itself is decided.
     pub(super) fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, String> {
-        match (self.host, head.uri.authority()) {
-            (Told::Header(name, line), _) => text(name, one(&head.headers, name, line)?),
+        let told = match (self.host, head.uri.authority()) {
+            (Told::Header(name, line), _) => single(&head.headers, name, line)?,
             // As HTTP/2 tells it.
-            (Told::ByTheRequest, Some(authority)) => Ok(authority.as_str()),
-            (Told::ByTheRequest, None) => text("Host", one(&head.headers, "Host", "one Host")?),
-        }
+            (Told::ByTheRequest, Some(authority)) => authority.as_str().as_bytes(),
+            (Told::ByTheRequest, None) => single(&head.headers, "Host", "one Host")?,
+        };
+        Ok(str::from_utf8(told).unwrap_or_default())
     }
 }
 
-/// The value of a header that must be there once.
+/// The value of a header that must be there once, and say something.
 fn one<'a>(headers: &'a HeaderMap, name: &str, line: &str) -> Result<&'a [u8], String> {
+    let value = single(headers, name, line)?;
+    if value.is_empty() { Err(missing(name, line)) } else { Ok(value) }
+}
+
+/// The value of a header that must be there once.
+fn single<'a>(headers: &'a HeaderMap, name: &str, line: &str) -> Result<&'a [u8], String> {
     let mut lines = headers.get_all(name).iter();
     match (lines.next(), lines.next()) {
-        (Some(it), None) if !it.is_empty() => Ok(it.as_bytes()),
+        (Some(it), None) => Ok(it.as_bytes()),
         (Some(_), Some(_)) => Err(format!(
             "{name} came twice, and nobody knows which is the gateway's; write {line} in the gateway, \
              in place of what the client sent"
         )),
-        _ => Err(format!("{name} is missing; write {line} in the gateway")),
+        (None, _) => Err(missing(name, line)),
     }
+}
+
+fn missing(name: &str, line: &str) -> String {
+    format!("{name} is missing; write {line} in the gateway")
 }
 
 fn text<'a>(name: &str, value: &'a [u8]) -> Result<&'a str, String> {
