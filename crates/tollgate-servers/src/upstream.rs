@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::Port;
 
+const ATTEMPTS: usize = 5;
 const MOST_HEADERS: usize = 10_000;
 const LONGEST_HEAD: usize = 16 << 20;
 
@@ -51,13 +52,17 @@ impl Upstream {
     /// If no port is free.
     #[track_caller]
     pub fn start() -> Self {
-        let port = Port::reserve();
         let reached = Arc::new(Mutex::default());
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let runtime = runtime.expect("a runtime is made");
-        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, port.number())));
-        let listener = listener.expect("a reserved port is free");
+        // Somebody may take a port that was free a moment ago.
+        let bound = (0..ATTEMPTS).find_map(|_| {
+            let port = Port::reserve();
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.number()));
+            runtime.block_on(listener).ok().map(|listener| (port, listener))
+        });
+        let (port, listener) = bound.expect("a reserved port is free");
         let seen = Arc::clone(&reached);
         let thread = thread::spawn(move || {
             runtime.block_on(async {

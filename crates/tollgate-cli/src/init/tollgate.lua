@@ -12,7 +12,8 @@ local READ = {}
 local function asked(txn)
     local headers = {
         ["x-forwarded-method"] = { txn.sf:method() },
-        ["x-forwarded-uri"] = { txn.sf:pathq() },
+        -- A request for a host alone has an empty path, which means the root.
+        ["x-forwarded-uri"] = { (txn.sf:pathq():gsub("^$", "/")) },
         ["x-forwarded-host"] = { txn.sf:req_hdr("host") },
         ["x-forwarded-for"] = { txn.sf:src() },
     }
