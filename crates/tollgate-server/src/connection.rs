@@ -1,7 +1,6 @@
 //! One connection, from the first byte to the last.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +10,113 @@ use hyper::service::service_fn;
 use hyper::{Request, Version, body::Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::daemon::Daemon;
 use crate::http;
+use crate::listener::{Places, Remote, Stream};
 use crate::pulse::{Pulse, Verdict, Watched};
+use crate::surface::Surface;
 
-/// The most bytes of a request's head.
+/// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
+/// CONTINUATION frames is refused too, with the connection: so many fit, and a quarter more.
 const MOST_HEAD: u32 = 32 * 1024;
 /// How often a silent HTTP/2 peer is asked whether it is there, and how long it has to answer.
 const PING: Duration = Duration::from_secs(20);
 /// The most requests of an HTTP/2 connection at a time.
 const MOST_STREAMS: u32 = 256;
+/// The most requests of an HTTP/2 connection that its peer has taken back before they were begun:
+/// with one more the connection is closed, for whoever does this asks for work and not for answers
+/// (CVE-2023-44487).
+const MOST_TAKEN_BACK: usize = 20;
+/// The most requests of an HTTP/2 connection that were refused for what is wrong with them; with
+/// one more it is closed.
+const MOST_REFUSED: usize = 128;
 /// How long a connection must have been idle to be closed while stopping: whoever has just been
 /// answered may be sending its next request, and would not learn what became of it.
 const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
 
-/// What all connections are served with.
-pub(crate) fn protocol() -> auto::Builder<TokioExecutor> {
+/// What all connections of a listener are served with.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    daemon: Arc<Daemon>,
+    surface: Surface,
+    protocol: auto::Builder<TokioExecutor>,
+}
+
+impl Serving {
+    pub(crate) fn new(daemon: Arc<Daemon>, surface: Surface) -> Self {
+        Serving { daemon, surface, protocol: protocol() }
+    }
+
+    pub(crate) fn places(&self) -> &Arc<Places> {
+        self.daemon.places(self.surface)
+    }
+
+    pub(crate) fn has_place(&self) -> bool {
+        self.places().count() < self.daemon.live().bounds.connections
+    }
+
+    /// Waits until there are fewer connections than may be; a reload may change how many.
+    pub(crate) async fn wait_for_place(&self) {
+        self.places().wait(|| self.daemon.live().bounds.connections).await;
+    }
+
+    pub(crate) fn header_timeout(&self) -> Duration {
+        self.daemon.live().bounds.header_timeout
+    }
+
+    /// Of a connection that was just accepted.
+    pub(crate) fn pulse(&self) -> Pulse {
+        Pulse::new(self.daemon.clock.clone())
+    }
+
+    /// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
+    pub(crate) async fn serve(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
+        let (remote, surface) = (Arc::new(remote), self.surface);
+        let service = service_fn(|request| {
+            let (daemon, remote) = (Arc::clone(&self.daemon), Arc::clone(&remote));
+            let busy = pulse.begin();
+            async move {
+                let reply = answer(&daemon, surface, &remote, request).await;
+                drop(busy);
+                Ok::<_, Infallible>(reply)
+            }
+        });
+        let mut connection = pin!(self.protocol.serve_connection(io, service));
+        let mut alarm = pin!(sleep(Duration::ZERO));
+        let mut closing = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => {
+                    return ended.unwrap_or_else(|it| {
+                        tracing::debug!(%remote, "connection failed: {it}");
+                    });
+                }
+                () = pulse.nudged() => {}
+                () = alarm.as_mut() => {}
+            }
+            let stopping = self.daemon.is_closing();
+            match pulse.verdict(&self.daemon.live().bounds) {
+                Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
+                Verdict::Wait(time) => alarm.set(sleep(time)),
+                // A peer that is not there any more would hold up a polite end.
+                Verdict::Overdue => return tracing::debug!(%remote, "connection overdue"),
+                Verdict::Evicted => return tracing::debug!(%remote, "connection makes room"),
+            }
+            let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
+            if stopping && !closing && (idle || pulse.is_http2()) {
+                closing = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// How HTTP is spoken.
+fn protocol() -> auto::Builder<TokioExecutor> {
     let mut protocol = auto::Builder::new(TokioExecutor::new());
     let max_buffer = usize::try_from(MOST_HEAD).unwrap_or(usize::MAX);
     // Hyper would hold idle connections to its time for heads too; `Pulse` tells them apart.
@@ -40,6 +126,8 @@ pub(crate) fn protocol() -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(MOST_STREAMS)
         .max_header_list_size(MOST_HEAD)
+        .max_pending_accept_reset_streams(MOST_TAKEN_BACK)
+        .max_local_error_reset_streams(MOST_REFUSED)
         .initial_stream_window_size(64 * 1024)
         .initial_connection_window_size(256 * 1024)
         .keep_alive_interval(PING)
@@ -47,56 +135,16 @@ pub(crate) fn protocol() -> auto::Builder<TokioExecutor> {
     protocol
 }
 
-/// Serves a connection until its peer leaves, dawdles, or the daemon stops.
-pub(crate) async fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
-    daemon: Arc<Daemon>,
-    protocol: Arc<auto::Builder<TokioExecutor>>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let pulse = Arc::new(Pulse::new(daemon.clock.clone()));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
-    let service = service_fn(|request| {
-        let (daemon, busy) = (Arc::clone(&daemon), pulse.begin());
-        async move {
-            let reply = answer(&daemon, peer, request).await;
-            drop(busy);
-            Ok::<_, Infallible>(reply)
-        }
-    });
-    let mut connection = pin!(protocol.serve_connection(io, service));
-    let mut stopped = pin!(stop.wait_for(|it| *it));
-    let mut alarm = pin!(sleep(Duration::ZERO));
-    let (mut stopping, mut closing) = (false, false);
-    loop {
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => {
-                return ended.unwrap_or_else(|it| tracing::debug!(%peer, "connection failed: {it}"));
-            }
-            _ = stopped.as_mut(), if !stopping => stopping = true,
-            () = alarm.as_mut() => {}
-        }
-        match pulse.verdict(&daemon.live().bounds, daemon.is_crowded()) {
-            Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
-            Verdict::Wait(time) => alarm.set(sleep(time)),
-            // A peer that is not there any more would hold up a polite end.
-            Verdict::Overdue => return tracing::debug!(%peer, "connection overdue"),
-        }
-        let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
-        if stopping && !closing && (idle || pulse.is_http2()) {
-            closing = true;
-            connection.as_mut().graceful_shutdown();
-        }
-    }
-}
-
 /// Answers a request; while stopping, as the last of its connection.
-async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<Incoming>) -> http::Reply {
+async fn answer(
+    daemon: &Daemon,
+    surface: Surface,
+    remote: &Remote,
+    request: Request<Incoming>,
+) -> http::Reply {
     let version = request.version();
-    let mut reply = http::answer(daemon, peer, request).await;
-    if daemon.is_draining() && version <= Version::HTTP_11 {
+    let mut reply = surface.answer(daemon, remote, request).await;
+    if daemon.is_closing() && version <= Version::HTTP_11 {
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     reply

@@ -7,8 +7,10 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::Limiter;
 use tollgate_store::Clock;
 
+use crate::listener::Places;
 use crate::live::Live;
 use crate::reload::Standing;
+use crate::surface::Surface;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -20,8 +22,9 @@ pub(crate) struct Daemon {
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
     draining: AtomicBool,
-    /// Whether every place for a connection is taken.
-    crowded: AtomicBool,
+    closing: AtomicBool,
+    http: Arc<Places>,
+    metrics: Arc<Places>,
 }
 
 impl Daemon {
@@ -32,7 +35,9 @@ impl Daemon {
             reloads: Standing::default(),
             clock: Clock::system(),
             draining: AtomicBool::new(false),
-            crowded: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            http: Arc::default(),
+            metrics: Arc::default(),
         }
     }
 
@@ -59,11 +64,21 @@ impl Daemon {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.crowded.load(Ordering::Relaxed)
+    /// Whether each connection is to end after the request that is under way on it.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_crowded(&self, crowded: bool) {
-        self.crowded.store(crowded, Ordering::Relaxed);
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// The connections of a listener. Each has as many places as `limits.connections` says, so
+    /// that one can be asked while the other is full.
+    pub(crate) fn places(&self, surface: Surface) -> &Arc<Places> {
+        match surface {
+            Surface::Http => &self.http,
+            Surface::Metrics => &self.metrics,
+        }
     }
 }

@@ -8,7 +8,9 @@
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::of_limits("10/s burst 20")?;
 //! let http = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-//! run(config, Listeners { http }, tollgate::MemoryLimiter::new(), None, std::future::pending()).await?;
+//! let listeners = Listeners { http: Some(http.into()), ..Listeners::default() };
+//! let limiter = tollgate::MemoryLimiter::new();
+//! run(config, listeners, limiter, None, std::future::pending()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -18,6 +20,7 @@ mod connection;
 mod daemon;
 mod http;
 mod keeper;
+mod listener;
 mod live;
 mod nearest;
 mod pulse;
@@ -26,6 +29,7 @@ mod reload;
 pub mod rules;
 mod serve;
 mod store_watch;
+mod surface;
 
 pub use config::{
     Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, Layered, Layers,
@@ -35,5 +39,6 @@ pub use config::{
 };
 pub use http::decision_json;
 pub use keeper::Keeper;
+pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
 pub use reload::Reload;
-pub use serve::{Listeners, run};
+pub use serve::{Stop, run};

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tollgate::Timestamp;
 use tollgate_store::Clock;
 
 use crate::config::Bounds;
+use crate::listener::Stream;
 
 /// What a connection is waiting for. Its own task changes it, and under HTTP/2 those of its
 /// requests.
@@ -30,7 +31,14 @@ pub(crate) struct Pulse {
     is_http2: AtomicBool,
     /// Since when it waits, in µs.
     since: AtomicU64,
+    /// Whether it is to make room for another, if it still waits for nothing.
+    is_evicted: AtomicBool,
+    /// Has the connection's task look at all of this.
+    nudge: Notify,
 }
+
+/// How long a connection must have waited for nothing to make room for another.
+const LEAVES_AFTER: Duration = Duration::from_secs(1);
 
 /// What is to be done with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub(crate) enum Verdict {
     Wait(Duration),
     /// It has waited too long.
     Overdue,
+    /// Another needs its place.
+    Evicted,
 }
 
 impl Pulse {
@@ -52,14 +62,49 @@ impl Pulse {
             in_head: AtomicBool::new(false),
             is_http2: AtomicBool::new(false),
             since,
+            is_evicted: AtomicBool::new(false),
+            nudge: Notify::new(),
         }
+    }
+
+    /// Has the connection's task look.
+    pub(crate) fn nudge(&self) {
+        self.nudge.notify_one();
+    }
+
+    pub(crate) async fn nudged(&self) {
+        self.nudge.notified().await;
+    }
+
+    /// Asks it to make room. It stays if it has become busy meanwhile.
+    pub(crate) fn evict(&self) {
+        self.is_evicted.store(true, Ordering::Relaxed);
+        self.nudge();
+    }
+
+    /// Waits until it has to make room, before its first request.
+    pub(crate) async fn evicted(&self) {
+        while !self.is_evicted.load(Ordering::Relaxed) {
+            self.nudged().await;
+        }
+    }
+
+    /// Whether it could make room: nothing is being answered, and nothing came for a while.
+    pub(crate) fn can_leave(&self) -> bool {
+        !self.is_busy() && self.waited() >= LEAVES_AFTER && !self.is_evicted.load(Ordering::Relaxed)
+    }
+
+    /// The more of it, the sooner it goes: who has never asked goes first, then who is silent the
+    /// longest.
+    pub(crate) fn expendable(&self) -> (bool, Duration) {
+        (!self.has_asked(), self.waited())
     }
 
     fn is_busy(&self) -> bool {
         self.requests.load(Ordering::Relaxed) > 0
     }
 
-    fn restart(&self) {
+    pub(crate) fn restart(&self) {
         self.since.store(self.clock.now().as_micros(), Ordering::Relaxed);
     }
 
@@ -104,17 +149,20 @@ impl Pulse {
         self.clock.now().since(since).into()
     }
 
-    /// Holds the connection to the bounds. Crowded, an idle one is waited for no longer than a
-    /// slow one.
-    pub(crate) fn verdict(&self, bounds: &Bounds, crowded: bool) -> Verdict {
+    /// Holds the connection to the bounds.
+    pub(crate) fn verdict(&self, bounds: &Bounds) -> Verdict {
         // Looked at this often, a head is late by at most a quarter.
         let often = bounds.header_timeout / 4;
         if self.is_busy() {
+            self.is_evicted.store(false, Ordering::Relaxed);
             return Verdict::Wait(often);
+        }
+        if self.is_evicted.swap(false, Ordering::Relaxed) && self.waited() >= LEAVES_AFTER {
+            return Verdict::Evicted;
         }
         let in_head = self.in_head.load(Ordering::Relaxed);
         let is_known = self.has_asked() || self.is_http2();
-        let is_idle = is_known && !in_head && !crowded;
+        let is_idle = is_known && !in_head;
         let most = if is_idle { bounds.idle } else { bounds.header_timeout };
         match most.checked_sub(self.waited()).filter(|left| !left.is_zero()) {
             Some(left) => Verdict::Wait(left.min(often)),
@@ -140,13 +188,13 @@ pin_project! {
     #[derive(Debug)]
     pub(crate) struct Watched {
         #[pin]
-        stream: TcpStream,
+        stream: Stream,
         pulse: Arc<Pulse>,
     }
 }
 
 impl Watched {
-    pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
+    pub(crate) fn new(stream: Stream, pulse: Arc<Pulse>) -> Self {
         Watched { stream, pulse }
     }
 }

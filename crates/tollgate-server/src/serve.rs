@@ -1,34 +1,34 @@
-//! Accepting connections, and the end of it.
+//! The daemon from its beginning to its end.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{interval, sleep};
 use tollgate::Limiter;
 
-use crate::config::Config;
-use crate::connection;
+use crate::config::{Config, Drain};
+use crate::connection::Serving;
 use crate::daemon::Daemon;
+use crate::listener::{Accepting, Listeners};
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::store_watch;
-
-/// The sockets that the caller has bound.
-#[derive(Debug)]
-pub struct Listeners {
-    /// For `/v1`, `/livez` and `/readyz`.
-    pub http: TcpListener,
-}
+use crate::surface::Surface;
 
 /// How often memory of recovered keys is given back, and how much of each shard is looked over.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_PLACES: usize = 64;
-/// How long accepting rests after it failed, as it does when file descriptors have run out.
-const REST: Duration = Duration::from_millis(50);
+
+/// How the daemon is to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// As `drain` says: for its delay it is not ready and accepts still.
+    AfterDelay,
+    /// Without that delay, for nobody sends to it who would have to learn of it.
+    WithoutDelay,
+}
 
 /// Serves until `stop` is ready and what was under way is answered, at most the time that the
 /// configuration gives it.
@@ -37,17 +37,16 @@ const REST: Duration = Duration::from_millis(50);
 /// store on Redis is logged: when it comes, when it goes, and what about it may surprise later.
 ///
 /// # Errors
-/// The listener is not one that can be asked for its address; a file of overrides cannot be used.
+/// A listener is not one that can be asked for its address, or accepting at it came to an
+/// end; a file of overrides cannot be used.
 pub async fn run(
     config: Config,
     listeners: Listeners,
     limiter: impl Into<Limiter>,
     reload: Option<Reload>,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = Stop>,
 ) -> io::Result<()> {
-    let listener = listeners.http;
-    tracing::debug!(address = %listener.local_addr()?, "listening");
-    let drain_timeout = config.drain.timeout;
+    let drain = config.drain.clone();
     let mut overrides = OverridesFiles::default();
     let live = overrides.live(&config).map_err(io::Error::other)?;
     let daemon = Arc::new(Daemon::new(live, limiter.into()));
@@ -55,115 +54,59 @@ pub async fn run(
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
     }
-    let mut connections = Connections::new(Arc::clone(&daemon));
-    {
-        let mut stop = std::pin::pin!(stop);
-        let mut sweep = interval(SWEEP_EVERY);
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.as_mut() => break,
-                _ = sweep.tick() => sweep_memory(&daemon),
-                () = connections.accept(&listener) => {}
-            }
-        }
+    for tls in listeners.tls() {
+        watch.spawn(tls.watch());
     }
-    daemon.drain();
-    connections.accept_waiting(&listener).await;
-    drop(listener);
-    connections.finish(drain_timeout).await;
+    let closing = watch::Sender::new(false);
+    let mut accepting = JoinSet::new();
+    for (listener, surface) in
+        [(listeners.http, Surface::Http), (listeners.metrics, Surface::Metrics)]
+    {
+        let Some(listener) = listener else { continue };
+        tracing::debug!(address = %listener.address()?, "listening");
+        let serving = Serving::new(Arc::clone(&daemon), surface);
+        accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
+    }
+    serve_until(&daemon, &mut accepting, drained(&daemon, &drain, stop)).await?;
+    daemon.close();
+    closing.send_replace(true);
+    while let Some(ended) = accepting.join_next().await {
+        ended.map_err(io::Error::other)?;
+    }
     drop(watch);
     Ok(())
+}
+
+/// Waits for the word to stop, and then as long as it is to be heard.
+async fn drained(daemon: &Daemon, drain: &Drain, stop: impl Future<Output = Stop>) {
+    let stop = stop.await;
+    daemon.drain();
+    if stop == Stop::AfterDelay {
+        sleep(drain.delay).await;
+    }
+}
+
+/// Does what is to be done now and then, as long as every listener is listened at.
+async fn serve_until(
+    daemon: &Daemon,
+    accepting: &mut JoinSet<()>,
+    end: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut end = std::pin::pin!(end);
+    let mut sweep = interval(SWEEP_EVERY);
+    loop {
+        tokio::select! {
+            biased;
+            () = end.as_mut() => return Ok(()),
+            // None ends before it is told to but by a fault of ours.
+            Some(ended) = accepting.join_next() => return ended.map_err(io::Error::other),
+            _ = sweep.tick() => sweep_memory(daemon),
+        }
+    }
 }
 
 fn sweep_memory(daemon: &Daemon) {
     if let Some(memory) = daemon.limiter().as_memory() {
         memory.sweep(SWEEP_PLACES);
     }
-}
-
-/// The connections there are.
-struct Connections {
-    daemon: Arc<Daemon>,
-    protocol: Arc<hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>>,
-    places: Arc<Semaphore>,
-    /// A place for the next one.
-    place: Option<OwnedSemaphorePermit>,
-    tasks: JoinSet<()>,
-    stop: watch::Sender<bool>,
-}
-
-impl Connections {
-    fn new(daemon: Arc<Daemon>) -> Self {
-        Connections {
-            protocol: Arc::new(connection::protocol()),
-            places: Arc::new(Semaphore::new(daemon.live().bounds.connections)),
-            place: None,
-            tasks: JoinSet::new(),
-            stop: watch::Sender::new(false),
-            daemon,
-        }
-    }
-
-    /// Waits for a place and for a peer that takes it. Nothing is lost if it is dropped.
-    async fn accept(&mut self, listener: &TcpListener) {
-        while self.tasks.try_join_next().is_some() {}
-        if self.place.is_none() {
-            self.place = Arc::clone(&self.places).try_acquire_owned().ok();
-            self.daemon.set_crowded(self.place.is_none());
-        }
-        if self.place.is_none() {
-            self.place = Arc::clone(&self.places).acquire_owned().await.ok();
-        }
-        match listener.accept().await {
-            Ok((stream, peer)) => self.serve(stream, peer),
-            // A peer that left while it waited is its own affair.
-            Err(it) if is_of_the_peer(&it) => {}
-            Err(it) => {
-                tracing::warn!("no connection could be accepted: {it}");
-                sleep(REST).await;
-            }
-        }
-    }
-
-    /// Accepts whoever waits already, so that a listener can be closed on nobody.
-    async fn accept_waiting(&mut self, listener: &TcpListener) {
-        loop {
-            self.place =
-                self.place.take().or_else(|| Arc::clone(&self.places).try_acquire_owned().ok());
-            if self.place.is_none() {
-                return;
-            }
-            tokio::select! {
-                biased;
-                Ok((stream, peer)) = listener.accept() => self.serve(stream, peer),
-                () = std::future::ready(()) => return,
-            }
-        }
-    }
-
-    fn serve(&mut self, stream: TcpStream, peer: SocketAddr) {
-        // Answers are small and waited for.
-        let _ = stream.set_nodelay(true);
-        let (daemon, protocol) = (Arc::clone(&self.daemon), Arc::clone(&self.protocol));
-        let (stop, place) = (self.stop.subscribe(), self.place.take());
-        self.tasks.spawn(async move {
-            connection::serve(stream, peer, daemon, protocol, stop).await;
-            drop(place);
-        });
-    }
-
-    /// Lets what is under way finish, and cuts what is not done in time.
-    async fn finish(mut self, within: Duration) {
-        self.stop.send_replace(true);
-        let ended = timeout(within, async { while self.tasks.join_next().await.is_some() {} });
-        if ended.await.is_err() {
-            tracing::warn!("{} connections were cut after {within:?}", self.tasks.len());
-        }
-        self.tasks.shutdown().await;
-    }
-}
-
-fn is_of_the_peer(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }

@@ -1,28 +1,50 @@
-//! Binding a socket, and what to say where that fails.
+//! Binding the sockets, and what to say where that fails.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, ensure};
 use tokio::net::{TcpListener, lookup_host};
-use tollgate_server::Address;
+use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 
-/// Binds the HTTP listener.
-pub(super) async fn bind(address: &Address) -> Result<TcpListener> {
-    let Address::Tcp(address) = address else {
-        bail!("cannot listen at {address}: name a HOST:PORT of this machine with --http");
-    };
+/// Binds all that is listened at.
+pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
+    let http = bind_one(&listen.http, "--http").await?;
+    let metrics = bind_one(&listen.metrics, "--metrics").await?;
+    ensure!(
+        http.is_some() || metrics.is_some(),
+        "every listener is off, so nobody could ask anything; name an address with --http"
+    );
+    let with_tls = |it: Listener| it.with_tls(tls.cloned());
+    Ok(Listeners { http: http.map(with_tls), metrics: metrics.map(with_tls) })
+}
+
+async fn bind_one(address: &Address, flag: &str) -> Result<Option<Listener>> {
+    match address {
+        Address::Off => Ok(None),
+        Address::Tcp(address) => Ok(Some(bind_tcp(address, flag).await?.into())),
+        Address::Unix(path) => {
+            let bound = Listener::bind_unix(path).await;
+            let hint = |taken| if taken { ", or listen elsewhere with" } else { "; it is said by" };
+            bound.map(Some).map_err(|it| anyhow!("{it}{} {flag}", hint(it.is_taken())))
+        }
+    }
+}
+
+async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(it) => Ok(it),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {
             Some(free) => anyhow!(
                 "{address} is taken by another program; stop that, or listen elsewhere: \
-                 --http {free}"
+                 {flag} {free}"
             ),
-            None => anyhow!("{address} is taken by another program; listen elsewhere with --http"),
+            None => {
+                anyhow!("{address} is taken by another program; listen elsewhere with {flag}")
+            }
         }),
         Err(error) => Err(anyhow!(
-            "cannot listen at {address}: {error}; name a HOST:PORT of this machine with --http"
+            "cannot listen at {address}: {error}; name a HOST:PORT of this machine with {flag}"
         )),
     }
 }

@@ -4,14 +4,15 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tollgate::{Kind, Policy, Restored, Spec, StoreError};
-use tollgate_server::Config;
+use tollgate_server::{Config, ListenAddress};
 
 /// What there is to say.
 pub(super) struct Greeting<'a> {
     pub(super) config: &'a Config,
     /// Whether the policies are the samples.
     pub(super) is_sample: bool,
-    pub(super) address: SocketAddr,
+    pub(super) http: Option<ListenAddress>,
+    pub(super) metrics: Option<ListenAddress>,
     /// What was found in the data directory.
     pub(super) restored: Option<&'a Restored>,
     /// Why the store cannot be asked, if so.
@@ -23,14 +24,13 @@ const MOST_LISTED: usize = 20;
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.url();
         writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
-        writeln!(f, "  HTTP/1.1, HTTP/2  {url}")?;
-        if !self.address.ip().to_canonical().is_loopback() {
-            writeln!(f, "                    {}: other machines reach it", self.address)?;
-        }
+        self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref())?;
+        self.write_listener(f, "metrics", self.metrics.as_ref())?;
         self.write_store(f)?;
         self.write_policies(f)?;
+        let Some(http) = &self.http else { return Ok(()) };
+        let url = format!("{}{}", self.options(http), self.url(http));
         match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
             Some(shown) => shown.write(f, &url),
             None => Ok(()),
@@ -39,14 +39,51 @@ impl fmt::Display for Greeting<'_> {
 }
 
 impl Greeting<'_> {
-    /// An address that works on this machine, wherever it listens.
-    fn url(&self) -> String {
-        let ip = match self.address.ip() {
+    fn write_listener(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &str,
+        address: Option<&ListenAddress>,
+    ) -> fmt::Result {
+        let Some(address) = address else { return writeln!(f, "  {name:16}  off") };
+        match address {
+            ListenAddress::Unix(_) => writeln!(f, "  {name:16}  {address}"),
+            ListenAddress::Tcp(at) => {
+                writeln!(f, "  {name:16}  {}", self.url(address))?;
+                if at.ip().to_canonical().is_loopback() {
+                    return Ok(());
+                }
+                writeln!(f, "                    {at}: other machines reach it")
+            }
+        }
+    }
+
+    /// A URL that works on this machine, wherever it listens.
+    fn url(&self, address: &ListenAddress) -> String {
+        let scheme = if self.config.listen.tls.is_some() { "https" } else { "http" };
+        let ListenAddress::Tcp(address) = address else { return format!("{scheme}://localhost") };
+        let ip = match address.ip() {
             IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
             it => it,
         };
-        format!("http://{}", SocketAddr::new(ip, self.address.port()))
+        format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
+    }
+
+    /// What curl needs beside the URL.
+    fn options(&self, address: &ListenAddress) -> String {
+        let mut options = String::new();
+        if let ListenAddress::Unix(path) = address {
+            options.push_str(&format!("--unix-socket {} ", path.display()));
+        }
+        if let Some(tls) = &self.config.listen.tls {
+            // Whoever the certificate is for, it need not be this machine's own name.
+            options.push_str("-k ");
+            if tls.client_ca.is_some() {
+                options.push_str("--cert CLIENT.pem --key CLIENT.key ");
+            }
+        }
+        options
     }
 
     fn write_store(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

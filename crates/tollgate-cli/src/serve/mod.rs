@@ -3,13 +3,14 @@
 mod bind;
 mod greeting;
 mod signals;
+mod systemd;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, StoreError};
-use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listeners, Reload};
+use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listener, Reload, Tls};
 
 use crate::arguments::Serve;
 use crate::output;
@@ -55,9 +56,10 @@ async fn serve(started: Config, arguments: Serve) -> Result<()> {
     let signals = Signals::listen().context("signals cannot be listened to")?;
     let told = signals::hangups().context("signals cannot be listened to")?;
     let file = arguments.config.clone();
-    let reload = Reload::new(file, move || config(&arguments), told);
+    let tls = started.listen.tls.clone().map(Tls::open).transpose()?;
+    let listeners = bind::bind(&started.listen, tls.as_ref()).await?;
+    let reload = Reload::new(file, move || read_again(&arguments, tls.as_ref()), told);
     let config = started;
-    let http = bind::bind(&config.listen.http).await?;
     let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
     let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;
     let limiter: Limiter = match &keeper {
@@ -67,14 +69,17 @@ async fn serve(started: Config, arguments: Serve) -> Result<()> {
     let greeting = Greeting {
         config: &config,
         is_sample,
-        address: http.local_addr()?,
+        http: listeners.http.as_ref().map(Listener::address).transpose()?,
+        metrics: listeners.metrics.as_ref().map(Listener::address).transpose()?,
         restored: keeper.as_ref().map(|(_, restored)| restored),
         away: away(&limiter).await,
     };
     output::print(&greeting.to_string())?;
+    systemd::ready();
+    let watchdog = tokio::spawn(systemd::live());
     let keeper = keeper.map(|(keeper, _)| keeper);
     let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
-    tollgate_server::run(config, Listeners { http }, limiter, Some(reload), signals.stop()).await?;
+    tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
     if let Some(keeping) = keeping {
         keeping.abort();
     }
@@ -82,8 +87,20 @@ async fn serve(started: Config, arguments: Serve) -> Result<()> {
         let saved = tokio::task::spawn_blocking(move || keeper.save()).await?;
         saved.context("what was decided last is not saved")?;
     }
+    watchdog.abort();
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Reads everything again that may have changed.
+fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> {
+    systemd::reloading();
+    if let Some(Err(error)) = tls.map(Tls::reload) {
+        tracing::error!("{error}; the certificate from before is shown still");
+    }
+    let read = config(arguments);
+    systemd::ready();
+    read
 }
 
 /// Why the store cannot be asked now, as far as that is known; memory always can.

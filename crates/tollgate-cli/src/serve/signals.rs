@@ -5,6 +5,9 @@ use std::process;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tollgate_server::Stop;
+
+use super::systemd;
 
 /// SIGTERM and SIGINT.
 #[derive(Debug)]
@@ -24,14 +27,17 @@ impl Signals {
         })
     }
 
-    /// Is ready at the first signal; the second ends the process at once.
-    pub(super) async fn stop(mut self) {
-        self.next().await;
+    /// Is ready at the first signal; the second ends the process at once. Whoever sends SIGINT
+    /// sits at a terminal and waits, so it stops without the delay of a drain.
+    pub(super) async fn stop(mut self) -> Stop {
+        let first = self.next().await;
+        systemd::stopping();
         tracing::info!("stopping: requests under way are finished; a second signal stops at once");
         tokio::spawn(async move {
             let second = self.next().await;
             process::exit(BY_SIGNAL + second.as_raw_value());
         });
+        if first == SignalKind::interrupt() { Stop::WithoutDelay } else { Stop::AfterDelay }
     }
 
     async fn next(&mut self) -> SignalKind {

@@ -3,7 +3,11 @@
 
 mod check;
 mod config;
+mod crowd;
+mod drain;
+mod listen;
 mod manual;
 mod process;
 mod serve;
 mod store;
+mod systemd;

@@ -45,7 +45,12 @@ pub(crate) struct Daemon {
 impl Daemon {
     pub(crate) fn start<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> Self {
         let mut command = tollgate();
-        command.arg("serve").args(arguments).args(["--http", "127.0.0.1:0"]);
+        command.arg("serve").args(arguments);
+        Daemon::spawn(command.args(["--http", "127.0.0.1:0", "--metrics", "off"]))
+    }
+
+    /// One that listens where it is told.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
@@ -53,8 +58,8 @@ impl Daemon {
         while !greeting.lines().last().is_some_and(|it| it.starts_with("  curl -i")) {
             assert!(output.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
         }
-        let url = greeting.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
-        let url = url.to_owned();
+        let url = greeting.split_whitespace().find(|it| it.starts_with("http"));
+        let url = url.unwrap_or_default().to_owned();
         Daemon { child, output, greeting, url }
     }
 
@@ -75,9 +80,9 @@ impl Daemon {
         self.child.wait().unwrap().code()
     }
 
-    /// Stops it as an operator does.
+    /// Stops it as who sits at its terminal does.
     pub(crate) fn stop(self) {
-        self.signal(Signal::TERM);
+        self.signal(Signal::INT);
         assert_eq!(self.ended(), Some(0));
     }
 }

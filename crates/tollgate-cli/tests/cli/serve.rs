@@ -82,12 +82,15 @@ fn it_says_what_it_limits_and_where() {
 fn a_taken_port_names_the_flag_and_a_free_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, said, complaint) = run(["serve", "--http", &address]);
-    assert_eq!((code, &*said), (2, ""));
-    let free = complaint.trim().rsplit_once("listen elsewhere: --http ").unwrap().1;
-    assert!(complaint.starts_with(&format!("error: {address} is taken")), "{complaint}");
-    assert_ne!(free, address);
-    TcpListener::bind(free).unwrap();
+    for (flag, other) in [("--http", "--metrics"), ("--metrics", "--http")] {
+        let (code, said, complaint) = run(["serve", flag, &address, other, "127.0.0.1:0"]);
+        assert_eq!((code, &*said), (2, ""));
+        let hint = format!("listen elsewhere: {flag} ");
+        let free = complaint.trim().rsplit_once(&hint).unwrap().1;
+        assert!(complaint.starts_with(&format!("error: {address} is taken")), "{complaint}");
+        assert_ne!(free, address);
+        TcpListener::bind(free).unwrap();
+    }
 }
 
 #[test]
@@ -105,7 +108,12 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
         (&["--http", "nonsense"], "--http: listen.http: \"nonsense\": write HOST:PORT"),
         (&["--http", "nowhere.invalid:1"], "name a HOST:PORT of this machine with --http"),
         (&["--max-keys", "0"], "--max-keys: store.max_keys: \"0\": write a number of at least 1"),
-        (&["--http", "127.0.0.1:0", "--data", file], "name a directory that is tollgate's alone"),
+        (&["--http", "off", "--metrics", "off"], "every listener is off"),
+        (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory is not there"),
+        (
+            &["--http", "127.0.0.1:0", "--metrics", "off", "--data", file],
+            "name a directory that is tollgate's alone",
+        ),
     ] {
         let (code, said, complained) = run(["serve"].iter().chain(arguments));
         assert_eq!((code, &*said), (2, ""), "{arguments:?}: {complained}");
@@ -173,11 +181,19 @@ fn a_signal_stops_it_and_a_second_one_at_once() {
         BufReader::new(busy.try_clone().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
         daemon.signal(signal);
-        // Once nobody is let in any more, the first signal has been heard.
-        while TcpStream::connect(daemon.address()).is_ok() {}
+        // Once it is not ready, or nobody is let in any more, the first signal has been heard.
+        while is_ready(daemon.address()) {}
         daemon.signal(signal);
         assert_eq!(daemon.ended(), Some(code));
     }
+}
+
+fn is_ready(address: &str) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    let mut answer = String::new();
+    let asked = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    asked.and_then(|()| std::io::Read::read_to_string(&mut stream, &mut answer)).is_ok()
+        && answer.starts_with("HTTP/1.1 200")
 }
 
 #[test]

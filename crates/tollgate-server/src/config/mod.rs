@@ -105,6 +105,14 @@ pub struct TlsConfig {
     pub client_ca: Option<PathBuf>,
 }
 
+impl TlsConfig {
+    /// With no certificate asked of clients.
+    #[must_use]
+    pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        TlsConfig { cert: cert.into(), key: key.into(), client_ca: None }
+    }
+}
+
 /// What peers are held to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,10 +1,9 @@
 //! Who asks, and what may be asked from there.
 
-use std::net::SocketAddr;
-
 use hyper::header::HeaderMap;
 
 use super::problem::{Kind, Problem};
+use crate::listener::{self, Remote};
 use crate::rules::Peer;
 
 /// Headers that a proxy or a browser adds: such a request was not made on this machine, or not by
@@ -14,23 +13,26 @@ const FROM_ELSEWHERE: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-rea
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller<'a> {
-    peer: SocketAddr,
+    remote: &'a Remote,
     headers: &'a HeaderMap,
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(peer: SocketAddr, headers: &'a HeaderMap) -> Self {
-        Caller { peer, headers }
+    pub(super) fn new(remote: &'a Remote, headers: &'a HeaderMap) -> Self {
+        Caller { remote, headers }
     }
 
     /// Who is at the other end of the connection.
     pub(super) fn peer(&self) -> Peer {
-        Peer::Ip(self.peer.ip())
+        match self.remote.peer {
+            listener::Peer::Tcp(address) => Peer::Ip(address.ip()),
+            listener::Peer::Unix => Peer::Unix,
+        }
     }
 
     fn is_local(&self) -> bool {
         let passed_on = FROM_ELSEWHERE.iter().any(|it| self.headers.contains_key(*it));
-        self.peer.ip().to_canonical().is_loopback() && !passed_on
+        self.remote.peer.is_local() && !passed_on
     }
 
     /// Refuses what only an operator may ask. Until tokens say who one is, it is who works on
@@ -68,12 +70,15 @@ mod tests {
             ("127.0.0.1:1", Some("x-forwarded-for"), false),
             ("127.0.0.1:1", Some("forwarded"), false),
             ("127.0.0.1:1", Some("origin"), false),
+            ("unix", None, true),
+            ("unix", Some("x-forwarded-for"), false),
         ] {
             let mut headers = HeaderMap::new();
             if let Some(name) = header {
                 headers.insert(name, HeaderValue::from_static("anything"));
             }
-            let caller = Caller::new(peer.parse().unwrap(), &headers);
+            let remote = Remote::at(peer.parse().map_or(listener::Peer::Unix, listener::Peer::Tcp));
+            let caller = Caller::new(&remote, &headers);
             assert_eq!(caller.must_operate("reset").is_ok(), operates, "{peer} {header:?}");
         }
     }

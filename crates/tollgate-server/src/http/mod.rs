@@ -17,8 +17,6 @@ mod verbs;
 mod writer;
 mod written;
 
-use std::net::SocketAddr;
-
 use hyper::body::Incoming;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
@@ -32,6 +30,7 @@ use self::problem::{Kind, Problem};
 pub(crate) use self::reply::Reply;
 use self::verbs::{SPOKEN, Spoken};
 use crate::daemon::Daemon;
+use crate::listener::Remote;
 use crate::nearest::did_you_mean;
 
 /// A decision as `/v1` answers it.
@@ -49,15 +48,29 @@ enum Route {
 }
 
 /// Answers one request.
-pub(crate) async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<Incoming>) -> Reply {
+pub(crate) async fn answer(daemon: &Daemon, remote: &Remote, request: Request<Incoming>) -> Reply {
     let answered = match route(request.method(), request.uri().path()) {
         Ok(Route::Live) => Ok(health::live()),
         Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
-        Ok(Route::Verb(spoken)) => answer_verb(daemon, peer, spoken, request).await,
-        Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, peer, dialect, request).await),
+        Ok(Route::Verb(spoken)) => answer_verb(daemon, remote, spoken, request).await,
+        Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, remote, dialect, request).await),
         Err(problem) => Err(problem),
     };
     answered.unwrap_or_else(|problem| reply::problem(&problem))
+}
+
+/// Answers a request where nothing but whether the daemon lives is answered.
+pub(crate) async fn answer_probe(daemon: &Daemon, request: &Request<Incoming>) -> Reply {
+    match (route(request.method(), request.uri().path()), request.uri().path()) {
+        (Ok(Route::Live), _) => health::live(),
+        (Ok(Route::Ready), _) => health::ready(daemon, request.uri().query()).await,
+        (Err(problem), "/livez" | "/readyz") => reply::problem(&problem),
+        (_, path) => {
+            let shown: String = path.chars().take(64).collect();
+            let detail = format!("there is no {shown:?} at this address; /livez and /readyz are");
+            reply::problem(&Problem::new(Kind::UnknownPath, detail))
+        }
+    }
 }
 
 fn route(method: &Method, path: &str) -> Result<Route, Problem> {
@@ -96,25 +109,25 @@ fn no_path(path: &str) -> Problem {
 /// Answers a gateway, whatever the method; a body is not looked at.
 async fn answer_gateway(
     daemon: &Daemon,
-    peer: SocketAddr,
+    remote: &Remote,
     dialect: &'static Dialect,
     request: Request<Incoming>,
 ) -> Reply {
     let (head, _) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
+    let exchange = Exchange { daemon, live: &live, caller: Caller::new(remote, &head.headers) };
     forward::answer(dialect, &head, &exchange).await
 }
 
 async fn answer_verb(
     daemon: &Daemon,
-    peer: SocketAddr,
+    remote: &Remote,
     spoken: &'static Spoken,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
+    let exchange = Exchange { daemon, live: &live, caller: Caller::new(remote, &head.headers) };
     if spoken.for_operators {
         exchange.caller.must_operate(spoken.name)?;
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// An answer.
@@ -25,13 +25,15 @@ impl Answer {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Client(pub(crate) TcpStream);
+pub(crate) struct Client<S = TcpStream>(pub(crate) S);
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         Client(TcpStream::connect(address).await.unwrap())
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Sends bytes as they are.
     pub(crate) async fn send(&mut self, bytes: &str) -> io::Result<()> {
         self.0.write_all(bytes.as_bytes()).await

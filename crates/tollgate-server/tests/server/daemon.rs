@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{Config, Listeners, Reload, run};
+use tollgate_server::{Config, Listener, Listeners, Reload, Stop, run};
 
 use crate::client::{Answer, Client};
 
@@ -31,8 +31,10 @@ policies:
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
+    /// Where it says whether it is ready, and decides nothing.
+    pub(crate) metrics: SocketAddr,
     pub(crate) clock: ManualClock,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Stop>>,
     tell: Option<mpsc::Sender<()>>,
     reads: Arc<AtomicU64>,
     ended: JoinHandle<io::Result<()>>,
@@ -77,12 +79,20 @@ impl Daemon {
         let reload = Reload::new(Some(path.to_owned()), read, told).every(Duration::from_millis(5));
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let daemon = Daemon::run_with(config, limiter, clock, Some(reload)).await;
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |http| http).await;
         Daemon { tell: Some(tell), reads, ..daemon }
     }
 
     async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {
-        Daemon::run_with(config, limiter, clock, None).await
+        Daemon::run_with(config, limiter, clock, None, |http| http).await
+    }
+
+    /// With a listener in the place of one over TCP.
+    pub(crate) async fn start_at(yaml: &str, http: impl FnOnce(Listener) -> Listener) -> Self {
+        let config = Config::from_yaml(yaml).unwrap();
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        let limiter = config.store.builder().clock(clock.clone()).build();
+        Daemon::run_with(config, limiter, clock, None, http).await
     }
 
     async fn run_with(
@@ -90,15 +100,17 @@ impl Daemon {
         limiter: impl Into<Limiter>,
         clock: ManualClock,
         reload: Option<Reload>,
+        http: impl FnOnce(Listener) -> Listener,
     ) -> Self {
         let limiter = limiter.into();
-        let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = http.local_addr().unwrap();
+        let (tcp, metrics) = (bind().await, bind().await);
+        let (address, at_metrics) = (tcp.local_addr().unwrap(), metrics.local_addr().unwrap());
+        let listeners = Listeners { http: Some(http(tcp.into())), metrics: Some(metrics.into()) };
         let (stop, stopped) = oneshot::channel();
-        let ended = tokio::spawn(run(config, Listeners { http }, limiter, reload, async {
-            stopped.await.unwrap();
-        }));
-        Daemon { address, clock, stop: Some(stop), ended, tell: None, reads: Arc::default() }
+        let stopped = async { stopped.await.unwrap() };
+        let ended = tokio::spawn(run(config, listeners, limiter, reload, stopped));
+        let (stop, tell, reads) = (Some(stop), None, Arc::default());
+        Daemon { address, metrics: at_metrics, clock, stop, tell, reads, ended }
     }
 
     /// Tells it to read its configuration again, as SIGHUP does.
@@ -122,10 +134,18 @@ impl Daemon {
 
     /// Tells it to stop; [`Daemon::ended`] says when it has.
     pub(crate) fn stop(&mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
+        self.stop_as(Stop::WithoutDelay);
+    }
+
+    pub(crate) fn stop_as(&mut self, stop: Stop) {
+        self.stop.take().unwrap().send(stop).unwrap();
     }
 
     pub(crate) async fn ended(self) {
         self.ended.await.unwrap().unwrap();
     }
+}
+
+async fn bind() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
 }

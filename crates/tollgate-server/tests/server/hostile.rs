@@ -2,21 +2,15 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
+
+use crate::attack::{assert_others_are_served, while_others_are_served};
 use crate::client::request;
 use crate::daemon::{Daemon, POLICIES};
 
 /// Bounds that a test need not wait for.
 async fn impatient(limits: &str) -> Daemon {
     Daemon::start_with(&format!("limits: {{ {limits} }}\n{POLICIES}")).await
-}
-
-/// The others: a request on a new connection, and one on a connection that is kept.
-async fn assert_others_are_served(daemon: &Daemon) {
-    let mut kept = daemon.connect().await;
-    for _ in 0..2 {
-        let answer = kept.post("/v1/check", r#"{"policy":"bucket","key":"o","cost":0}"#).await;
-        assert_eq!(answer.unwrap().status, 200);
-    }
 }
 
 #[tokio::test]
@@ -143,18 +137,104 @@ async fn a_flood_of_headers_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_wait_for_a_place_and_idle_ones_make_room() {
-    let daemon = impatient("connections: 8, header_timeout: 1s, idle: 1h").await;
-    let mut idle = Vec::new();
-    for _ in 0..8 {
+async fn bodies_that_trickle_are_told_so_while_others_are_served() {
+    let daemon = impatient("header_timeout: 1s").await;
+    let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 1000\r\n\r\n";
+    while_others_are_served(&daemon, async || {
+        let mut slow = Vec::new();
+        for _ in 0..64 {
+            let mut client = daemon.connect().await;
+            client.send(head).await.unwrap();
+            slow.push(client);
+        }
+        // Each byte comes in time; the whole does not.
+        while timeout(Duration::from_millis(20), slow[0].0.readable()).await.is_err() {
+            for client in &mut slow {
+                let _ = client.send(" ").await;
+            }
+        }
+        for client in &mut slow {
+            let answer = client.answer().await.unwrap();
+            assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_without_an_end_is_cut_at_the_bound() {
+    const BUFFERED: usize = 16 * 1024 * 1024;
+    let daemon = impatient("header_timeout: 1h").await;
+    while_others_are_served(&daemon, async || {
+        let mut endless = daemon.connect().await;
+        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n";
+        endless.send(head).await.unwrap();
+        let chunk = format!("10000\r\n{}\r\n", "x".repeat(65_536));
+        let mut sent = 0;
+        while endless.send(&chunk).await.is_ok() {
+            sent += chunk.len();
+            // What the sockets of both sides hold comes on top of the bound.
+            assert!(sent < BUFFERED, "{sent} bytes of a body were taken");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_head_without_an_end_is_cut_at_the_bound() {
+    const BUFFERED: usize = 16 * 1024 * 1024;
+    let daemon = impatient("header_timeout: 1h").await;
+    let many = "x: y\r\n".repeat(1_000);
+    let long = "y".repeat(6_000);
+    while_others_are_served(&daemon, async || {
+        for part in [&many, &long] {
+            let mut endless = daemon.connect().await;
+            endless.send("GET /livez HTTP/1.1\r\nhost: t\r\nx: ").await.unwrap();
+            let mut sent = 0;
+            while endless.send(part).await.is_ok() {
+                sent += part.len();
+                assert!(sent < BUFFERED, "{sent} bytes of a head were taken");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_asks_nothing_makes_room_for_who_does() {
+    let daemon = impatient("connections: 8, header_timeout: 1h, idle: 1h").await;
+    let mut kept = daemon.connect().await;
+    kept.get("/livez").await.unwrap();
+    let mut silent = Vec::new();
+    for beginning in ["", "P", "", "POST /v1/check HTTP/1.1\r\nx-slow: ", "", "", ""] {
         let mut client = daemon.connect().await;
-        client.get("/livez").await.unwrap();
+        client.send(beginning).await.unwrap();
+        silent.push(client);
+    }
+    for _ in 0..3 {
+        // It is accepted when one of the others has been silent for a while.
+        let mut late = daemon.connect().await;
+        let answer = late.post("/v1/check", r#"{"policy":"bucket","key":"l","cost":0}"#).await;
+        assert_eq!(answer.unwrap().status, 200);
+        silent.push(late);
+    }
+    // Who has asked before was not the first to go.
+    assert_eq!(kept.get("/livez").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn where_all_have_asked_the_idle_make_room() {
+    let daemon = impatient("connections: 2, header_timeout: 1h, idle: 1h").await;
+    let mut idle = Vec::new();
+    for _ in 0..4 {
+        let mut client = daemon.connect().await;
+        assert_eq!(client.get("/livez").await.unwrap().status, 200);
         idle.push(client);
     }
-    // It is accepted when one of the others has been idle too long for a crowd.
-    let mut late = daemon.connect().await;
-    let answer = late.post("/v1/check", r#"{"policy":"log","key":"late"}"#).await.unwrap();
-    assert_eq!(answer.status, 200);
+    // The other listener has places of its own.
+    let mut probe = crate::client::Client::connect(daemon.metrics).await;
+    assert_eq!(probe.get("/readyz").await.unwrap().status, 200);
+    assert_eq!(probe.get("/v1/check").await.unwrap().status, 404);
 }
 
 #[tokio::test]

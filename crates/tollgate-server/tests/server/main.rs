@@ -2,7 +2,9 @@
 //! still.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+mod attack;
 mod bad_input;
+mod certificates;
 mod client;
 mod config;
 mod config_layers;
@@ -11,6 +13,7 @@ mod config_pages;
 mod daemon;
 mod forward;
 mod hostile;
+mod hostile_http2;
 mod ids;
 mod overrides;
 mod overrides_file;
@@ -19,6 +22,8 @@ mod redis;
 mod reload;
 mod rows;
 mod stop;
+mod tls;
+mod unix;
 mod verbs;
 
 /// Compares a file of the repository with what it should say, or writes that into it.

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use http_body_util::channel::Channel;
 use hyper::Request;
@@ -10,23 +11,30 @@ use hyper::body::Bytes;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tollgate_server::Stop;
 
 use crate::client::Client;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, POLICIES};
 
 /// Asks again and again, as the daemon lets it, until nobody listens; how many were answered.
 async fn ask_until_stopped(address: std::net::SocketAddr, answered: Arc<AtomicU32>) {
     let body = r#"{"policy":"bucket","key":"k","cost":0}"#;
     while let Ok(stream) = TcpStream::connect(address).await {
         let mut client = Client(stream);
+        let mut is_taken = false;
         loop {
             let answer = match client.post("/v1/check", body).await {
                 Ok(it) => it,
-                // A connection that the daemon never took: it was refused, not dropped.
-                Err(it) if it.kind() == ErrorKind::ConnectionReset => return,
+                // The system had connected it, and the daemon never took it: nobody listens.
+                Err(it) if it.kind() == ErrorKind::ConnectionReset && !is_taken => {
+                    assert!(TcpStream::connect(address).await.is_err(), "it was dropped: {it}");
+                    return;
+                }
                 Err(it) => panic!("a request was not answered: {it}"),
             };
             assert_eq!(answer.status, 200);
+            is_taken = true;
             answered.fetch_add(1, Ordering::Relaxed);
             if answer.header("connection") == Some("close") {
                 break;
@@ -37,17 +45,46 @@ async fn ask_until_stopped(address: std::net::SocketAddr, answered: Arc<AtomicU3
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_request_that_was_taken_is_answered() {
-    let mut daemon = Daemon::start().await;
-    let answered = Arc::new(AtomicU32::new(0));
-    let ask = |_| tokio::spawn(ask_until_stopped(daemon.address, Arc::clone(&answered)));
-    let clients: Vec<_> = (0..16).map(ask).collect();
-    while answered.load(Ordering::Relaxed) < 500 {
-        tokio::task::yield_now().await;
+    for stop in [Stop::WithoutDelay, Stop::AfterDelay] {
+        let yaml = format!("drain: {{ delay: 200ms }}\n{POLICIES}");
+        let mut daemon = Daemon::start_with(&yaml).await;
+        let answered = Arc::new(AtomicU32::new(0));
+        let ask = |_| tokio::spawn(ask_until_stopped(daemon.address, Arc::clone(&answered)));
+        let clients: Vec<_> = (0..16).map(ask).collect();
+        while answered.load(Ordering::Relaxed) < 500 {
+            tokio::task::yield_now().await;
+        }
+        daemon.stop_as(stop);
+        for client in clients {
+            client.await.unwrap();
+        }
+        daemon.ended().await;
     }
-    daemon.stop();
-    for client in clients {
-        client.await.unwrap();
+}
+
+#[tokio::test]
+async fn for_its_delay_it_is_not_ready_and_serves_as_before() {
+    let yaml = format!("drain: {{ delay: 1s }}\n{POLICIES}");
+    let mut daemon = Daemon::start_with(&yaml).await;
+    let mut kept = daemon.connect().await;
+    kept.get("/livez").await.unwrap();
+    let began = Instant::now();
+    daemon.stop_as(Stop::AfterDelay);
+    for address in [daemon.address, daemon.metrics] {
+        let mut probe = Client::connect(address).await;
+        while probe.get("/readyz").await.unwrap().status != 503 {}
     }
+    let body = r#"{"policy":"bucket","key":"k","cost":0}"#;
+    let mut new = daemon.connect().await;
+    for client in [&mut kept, &mut new] {
+        let answer = client.post("/v1/check", body).await.unwrap();
+        assert_eq!((answer.status, answer.header("connection")), (200, None));
+    }
+    // Whoever goes on asking is told when it is over.
+    while new.post("/v1/check", body).await.unwrap().header("connection") != Some("close") {}
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert_eq!(new.closed().await, "");
+    drop(kept);
     daemon.ended().await;
 }
 

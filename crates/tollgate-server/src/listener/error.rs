@@ -1,0 +1,37 @@
+//! Why it cannot be listened at an address.
+
+use std::fmt;
+use std::path::Path;
+
+/// Why it cannot be listened at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenError {
+    message: String,
+    is_taken: bool,
+}
+
+impl ListenError {
+    pub(super) fn unix(path: &Path, why: &str) -> Self {
+        let message = format!("cannot listen at unix:{}: {why}", path.display());
+        ListenError { message, is_taken: false }
+    }
+
+    pub(super) fn taken(path: &Path) -> Self {
+        let message = format!("unix:{} is taken by another program; stop that", path.display());
+        ListenError { message, is_taken: true }
+    }
+
+    /// Whether somebody else listens there.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.is_taken
+    }
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ListenError {}

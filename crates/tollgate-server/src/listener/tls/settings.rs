@@ -1,0 +1,67 @@
+//! What connections are begun with.
+
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{Error, InconsistentKeys, RootCertStore, ServerConfig};
+
+use super::error::TlsError;
+use super::files::Contents;
+use crate::config::TlsConfig;
+
+/// What is spoken, the best first.
+const SPOKEN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// TLS 1.2 and 1.3, with this chain. What was agreed with a peer is kept with these settings, so
+/// that after a change nobody goes on with what an authority vouched for that is gone.
+pub(super) fn of(
+    files: &TlsConfig,
+    contents: &Contents,
+    chain: Vec<CertificateDer<'static>>,
+) -> Result<ServerConfig, TlsError> {
+    // Named here, so that it does not matter what else of the process chooses for all.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|it| TlsError::cert(files, it.to_string()))?;
+    let builder = match verifier(files, contents, provider)? {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let settings = builder.with_single_cert(chain, contents.key(files)?);
+    let mut settings = settings.map_err(|it| misfit(files, &it))?;
+    settings.alpn_protocols = SPOKEN.map(<[u8]>::to_vec).to_vec();
+    Ok(settings)
+}
+
+fn verifier(
+    files: &TlsConfig,
+    contents: &Contents,
+    provider: Arc<rustls::crypto::CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
+    let Some((file, authorities)) = contents.client_ca(files)? else { return Ok(None) };
+    let failed = |why: String| TlsError::new("client_ca", file, why);
+    let mut roots = RootCertStore::empty();
+    for authority in authorities {
+        roots.add(authority).map_err(|it| failed(format!("it is no authority: {it}")))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    verifier.map(Some).map_err(|it| failed(it.to_string()))
+}
+
+fn misfit(files: &TlsConfig, error: &Error) -> TlsError {
+    match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            let cert = files.cert.display();
+            let why = format!(
+                "it does not fit the certificate, {cert}, whose first certificate must be the one \
+                 that was made for this key"
+            );
+            TlsError::key(files, why)
+        }
+        Error::InvalidCertificate(why) => TlsError::cert(files, format!("{why:?}")),
+        other => TlsError::key(files, format!("{other}; write an RSA, ECDSA or Ed25519 key")),
+    }
+}
