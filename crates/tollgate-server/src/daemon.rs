@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::Limiter;
 use tollgate_store::Clock;
 
+use crate::access::Failures;
 use crate::live::Live;
 use crate::reload::Standing;
 
@@ -22,6 +23,8 @@ pub(crate) struct Daemon {
     draining: AtomicBool,
     /// Whether every place for a connection is taken.
     crowded: AtomicBool,
+    /// Who brought no token that is known.
+    pub(crate) failures: Failures,
 }
 
 impl Daemon {
@@ -33,6 +36,7 @@ impl Daemon {
             clock: Clock::system(),
             draining: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
+            failures: Failures::default(),
         }
     }
 

@@ -13,6 +13,8 @@
 //! # }
 //! ```
 
+mod access;
+mod audit;
 mod config;
 mod connection;
 mod daemon;
@@ -20,6 +22,7 @@ mod http;
 mod keeper;
 mod live;
 mod nearest;
+mod privacy;
 mod pulse;
 mod query;
 mod reload;

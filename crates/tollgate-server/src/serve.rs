@@ -37,7 +37,8 @@ const REST: Duration = Duration::from_millis(50);
 /// store on Redis is logged: when it comes, when it goes, and what about it may surprise later.
 ///
 /// # Errors
-/// The listener is not one that can be asked for its address; a file of overrides cannot be used.
+/// The listener is not one that can be asked for its address; a token or a file of
+/// overrides cannot be used.
 pub async fn run(
     config: Config,
     listeners: Listeners,

@@ -19,11 +19,12 @@ mod written;
 
 use std::net::SocketAddr;
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
+use hyper::http::request::Parts;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 
-use self::caller::Caller;
+use self::caller::{Bears, Caller};
 use self::exchange::Exchange;
 use self::field::Field;
 use self::forward::Dialect;
@@ -31,6 +32,8 @@ use self::object::Object;
 use self::problem::{Kind, Problem};
 pub(crate) use self::reply::Reply;
 use self::verbs::{SPOKEN, Spoken};
+use crate::audit::Record;
+use crate::config::Scope;
 use crate::daemon::Daemon;
 use crate::nearest::did_you_mean;
 
@@ -102,8 +105,21 @@ async fn answer_gateway(
 ) -> Reply {
     let (head, _) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
-    forward::answer(dialect, &head, &exchange).await
+    let caller = Caller::of(peer, &head.headers, Bears::TollgateToken, &live.access);
+    let caller = caller.and_then(|it| {
+        it.must_have(&[Scope::Check], "forward-auth")?;
+        Ok(it)
+    });
+    match caller {
+        Ok(caller) => {
+            let exchange = Exchange { daemon, live: &live, caller, record: None };
+            forward::answer(dialect, &head, &exchange).await
+        }
+        Err(problem) => {
+            daemon.failures.add(daemon.clock.now(), peer);
+            forward::refused(&problem)
+        }
+    }
 }
 
 async fn answer_verb(
@@ -114,24 +130,68 @@ async fn answer_verb(
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(peer, &head.headers) };
-    if spoken.for_operators {
-        exchange.caller.must_operate(spoken.name)?;
+    let caller = Caller::of(peer, &head.headers, Bears::Authorization, &live.access);
+    let who = caller.as_ref().map_or("nobody known", |it| it.who.name());
+    let record = spoken.is_for_operators().then(|| Record::new(spoken.name, who, peer));
+    let answered = match caller {
+        Ok(caller) => {
+            let exchange = Exchange { daemon, live: &live, caller, record: record.as_ref() };
+            answer_caller(&exchange, spoken, &head, body).await
+        }
+        Err(problem) => {
+            daemon.failures.add(daemon.clock.now(), peer);
+            Err(problem)
+        }
+    };
+    match (record, &answered) {
+        (Some(record), Ok(_)) => record.done(),
+        (Some(record), Err(it)) if it.is_refusal() => record.refused(it.detail()),
+        (Some(record), Err(it)) => record.failed(it.detail()),
+        (None, _) => {}
+    }
+    answered
+}
+
+/// Answers a verb to whoever is known.
+async fn answer_caller(
+    exchange: &Exchange<'_>,
+    spoken: &'static Spoken,
+    head: &Parts,
+    body: Incoming,
+) -> Result<Reply, Problem> {
+    if let Err(refusal) = exchange.caller.must_have(spoken.scopes, spoken.name) {
+        if exchange.record.is_some() {
+            tell_subject(exchange, spoken, body).await;
+        }
+        return Err(refusal);
     }
     if head.method == Method::GET {
         let query = head.uri.query().unwrap_or_default();
         let mut object = Object::of_query(query, spoken.fields_of_query)?;
         let told_by_status = told_by_status(&mut object)?;
-        return verbs::answer(spoken, object, &exchange, told_by_status).await;
+        return verbs::answer(spoken, object, exchange, told_by_status).await;
     }
     let told_by_status = match head.uri.query() {
         None => true,
         Some(query) => told_by_status(&mut Object::of_query(query, &[Field::Status])?)?,
     };
-    let bounds = &live.bounds;
-    let body = body::read(body, bounds.body, bounds.header_timeout).await?;
+    let body = read_body(exchange, body).await?;
     let object = Object::of_json(body::text(&body)?, spoken.fields)?;
-    verbs::answer(spoken, object, &exchange, told_by_status).await
+    verbs::answer(spoken, object, exchange, told_by_status).await
+}
+
+async fn read_body(exchange: &Exchange<'_>, body: Incoming) -> Result<Bytes, Problem> {
+    let bounds = &exchange.live.bounds;
+    body::read(body, bounds.body, bounds.header_timeout).await
+}
+
+/// Lets the audit know what a request that is refused is about, as far as it can be read.
+async fn tell_subject(exchange: &Exchange<'_>, spoken: &'static Spoken, body: Incoming) {
+    let Ok(body) = read_body(exchange, body).await else { return };
+    let object = body::text(&body).and_then(|it| Object::of_json(it, spoken.fields));
+    if let Ok(object) = object {
+        verbs::tell_subject(&object, exchange);
+    }
 }
 
 /// Whether the status of the answer tells the verdict: unless `?status=200` says no.

@@ -13,7 +13,9 @@ use super::writer::Writer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     BadInput,
+    Unauthorized,
     Forbidden,
+    TokenLacks,
     UnknownPolicy,
     UnknownPath,
     Method,
@@ -32,7 +34,9 @@ impl Kind {
             Kind::BadInput => {
                 (StatusCode::BAD_REQUEST, "bad-input", "The request cannot be decided")
             }
+            Kind::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "A token is needed"),
             Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "Not allowed from there"),
+            Kind::TokenLacks => (StatusCode::FORBIDDEN, "token-lacks", "The token is not for that"),
             Kind::UnknownPolicy => {
                 (StatusCode::NOT_FOUND, "unknown-policy", "There is no such policy")
             }
@@ -135,6 +139,16 @@ impl Problem {
         self.0.kind.parts().0
     }
 
+    /// Whether it is about who asks.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self.0.kind, Kind::Unauthorized | Kind::Forbidden | Kind::TokenLacks)
+    }
+
+    /// Why.
+    pub(super) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// The value of `Allow`.
     pub(super) fn allow(&self) -> Option<&'static str> {
         self.0.allow
@@ -192,7 +206,7 @@ pub(crate) fn denied<'a>(
 }
 
 /// The most bytes of a value or of a name that an answer shows.
-const MOST_SHOWN: usize = 128;
+pub(super) const MOST_SHOWN: usize = 128;
 
 /// The beginning of JSON as a text.
 fn beginning(json: &str) -> String {

@@ -2,6 +2,8 @@
 //! still.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+mod access;
+mod audit;
 mod bad_input;
 mod client;
 mod config;
@@ -10,6 +12,7 @@ mod config_mistakes;
 mod config_pages;
 mod daemon;
 mod forward;
+mod headers;
 mod hostile;
 mod ids;
 mod overrides;
