@@ -11,6 +11,7 @@ mod health;
 mod json;
 mod number;
 mod object;
+mod openapi;
 mod problem;
 mod reply;
 mod verbs;
@@ -20,6 +21,7 @@ mod written;
 use std::net::SocketAddr;
 
 use hyper::body::{Bytes, Incoming};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
@@ -47,6 +49,7 @@ pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
 enum Route {
     Live,
     Ready,
+    OpenApi,
     Verb(&'static Spoken),
     Forward(&'static Dialect),
 }
@@ -56,6 +59,7 @@ pub(crate) async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<I
     let answered = match route(request.method(), request.uri().path()) {
         Ok(Route::Live) => Ok(health::live()),
         Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
+        Ok(Route::OpenApi) => answer_openapi(daemon, peer, request.headers()),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, peer, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, peer, dialect, request).await),
         Err(problem) => Err(problem),
@@ -69,11 +73,14 @@ fn route(method: &Method, path: &str) -> Result<Route, Problem> {
     }
     let spoken = path.strip_prefix("/v1/").and_then(verbs::of_name);
     match (path, spoken) {
-        ("/livez" | "/readyz", _) if !matches!(*method, Method::GET | Method::HEAD) => {
+        ("/livez" | "/readyz" | "/openapi.json", _)
+            if !matches!(*method, Method::GET | Method::HEAD) =>
+        {
             Err(no_method(method, path, "GET, HEAD"))
         }
         ("/livez", _) => Ok(Route::Live),
         ("/readyz", _) => Ok(Route::Ready),
+        ("/openapi.json", _) => Ok(Route::OpenApi),
         (_, Some(spoken)) if *method == Method::POST => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) if spoken.by_query && *method == Method::GET => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) => {
@@ -90,7 +97,7 @@ fn no_method(method: &Method, path: &str, allow: &'static str) -> Problem {
 
 fn no_path(path: &str) -> Problem {
     let paths: Vec<_> = SPOKEN.iter().map(|it| format!("/v1/{}", it.name)).collect();
-    let known = paths.iter().map(|it| &**it).chain(["/livez", "/readyz"]);
+    let known = paths.iter().map(|it| &**it).chain(["/livez", "/readyz", "/openapi.json"]);
     let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
     let shown: String = path.chars().take(64).collect();
     Problem::new(Kind::UnknownPath, format!("there is no {shown:?}; {hint}"))
@@ -120,6 +127,17 @@ async fn answer_gateway(
             forward::refused(&problem)
         }
     }
+}
+
+/// What describes the interface; with tokens, to whoever has one.
+fn answer_openapi(
+    daemon: &Daemon,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) -> Result<Reply, Problem> {
+    Caller::of(peer, headers, Bears::Authorization, &daemon.live().access)
+        .inspect_err(|_| daemon.failures.add(daemon.clock.now(), peer))?;
+    Ok(reply::json(openapi::document().to_owned(), None))
 }
 
 async fn answer_verb(

@@ -28,6 +28,36 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub(super) const ALL: [Kind; 13] = [
+        Kind::BadInput,
+        Kind::Unauthorized,
+        Kind::Forbidden,
+        Kind::TokenLacks,
+        Kind::UnknownPolicy,
+        Kind::UnknownPath,
+        Kind::Method,
+        Kind::BodyTimeout,
+        Kind::RequestIdReused,
+        Kind::BodyTooLarge,
+        Kind::NoRandomness,
+        Kind::NoDecision,
+        Kind::StoreUnavailable,
+    ];
+
+    pub(super) const fn status(self) -> StatusCode {
+        self.parts().0
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        self.parts().2
+    }
+
+    /// Its type.
+    pub(super) fn uri(self) -> String {
+        format!("/problems/{}", self.parts().1)
+    }
+
     /// Its status, the last part of its type, its title.
     const fn parts(self) -> (StatusCode, &'static str, &'static str) {
         match self {
@@ -136,7 +166,7 @@ impl Problem {
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        self.0.kind.parts().0
+        self.0.kind.status()
     }
 
     /// Whether it is about who asks.
@@ -160,10 +190,12 @@ impl Problem {
     }
 
     pub(super) fn to_json(&self) -> String {
-        let (status, kind, title) = self.0.kind.parts();
+        let kind = self.0.kind;
         let mut json = format!(
-            r#"{{"type":"/problems/{kind}","title":"{title}","status":{},"detail":{}"#,
-            status.as_u16(),
+            r#"{{"type":"{}","title":"{}","status":{},"detail":{}"#,
+            kind.uri(),
+            kind.title(),
+            kind.status().as_u16(),
             quoted(&self.0.detail)
         );
         if let Some(field) = &self.0.field {

@@ -167,8 +167,10 @@ async fn a_peer_that_leaves_does_not_escape() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let asked = request("POST", "/v1/reset", r#"{"policy":"bucket","key":"a"}"#);
+    let asked = asked.replacen("\r\n", "\r\nexpect: 100-continue\r\n", 1);
     client.send(asked.strip_suffix('}').unwrap()).await.unwrap();
-    client.send("").await.unwrap();
+    // It is said when the body is first waited for: until then there is nothing to tell.
+    assert_eq!(client.answer().await.unwrap().status, 100);
     drop(client);
     let mut told = Vec::new();
     tokio::time::timeout(std::time::Duration::from_secs(60), async {

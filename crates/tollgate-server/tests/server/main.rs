@@ -15,6 +15,7 @@ mod forward;
 mod headers;
 mod hostile;
 mod ids;
+mod openapi;
 mod overrides;
 mod overrides_file;
 mod protocol;
@@ -33,7 +34,7 @@ fn renewed(file: &str, expected: &str) {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server config, \
+        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server, \
          and look at what `git diff` says"
     );
 }

@@ -8,6 +8,7 @@ pub(super) const BLOCK: Spoken = Spoken {
     scopes: &[Scope::Operate],
     ..Spoken::new(
         "block",
+        "Deny every check of a key, for a time or until it is unblocked.",
         &[
             Field::Policy,
             Field::Tier,

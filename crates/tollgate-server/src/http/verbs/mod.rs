@@ -38,23 +38,27 @@ use crate::daemon::Daemon;
 pub(super) struct Spoken {
     /// Its name: `POST /v1/<name>`.
     pub(super) name: &'static str,
+    /// What it does, in a sentence.
+    pub(super) about: &'static str,
     /// The fields of its body.
     pub(super) fields: &'static [Field],
     /// Whether it may also be asked by `GET`, with a query.
     pub(super) by_query: bool,
     /// The fields of its query, then.
     pub(super) fields_of_query: &'static [Field],
+    /// Its own fields that must be there.
+    pub(super) needs: &'static [Field],
     /// The scopes each of which is enough to ask it.
     pub(super) scopes: &'static [Scope],
     /// What its answer is.
-    answers: Answers,
+    pub(super) answers: Answers,
     /// Takes its own fields; what it asks of the store.
     verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
 }
 
 /// What the answer to a verb is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answers {
+pub(super) enum Answers {
     /// A decision, which the status tells too.
     Verdict,
     /// A decision that was only looked at.
@@ -88,7 +92,7 @@ pub(super) fn of_name(name: &str) -> Option<&'static Spoken> {
 }
 
 /// The fields of each check in `checks`.
-const FIELDS_OF_CHECK: &[Field] = &[
+pub(super) const FIELDS_OF_CHECK: &[Field] = &[
     Field::Policy,
     Field::Tier,
     Field::Limit,
@@ -246,17 +250,39 @@ impl Spoken {
     /// differs.
     const fn new(
         name: &'static str,
+        about: &'static str,
         fields: &'static [Field],
         answers: Answers,
         verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
     ) -> Self {
-        let scopes = &[Scope::Check];
-        Spoken { name, fields, by_query: false, fields_of_query: &[], scopes, answers, verb }
+        Spoken {
+            name,
+            about,
+            fields,
+            by_query: false,
+            fields_of_query: &[],
+            needs: &[],
+            scopes: &[Scope::Check],
+            answers,
+            verb,
+        }
     }
 
     /// Whether it is an operator's, and so of the audit.
     pub(super) fn is_for_operators(&self) -> bool {
         self.scopes.contains(&Scope::Operate)
+    }
+
+    /// Whether a cost above the capacity has an answer of its own: what is taken is at most what
+    /// is there.
+    pub(super) fn can_be_never(&self) -> bool {
+        self.answers == Answers::Verdict && self.name != "take"
+    }
+
+    /// Whether there is nothing to answer while the store is away: a policy says what a decision
+    /// is then, and no more.
+    pub(super) fn needs_store(&self) -> bool {
+        !self.decides()
     }
 
     fn shape(&self) -> Shape {
@@ -268,7 +294,7 @@ impl Spoken {
     }
 
     /// Whether its answer is a decision, made or only looked at.
-    fn decides(&self) -> bool {
+    pub(super) fn decides(&self) -> bool {
         matches!(self.answers, Answers::Verdict | Answers::Decision)
     }
 }

@@ -18,6 +18,7 @@ pub(super) const PEEK: Spoken = Spoken {
     ],
     ..Spoken::new(
         "peek",
+        "What a check would answer; nothing changes.",
         &[
             Field::Policy,
             Field::Tier,

@@ -8,6 +8,7 @@ pub(super) const PENALIZE: Spoken = Spoken {
     scopes: &[Scope::Operate],
     ..Spoken::new(
         "penalize",
+        "Charge whatever the level, into a debt of at most one more capacity.",
         &[
             Field::Policy,
             Field::Tier,

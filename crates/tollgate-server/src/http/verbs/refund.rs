@@ -8,6 +8,7 @@ pub(super) const REFUND: Spoken = Spoken {
     scopes: &[Scope::Operate],
     ..Spoken::new(
         "refund",
+        "Give a cost back.",
         &[
             Field::Policy,
             Field::Tier,

@@ -8,6 +8,7 @@ pub(super) const RESET: Spoken = Spoken {
     scopes: &[Scope::Operate],
     ..Spoken::new(
         "reset",
+        "Forget a key, its blocks aside.",
         &[
             Field::Policy,
             Field::Tier,

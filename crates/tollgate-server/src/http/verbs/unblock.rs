@@ -8,6 +8,7 @@ pub(super) const UNBLOCK: Spoken = Spoken {
     scopes: &[Scope::Operate],
     ..Spoken::new(
         "unblock",
+        "Lift a block.",
         &[
             Field::Policy,
             Field::Tier,
