@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::Limiter;
 use tollgate_store::Clock;
 
+use crate::access::Failures;
 use crate::listener::Places;
 use crate::live::Live;
 use crate::reload::Standing;
@@ -25,6 +26,8 @@ pub(crate) struct Daemon {
     closing: AtomicBool,
     http: Arc<Places>,
     metrics: Arc<Places>,
+    /// Who brought no token that is known.
+    pub(crate) failures: Failures,
 }
 
 impl Daemon {
@@ -38,6 +41,7 @@ impl Daemon {
             closing: AtomicBool::new(false),
             http: Arc::default(),
             metrics: Arc::default(),
+            failures: Failures::default(),
         }
     }
 

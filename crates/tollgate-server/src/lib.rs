@@ -15,6 +15,8 @@
 //! # }
 //! ```
 
+mod access;
+mod audit;
 mod config;
 mod connection;
 mod daemon;
@@ -23,6 +25,7 @@ mod keeper;
 mod listener;
 mod live;
 mod nearest;
+mod privacy;
 mod pulse;
 mod query;
 mod reload;

@@ -2,7 +2,9 @@
 
 use tollgate::Policies;
 
-use crate::config::{Bounds, Config, HeaderStyle};
+use crate::access::{Access, AccessError};
+use crate::config::{Bounds, Config, HeaderStyle, Privacy};
+use crate::privacy;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
@@ -17,11 +19,20 @@ pub(crate) struct Live {
     pub(crate) jwt: Option<Jwt>,
     /// How headers tell a client its limits.
     pub(crate) headers: Vec<HeaderStyle>,
+    /// Who may do what.
+    pub(crate) access: Access,
+    /// How keys show in logs and in the audit.
+    privacy: Privacy,
+    namespace: String,
 }
 
 impl Live {
-    pub(crate) fn of(config: &Config) -> Self {
-        Live {
+    /// What a configuration says, with the tokens that are in files.
+    ///
+    /// # Errors
+    /// A token cannot be used.
+    pub(crate) fn of(config: &Config) -> Result<Self, AccessError> {
+        Ok(Live {
             policies: config.policies.clone(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
@@ -29,7 +40,15 @@ impl Live {
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
             headers: config.headers.clone(),
-        }
+            access: Access::new(&config.tokens)?,
+            privacy: config.privacy,
+            namespace: config.namespace.clone(),
+        })
+    }
+
+    /// A key as logs and the audit may show it.
+    pub(crate) fn shown(&self, key: &[u8]) -> String {
+        privacy::shown(key, self.privacy, &self.namespace)
     }
 
     /// The names of the first policies, for whoever named none; nothing if there is none.

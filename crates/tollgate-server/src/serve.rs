@@ -38,7 +38,7 @@ pub enum Stop {
 ///
 /// # Errors
 /// A listener is not one that can be asked for its address, or accepting at it came to an
-/// end; a file of overrides cannot be used.
+/// end; a token or a file of overrides cannot be used.
 pub async fn run(
     config: Config,
     listeners: Listeners,

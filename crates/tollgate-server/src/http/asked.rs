@@ -10,6 +10,7 @@ use super::field::Field;
 use super::object::Object;
 use super::problem::Problem;
 use super::written::Written;
+use crate::config::Scope;
 
 /// A check that can be decided, but for what the verb asks of its policy.
 #[derive(Debug)]
@@ -118,6 +119,7 @@ fn configured<'e>(
     exchange: &Exchange<'e>,
 ) -> Result<Resolved<'e>, Problem> {
     let text = name.text(Field::Policy)?;
+    exchange.caller.must_be_for(&text).map_err(|it| it.of(Field::Policy))?;
     let tier_text = tier.map(|it| it.text(Field::Tier)).transpose()?;
     let known = exchange.live.policies.resolve(&text, key, tier_text.as_deref());
     known.map(Resolved::Configured).map_err(|error| {
@@ -130,11 +132,13 @@ fn configured<'e>(
 fn inline<'e>(limit: &Written<'_>, exchange: &Exchange<'e>) -> Result<Resolved<'e>, Problem> {
     exchange
         .caller
-        .must_operate("a limit in place of a policy")
+        .must_have(&[Scope::Operate], "a limit in place of a policy")
         .map_err(|it| it.of(Field::Limit))?;
     let made = exchange.daemon.limiter().limit(&limit.text(Field::Limit)?);
-    made.map(Resolved::Inline)
-        .map_err(|it| Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json()))
+    let made =
+        made.map_err(|it| Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json()))?;
+    exchange.caller.must_be_for(made.name()).map_err(|it| it.of(Field::Limit))?;
+    Ok(Resolved::Inline(made))
 }
 
 fn key<'a>(object: &mut Object<'a>, most: usize) -> Result<Cow<'a, [u8]>, Problem> {

@@ -1,5 +1,6 @@
 //! One request, with all that its answer is made from.
 
+use crate::audit::Record;
 use crate::daemon::Daemon;
 use crate::live::Live;
 
@@ -12,4 +13,6 @@ pub(super) struct Exchange<'a> {
     /// What held when the request came.
     pub(super) live: &'a Live,
     pub(super) caller: Caller<'a>,
+    /// What the audit is to know of it, if it is an operator's.
+    pub(super) record: Option<&'a Record<'a>>,
 }

@@ -42,6 +42,10 @@ const NAMES: [(Field, &str); 15] = [
 ];
 
 impl Field {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        NAMES.iter().map(|(field, _)| *field)
+    }
+
     pub(super) fn of_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, it)| *it == name).map(|(field, _)| *field)
     }

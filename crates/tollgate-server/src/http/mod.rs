@@ -11,17 +11,20 @@ mod health;
 mod json;
 mod number;
 mod object;
+mod openapi;
 mod problem;
 mod reply;
 mod verbs;
 mod writer;
 mod written;
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::HeaderMap;
+use hyper::http::request::Parts;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 
-use self::caller::Caller;
+use self::caller::{Bears, Caller};
 use self::exchange::Exchange;
 use self::field::Field;
 use self::forward::Dialect;
@@ -29,6 +32,8 @@ use self::object::Object;
 use self::problem::{Kind, Problem};
 pub(crate) use self::reply::Reply;
 use self::verbs::{SPOKEN, Spoken};
+use crate::audit::Record;
+use crate::config::Scope;
 use crate::daemon::Daemon;
 use crate::listener::Remote;
 use crate::nearest::did_you_mean;
@@ -43,6 +48,7 @@ pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
 enum Route {
     Live,
     Ready,
+    OpenApi,
     Verb(&'static Spoken),
     Forward(&'static Dialect),
 }
@@ -52,6 +58,7 @@ pub(crate) async fn answer(daemon: &Daemon, remote: &Remote, request: Request<In
     let answered = match route(request.method(), request.uri().path()) {
         Ok(Route::Live) => Ok(health::live()),
         Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
+        Ok(Route::OpenApi) => answer_openapi(daemon, remote, request.headers()),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, remote, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, remote, dialect, request).await),
         Err(problem) => Err(problem),
@@ -79,11 +86,14 @@ fn route(method: &Method, path: &str) -> Result<Route, Problem> {
     }
     let spoken = path.strip_prefix("/v1/").and_then(verbs::of_name);
     match (path, spoken) {
-        ("/livez" | "/readyz", _) if !matches!(*method, Method::GET | Method::HEAD) => {
+        ("/livez" | "/readyz" | "/openapi.json", _)
+            if !matches!(*method, Method::GET | Method::HEAD) =>
+        {
             Err(no_method(method, path, "GET, HEAD"))
         }
         ("/livez", _) => Ok(Route::Live),
         ("/readyz", _) => Ok(Route::Ready),
+        ("/openapi.json", _) => Ok(Route::OpenApi),
         (_, Some(spoken)) if *method == Method::POST => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) if spoken.by_query && *method == Method::GET => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) => {
@@ -100,7 +110,7 @@ fn no_method(method: &Method, path: &str, allow: &'static str) -> Problem {
 
 fn no_path(path: &str) -> Problem {
     let paths: Vec<_> = SPOKEN.iter().map(|it| format!("/v1/{}", it.name)).collect();
-    let known = paths.iter().map(|it| &**it).chain(["/livez", "/readyz"]);
+    let known = paths.iter().map(|it| &**it).chain(["/livez", "/readyz", "/openapi.json"]);
     let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
     let shown: String = path.chars().take(64).collect();
     Problem::new(Kind::UnknownPath, format!("there is no {shown:?}; {hint}"))
@@ -115,8 +125,28 @@ async fn answer_gateway(
 ) -> Reply {
     let (head, _) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(remote, &head.headers) };
-    forward::answer(dialect, &head, &exchange).await
+    let caller = Caller::of(remote, &head.headers, Bears::TollgateToken, &live.access);
+    let caller = caller.and_then(|it| {
+        it.must_have(&[Scope::Check], "forward-auth")?;
+        Ok(it)
+    });
+    match caller {
+        Ok(caller) => {
+            let exchange = Exchange { daemon, live: &live, caller, record: None };
+            forward::answer(dialect, &head, &exchange).await
+        }
+        Err(problem) => {
+            daemon.failures.add(daemon.clock.now(), remote);
+            forward::refused(&problem)
+        }
+    }
+}
+
+/// What describes the interface; with tokens, to whoever has one.
+fn answer_openapi(daemon: &Daemon, remote: &Remote, headers: &HeaderMap) -> Result<Reply, Problem> {
+    Caller::of(remote, headers, Bears::Authorization, &daemon.live().access)
+        .inspect_err(|_| daemon.failures.add(daemon.clock.now(), remote))?;
+    Ok(reply::json(openapi::document().to_owned(), None))
 }
 
 async fn answer_verb(
@@ -127,24 +157,68 @@ async fn answer_verb(
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let live = daemon.live();
-    let exchange = Exchange { daemon, live: &live, caller: Caller::new(remote, &head.headers) };
-    if spoken.for_operators {
-        exchange.caller.must_operate(spoken.name)?;
+    let caller = Caller::of(remote, &head.headers, Bears::Authorization, &live.access);
+    let who = caller.as_ref().map_or("nobody known", |it| it.who.name());
+    let record = spoken.is_for_operators().then(|| Record::new(spoken.name, who, remote));
+    let answered = match caller {
+        Ok(caller) => {
+            let exchange = Exchange { daemon, live: &live, caller, record: record.as_ref() };
+            answer_caller(&exchange, spoken, &head, body).await
+        }
+        Err(problem) => {
+            daemon.failures.add(daemon.clock.now(), remote);
+            Err(problem)
+        }
+    };
+    match (record, &answered) {
+        (Some(record), Ok(_)) => record.done(),
+        (Some(record), Err(it)) if it.is_refusal() => record.refused(it.detail()),
+        (Some(record), Err(it)) => record.failed(it.detail()),
+        (None, _) => {}
+    }
+    answered
+}
+
+/// Answers a verb to whoever is known.
+async fn answer_caller(
+    exchange: &Exchange<'_>,
+    spoken: &'static Spoken,
+    head: &Parts,
+    body: Incoming,
+) -> Result<Reply, Problem> {
+    if let Err(refusal) = exchange.caller.must_have(spoken.scopes, spoken.name) {
+        if exchange.record.is_some() {
+            tell_subject(exchange, spoken, body).await;
+        }
+        return Err(refusal);
     }
     if head.method == Method::GET {
         let query = head.uri.query().unwrap_or_default();
         let mut object = Object::of_query(query, spoken.fields_of_query)?;
         let told_by_status = told_by_status(&mut object)?;
-        return verbs::answer(spoken, object, &exchange, told_by_status).await;
+        return verbs::answer(spoken, object, exchange, told_by_status).await;
     }
     let told_by_status = match head.uri.query() {
         None => true,
         Some(query) => told_by_status(&mut Object::of_query(query, &[Field::Status])?)?,
     };
-    let bounds = &live.bounds;
-    let body = body::read(body, bounds.body, bounds.header_timeout).await?;
+    let body = read_body(exchange, body).await?;
     let object = Object::of_json(body::text(&body)?, spoken.fields)?;
-    verbs::answer(spoken, object, &exchange, told_by_status).await
+    verbs::answer(spoken, object, exchange, told_by_status).await
+}
+
+async fn read_body(exchange: &Exchange<'_>, body: Incoming) -> Result<Bytes, Problem> {
+    let bounds = &exchange.live.bounds;
+    body::read(body, bounds.body, bounds.header_timeout).await
+}
+
+/// Lets the audit know what a request that is refused is about, as far as it can be read.
+async fn tell_subject(exchange: &Exchange<'_>, spoken: &'static Spoken, body: Incoming) {
+    let Ok(body) = read_body(exchange, body).await else { return };
+    let object = body::text(&body).and_then(|it| Object::of_json(it, spoken.fields));
+    if let Ok(object) = object {
+        verbs::tell_subject(&object, exchange);
+    }
 }
 
 /// Whether the status of the answer tells the verdict: unless `?status=200` says no.

@@ -92,6 +92,11 @@ impl<'a> Object<'a> {
         Some(value).filter(|it| !matches!(it, Written::Json("null")))
     }
 
+    /// A field's value, which stays.
+    pub(super) fn get(&self, field: Field) -> Option<&Written<'a>> {
+        self.fields.iter().find(|(it, _)| *it == field).map(|(_, value)| value)
+    }
+
     /// Which of these fields it has first.
     pub(super) fn first_of(&self, fields: &[Field]) -> Option<Field> {
         fields.iter().copied().find(|it| self.has(*it))

@@ -13,7 +13,9 @@ use super::writer::Writer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     BadInput,
+    Unauthorized,
     Forbidden,
+    TokenLacks,
     UnknownPolicy,
     UnknownPath,
     Method,
@@ -26,13 +28,45 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub(super) const ALL: [Kind; 13] = [
+        Kind::BadInput,
+        Kind::Unauthorized,
+        Kind::Forbidden,
+        Kind::TokenLacks,
+        Kind::UnknownPolicy,
+        Kind::UnknownPath,
+        Kind::Method,
+        Kind::BodyTimeout,
+        Kind::RequestIdReused,
+        Kind::BodyTooLarge,
+        Kind::NoRandomness,
+        Kind::NoDecision,
+        Kind::StoreUnavailable,
+    ];
+
+    pub(super) const fn status(self) -> StatusCode {
+        self.parts().0
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        self.parts().2
+    }
+
+    /// Its type.
+    pub(super) fn uri(self) -> String {
+        format!("/problems/{}", self.parts().1)
+    }
+
     /// Its status, the last part of its type, its title.
     const fn parts(self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Kind::BadInput => {
                 (StatusCode::BAD_REQUEST, "bad-input", "The request cannot be decided")
             }
+            Kind::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "A token is needed"),
             Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "Not allowed from there"),
+            Kind::TokenLacks => (StatusCode::FORBIDDEN, "token-lacks", "The token is not for that"),
             Kind::UnknownPolicy => {
                 (StatusCode::NOT_FOUND, "unknown-policy", "There is no such policy")
             }
@@ -132,7 +166,17 @@ impl Problem {
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        self.0.kind.parts().0
+        self.0.kind.status()
+    }
+
+    /// Whether it is about who asks.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self.0.kind, Kind::Unauthorized | Kind::Forbidden | Kind::TokenLacks)
+    }
+
+    /// Why.
+    pub(super) fn detail(&self) -> &str {
+        &self.0.detail
     }
 
     /// The value of `Allow`.
@@ -146,10 +190,12 @@ impl Problem {
     }
 
     pub(super) fn to_json(&self) -> String {
-        let (status, kind, title) = self.0.kind.parts();
+        let kind = self.0.kind;
         let mut json = format!(
-            r#"{{"type":"/problems/{kind}","title":"{title}","status":{},"detail":{}"#,
-            status.as_u16(),
+            r#"{{"type":"{}","title":"{}","status":{},"detail":{}"#,
+            kind.uri(),
+            kind.title(),
+            kind.status().as_u16(),
             quoted(&self.0.detail)
         );
         if let Some(field) = &self.0.field {
@@ -192,7 +238,7 @@ pub(crate) fn denied<'a>(
 }
 
 /// The most bytes of a value or of a name that an answer shows.
-const MOST_SHOWN: usize = 128;
+pub(super) const MOST_SHOWN: usize = 128;
 
 /// The beginning of JSON as a text.
 fn beginning(json: &str) -> String {

@@ -2,7 +2,9 @@
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use tollgate::{Answer, Decision, Micros};
 
@@ -13,6 +15,7 @@ pub(crate) type Reply = Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"tollgate\"");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 fn reply(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Reply {
@@ -80,6 +83,9 @@ pub(super) fn problem(problem: &Problem) -> Reply {
     let mut reply = reply(problem.status(), PROBLEM, problem.to_json());
     if let Some(methods) = problem.allow() {
         reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    }
+    if problem.status() == StatusCode::UNAUTHORIZED {
+        reply.headers_mut().insert(WWW_AUTHENTICATE, CHALLENGE);
     }
     if problem.is_unread() {
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

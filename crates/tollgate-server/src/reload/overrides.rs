@@ -38,9 +38,9 @@ impl OverridesFiles {
     /// What is to be in force by a configuration with its files of overrides.
     ///
     /// # Errors
-    /// As [`OverridesFiles::put_into`].
+    /// As [`OverridesFiles::put_into`], and as [`Live::of`].
     pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
-        let mut live = Live::of(config);
+        let mut live = Live::of(config).map_err(|it| it.to_string())?;
         self.put_into(&mut live.policies, &config.overrides_files)?;
         Ok(live)
     }

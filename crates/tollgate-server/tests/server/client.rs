@@ -21,6 +21,11 @@ impl Answer {
         };
         self.head.lines().find(named).and_then(|it| it.split_once(':')).map(|it| it.1.trim())
     }
+
+    /// The names of the headers.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = &str> {
+        self.head.lines().skip(1).filter_map(|it| it.split_once(':')).map(|it| it.0)
+    }
 }
 
 /// One connection.

@@ -35,7 +35,7 @@ fn every_field_is_read() {
         (&*gateway.scopes, &*gateway.policies),
         (&[Scope::Check][..], &["*".to_owned()][..])
     );
-    assert_eq!((&*ops.read().unwrap(), &*ops.name), ("s3cret:with-#", "ops"));
+    assert_eq!((&ops.secret, &*ops.name), (&TokenSecret::Text("s3cret:with-#".to_owned()), "ops"));
     assert_eq!(ops.scopes, [Scope::Operate, Scope::Read]);
     assert_eq!(ops.policies, ["api", "s*"]);
     assert_eq!(config.overrides_files[0].path, Path::new("vips.csv"));

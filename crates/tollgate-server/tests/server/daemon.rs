@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
 use tollgate_server::{Config, Listener, Listeners, Reload, Stop, run};
 
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, request};
 
 /// The policies of most tests.
 pub(crate) const POLICIES: &str = r#"
@@ -48,6 +48,13 @@ impl Daemon {
 
     pub(crate) async fn start_with(yaml: &str) -> Self {
         Daemon::start_of(Config::from_yaml(yaml).unwrap()).await
+    }
+
+    /// With the policies of most tests, and what else is set.
+    pub(crate) async fn start_changed(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::from_yaml(POLICIES).unwrap();
+        change(&mut config);
+        Daemon::start_of(config).await
     }
 
     pub(crate) async fn start_of(config: Config) -> Self {
@@ -130,6 +137,15 @@ impl Daemon {
     /// Posts a body on a connection of its own.
     pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         self.connect().await.post(path, body).await.unwrap()
+    }
+
+    /// Posts a body with a line of headers, on a connection of its own.
+    pub(crate) async fn post_with(&self, path: &str, header: &str, body: &str) -> Answer {
+        let line = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
+        let asked = request("POST", path, body).replacen("\r\n", &format!("\r\n{line}"), 1);
+        let mut client = self.connect().await;
+        client.send(&asked).await.unwrap();
+        client.answer().await.unwrap()
     }
 
     /// Tells it to stop; [`Daemon::ended`] says when it has.

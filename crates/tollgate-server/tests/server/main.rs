@@ -2,7 +2,9 @@
 //! still.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+mod access;
 mod attack;
+mod audit;
 mod bad_input;
 mod certificates;
 mod client;
@@ -12,9 +14,11 @@ mod config_mistakes;
 mod config_pages;
 mod daemon;
 mod forward;
+mod headers;
 mod hostile;
 mod hostile_http2;
 mod ids;
+mod openapi;
 mod overrides;
 mod overrides_file;
 mod protocol;
@@ -35,7 +39,7 @@ fn renewed(file: &str, expected: &str) {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server config, \
+        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server, \
          and look at what `git diff` says"
     );
 }

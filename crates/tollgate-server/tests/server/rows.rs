@@ -3,6 +3,7 @@
 use tollgate::Micros;
 
 use crate::daemon::Daemon;
+use crate::openapi;
 
 /// What every decision says unless something is wrong.
 const USUAL: &str = r#""source":"store","degraded":false,"replayed":false"#;
@@ -37,6 +38,7 @@ async fn check(daemon: &Daemon, row: &str, asked: &str, status: &str, json: &str
     let (method, rest) = asked.strip_prefix("> ").unwrap().split_once(' ').unwrap();
     let (path, body) = rest.split_once(' ').unwrap_or((rest, ""));
     let answer = daemon.connect().await.ask(method, path, body).await.unwrap();
+    openapi::hold(method, path, body, &answer);
     let retry_after = answer.header("retry-after").map_or(String::new(), |it| format!(" {it}"));
     assert_eq!(answer.body, json, "{row}");
     assert_eq!(format!("{}{retry_after}", answer.status), status, "{row}");

@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 
-use super::super::ConfigError;
 use super::super::fields::{Broken, Fields};
 
 /// Who may do what.
@@ -54,31 +52,16 @@ pub enum Scope {
     Admin,
 }
 
-impl TokenConfig {
-    /// The token itself, without the end of its line; read anew if it is in a file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or holds no token.
-    pub fn read(&self) -> Result<String, ConfigError> {
-        const MOST_BYTES: usize = 1024;
-        let path = match &self.secret {
-            TokenSecret::Text(it) => return Ok(it.clone()),
-            TokenSecret::File(path) => path,
-        };
-        let wrong = |message: String| {
-            let field = format!("token_file of {}", self.name);
-            Err(ConfigError::new(format!("{}: {message}", path.display())).of(field))
-        };
-        let token = match fs::read_to_string(path) {
-            Ok(it) => it,
-            Err(error) => return wrong(format!("it cannot be read: {error}")),
-        };
-        let token = token.trim_end_matches(['\r', '\n']);
-        let is_token = (1..=MOST_BYTES).contains(&token.len());
-        if is_token && token.bytes().all(|it| it.is_ascii_graphic()) {
-            return Ok(token.to_owned());
+impl Scope {
+    /// The word that stands for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Check => "check",
+            Scope::Operate => "operate",
+            Scope::Read => "read",
+            Scope::Admin => "admin",
         }
-        wrong(format!("write 1 to {MOST_BYTES} characters of ASCII without spaces into it"))
     }
 }
 

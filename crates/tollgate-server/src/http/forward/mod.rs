@@ -75,6 +75,14 @@ pub(super) async fn answer(dialect: &Dialect, head: &Parts, exchange: &Exchange<
     reply
 }
 
+/// What a gateway is told that may not ask. It is not 5xx: a gateway that fails open would let its
+/// clients pass for want of a token.
+pub(super) fn refused(problem: &Problem) -> Reply {
+    let mut reply = reply::problem(problem);
+    reply.extensions_mut().insert(Outcome::Undecided);
+    reply
+}
+
 async fn decide(
     dialect: &Dialect,
     head: &Parts,
@@ -151,6 +159,9 @@ async fn ask(
     let form = |it| form_of(it, &exchange.live.policies);
     let policies: Result<Vec<_>, _> = asked.iter().map(form).collect();
     let policies = policies.map_err(|it| no_decision(it.to_string()))?;
+    for check in asked {
+        exchange.caller.must_be_for(check.policy)?;
+    }
     let pairs = asked.iter().zip(&policies);
     let checks: Vec<_> =
         pairs.map(|(it, policy)| Check { policy, key: &it.key, cost: it.cost }).collect();

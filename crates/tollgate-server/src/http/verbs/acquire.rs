@@ -6,6 +6,7 @@ use super::{Answers, Field, Spoken, id_or_drawn};
 
 pub(super) const ACQUIRE: Spoken = Spoken::new(
     "acquire",
+    "Take a lease on every concurrent limit of a policy.",
     &[
         Field::Policy,
         Field::Tier,

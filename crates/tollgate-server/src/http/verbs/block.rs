@@ -2,12 +2,13 @@
 
 use tollgate::Verb;
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const BLOCK: Spoken = Spoken {
-    for_operators: true,
+    scopes: &[Scope::Operate],
     ..Spoken::new(
         "block",
+        "Deny every check of a key, for a time or until it is unblocked.",
         &[
             Field::Policy,
             Field::Tier,

@@ -4,18 +4,22 @@ use tollgate::Verb;
 
 use super::{Answers, Field, Spoken, needed_id};
 
-pub(super) const CANCEL: Spoken = Spoken::new(
-    "cancel",
-    &[
-        Field::Policy,
-        Field::Tier,
-        Field::Limit,
-        Field::Key,
-        Field::KeyBase64,
-        Field::Note,
-        Field::RequestId,
-        Field::ReservationId,
-    ],
-    Answers::Change,
-    |object| Ok(Verb::Cancel { id: needed_id(object, Field::ReservationId)? }),
-);
+pub(super) const CANCEL: Spoken = Spoken {
+    needs: &[Field::ReservationId],
+    ..Spoken::new(
+        "cancel",
+        "Give a reservation back, once, before its time.",
+        &[
+            Field::Policy,
+            Field::Tier,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Note,
+            Field::RequestId,
+            Field::ReservationId,
+        ],
+        Answers::Change,
+        |object| Ok(Verb::Cancel { id: needed_id(object, Field::ReservationId)? }),
+    )
+};

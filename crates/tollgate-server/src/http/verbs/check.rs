@@ -6,6 +6,7 @@ use super::{Answers, Field, Spoken, id};
 
 pub(super) const CHECK: Spoken = Spoken::new(
     "check",
+    "Decide and charge; on a policy with a concurrent limit, acquire.",
     &[
         Field::Policy,
         Field::Tier,

@@ -26,9 +26,11 @@ use super::field::Field;
 use super::headers;
 use super::json::{self, Shape};
 use super::object::Object;
-use super::problem::{Kind, Problem};
+use super::problem::{Kind, MOST_SHOWN, Problem};
 use super::reply::{self, Reply, Verdict};
 use super::written::Written;
+use crate::audit::Subject;
+use crate::config::Scope;
 use crate::daemon::Daemon;
 
 /// A verb as it is spoken.
@@ -36,23 +38,27 @@ use crate::daemon::Daemon;
 pub(super) struct Spoken {
     /// Its name: `POST /v1/<name>`.
     pub(super) name: &'static str,
+    /// What it does, in a sentence.
+    pub(super) about: &'static str,
     /// The fields of its body.
     pub(super) fields: &'static [Field],
     /// Whether it may also be asked by `GET`, with a query.
     pub(super) by_query: bool,
     /// The fields of its query, then.
     pub(super) fields_of_query: &'static [Field],
-    /// Whether only an operator may ask it.
-    pub(super) for_operators: bool,
+    /// Its own fields that must be there.
+    pub(super) needs: &'static [Field],
+    /// The scopes each of which is enough to ask it.
+    pub(super) scopes: &'static [Scope],
     /// What its answer is.
-    answers: Answers,
+    pub(super) answers: Answers,
     /// Takes its own fields; what it asks of the store.
     verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
 }
 
 /// What the answer to a verb is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answers {
+pub(super) enum Answers {
     /// A decision, which the status tells too.
     Verdict,
     /// A decision that was only looked at.
@@ -86,7 +92,7 @@ pub(super) fn of_name(name: &str) -> Option<&'static Spoken> {
 }
 
 /// The fields of each check in `checks`.
-const FIELDS_OF_CHECK: &[Field] = &[
+pub(super) const FIELDS_OF_CHECK: &[Field] = &[
     Field::Policy,
     Field::Tier,
     Field::Limit,
@@ -103,6 +109,7 @@ pub(super) async fn answer(
     exchange: &Exchange<'_>,
     told_by_status: bool,
 ) -> Result<Reply, Problem> {
+    tell_subject(&object, exchange);
     let verb = (spoken.verb)(&mut object)?;
     let request_id = request_id(&mut object)?;
     if let Some(checks) = object.take(Field::Checks) {
@@ -123,7 +130,13 @@ pub(super) async fn answer(
         let inspection = daemon.limiter().inspect(asked.policy(), asked.key()?).await?;
         return Ok(reply::json(json::inspection(asked.policy(), &inspection), None));
     }
+    if let Some(record) = exchange.record {
+        record.asks(&verb, asked.cost().get());
+    }
     let decision = decide(verb, &asked, request_id.as_deref(), daemon).await?;
+    if let Some(record) = exchange.record {
+        record.is_decided(&decision);
+    }
     let verdict = Verdict::of(&decision);
     let body = json::decision(asked.policy(), &decision, spoken.shape());
     let told = Some(verdict).filter(|_| told_by_status && spoken.has_verdict());
@@ -133,6 +146,20 @@ pub(super) async fn answer(
         headers::write(&exchange.live.headers, reply.headers_mut(), decision);
     }
     Ok(reply)
+}
+
+/// Tells the audit, if it wants to know, which policy and key a request names.
+pub(super) fn tell_subject(object: &Object<'_>, exchange: &Exchange<'_>) {
+    let Some(record) = exchange.record else { return };
+    let text = |field| object.get(field).and_then(|it| it.text(field).ok());
+    let policy = text(Field::Policy).or_else(|| text(Field::Limit)).unwrap_or_default();
+    let key = object.get(Field::Key).and_then(|it| it.clone().bytes(Field::Key).ok());
+    let decoded = || object.get(Field::KeyBase64).and_then(|it| it.base64(Field::KeyBase64).ok());
+    let key = key.or_else(|| decoded().map(Cow::Owned)).unwrap_or_default();
+    record.is_about(Subject {
+        policy: policy.chars().take(MOST_SHOWN).collect(),
+        key: exchange.live.shown(&key),
+    });
 }
 
 /// Decides one check.
@@ -219,15 +246,43 @@ async fn answer_several(
 }
 
 impl Spoken {
-    /// A verb that is only posted, by anyone; the rest of a verb's file says what differs.
+    /// A verb that is only posted, with the scope `check`; the rest of a verb's file says what
+    /// differs.
     const fn new(
         name: &'static str,
+        about: &'static str,
         fields: &'static [Field],
         answers: Answers,
         verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
     ) -> Self {
-        let (by_query, for_operators) = (false, false);
-        Spoken { name, fields, by_query, fields_of_query: &[], for_operators, answers, verb }
+        Spoken {
+            name,
+            about,
+            fields,
+            by_query: false,
+            fields_of_query: &[],
+            needs: &[],
+            scopes: &[Scope::Check],
+            answers,
+            verb,
+        }
+    }
+
+    /// Whether it is an operator's, and so of the audit.
+    pub(super) fn is_for_operators(&self) -> bool {
+        self.scopes.contains(&Scope::Operate)
+    }
+
+    /// Whether a cost above the capacity has an answer of its own: what is taken is at most what
+    /// is there.
+    pub(super) fn can_be_never(&self) -> bool {
+        self.answers == Answers::Verdict && self.name != "take"
+    }
+
+    /// Whether there is nothing to answer while the store is away: a policy says what a decision
+    /// is then, and no more.
+    pub(super) fn needs_store(&self) -> bool {
+        !self.decides()
     }
 
     fn shape(&self) -> Shape {
@@ -239,7 +294,7 @@ impl Spoken {
     }
 
     /// Whether its answer is a decision, made or only looked at.
-    fn decides(&self) -> bool {
+    pub(super) fn decides(&self) -> bool {
         matches!(self.answers, Answers::Verdict | Answers::Decision)
     }
 }

@@ -2,9 +2,10 @@
 
 use tollgate::Verb;
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const PEEK: Spoken = Spoken {
+    scopes: &[Scope::Check, Scope::Read],
     by_query: true,
     fields_of_query: &[
         Field::Policy,
@@ -17,6 +18,7 @@ pub(super) const PEEK: Spoken = Spoken {
     ],
     ..Spoken::new(
         "peek",
+        "What a check would answer; nothing changes.",
         &[
             Field::Policy,
             Field::Tier,

@@ -2,12 +2,13 @@
 
 use tollgate::Verb;
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const PENALIZE: Spoken = Spoken {
-    for_operators: true,
+    scopes: &[Scope::Operate],
     ..Spoken::new(
         "penalize",
+        "Charge whatever the level, into a debt of at most one more capacity.",
         &[
             Field::Policy,
             Field::Tier,

@@ -2,12 +2,13 @@
 
 use tollgate::{Timestamp, Verb};
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const REFUND: Spoken = Spoken {
-    for_operators: true,
+    scopes: &[Scope::Operate],
     ..Spoken::new(
         "refund",
+        "Give a cost back.",
         &[
             Field::Policy,
             Field::Tier,

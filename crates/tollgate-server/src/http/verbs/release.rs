@@ -4,18 +4,22 @@ use tollgate::Verb;
 
 use super::{Answers, Field, Spoken, needed_id};
 
-pub(super) const RELEASE: Spoken = Spoken::new(
-    "release",
-    &[
-        Field::Policy,
-        Field::Tier,
-        Field::Limit,
-        Field::Key,
-        Field::KeyBase64,
-        Field::Note,
-        Field::RequestId,
-        Field::LeaseId,
-    ],
-    Answers::Change,
-    |object| Ok(Verb::Release { lease: needed_id(object, Field::LeaseId)? }),
-);
+pub(super) const RELEASE: Spoken = Spoken {
+    needs: &[Field::LeaseId],
+    ..Spoken::new(
+        "release",
+        "Give a lease's place back, once.",
+        &[
+            Field::Policy,
+            Field::Tier,
+            Field::Limit,
+            Field::Key,
+            Field::KeyBase64,
+            Field::Note,
+            Field::RequestId,
+            Field::LeaseId,
+        ],
+        Answers::Change,
+        |object| Ok(Verb::Release { lease: needed_id(object, Field::LeaseId)? }),
+    )
+};

@@ -6,6 +6,7 @@ use super::{Answers, Field, Spoken, id_or_drawn};
 
 pub(super) const RESERVE: Spoken = Spoken::new(
     "reserve",
+    "Charge now, act after the delay; refused whole if that is longer than max_wait.",
     &[
         Field::Policy,
         Field::Tier,

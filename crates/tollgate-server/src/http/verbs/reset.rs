@@ -2,12 +2,13 @@
 
 use tollgate::Verb;
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const RESET: Spoken = Spoken {
-    for_operators: true,
+    scopes: &[Scope::Operate],
     ..Spoken::new(
         "reset",
+        "Forget a key, its blocks aside.",
         &[
             Field::Policy,
             Field::Tier,

@@ -6,6 +6,7 @@ use super::{Answers, Field, Spoken};
 
 pub(super) const TAKE: Spoken = Spoken::new(
     "take",
+    "Grant the lesser of the cost and what remains.",
     &[
         Field::Policy,
         Field::Tier,

@@ -2,12 +2,13 @@
 
 use tollgate::Verb;
 
-use super::{Answers, Field, Spoken};
+use super::{Answers, Field, Scope, Spoken};
 
 pub(super) const UNBLOCK: Spoken = Spoken {
-    for_operators: true,
+    scopes: &[Scope::Operate],
     ..Spoken::new(
         "unblock",
+        "Lift a block.",
         &[
             Field::Policy,
             Field::Tier,

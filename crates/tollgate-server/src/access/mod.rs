@@ -1,0 +1,70 @@
+//! Who may do what: tokens by scope and policy, for every listener.
+//!
+//! Without tokens anybody who reaches a listener may ask and spend, and who works on this machine
+//! may operate. With tokens each request needs one, from this machine too; only the probes and the
+//! metrics, which carry no key and change nothing, are open to whoever reaches their listener.
+
+mod error;
+mod failures;
+mod file;
+mod refusal;
+mod token;
+mod who;
+
+use std::collections::HashSet;
+
+use crate::config::TokenConfig;
+
+pub(crate) use self::error::AccessError;
+pub(crate) use self::failures::Failures;
+pub(crate) use self::refusal::Refusal;
+use self::token::{Digest, Token};
+pub(crate) use self::who::Who;
+
+/// The tokens there are.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    tokens: Vec<Token>,
+}
+
+impl Access {
+    /// Reads the tokens' files; a reload does it again when one of them has changed.
+    ///
+    /// # Errors
+    /// A file cannot be used, or two tokens cannot be told apart.
+    pub(crate) fn new(tokens: &[TokenConfig]) -> Result<Self, AccessError> {
+        let tokens = tokens.iter().map(Token::new).collect::<Result<Vec<_>, _>>()?;
+        let mut digests = HashSet::new();
+        let mut names = HashSet::new();
+        for token in &tokens {
+            if !names.insert(token.name()) {
+                return Err(AccessError::of(token.name(), "two tokens have that name; rename one"));
+            }
+            if !digests.insert(token.digest()) {
+                let why = "another token has the same secret; draw a new one";
+                return Err(AccessError::of(token.name(), why));
+            }
+        }
+        Ok(Access { tokens })
+    }
+
+    /// Whether no token is configured.
+    pub(crate) fn is_open(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Who bears this secret. All tokens are compared, each in constant time.
+    pub(crate) fn bearer(&self, secret: &[u8]) -> Option<Who<'_>> {
+        let digest = Digest::of(secret);
+        let mut found = None;
+        for token in &self.tokens {
+            if token.digest().is(&digest) {
+                found = Some(Who::Bearer(token));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+use super::*;
+use crate::config::{Scope, TokenSecret};
+
+fn token(name: &str, secret: &str, scopes: &[Scope], policies: &[&str]) -> TokenConfig {
+    TokenConfig {
+        name: name.to_owned(),
+        secret: TokenSecret::Text(secret.to_owned()),
+        scopes: scopes.to_vec(),
+        policies: policies.iter().map(|it| (*it).to_owned()).collect(),
+    }
+}
+
+/// A file of this process's own.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &[u8]) -> Self {
+        let path = env::temp_dir().join(format!("tollgate-token-{}-{name}", process::id()));
+        let file = File(path);
+        file.write(text);
+        file
+    }
+
+    fn write(&self, text: &[u8]) {
+        fs::write(&self.0, text).unwrap();
+    }
+
+    fn token(&self, name: &str) -> TokenConfig {
+        let secret = TokenSecret::File(self.0.clone());
+        TokenConfig { secret, ..token(name, "", &[Scope::Check], &["*"]) }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // The system clears what is left.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn name<'a>(access: &'a Access, secret: &str) -> Option<&'a str> {
+    access.bearer(secret.as_bytes()).map(Who::name)
+}
+
+#[test]
+fn a_secret_is_known_whole_or_not_at_all() {
+    let access = Access::new(&[
+        token("one", "first", &[Scope::Check], &["*"]),
+        token("two", "second", &[Scope::Check], &["*"]),
+    ]);
+    let access = access.unwrap();
+    for (secret, expected) in [
+        ("first", Some("one")),
+        ("second", Some("two")),
+        ("", None),
+        ("firs", None),
+        ("first ", None),
+        ("First", None),
+        ("firstsecond", None),
+    ] {
+        assert_eq!(name(&access, secret), expected, "{secret:?}");
+    }
+    assert!(!format!("{access:?}").contains("first"), "{access:?}");
+}
+
+#[test]
+fn a_token_may_what_its_scopes_and_policies_say() {
+    for (scopes, policies, needed, policy, scope_is_there, policy_is_there) in [
+        (&[Scope::Check][..], &["*"][..], &[Scope::Check][..], "api", true, true),
+        (&[Scope::Check], &["api"], &[Scope::Operate], "api", false, true),
+        (&[Scope::Read], &["api"], &[Scope::Check, Scope::Read], "apis", true, false),
+        (&[Scope::Operate], &["api"], &[Scope::Check], "api", false, true),
+        (&[Scope::Admin], &["api-*"], &[Scope::Operate], "api-eu", true, true),
+        (&[Scope::Admin], &["api-*"], &[Scope::Read], "api", true, false),
+        (&[Scope::Admin], &["api-*", "ip"], &[Scope::Read], "=10/s", true, false),
+        (&[Scope::Admin], &["*"], &[Scope::Operate], "=10/s", true, true),
+        (&[], &[], &[Scope::Read], "api", false, false),
+    ] {
+        let access = Access::new(&[token("it", "secret", scopes, policies)]).unwrap();
+        let who = access.bearer(b"secret").unwrap();
+        assert_eq!(who.must_have(needed, "peek").is_ok(), scope_is_there, "{scopes:?} {needed:?}");
+        assert_eq!(who.must_be_for(policy).is_ok(), policy_is_there, "{policies:?} {policy}");
+    }
+    let access = Access::new(&[token("gateway", "secret", &[Scope::Check], &["api"])]).unwrap();
+    let who = access.bearer(b"secret").unwrap();
+    assert_eq!(
+        who.must_have(&[Scope::Operate], "reset").unwrap_err().to_string(),
+        "reset needs the scope operate, which the token \"gateway\" does not have; add it to the \
+         token's scopes, or send another token"
+    );
+    assert_eq!(
+        who.must_be_for("ip").unwrap_err().to_string(),
+        "the token \"gateway\" is not for the policy \"ip\"; add it to the token's policies, or \
+         send another token"
+    );
+}
+
+#[test]
+fn tokens_that_cannot_be_told_apart_are_refused() {
+    let one = token("one", "first", &[], &[]);
+    for (other, why) in [
+        (token("one", "second", &[], &[]), "token \"one\": two tokens have that name; rename one"),
+        (
+            token("two", "first", &[], &[]),
+            "token \"two\": another token has the same secret; draw a new one",
+        ),
+    ] {
+        assert_eq!(Access::new(&[one.clone(), other]).unwrap_err().to_string(), why);
+    }
+}
+
+#[test]
+fn a_file_is_a_line_without_spaces() {
+    for (at, (text, problem)) in [
+        (&b"s3cret"[..], None),
+        (b"s3cret\n", None),
+        (b"s3cret\r\n", None),
+        (b"", Some("is empty")),
+        (b"\n", Some("is empty")),
+        (b"s3cret\n\n", Some("something else at byte 7")),
+        (b" s3cret", Some("something else at byte 1")),
+        (b"s3\xc3\xa9", Some("something else at byte 3")),
+        (&[b'x'; 1025], Some("more than the 1024 bytes")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = File::new(&format!("line-{at}"), text);
+        match (Access::new(&[file.token("it")]), problem) {
+            (Ok(access), None) => assert_eq!(name(&access, "s3cret"), Some("it")),
+            (Err(error), Some(problem)) => {
+                let error = error.to_string();
+                assert!(error.starts_with("token \"it\": ") && error.contains(problem), "{error}");
+            }
+            (other, _) => panic!("{text:?}: {other:?}"),
+        }
+    }
+    let missing = File::new("missing", b"");
+    fs::remove_file(&missing.0).unwrap();
+    let error = Access::new(&[missing.token("it")]).unwrap_err().to_string();
+    assert!(error.contains("cannot be read"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_everybody_may_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt;
+    let secret = File::new("modes", b"secret\n");
+    for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
+        fs::set_permissions(&secret.0, fs::Permissions::from_mode(mode)).unwrap();
+        let warning = file::read(&secret.0).unwrap().warning;
+        assert_eq!(warning.is_some(), warns, "{mode:o}");
+        assert!(warning.is_none_or(|it| it.contains("chmod o-rwx")));
+    }
+}

@@ -1,0 +1,186 @@
+//! The audit: a line for each operator's verb, and for no other.
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+
+use tollgate_server::Privacy;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::set_default;
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::access::{bearer, token};
+use crate::client::request;
+use crate::daemon::Daemon;
+
+/// Keeps the lines of the audit, as `name=value` in order.
+#[derive(Clone, Debug, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "audit"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[derive(Default)]
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() != "peer" {
+            write!(self.0, "{}={value:?} ", field.name()).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operator_s_verbs_are_told_and_no_others() {
+    let lines = Lines::default();
+    let _guard = set_default(lines.clone());
+    let daemon = Daemon::start().await;
+    for (verb, body, expected) in [
+        ("check", r#"{"policy":"bucket","key":"user:42"}"#, ""),
+        ("inspect", r#"{"policy":"bucket","key":"user:42"}"#, ""),
+        (
+            "penalize",
+            r#"{"policy":"bucket","key":"user:42","cost":2}"#,
+            r#"who="loopback" verb="penalize" policy="bucket" key="user:42" asked="cost 2" outcome="done" changed=true granted=2 replayed=false why="" "#,
+        ),
+        (
+            "block",
+            r#"{"policy":"bucket","key":"user:42","for":"30s"}"#,
+            r#"who="loopback" verb="block" policy="bucket" key="user:42" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why="" "#,
+        ),
+        (
+            "block",
+            r#"{"policy":"bucket","key_base64":"AP8K"}"#,
+            r#"who="loopback" verb="block" policy="bucket" key="\\0\\xff\\n" asked="for ever" outcome="done" changed=true granted=0 replayed=false why="" "#,
+        ),
+        (
+            "unblock",
+            r#"{"policy":"bucket","key":"nobody"}"#,
+            r#"who="loopback" verb="unblock" policy="bucket" key="nobody" asked="" outcome="done" changed=false granted=0 replayed=false why="" "#,
+        ),
+        (
+            "reset",
+            r#"{"policy":"buckets","key":"a"}"#,
+            r#"who="loopback" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?" "#,
+        ),
+        (
+            "refund",
+            r#"{"policy":"bucket","key":"a","cost":0}"#,
+            r#"who="loopback" verb="refund" policy="bucket" key="a" asked="cost 0" outcome="failed" why=""#,
+        ),
+    ] {
+        daemon.post(&format!("/v1/{verb}"), body).await;
+        let lines = lines.take();
+        assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{verb}: {lines:?}");
+        assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
+    let lines = Lines::default();
+    let _guard = set_default(lines.clone());
+    for (privacy, key) in [
+        (Privacy::Plain, "user:4217"),
+        (Privacy::Masked, "us…(≤16)"),
+        (Privacy::Hashed, "06468601ecca2006"),
+    ] {
+        let daemon = Daemon::start_changed(|it| {
+            it.privacy = privacy;
+            it.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
+        })
+        .await;
+        for (header, policy, expected) in [
+            (
+                bearer("ops"),
+                "bucket",
+                format!(
+                    r#"who="ops" verb="reset" policy="bucket" key="{key}" asked="" outcome="done""#
+                ),
+            ),
+            (
+                bearer("ops"),
+                "log",
+                format!(
+                    r#"who="ops" verb="reset" policy="log" key="{key}" outcome="refused" why="the token \"ops\" is not for the policy \"log\""#
+                ),
+            ),
+            (
+                bearer("app"),
+                "log",
+                format!(
+                    r#"who="app" verb="reset" policy="log" key="{key}" outcome="refused" why="reset needs the scope operate"#
+                ),
+            ),
+            (
+                String::new(),
+                "log",
+                r#"who="nobody known" verb="reset" outcome="refused" why="a token is needed"#
+                    .to_owned(),
+            ),
+        ] {
+            daemon
+                .post_with(
+                    "/v1/reset",
+                    &header,
+                    &format!(r#"{{"policy":"{policy}","key":"user:4217"}}"#),
+                )
+                .await;
+            let lines = lines.take().concat();
+            assert!(lines.starts_with(&expected), "{lines}\n{expected}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_leaves_does_not_escape() {
+    let lines = Lines::default();
+    let _guard = set_default(lines.clone());
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let asked = request("POST", "/v1/reset", r#"{"policy":"bucket","key":"a"}"#);
+    let asked = asked.replacen("\r\n", "\r\nexpect: 100-continue\r\n", 1);
+    client.send(asked.strip_suffix('}').unwrap()).await.unwrap();
+    // It is said when the body is first waited for: until then there is nothing to tell.
+    assert_eq!(client.answer().await.unwrap().status, 100);
+    drop(client);
+    let mut told = Vec::new();
+    tokio::time::timeout(std::time::Duration::from_secs(60), async {
+        while told.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            told = lines.take();
+        }
+    })
+    .await
+    .unwrap();
+    assert!(told.concat().starts_with(r#"who="loopback" verb="reset" "#), "{told:?}");
+    assert!(!told.concat().contains(r#"outcome="done""#), "{told:?}");
+}

@@ -1,0 +1,153 @@
+//! A validator of JSON Schema, of the words that the document uses and no others: an unknown word
+//! is an error, so that none is overlooked.
+
+use serde_json::Value;
+
+/// Words that describe, and hold nothing.
+const WORDS: [&str; 4] = ["description", "examples", "default", "title"];
+
+/// What of `value` is not as `schema` says.
+pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let words = schema.as_object().unwrap();
+    for (word, of) in words {
+        let holds = match &**word {
+            "$ref" => return check(document, resolve(document, of), value),
+            "type" => of_type(of, value),
+            "enum" => of.as_array().unwrap().contains(value),
+            "const" => of == value,
+            "properties" => {
+                properties(document, of, value)?;
+                true
+            }
+            "required" => {
+                let names = of.as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+                value
+                    .as_object()
+                    .is_none_or(|it| names.into_iter().all(|name| it.contains_key(name)))
+            }
+            "additionalProperties" => {
+                assert_eq!(of, &Value::Bool(false));
+                let known = schema["properties"].as_object().unwrap();
+                value.as_object().is_none_or(|it| it.keys().all(|name| known.contains_key(name)))
+            }
+            "items" => {
+                for item in value.as_array().into_iter().flatten() {
+                    check(document, of, item)?;
+                }
+                true
+            }
+            "oneOf" => {
+                let all = of.as_array().unwrap().iter();
+                all.filter(|it| check(document, it, value).is_ok()).count() == 1
+            }
+            "allOf" => {
+                for part in of.as_array().unwrap() {
+                    check(document, part, value)?;
+                }
+                true
+            }
+            "not" => check(document, of, value).is_err(),
+            "minimum" => value.as_f64().is_none_or(|it| it >= of.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|it| it <= of.as_f64().unwrap()),
+            "minLength" => length(value).is_none_or(|it| it >= of.as_u64().unwrap()),
+            "maxLength" => length(value).is_none_or(|it| it <= of.as_u64().unwrap()),
+            "minItems" => items(value).is_none_or(|it| it >= of.as_u64().unwrap()),
+            "maxItems" => items(value).is_none_or(|it| it <= of.as_u64().unwrap()),
+            "pattern" => matches(of.as_str().unwrap(), value),
+            word if WORDS.contains(&word) => true,
+            word => panic!("the validator does not know {word}"),
+        };
+        if !holds {
+            return Err(format!("{value} is not as {word} says: {of}"));
+        }
+    }
+    Ok(())
+}
+
+/// What a `$ref` stands for.
+pub(crate) fn resolve<'a>(document: &'a Value, reference: &Value) -> &'a Value {
+    let pointer = reference.as_str().unwrap().strip_prefix('#').unwrap();
+    document.pointer(pointer).unwrap_or_else(|| panic!("there is no {pointer}"))
+}
+
+fn properties(document: &Value, schemas: &Value, value: &Value) -> Result<(), String> {
+    for (name, schema) in schemas.as_object().unwrap() {
+        if let Some(value) = value.get(name) {
+            check(document, schema, value).map_err(|it| format!("{name}: {it}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_type(types: &Value, value: &Value) -> bool {
+    let is = |it: &Value| match it.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.is_u64() || value.is_i64(),
+        other => panic!("the validator does not know the type {other}"),
+    };
+    types.as_array().map_or_else(|| is(types), |it| it.iter().any(is))
+}
+
+fn length(value: &Value) -> Option<u64> {
+    value.as_str().map(|it| it.chars().count().try_into().unwrap())
+}
+
+fn items(value: &Value) -> Option<u64> {
+    value.as_array().map(|it| it.len().try_into().unwrap())
+}
+
+fn matches(pattern: &str, value: &Value) -> bool {
+    let Some(text) = value.as_str() else { return true };
+    match pattern {
+        "^[0-9A-Fa-f]{32}$" => text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit()),
+        other => panic!("the validator does not know the pattern {other}"),
+    }
+}
+
+#[test]
+fn the_validator_refuses_what_it_should() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": ["integer", "null"], "minimum": 1, "maximum": 3 },
+            "b": { "type": "string", "minLength": 1, "maxLength": 2 },
+            "c": { "type": "array", "items": { "const": true }, "minItems": 1, "maxItems": 2 },
+            "d": { "enum": ["x"] },
+            "e": { "pattern": "^[0-9A-Fa-f]{32}$" },
+        },
+        "required": ["a"],
+        "additionalProperties": false,
+        "allOf": [{ "not": { "required": ["d", "e"] } }],
+        "oneOf": [{ "required": ["b"] }, { "required": ["c"] }],
+    });
+    for (json, holds) in [
+        (r#"{"a":1,"b":"é"}"#, true),
+        (r#"{"a":null,"c":[true]}"#, true),
+        (r#"{"a":3,"b":"xx","d":"x"}"#, true),
+        (r#"[]"#, false),
+        (r#"{"b":"x"}"#, false),
+        (r#"{"a":1}"#, false),
+        (r#"{"a":1,"b":"x","c":[true]}"#, false),
+        (r#"{"a":0,"b":"x"}"#, false),
+        (r#"{"a":4,"b":"x"}"#, false),
+        (r#"{"a":1.5,"b":"x"}"#, false),
+        (r#"{"a":"1","b":"x"}"#, false),
+        (r#"{"a":1,"b":""}"#, false),
+        (r#"{"a":1,"b":"xxx"}"#, false),
+        (r#"{"a":1,"c":[]}"#, false),
+        (r#"{"a":1,"c":[false]}"#, false),
+        (r#"{"a":1,"c":[true,true,true]}"#, false),
+        (r#"{"a":1,"b":"x","d":"y"}"#, false),
+        (r#"{"a":1,"b":"x","e":"0a"}"#, false),
+        (r#"{"a":1,"b":"x","d":"x","e":"0000000000000000000000000000000a"}"#, false),
+        (r#"{"a":1,"b":"x","z":1}"#, false),
+    ] {
+        let value = serde_json::from_str(json).unwrap();
+        assert_eq!(check(&Value::Null, &schema, &value).is_ok(), holds, "{json}");
+    }
+}
