@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use crate::daemon::Daemon;
 use crate::http;
+use crate::metrics::{self, Cut, Listener};
 use crate::pulse::{Pulse, Verdict, Watched};
 
 /// The most bytes of a request's head.
@@ -52,6 +53,7 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     daemon: Arc<Daemon>,
+    listener: Listener,
     protocol: Arc<auto::Builder<TokioExecutor>>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -60,7 +62,7 @@ pub(crate) async fn serve(
     let service = service_fn(|request| {
         let (daemon, busy) = (Arc::clone(&daemon), pulse.begin());
         async move {
-            let reply = answer(&daemon, peer, request).await;
+            let reply = answer(&daemon, listener, peer, request).await;
             drop(busy);
             Ok::<_, Infallible>(reply)
         }
@@ -73,7 +75,10 @@ pub(crate) async fn serve(
         tokio::select! {
             biased;
             ended = connection.as_mut() => {
-                return ended.unwrap_or_else(|it| tracing::debug!(%peer, "connection failed: {it}"));
+                return ended.unwrap_or_else(|it| {
+                    daemon.metrics.traffic(listener).cut(Cut::Failed);
+                    tracing::debug!(%peer, "connection failed: {it}");
+                });
             }
             _ = stopped.as_mut(), if !stopping => stopping = true,
             () = alarm.as_mut() => {}
@@ -82,7 +87,10 @@ pub(crate) async fn serve(
             Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
             Verdict::Wait(time) => alarm.set(sleep(time)),
             // A peer that is not there any more would hold up a polite end.
-            Verdict::Overdue => return tracing::debug!(%peer, "connection overdue"),
+            Verdict::Overdue => {
+                daemon.metrics.traffic(listener).cut(Cut::Overdue);
+                return tracing::debug!(%peer, "connection overdue");
+            }
         }
         let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
         if stopping && !closing && (idle || pulse.is_http2()) {
@@ -93,9 +101,17 @@ pub(crate) async fn serve(
 }
 
 /// Answers a request; while stopping, as the last of its connection.
-async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<Incoming>) -> http::Reply {
+async fn answer(
+    daemon: &Daemon,
+    listener: Listener,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> http::Reply {
     let version = request.version();
-    let mut reply = http::answer(daemon, peer, request).await;
+    let mut reply = match listener {
+        Listener::Http => http::answer(daemon, peer, request).await,
+        Listener::Metrics => metrics::answer(daemon, &request),
+    };
     if daemon.is_draining() && version <= Version::HTTP_11 {
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -8,13 +8,18 @@ use tollgate::Limiter;
 use tollgate_store::Clock;
 
 use crate::live::Live;
+use crate::metrics::{Listener, Metrics};
 use crate::reload::Standing;
+
+/// The most connections of those who read metrics.
+const MOST_SCRAPERS: usize = 64;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     limiter: Limiter,
     live: ArcSwap<Live>,
+    pub(crate) metrics: Metrics,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
@@ -26,11 +31,16 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn new(live: Live, limiter: Limiter) -> Self {
+        let clock = Clock::system();
+        let metrics = Metrics::new(clock.now());
+        let tallies = metrics.tallies_of(&live.policies);
+        let live = Live { tallies, ..live };
         Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
             reloads: Standing::default(),
-            clock: Clock::system(),
+            metrics,
+            clock,
             draining: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
         }
@@ -47,7 +57,16 @@ impl Daemon {
 
     /// Lets something else hold for all requests that come from now on.
     pub(crate) fn apply(&self, live: Live) {
-        self.live.store(Arc::new(live));
+        let tallies = self.metrics.tallies_of(&live.policies);
+        self.live.store(Arc::new(Live { tallies, ..live }));
+    }
+
+    /// The most connections of a listener at a time.
+    pub(crate) fn most_connections(&self, listener: Listener) -> usize {
+        match listener {
+            Listener::Http => self.live().bounds.connections,
+            Listener::Metrics => MOST_SCRAPERS,
+        }
     }
 
     /// Whether it was told to stop.

@@ -8,7 +8,8 @@
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::of_limits("10/s burst 20")?;
 //! let http = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-//! run(config, Listeners { http }, tollgate::MemoryLimiter::new(), None, std::future::pending()).await?;
+//! let listeners = Listeners { http, metrics: None };
+//! run(config, listeners, tollgate::MemoryLimiter::new(), None, std::future::pending()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -19,6 +20,7 @@ mod daemon;
 mod http;
 mod keeper;
 mod live;
+mod metrics;
 mod nearest;
 mod pulse;
 mod query;
@@ -35,5 +37,6 @@ pub use config::{
 };
 pub use http::decision_json;
 pub use keeper::Keeper;
+pub use metrics::{FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
 pub use serve::{Listeners, run};

@@ -3,6 +3,7 @@
 use tollgate::Policies;
 
 use crate::config::{Bounds, Config, HeaderStyle};
+use crate::metrics::Tallies;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
@@ -10,6 +11,8 @@ use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) policies: Policies,
+    /// Where what is decided under them is counted, once it is applied.
+    pub(crate) tallies: Tallies,
     pub(crate) bounds: Bounds,
     pub(crate) rules: Rules,
     pub(crate) trusted_proxies: Networks,
@@ -23,6 +26,7 @@ impl Live {
     pub(crate) fn of(config: &Config) -> Self {
         Live {
             policies: config.policies.clone(),
+            tallies: Tallies::default(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
             trusted_proxies: config.trusted_proxies.clone(),

@@ -14,6 +14,7 @@ use tollgate::Limiter;
 use crate::config::Config;
 use crate::connection;
 use crate::daemon::Daemon;
+use crate::metrics::{Connected, Cut, Listener};
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::store_watch;
 
@@ -22,6 +23,8 @@ use crate::store_watch;
 pub struct Listeners {
     /// For `/v1`, `/livez` and `/readyz`.
     pub http: TcpListener,
+    /// For `/metrics`.
+    pub metrics: Option<TcpListener>,
 }
 
 /// How often memory of recovered keys is given back, and how much of each shard is looked over.
@@ -45,17 +48,18 @@ pub async fn run(
     reload: Option<Reload>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let listener = listeners.http;
+    let Listeners { http: listener, metrics } = listeners;
     tracing::debug!(address = %listener.local_addr()?, "listening");
     let drain_timeout = config.drain.timeout;
     let mut overrides = OverridesFiles::default();
     let live = overrides.live(&config).map_err(io::Error::other)?;
     let daemon = Arc::new(Daemon::new(live, limiter.into()));
-    let mut watch = store_watch::start(daemon.limiter());
+    let mut watch = store_watch::start(&daemon);
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
     }
-    let mut connections = Connections::new(Arc::clone(&daemon));
+    let mut connections = Connections::new(Arc::clone(&daemon), Listener::Http);
+    let mut scrapers = Connections::new(Arc::clone(&daemon), Listener::Metrics);
     {
         let mut stop = std::pin::pin!(stop);
         let mut sweep = interval(SWEEP_EVERY);
@@ -65,6 +69,7 @@ pub async fn run(
                 () = stop.as_mut() => break,
                 _ = sweep.tick() => sweep_memory(&daemon),
                 () = connections.accept(&listener) => {}
+                () = scrapers.accept_if_any(metrics.as_ref()) => {}
             }
         }
     }
@@ -72,6 +77,7 @@ pub async fn run(
     connections.accept_waiting(&listener).await;
     drop(listener);
     connections.finish(drain_timeout).await;
+    scrapers.tasks.shutdown().await;
     drop(watch);
     Ok(())
 }
@@ -85,6 +91,7 @@ fn sweep_memory(daemon: &Daemon) {
 /// The connections there are.
 struct Connections {
     daemon: Arc<Daemon>,
+    listener: Listener,
     protocol: Arc<hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>>,
     places: Arc<Semaphore>,
     /// A place for the next one.
@@ -94,14 +101,23 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(daemon: Arc<Daemon>) -> Self {
+    fn new(daemon: Arc<Daemon>, listener: Listener) -> Self {
         Connections {
             protocol: Arc::new(connection::protocol()),
-            places: Arc::new(Semaphore::new(daemon.live().bounds.connections)),
+            listener,
+            places: Arc::new(Semaphore::new(daemon.most_connections(listener))),
             place: None,
             tasks: JoinSet::new(),
             stop: watch::Sender::new(false),
             daemon,
+        }
+    }
+
+    /// As [`Connections::accept`]; waits for ever where there is no listener.
+    async fn accept_if_any(&mut self, listener: Option<&TcpListener>) {
+        match listener {
+            Some(it) => self.accept(it).await,
+            None => std::future::pending().await,
         }
     }
 
@@ -110,7 +126,9 @@ impl Connections {
         while self.tasks.try_join_next().is_some() {}
         if self.place.is_none() {
             self.place = Arc::clone(&self.places).try_acquire_owned().ok();
-            self.daemon.set_crowded(self.place.is_none());
+            if self.listener == Listener::Http {
+                self.daemon.set_crowded(self.place.is_none());
+            }
         }
         if self.place.is_none() {
             self.place = Arc::clone(&self.places).acquire_owned().await.ok();
@@ -147,9 +165,11 @@ impl Connections {
         let _ = stream.set_nodelay(true);
         let (daemon, protocol) = (Arc::clone(&self.daemon), Arc::clone(&self.protocol));
         let (stop, place) = (self.stop.subscribe(), self.place.take());
+        let listener = self.listener;
+        let connected = Connected::new(Arc::clone(&daemon), listener);
         self.tasks.spawn(async move {
-            connection::serve(stream, peer, daemon, protocol, stop).await;
-            drop(place);
+            connection::serve(stream, peer, daemon, listener, protocol, stop).await;
+            drop((place, connected));
         });
     }
 
@@ -158,7 +178,10 @@ impl Connections {
         self.stop.send_replace(true);
         let ended = timeout(within, async { while self.tasks.join_next().await.is_some() {} });
         if ended.await.is_err() {
-            tracing::warn!("{} connections were cut after {within:?}", self.tasks.len());
+            let cut = self.tasks.len();
+            tracing::warn!("{cut} connections were cut after {within:?}");
+            let cut = u64::try_from(cut).unwrap_or(u64::MAX);
+            self.daemon.metrics.traffic(self.listener).cuts(cut, Cut::Drained);
         }
         self.tasks.shutdown().await;
     }

@@ -7,22 +7,22 @@ use anyhow::{Result, anyhow, bail};
 use tokio::net::{TcpListener, lookup_host};
 use tollgate_server::Address;
 
-/// Binds the HTTP listener.
-pub(super) async fn bind(address: &Address) -> Result<TcpListener> {
+/// Binds the listener that a flag names.
+pub(super) async fn bind(flag: &str, address: &Address) -> Result<TcpListener> {
     let Address::Tcp(address) = address else {
-        bail!("cannot listen at {address}: name a HOST:PORT of this machine with --http");
+        bail!("cannot listen at {address}: name a HOST:PORT of this machine with {flag}");
     };
     match TcpListener::bind(address).await {
         Ok(it) => Ok(it),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {
             Some(free) => anyhow!(
                 "{address} is taken by another program; stop that, or listen elsewhere: \
-                 --http {free}"
+                 {flag} {free}"
             ),
-            None => anyhow!("{address} is taken by another program; listen elsewhere with --http"),
+            None => anyhow!("{address} is taken by another program; listen elsewhere with {flag}"),
         }),
         Err(error) => Err(anyhow!(
-            "cannot listen at {address}: {error}; name a HOST:PORT of this machine with --http"
+            "cannot listen at {address}: {error}; name a HOST:PORT of this machine with {flag}"
         )),
     }
 }

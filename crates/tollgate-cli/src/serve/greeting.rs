@@ -12,6 +12,8 @@ pub(super) struct Greeting<'a> {
     /// Whether the policies are the samples.
     pub(super) is_sample: bool,
     pub(super) address: SocketAddr,
+    /// Where metrics are read, if anywhere.
+    pub(super) metrics: Option<SocketAddr>,
     /// What was found in the data directory.
     pub(super) restored: Option<&'a Restored>,
     /// Why the store cannot be asked, if so.
@@ -23,11 +25,14 @@ const MOST_LISTED: usize = 20;
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.url();
+        let url = url(self.address);
         writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
         writeln!(f, "  HTTP/1.1, HTTP/2  {url}")?;
         if !self.address.ip().to_canonical().is_loopback() {
             writeln!(f, "                    {}: other machines reach it", self.address)?;
+        }
+        if let Some(metrics) = self.metrics {
+            writeln!(f, "  metrics           {}/metrics", self::url(metrics))?;
         }
         self.write_store(f)?;
         self.write_policies(f)?;
@@ -39,16 +44,6 @@ impl fmt::Display for Greeting<'_> {
 }
 
 impl Greeting<'_> {
-    /// An address that works on this machine, wherever it listens.
-    fn url(&self) -> String {
-        let ip = match self.address.ip() {
-            IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            it => it,
-        };
-        format!("http://{}", SocketAddr::new(ip, self.address.port()))
-    }
-
     fn write_store(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let store = &self.config.store;
         if store.url.is_memory() {
@@ -100,6 +95,16 @@ impl Greeting<'_> {
             more => writeln!(f, "  … and {more} more"),
         }
     }
+}
+
+/// An address that works on this machine, wherever it listens.
+fn url(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        it => it,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
 /// A policy with a cost of which a few requests lead to a denial.

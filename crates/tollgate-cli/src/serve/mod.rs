@@ -2,6 +2,8 @@
 
 mod bind;
 mod greeting;
+mod logs;
+mod notify;
 mod signals;
 
 use std::process::ExitCode;
@@ -9,19 +11,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, StoreError};
-use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listeners, Reload};
+use tollgate_server::{Address, Config, ConfigErrors, Keeper, Layers, Listeners, Reload};
 
 use crate::arguments::Serve;
 use crate::output;
 use greeting::Greeting;
+use logs::Logs;
+use notify::State;
 use signals::Signals;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
     let config = config(&arguments)?;
+    let logs = Logs::start(&config.log)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config, arguments))?;
+    runtime.block_on(serve(config, arguments, logs))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,14 +54,19 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
     said.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
 }
 
-async fn serve(started: Config, arguments: Serve) -> Result<()> {
+async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
     let is_sample = arguments.config.is_none() && arguments.limits.is_none();
     let signals = Signals::listen().context("signals cannot be listened to")?;
     let told = signals::hangups().context("signals cannot be listened to")?;
     let file = arguments.config.clone();
-    let reload = Reload::new(file, move || config(&arguments), told);
+    let read = move || config(&arguments).inspect(|it| logs.set_level(it.log.level));
+    let reload = Reload::new(file, read, told);
     let config = started;
-    let http = bind::bind(&config.listen.http).await?;
+    let http = bind::bind("--http", &config.listen.http).await?;
+    let metrics = match &config.listen.metrics {
+        Address::Off => None,
+        address => Some(bind::bind("--metrics", address).await?),
+    };
     let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
     let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;
     let limiter: Limiter = match &keeper {
@@ -68,13 +77,16 @@ async fn serve(started: Config, arguments: Serve) -> Result<()> {
         config: &config,
         is_sample,
         address: http.local_addr()?,
+        metrics: metrics.as_ref().map(|it| it.local_addr()).transpose()?,
         restored: keeper.as_ref().map(|(_, restored)| restored),
         away: away(&limiter).await,
     };
     output::print(&greeting.to_string())?;
+    notify::tell(State::Ready);
     let keeper = keeper.map(|(keeper, _)| keeper);
     let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
-    tollgate_server::run(config, Listeners { http }, limiter, Some(reload), signals.stop()).await?;
+    let listeners = Listeners { http, metrics };
+    tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
     if let Some(keeping) = keeping {
         keeping.abort();
     }

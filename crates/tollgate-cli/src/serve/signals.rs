@@ -6,6 +6,8 @@ use std::process;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::notify::{self, State};
+
 /// SIGTERM and SIGINT.
 #[derive(Debug)]
 pub(super) struct Signals {
@@ -27,6 +29,7 @@ impl Signals {
     /// Is ready at the first signal; the second ends the process at once.
     pub(super) async fn stop(mut self) {
         self.next().await;
+        notify::tell(State::Stopping);
         tracing::info!("stopping: requests under way are finished; a second signal stops at once");
         tokio::spawn(async move {
             let second = self.next().await;

@@ -3,7 +3,12 @@
 
 mod check;
 mod config;
+mod deploy;
+mod expressions;
 mod manual;
+mod metrics;
+mod operation;
 mod process;
+mod promtool;
 mod serve;
 mod store;

@@ -50,7 +50,12 @@ impl Daemon {
 fn spawn(config: &Path, port: u16) -> Child {
     let log = File::options().create(true).append(true).open(config.with_extension("log")).unwrap();
     let mut command = tollgate();
-    command.args(["serve", "--config"]).arg(config).args(["--http", &format!("127.0.0.1:{port}")]);
+    command.args(["serve", "--config"]).arg(config).args([
+        "--http",
+        &format!("127.0.0.1:{port}"),
+        "--metrics",
+        "off",
+    ]);
     command.stdout(log.try_clone().unwrap()).stderr(log);
     let mut child = command.spawn().unwrap();
     // It takes some milliseconds; after half a minute it will not come.

@@ -28,6 +28,10 @@ impl<'a> Caller<'a> {
         Peer::Ip(self.peer.ip())
     }
 
+    pub(super) fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
     fn is_local(&self) -> bool {
         let passed_on = FROM_ELSEWHERE.iter().any(|it| self.headers.contains_key(*it));
         self.peer.ip().to_canonical().is_loopback() && !passed_on

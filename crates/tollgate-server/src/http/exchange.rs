@@ -2,6 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::live::Live;
+use crate::metrics::{Surface, Timed};
 
 use super::caller::Caller;
 
@@ -12,4 +13,11 @@ pub(super) struct Exchange<'a> {
     /// What held when the request came.
     pub(super) live: &'a Live,
     pub(super) caller: Caller<'a>,
+}
+
+impl<'a> Exchange<'a> {
+    /// That it waits for a decision from now on.
+    pub(super) fn timed(&self, surface: Surface) -> Timed<'a> {
+        Timed::begin(self.daemon, self.live, surface, self.caller.headers())
+    }
 }

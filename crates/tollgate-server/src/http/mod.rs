@@ -29,9 +29,10 @@ use self::field::Field;
 use self::forward::Dialect;
 use self::object::Object;
 use self::problem::{Kind, Problem};
-pub(crate) use self::reply::Reply;
+pub(crate) use self::reply::{Reply, page, text};
 use self::verbs::{SPOKEN, Spoken};
 use crate::daemon::Daemon;
+use crate::metrics::Listener;
 use crate::nearest::did_you_mean;
 
 /// A decision as `/v1` answers it.
@@ -51,13 +52,16 @@ enum Route {
 /// Answers one request.
 pub(crate) async fn answer(daemon: &Daemon, peer: SocketAddr, request: Request<Incoming>) -> Reply {
     let answered = match route(request.method(), request.uri().path()) {
-        Ok(Route::Live) => Ok(health::live()),
-        Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
+        // Probes are not counted among the requests.
+        Ok(Route::Live) => return health::live(),
+        Ok(Route::Ready) => return health::ready(daemon, request.uri().query()).await,
         Ok(Route::Verb(spoken)) => answer_verb(daemon, peer, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, peer, dialect, request).await),
         Err(problem) => Err(problem),
     };
-    answered.unwrap_or_else(|problem| reply::problem(&problem))
+    let reply = answered.unwrap_or_else(|problem| reply::problem(&problem));
+    daemon.metrics.traffic(Listener::Http).answered(reply.status());
+    reply
 }
 
 fn route(method: &Method, path: &str) -> Result<Route, Problem> {
@@ -131,7 +135,11 @@ async fn answer_verb(
     let bounds = &live.bounds;
     let body = body::read(body, bounds.body, bounds.header_timeout).await?;
     let object = Object::of_json(body::text(&body)?, spoken.fields)?;
-    verbs::answer(spoken, object, &exchange, told_by_status).await
+    let reply = verbs::answer(spoken, object, &exchange, told_by_status).await?;
+    if spoken.for_operators {
+        daemon.metrics.audited(spoken.name);
+    }
+    Ok(reply)
 }
 
 /// Whether the status of the answer tells the verdict: unless `?status=200` says no.

@@ -163,11 +163,17 @@ impl Reloader {
             let policies = self.config.policies.iter().count();
             let rules = self.config.rules.rules.len();
             tracing::info!(policies, rules, "the configuration was read again and is in force");
+            self.count(true);
             return self.daemon.reloads.set(None);
         }
+        self.count(false);
         let why = refusals.join("\n");
         tracing::error!("the configuration is refused, and what was in force stays: {why}");
         self.daemon.reloads.set(Some(why.into()));
+    }
+
+    fn count(&self, is_good: bool) {
+        self.daemon.metrics.reloaded(is_good, self.daemon.clock.now());
     }
 
     /// Reads the configuration. It is watched with all files that it names from before they are

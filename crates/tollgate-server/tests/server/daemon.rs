@@ -31,6 +31,8 @@ policies:
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
+    /// Where its metrics are.
+    pub(crate) scraped: SocketAddr,
     pub(crate) clock: ManualClock,
     stop: Option<oneshot::Sender<()>>,
     tell: Option<mpsc::Sender<()>>,
@@ -94,11 +96,22 @@ impl Daemon {
         let limiter = limiter.into();
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = http.local_addr().unwrap();
+        let metrics = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let scraped = metrics.local_addr().unwrap();
+        let listeners = Listeners { http, metrics: Some(metrics) };
         let (stop, stopped) = oneshot::channel();
-        let ended = tokio::spawn(run(config, Listeners { http }, limiter, reload, async {
+        let ended = tokio::spawn(run(config, listeners, limiter, reload, async {
             stopped.await.unwrap();
         }));
-        Daemon { address, clock, stop: Some(stop), ended, tell: None, reads: Arc::default() }
+        Daemon {
+            address,
+            scraped,
+            clock,
+            stop: Some(stop),
+            ended,
+            tell: None,
+            reads: Arc::default(),
+        }
     }
 
     /// Tells it to read its configuration again, as SIGHUP does.

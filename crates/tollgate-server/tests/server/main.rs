@@ -12,6 +12,7 @@ mod daemon;
 mod forward;
 mod hostile;
 mod ids;
+mod metrics;
 mod overrides;
 mod overrides_file;
 mod protocol;
