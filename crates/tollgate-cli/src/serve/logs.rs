@@ -52,7 +52,8 @@ mod tests {
 
     #[test]
     fn the_level_can_be_changed_while_it_is_written() {
-        let log = Log { level: LogLevel::Warn, format: LogFormat::Json };
+        let mut log = tollgate_server::Config::default().log;
+        log.format = LogFormat::Json;
         let logs = Logs::start(&log).unwrap();
         for (level, shows_info) in
             [(LogLevel::Error, false), (LogLevel::Info, true), (LogLevel::Warn, false)]

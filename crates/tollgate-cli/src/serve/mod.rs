@@ -59,8 +59,8 @@ async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
     let signals = Signals::listen().context("signals cannot be listened to")?;
     let told = signals::hangups().context("signals cannot be listened to")?;
     let file = arguments.config.clone();
-    let read = move || config(&arguments).inspect(|it| logs.set_level(it.log.level));
-    let reload = Reload::new(file, read, told);
+    let reload = Reload::new(file, move || config(&arguments), told);
+    let reload = reload.on_applied(move |it| logs.set_level(it.log.level));
     let config = started;
     let http = bind::bind("--http", &config.listen.http).await?;
     let metrics = match &config.listen.metrics {

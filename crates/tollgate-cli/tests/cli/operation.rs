@@ -25,7 +25,9 @@ fn log_of(yaml: &str) -> String {
     let file = folder.join("tollgate.yaml");
     std::fs::write(&file, format!("policies: {{ api: {{ limits: [2/d] }} }}\n{yaml}")).unwrap();
     let mut daemon = Daemon::start_with(
-        |command| drop(command.stderr(Stdio::piped())),
+        |command| {
+            command.stderr(Stdio::piped());
+        },
         ["--config", file.to_str().unwrap()],
     );
     // Probes and scrapes leave no line.
@@ -80,7 +82,12 @@ fn a_service_manager_is_told_of_the_start_and_the_end() {
             let said = std::str::from_utf8(&bytes[..length]).unwrap();
             assert_eq!(said.lines().next(), Some(expected));
         };
-        let daemon = Daemon::start_with(|it| drop(it.env("NOTIFY_SOCKET", socket)), ["1/s"]);
+        let daemon = Daemon::start_with(
+            |it| {
+                it.env("NOTIFY_SOCKET", socket);
+            },
+            ["1/s"],
+        );
         told("READY=1");
         daemon.stop();
         told("STOPPING=1");

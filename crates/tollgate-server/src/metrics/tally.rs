@@ -188,7 +188,9 @@ mod tests {
 
     fn policies(names: impl IntoIterator<Item = String>) -> Policies {
         let mut policies = Policies::new();
-        names.into_iter().for_each(|it| drop(policies.define(&it, "1/s").unwrap()));
+        for name in names {
+            policies.define(&name, "1/s").unwrap();
+        }
         policies
     }
 

@@ -23,6 +23,7 @@ use super::exchange::Exchange;
 use super::headers;
 use super::problem::{Kind, Problem};
 use super::reply::{self, Reply};
+use crate::metrics::Surface;
 use crate::query;
 use crate::rules::{Asked, AskedCheck, Client, Facts, NoAddress, NoValue, OnNoRule};
 
