@@ -61,7 +61,10 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
             if rest[end..].starts_with('{') {
                 selector.labels = labels(&rest[end + 1..]);
             }
-            selector.labels.extend(grouped.iter().cloned());
+            // Only a histogram's classes are grouped by `le`.
+            let is_class = name.ends_with("_bucket");
+            let asked = grouped.iter().filter(|it| is_class || *it != "le");
+            selector.labels.extend(asked.cloned());
             selectors.push(selector);
         }
         rest = &rest[end..];
