@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
+use serde::Deserialize;
 use serde_json::Value;
 use tollgate_server::{Config, FAMILIES};
 
@@ -27,14 +28,14 @@ fn the_alerts_are_right_and_fire_where_they_should() {
 }
 
 fn alerts() -> Vec<Value> {
-    let rules: Value = serde_saphyr::from_str(&read("prometheus/rules.yaml")).unwrap();
+    let rules: Value = serde_norway::from_str(&read("prometheus/rules.yaml")).unwrap();
     rules["groups"][0]["rules"].as_array().unwrap().clone()
 }
 
 #[test]
 fn every_alert_is_tested_and_says_what_to_do() {
     let manual = read("../docs/operations.md");
-    let tests: Value = serde_saphyr::from_str(&read("prometheus/rules_test.yaml")).unwrap();
+    let tests: Value = serde_norway::from_str(&read("prometheus/rules_test.yaml")).unwrap();
     for alert in alerts() {
         let name = alert["alert"].as_str().unwrap();
         for field in ["for", "expr"] {
@@ -83,13 +84,15 @@ fn the_dashboard_can_be_loaded_and_reads_the_source_that_is_chosen() {
     }
     for file in ["dashboards/tollgate.yaml", "datasources/prometheus.yaml"] {
         let text = read(&format!("grafana/provisioning/{file}"));
-        let provisioned: Value = serde_saphyr::from_str(&text).unwrap();
+        let provisioned: Value = serde_norway::from_str(&text).unwrap();
         assert_eq!(provisioned["apiVersion"], 1, "{file}");
     }
 }
 
 fn documents(path: &str) -> Vec<Value> {
-    serde_saphyr::from_multiple(&read(path)).unwrap()
+    let text = read(path);
+    let each = serde_norway::Deserializer::from_str(&text);
+    each.map(|it| Value::deserialize(it).unwrap()).collect()
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn the_manifests_fit_together_and_their_configuration_is_one() {
     }
     let grace = pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
     assert!(grace > config.drain.timeout.as_secs() + 5, "it is killed while it drains");
-    let rules: Value = serde_saphyr::from_str(&read("prometheus/rules.yaml")).unwrap();
+    let rules: Value = serde_norway::from_str(&read("prometheus/rules.yaml")).unwrap();
     let monitoring = documents("kubernetes/monitoring.yaml");
     assert_eq!(monitoring[1]["spec"], rules, "PrometheusRule is not the rules");
 }

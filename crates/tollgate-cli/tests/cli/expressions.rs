@@ -94,7 +94,7 @@ pub(crate) fn all() -> Vec<(String, String)> {
         all.push((format!("{}", variable["name"]), format!("count by ({label}) ({selector})")));
     }
     let rules = fs::read_to_string(deploy("prometheus/rules.yaml")).unwrap();
-    let rules: Value = serde_saphyr::from_str(&rules).unwrap();
+    let rules: Value = serde_norway::from_str(&rules).unwrap();
     for group in rules["groups"].as_array().unwrap() {
         for rule in group["rules"].as_array().unwrap() {
             all.push((rule["alert"].to_string(), rule["expr"].as_str().unwrap().to_owned()));
