@@ -104,6 +104,12 @@ fn named_or(variable: &str, install: impl FnOnce() -> Result<()>) -> Result<()> 
     if named { Ok(()) } else { install() }
 }
 
+/// Reads metrics and alerts as Prometheus does, which is in the same package.
+pub(crate) fn promtool() -> Result<()> {
+    // Its package may start a service at port 9090, which nothing here asks.
+    debian("promtool", "prometheus")
+}
+
 /// An error unless the server that `REDIS_SERVER` names says its version.
 fn runs(named: &OsStr) -> Result<()> {
     let mut version = Command::new(named);

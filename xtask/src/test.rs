@@ -23,6 +23,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let root = repository::root();
     needs::git()?;
     needs::redis_server()?;
+    needs::promtool()?;
     needs::openssl()?;
     needs::gateways(&root)?;
 

@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Health(Health),
     Config(Config),
     Init(Init),
     Completions(Completions),
@@ -139,6 +140,14 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON Schema of the configuration file, for editors
     Schema,
+}
+
+/// Ask the daemon whether it is ready: exits with 0 if so, 1 if not, 2 if nobody answers
+#[derive(Args, Debug)]
+pub(crate) struct Health {
+    /// The daemon
+    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) url: String,
 }
 
 /// How an answer is written.

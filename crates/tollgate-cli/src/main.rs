@@ -4,10 +4,12 @@ mod arguments;
 mod check;
 mod completions;
 mod config;
+mod health;
 mod init;
 mod man;
 mod output;
 mod serve;
+mod url;
 
 use std::process::ExitCode;
 
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Serve(it) => serve::run(it),
         Command::Check(it) => check::run(&it),
+        Command::Health(it) => health::run(&it),
         Command::Config(it) => config::run(&it),
         Command::Init(it) => init::run(&it),
         Command::Completions(it) => completions::run(&it),

@@ -219,6 +219,13 @@ impl Decision {
         only.into_iter().chain(several.iter().copied())
     }
 
+    /// Whether this admits for no other reason than that the policy only records: one of its
+    /// limits would have denied.
+    #[must_use]
+    pub fn is_shadow_denial(&self) -> bool {
+        self.shadow && self.each_limit().any(|it| !it.allowed)
+    }
+
     pub(crate) fn only_limit(&self) -> LimitDecision {
         LimitDecision {
             allowed: self.allowed,

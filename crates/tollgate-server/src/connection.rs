@@ -15,8 +15,9 @@ use tokio::time::sleep;
 use crate::daemon::Daemon;
 use crate::http;
 use crate::listener::{Places, Remote, Stream};
+use crate::metrics::Cut;
 use crate::pulse::{Pulse, Verdict, Watched};
-use crate::surface::Surface;
+use crate::role::Role;
 
 /// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
 /// CONTINUATION frames is refused too, with the connection: so many fit, and a quarter more.
@@ -40,17 +41,23 @@ const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Serving {
     daemon: Arc<Daemon>,
-    surface: Surface,
+    role: Role,
     protocol: auto::Builder<TokioExecutor>,
 }
 
 impl Serving {
-    pub(crate) fn new(daemon: Arc<Daemon>, surface: Surface) -> Self {
-        Serving { daemon, surface, protocol: protocol() }
+    pub(crate) fn new(daemon: Arc<Daemon>, role: Role) -> Self {
+        Serving { daemon, role, protocol: protocol() }
     }
 
     pub(crate) fn places(&self) -> &Arc<Places> {
-        self.daemon.places(self.surface)
+        self.daemon.places(self.role)
+    }
+
+    /// Counts connections that do not end as their peers would have it.
+    pub(crate) fn cut(&self, many: usize, why: Cut) {
+        let many = u64::try_from(many).unwrap_or(u64::MAX);
+        self.daemon.metrics.traffic(self.role).cuts(many, why);
     }
 
     pub(crate) fn has_place(&self) -> bool {
@@ -74,12 +81,12 @@ impl Serving {
     /// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
     pub(crate) async fn serve(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
-        let (remote, surface) = (Arc::new(remote), self.surface);
+        let (remote, role) = (Arc::new(remote), self.role);
         let service = service_fn(|request| {
             let (daemon, remote) = (Arc::clone(&self.daemon), Arc::clone(&remote));
             let busy = pulse.begin();
             async move {
-                let reply = answer(&daemon, surface, &remote, request).await;
+                let reply = answer(&daemon, role, &remote, request).await;
                 drop(busy);
                 Ok::<_, Infallible>(reply)
             }
@@ -92,6 +99,7 @@ impl Serving {
                 biased;
                 ended = connection.as_mut() => {
                     return ended.unwrap_or_else(|it| {
+                        self.cut(1, Cut::Failed);
                         tracing::debug!(%remote, "connection failed: {it}");
                     });
                 }
@@ -103,7 +111,10 @@ impl Serving {
                 Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
                 Verdict::Wait(time) => alarm.set(sleep(time)),
                 // A peer that is not there any more would hold up a polite end.
-                Verdict::Overdue => return tracing::debug!(%remote, "connection overdue"),
+                Verdict::Overdue => {
+                    self.cut(1, Cut::Overdue);
+                    return tracing::debug!(%remote, "connection overdue");
+                }
                 Verdict::Evicted => return tracing::debug!(%remote, "connection makes room"),
             }
             let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
@@ -138,12 +149,12 @@ fn protocol() -> auto::Builder<TokioExecutor> {
 /// Answers a request; while stopping, as the last of its connection.
 async fn answer(
     daemon: &Daemon,
-    surface: Surface,
+    role: Role,
     remote: &Remote,
     request: Request<Incoming>,
 ) -> http::Reply {
     let version = request.version();
-    let mut reply = surface.answer(daemon, remote, request).await;
+    let mut reply = role.answer(daemon, remote, request).await;
     if daemon.is_closing() && version <= Version::HTTP_11 {
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -10,37 +10,43 @@ use tollgate_store::Clock;
 use crate::access::Failures;
 use crate::listener::Places;
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::reload::Standing;
-use crate::surface::Surface;
+use crate::role::Role;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     limiter: Limiter,
     live: ArcSwap<Live>,
+    pub(crate) metrics: Metrics,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
     draining: AtomicBool,
     closing: AtomicBool,
-    http: Arc<Places>,
-    metrics: Arc<Places>,
+    http_places: Arc<Places>,
+    metrics_places: Arc<Places>,
     /// Who brought no token that is known.
     pub(crate) failures: Failures,
 }
 
 impl Daemon {
-    pub(crate) fn new(live: Live, limiter: Limiter) -> Self {
+    pub(crate) fn new(mut live: Live, limiter: Limiter) -> Self {
+        let clock = Clock::system();
+        let metrics = Metrics::new(clock.now());
+        live.tallies = metrics.tallies_of(&live.policies);
         Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
             reloads: Standing::default(),
-            clock: Clock::system(),
+            metrics,
+            clock,
             draining: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            http: Arc::default(),
-            metrics: Arc::default(),
+            http_places: Arc::default(),
+            metrics_places: Arc::default(),
             failures: Failures::default(),
         }
     }
@@ -55,7 +61,8 @@ impl Daemon {
     }
 
     /// Lets something else hold for all requests that come from now on.
-    pub(crate) fn apply(&self, live: Live) {
+    pub(crate) fn apply(&self, mut live: Live) {
+        live.tallies = self.metrics.tallies_of(&live.policies);
         self.live.store(Arc::new(live));
     }
 
@@ -79,10 +86,10 @@ impl Daemon {
 
     /// The connections of a listener. Each has as many places as `limits.connections` says, so
     /// that one can be asked while the other is full.
-    pub(crate) fn places(&self, surface: Surface) -> &Arc<Places> {
-        match surface {
-            Surface::Http => &self.http,
-            Surface::Metrics => &self.metrics,
+    pub(crate) fn places(&self, role: Role) -> &Arc<Places> {
+        match role {
+            Role::Http => &self.http_places,
+            Role::Metrics => &self.metrics_places,
         }
     }
 }

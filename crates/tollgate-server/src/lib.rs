@@ -24,15 +24,16 @@ mod http;
 mod keeper;
 mod listener;
 mod live;
+mod metrics;
 mod nearest;
 mod privacy;
 mod pulse;
 mod query;
 mod reload;
+mod role;
 pub mod rules;
 mod serve;
 mod store_watch;
-mod surface;
 
 pub use config::{
     Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, Layered, Layers,
@@ -43,5 +44,6 @@ pub use config::{
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
+pub use metrics::{FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
 pub use serve::{Stop, run};

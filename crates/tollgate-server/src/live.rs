@@ -4,6 +4,7 @@ use tollgate::Policies;
 
 use crate::access::{Access, AccessError};
 use crate::config::{Bounds, Config, HeaderStyle, Privacy};
+use crate::metrics::Tallies;
 use crate::privacy;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
@@ -12,6 +13,8 @@ use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) policies: Policies,
+    /// Where what is decided under them is counted, once it is applied.
+    pub(crate) tallies: Tallies,
     pub(crate) bounds: Bounds,
     pub(crate) rules: Rules,
     pub(crate) trusted_proxies: Networks,
@@ -34,6 +37,7 @@ impl Live {
     pub(crate) fn of(config: &Config) -> Result<Self, AccessError> {
         Ok(Live {
             policies: config.policies.clone(),
+            tallies: Tallies::default(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
             trusted_proxies: config.trusted_proxies.clone(),

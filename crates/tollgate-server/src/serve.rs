@@ -14,8 +14,8 @@ use crate::connection::Serving;
 use crate::daemon::Daemon;
 use crate::listener::{Accepting, Listeners};
 use crate::reload::{self, OverridesFiles, Reload};
+use crate::role::Role;
 use crate::store_watch;
-use crate::surface::Surface;
 
 /// How often memory of recovered keys is given back, and how much of each shard is looked over.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub async fn run(
     let mut overrides = OverridesFiles::default();
     let live = overrides.live(&config).map_err(io::Error::other)?;
     let daemon = Arc::new(Daemon::new(live, limiter.into()));
-    let mut watch = store_watch::start(daemon.limiter());
+    let mut watch = store_watch::start(&daemon);
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
     }
@@ -59,12 +59,10 @@ pub async fn run(
     }
     let closing = watch::Sender::new(false);
     let mut accepting = JoinSet::new();
-    for (listener, surface) in
-        [(listeners.http, Surface::Http), (listeners.metrics, Surface::Metrics)]
-    {
+    for (listener, role) in [(listeners.http, Role::Http), (listeners.metrics, Role::Metrics)] {
         let Some(listener) = listener else { continue };
         tracing::debug!(address = %listener.address()?, "listening");
-        let serving = Serving::new(Arc::clone(&daemon), surface);
+        let serving = Serving::new(Arc::clone(&daemon), role);
         accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
     }
     serve_until(&daemon, &mut accepting, drained(&daemon, &drain, stop)).await?;

@@ -1,34 +1,39 @@
 //! Watching a store that others keep: a line in the log when it comes and when it goes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate::{Limiter, RedisStore};
+use tollgate::RedisStore;
+
+use crate::daemon::Daemon;
 
 /// How often is looked, so how often a line is written at most.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Watches until what it returns is dropped. Memory is never away.
-pub(crate) fn start(limiter: &Limiter) -> JoinSet<()> {
+pub(crate) fn start(daemon: &Arc<Daemon>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    if let Some(store) = limiter.as_redis() {
-        tasks.spawn(watch(limiter.clone(), store.clone()));
+    if let Some(store) = daemon.limiter().as_redis() {
+        tasks.spawn(watch(Arc::clone(daemon), store.clone()));
     }
     tasks
 }
 
-async fn watch(limiter: Limiter, store: RedisStore) {
+async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut watched, mut is_warned) = (Watched::default(), false);
     loop {
         ticks.tick().await;
         let ready = store.ready().await.map_err(|it| it.to_string());
-        let stats = limiter.stats();
+        let stats = daemon.limiter().stats();
         let without = stats.degraded_allowed + stats.degraded_denied;
         let why = || stats.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
-        match watched.look(ready, without) {
+        let news = watched.look(ready, without);
+        daemon.metrics.store_seen(watched.known == Known::There);
+        match news {
             Some(News::There) => tracing::info!("the store is there"),
             Some(News::Away(why)) => tracing::error!("the store is away: {why}"),
             Some(News::Late) => {

@@ -48,8 +48,8 @@ pub use tollgate_redis::{
 };
 #[doc(inline)]
 pub use tollgate_store::{
-    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Rejected, Restored,
-    SaveReport, SetAside, SnapshotDir, SnapshotError, StoreError, TableFull,
+    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Occupancy, Rejected,
+    Restored, SaveReport, SetAside, SnapshotDir, SnapshotError, StoreError, TableFull,
 };
 
 /// The examples of the README, which run.

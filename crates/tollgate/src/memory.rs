@@ -7,8 +7,8 @@ use tollgate_core::{
     Timestamp, Verb,
 };
 use tollgate_store::{
-    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Restored, SaveReport,
-    SnapshotDir, SnapshotError, TableFull,
+    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Occupancy, Restored,
+    SaveReport, SnapshotDir, SnapshotError, TableFull,
 };
 
 use crate::lists::{self, Screened};
@@ -328,6 +328,12 @@ impl MemoryLimiter {
     /// It cannot be written. The one before is then still there.
     pub fn save(&self, directory: &SnapshotDir) -> Result<SaveReport, SnapshotError> {
         directory.save(&self.0.store)
+    }
+
+    /// How full it is. Takes each shard's lock for a moment and looks at no key.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        self.0.store.occupancy()
     }
 
     /// How full it is, and what has happened in it. Looks at every key: not for a hot path.

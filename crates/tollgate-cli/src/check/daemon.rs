@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Request, StatusCode, Uri};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::question::Question;
+use crate::url::authority;
 
 /// What came of asking.
 #[derive(Debug)]
@@ -47,18 +48,6 @@ pub(super) async fn ask(url: &str, question: &Question) -> Result<Asked> {
     match serde_json::from_str::<Problem>(&body) {
         Ok(problem) => Err(anyhow!("{}", problem.detail)),
         Err(_) => Err(anyhow!("what listens at {url} is not tollgate: it answered {status}")),
-    }
-}
-
-/// `HOST:PORT` of a URL.
-fn authority(url: &str) -> Result<String> {
-    let usage = "write it as http://127.0.0.1:8080";
-    let uri: Uri = url.parse().map_err(|it| anyhow!("--url {url:?}: {it}; {usage}"))?;
-    match (uri.scheme_str(), uri.host(), uri.path()) {
-        (Some("http"), Some(host), "/" | "") => {
-            Ok(format!("{host}:{}", uri.port_u16().unwrap_or(80)))
-        }
-        _ => bail!("--url {url:?} is not the address of a daemon; {usage}"),
     }
 }
 

@@ -25,8 +25,8 @@ const MOST_LISTED: usize = 20;
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
-        self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref())?;
-        self.write_listener(f, "metrics", self.metrics.as_ref())?;
+        self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref(), "")?;
+        self.write_listener(f, "metrics", self.metrics.as_ref(), "/metrics")?;
         self.write_store(f)?;
         self.write_policies(f)?;
         let Some(http) = &self.http else { return Ok(()) };
@@ -44,12 +44,13 @@ impl Greeting<'_> {
         f: &mut fmt::Formatter<'_>,
         name: &str,
         address: Option<&ListenAddress>,
+        path: &str,
     ) -> fmt::Result {
         let Some(address) = address else { return writeln!(f, "  {name:16}  off") };
         match address {
             ListenAddress::Unix(_) => writeln!(f, "  {name:16}  {address}"),
             ListenAddress::Tcp(at) => {
-                writeln!(f, "  {name:16}  {}", self.url(address))?;
+                writeln!(f, "  {name:16}  {}{path}", self.url(address))?;
                 if at.ip().to_canonical().is_loopback() {
                     return Ok(());
                 }

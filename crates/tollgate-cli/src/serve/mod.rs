@@ -2,6 +2,7 @@
 
 mod bind;
 mod greeting;
+mod logs;
 mod signals;
 mod systemd;
 
@@ -15,14 +16,15 @@ use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listener, Reload, Tl
 use crate::arguments::Serve;
 use crate::output;
 use greeting::Greeting;
+use logs::Logs;
 use signals::Signals;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
     let config = config(&arguments)?;
+    let logs = Logs::start(&config.log)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config, arguments))?;
+    runtime.block_on(serve(config, arguments, logs))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,7 +53,7 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
     said.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
 }
 
-async fn serve(started: Config, arguments: Serve) -> Result<()> {
+async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
     let is_sample = arguments.config.is_none() && arguments.limits.is_none();
     let signals = Signals::listen().context("signals cannot be listened to")?;
     let told = signals::hangups().context("signals cannot be listened to")?;
@@ -59,6 +61,7 @@ async fn serve(started: Config, arguments: Serve) -> Result<()> {
     let tls = started.listen.tls.clone().map(Tls::open).transpose()?;
     let listeners = bind::bind(&started.listen, tls.as_ref()).await?;
     let reload = Reload::new(file, move || read_again(&arguments, tls.as_ref()), told);
+    let reload = reload.on_applied(move |it| logs.set_level(it.log.level));
     let config = started;
     let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
     let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;

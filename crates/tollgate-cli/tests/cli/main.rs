@@ -4,10 +4,15 @@
 mod check;
 mod config;
 mod crowd;
+mod deploy;
 mod drain;
+mod expressions;
 mod listen;
 mod manual;
+mod metrics;
+mod operation;
 mod process;
+mod promtool;
 mod serve;
 mod store;
 mod systemd;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -37,6 +37,7 @@ pub(crate) fn directory() -> PathBuf {
 pub(crate) struct Daemon {
     child: Child,
     output: BufReader<ChildStdout>,
+    log: Option<ChildStderr>,
     /// What it said when it was ready.
     pub(crate) greeting: String,
     pub(crate) url: String,
@@ -44,14 +45,25 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> Self {
+        Daemon::start_with(|_| {}, arguments)
+    }
+
+    /// As [`Daemon::start`], with something else about its process.
+    pub(crate) fn start_with<I: IntoIterator<Item: AsRef<OsStr>>>(
+        change: impl FnOnce(&mut Command),
+        arguments: I,
+    ) -> Self {
         let mut command = tollgate();
         command.arg("serve").args(arguments);
-        Daemon::spawn(command.args(["--http", "127.0.0.1:0", "--metrics", "off"]))
+        command.args(["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+        command.stderr(Stdio::null());
+        change(&mut command);
+        Daemon::spawn(&mut command)
     }
 
     /// One that listens where it is told.
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         // The last line of the greeting asks once more.
@@ -60,7 +72,18 @@ impl Daemon {
         }
         let url = greeting.split_whitespace().find(|it| it.starts_with("http"));
         let url = url.unwrap_or_default().to_owned();
-        Daemon { child, output, greeting, url }
+        let log = child.stderr.take();
+        Daemon { child, output, log, greeting, url }
+    }
+
+    /// Its log, if that was piped.
+    pub(crate) fn log(&mut self) -> Option<ChildStderr> {
+        self.log.take()
+    }
+
+    /// Where its metrics are.
+    pub(crate) fn metrics_url(&self) -> &str {
+        self.greeting.split_whitespace().find(|it| it.ends_with("/metrics")).unwrap()
     }
 
     pub(crate) fn address(&self) -> &str {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use tollgate::{Check, Cost, Key, Policy, ResolveError};
+use tollgate::{Check, Cost, Key, Policy, RequestError, ResolveError};
 
 use super::exchange::Exchange;
 use super::field::Field;
@@ -59,8 +59,8 @@ impl<'a> Asked<'a> {
         &self.policy
     }
 
-    pub(super) fn key(&self) -> Result<Key<'_>, Problem> {
-        Ok(Key::new(&*self.key)?)
+    pub(super) fn key(&self) -> Result<Key<'_>, RequestError> {
+        Key::new(&*self.key)
     }
 
     pub(super) fn cost(&self) -> Cost {

@@ -26,6 +26,7 @@ pub(super) enum Bears {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller<'a> {
     remote: &'a Remote,
+    headers: &'a HeaderMap,
     pub(super) who: Who<'a>,
 }
 
@@ -33,15 +34,16 @@ impl<'a> Caller<'a> {
     /// Who asks, if they may ask anything at all.
     pub(super) fn of(
         remote: &'a Remote,
-        headers: &HeaderMap,
+        headers: &'a HeaderMap,
         bears: Bears,
         access: &'a Access,
     ) -> Result<Self, Problem> {
         if access.is_open() {
-            return Ok(Caller { remote, who: Who::Anyone { is_local: is_local(remote, headers) } });
+            let who = Who::Anyone { is_local: is_local(remote, headers) };
+            return Ok(Caller { remote, headers, who });
         }
         let who = secret(headers, bears)?.and_then(|it| access.bearer(it));
-        who.map(|who| Caller { remote, who }).ok_or_else(|| unknown(headers, bears))
+        who.map(|who| Caller { remote, headers, who }).ok_or_else(|| unknown(headers, bears))
     }
 
     /// Who is at the other end of the connection.
@@ -50,6 +52,10 @@ impl<'a> Caller<'a> {
             listener::Peer::Tcp(address) => Peer::Ip(address.ip()),
             listener::Peer::Unix => Peer::Unix,
         }
+    }
+
+    pub(super) fn headers(&self) -> &'a HeaderMap {
+        self.headers
     }
 
     /// Refuses what needs one of these scopes, to whoever has none of them.

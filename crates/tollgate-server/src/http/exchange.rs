@@ -3,6 +3,7 @@
 use crate::audit::Record;
 use crate::daemon::Daemon;
 use crate::live::Live;
+use crate::metrics::{Surface, Timed};
 
 use super::caller::Caller;
 
@@ -15,4 +16,11 @@ pub(super) struct Exchange<'a> {
     pub(super) caller: Caller<'a>,
     /// What the audit is to know of it, if it is an operator's.
     pub(super) record: Option<&'a Record<'a>>,
+}
+
+impl<'a> Exchange<'a> {
+    /// That it waits for a decision from now on.
+    pub(super) fn timed(&self, surface: Surface) -> Timed<'a> {
+        Timed::begin(self.daemon, self.live, surface, self.caller.headers())
+    }
 }

@@ -30,13 +30,14 @@ use self::field::Field;
 use self::forward::Dialect;
 use self::object::Object;
 use self::problem::{Kind, Problem};
-pub(crate) use self::reply::Reply;
+pub(crate) use self::reply::{Reply, page, text};
 use self::verbs::{SPOKEN, Spoken};
 use crate::audit::Record;
 use crate::config::Scope;
 use crate::daemon::Daemon;
 use crate::listener::Remote;
 use crate::nearest::did_you_mean;
+use crate::role::Role;
 
 /// A decision as `/v1` answers it.
 #[must_use]
@@ -56,27 +57,27 @@ enum Route {
 /// Answers one request.
 pub(crate) async fn answer(daemon: &Daemon, remote: &Remote, request: Request<Incoming>) -> Reply {
     let answered = match route(request.method(), request.uri().path()) {
-        Ok(Route::Live) => Ok(health::live()),
-        Ok(Route::Ready) => Ok(health::ready(daemon, request.uri().query()).await),
+        // Probes are not counted among the requests.
+        Ok(Route::Live) => return health::live(),
+        Ok(Route::Ready) => return health::ready(daemon, request.uri().query()).await,
         Ok(Route::OpenApi) => answer_openapi(daemon, remote, request.headers()),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, remote, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, remote, dialect, request).await),
         Err(problem) => Err(problem),
     };
-    answered.unwrap_or_else(|problem| reply::problem(&problem))
+    let reply = answered.unwrap_or_else(|problem| reply::problem(&problem));
+    daemon.metrics.traffic(Role::Http).answered(reply.status());
+    reply
 }
 
-/// Answers a request where nothing but whether the daemon lives is answered.
-pub(crate) async fn answer_probe(daemon: &Daemon, request: &Request<Incoming>) -> Reply {
-    match (route(request.method(), request.uri().path()), request.uri().path()) {
-        (Ok(Route::Live), _) => health::live(),
-        (Ok(Route::Ready), _) => health::ready(daemon, request.uri().query()).await,
-        (Err(problem), "/livez" | "/readyz") => reply::problem(&problem),
-        (_, path) => {
-            let shown: String = path.chars().take(64).collect();
-            let detail = format!("there is no {shown:?} at this address; /livez and /readyz are");
-            reply::problem(&Problem::new(Kind::UnknownPath, detail))
-        }
+/// Answers a request about whether the daemon lives, if that is what it is about.
+pub(crate) async fn probe(daemon: &Daemon, request: &Request<Incoming>) -> Option<Reply> {
+    let path = request.uri().path();
+    match route(request.method(), path) {
+        Ok(Route::Live) => Some(health::live()),
+        Ok(Route::Ready) => Some(health::ready(daemon, request.uri().query()).await),
+        Err(problem) if matches!(path, "/livez" | "/readyz") => Some(reply::problem(&problem)),
+        _ => None,
     }
 }
 
@@ -170,6 +171,9 @@ async fn answer_verb(
             Err(problem)
         }
     };
+    if record.is_some() {
+        daemon.metrics.audited(spoken.name);
+    }
     match (record, &answered) {
         (Some(record), Ok(_)) => record.done(),
         (Some(record), Err(it)) if it.is_refusal() => record.refused(it.detail()),

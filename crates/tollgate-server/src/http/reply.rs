@@ -110,7 +110,12 @@ pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micro
     reply
 }
 
+/// A page for another reader than ours.
+pub(crate) fn page(kind: HeaderValue, body: String) -> Reply {
+    reply(StatusCode::OK, kind, body)
+}
+
 /// A line of text.
-pub(super) fn text(status: StatusCode, line: impl Into<Bytes>) -> Reply {
+pub(crate) fn text(status: StatusCode, line: impl Into<Bytes>) -> Reply {
     reply(status, TEXT, line)
 }

@@ -15,6 +15,7 @@ use super::socket::{Accepted, Socket};
 use super::stream::Stream;
 use super::tls::Tls;
 use crate::connection::Serving;
+use crate::metrics::Cut;
 use crate::pulse::Pulse;
 
 /// How long accepting rests after it failed, as it does when file descriptors have run out.
@@ -55,10 +56,10 @@ impl Accepting {
         let ended = timeout(within, async { while connections.join_next().await.is_some() {} });
         if ended.await.is_err() {
             tracing::warn!("{} connections were cut after {within:?}", connections.len());
+            serving.cut(connections.len(), Cut::Drained);
         }
         connections.shutdown().await;
-        let (accepted, failed_handshakes, evicted) = serving.places().totals();
-        tracing::debug!(accepted, failed_handshakes, evicted, "no connection is left");
+        tracing::debug!(totals = ?serving.places().totals(), "no connection is left");
     }
 
     /// Waits for a peer, and for a place for it. Nothing is lost if it is dropped.

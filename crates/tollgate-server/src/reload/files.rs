@@ -176,7 +176,7 @@ mod tests {
     fn what_is_still_being_written_is_waited_for() {
         let folder = Folder::new("slowly");
         let path = folder.write("a", "one");
-        let mut files = Files::of([path.clone()]);
+        let mut files = Files::of([path]);
         for text in ["", "tw", "two"] {
             folder.write("a", text);
             assert!(!files.have_changed());
@@ -203,7 +203,7 @@ mod tests {
     fn a_file_that_rests_is_not_read_and_still_seen_to_change() {
         let folder = Folder::new("rests");
         let path = folder.write("a", "one");
-        let mut files = Files::of([path.clone()]);
+        let mut files = Files::of([path]);
         for _ in 0..=RESTED {
             assert!(!files.have_changed());
         }

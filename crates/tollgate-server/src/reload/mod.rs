@@ -24,6 +24,7 @@ use crate::daemon::Daemon;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
+type Applied = dyn Fn(&Config) + Send + Sync;
 
 /// Where a configuration is read again from, and who may ask for that.
 pub struct Reload {
@@ -31,6 +32,7 @@ pub struct Reload {
     read: Arc<Read>,
     told: mpsc::Receiver<()>,
     every: Duration,
+    applied: Arc<Applied>,
 }
 
 impl Reload {
@@ -41,13 +43,20 @@ impl Reload {
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
         told: mpsc::Receiver<()>,
     ) -> Self {
-        Reload { file, read: Arc::new(read), told, every: LOOK_EVERY }
+        Reload { file, read: Arc::new(read), told, every: LOOK_EVERY, applied: Arc::new(|_| {}) }
     }
 
     /// Looks at the files this often, in place of four times a second.
     #[must_use]
     pub fn every(mut self, time: Duration) -> Self {
         self.every = time;
+        self
+    }
+
+    /// Tells of each configuration that was read again and is in force from then on.
+    #[must_use]
+    pub fn on_applied(mut self, tell: impl Fn(&Config) + Send + Sync + 'static) -> Self {
+        self.applied = Arc::new(tell);
         self
     }
 }
@@ -80,9 +89,10 @@ pub(crate) async fn watch(
     overrides: OverridesFiles,
     daemon: Arc<Daemon>,
 ) {
-    let Reload { file, read, mut told, every } = reload;
+    let Reload { file, read, mut told, every, applied } = reload;
     let files = Files::of(files_of(file.as_ref(), &config));
-    let mut reloader = Reloader { file, read, config, files, overrides, refusal: None, daemon };
+    let mut reloader =
+        Reloader { file, read, applied, config, files, overrides, refusal: None, daemon };
     let mut looks = interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut can_be_told = true;
@@ -110,6 +120,7 @@ pub(crate) async fn watch(
 struct Reloader {
     file: Option<PathBuf>,
     read: Arc<Read>,
+    applied: Arc<Applied>,
     /// In force, but for the files of overrides.
     config: Config,
     files: Files,
@@ -134,6 +145,7 @@ impl Reloader {
         let applied = self.read_whole().and_then(|config| self.apply(&config).map(|()| config));
         self.refusal = match applied {
             Ok(config) => {
+                (self.applied)(&config);
                 self.config = config;
                 None
             }
@@ -163,11 +175,17 @@ impl Reloader {
             let policies = self.config.policies.iter().count();
             let rules = self.config.rules.rules.len();
             tracing::info!(policies, rules, "the configuration was read again and is in force");
+            self.count(true);
             return self.daemon.reloads.set(None);
         }
+        self.count(false);
         let why = refusals.join("\n");
         tracing::error!("the configuration is refused, and what was in force stays: {why}");
         self.daemon.reloads.set(Some(why.into()));
+    }
+
+    fn count(&self, is_good: bool) {
+        self.daemon.metrics.reloaded(is_good, self.daemon.clock.now());
     }
 
     /// Reads the configuration. It is watched with all files that it names from before they are

@@ -25,7 +25,8 @@ impl OverridesFiles {
     /// Whether one of them has changed.
     pub(super) fn have_changed(&mut self) -> bool {
         // Each has to be looked at: a change must be found by two looks.
-        self.0.values_mut().fold(false, |changed, it| it.files.have_changed() || changed)
+        let changed: Vec<_> = self.0.values_mut().map(|it| it.files.have_changed()).collect();
+        changed.contains(&true)
     }
 
     /// Why what files say now is not what is in force, if so.

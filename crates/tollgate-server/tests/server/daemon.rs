@@ -31,8 +31,8 @@ policies:
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
-    /// Where it says whether it is ready, and decides nothing.
-    pub(crate) metrics: SocketAddr,
+    /// Where its metrics are.
+    pub(crate) scraped: SocketAddr,
     pub(crate) clock: ManualClock,
     stop: Option<oneshot::Sender<Stop>>,
     tell: Option<mpsc::Sender<()>>,
@@ -111,13 +111,13 @@ impl Daemon {
     ) -> Self {
         let limiter = limiter.into();
         let (tcp, metrics) = (bind().await, bind().await);
-        let (address, at_metrics) = (tcp.local_addr().unwrap(), metrics.local_addr().unwrap());
+        let (address, scraped) = (tcp.local_addr().unwrap(), metrics.local_addr().unwrap());
         let listeners = Listeners { http: Some(http(tcp.into())), metrics: Some(metrics.into()) };
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap() };
         let ended = tokio::spawn(run(config, listeners, limiter, reload, stopped));
         let (stop, tell, reads) = (Some(stop), None, Arc::default());
-        Daemon { address, metrics: at_metrics, clock, stop, tell, reads, ended }
+        Daemon { address, scraped, clock, stop, tell, reads, ended }
     }
 
     /// Tells it to read its configuration again, as SIGHUP does.

@@ -232,7 +232,7 @@ async fn where_all_have_asked_the_idle_make_room() {
         idle.push(client);
     }
     // The other listener has places of its own.
-    let mut probe = crate::client::Client::connect(daemon.metrics).await;
+    let mut probe = crate::client::Client::connect(daemon.scraped).await;
     assert_eq!(probe.get("/readyz").await.unwrap().status, 200);
     assert_eq!(probe.get("/v1/check").await.unwrap().status, 404);
 }

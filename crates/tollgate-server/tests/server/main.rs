@@ -18,6 +18,7 @@ mod headers;
 mod hostile;
 mod hostile_http2;
 mod ids;
+mod metrics;
 mod openapi;
 mod overrides;
 mod overrides_file;

@@ -70,7 +70,7 @@ async fn for_its_delay_it_is_not_ready_and_serves_as_before() {
     kept.get("/livez").await.unwrap();
     let began = Instant::now();
     daemon.stop_as(Stop::AfterDelay);
-    for address in [daemon.address, daemon.metrics] {
+    for address in [daemon.address, daemon.scraped] {
         let mut probe = Client::connect(address).await;
         while probe.get("/readyz").await.unwrap().status != 503 {}
     }

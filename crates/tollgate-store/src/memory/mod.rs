@@ -144,6 +144,20 @@ pub struct MemoryStats {
     pub merged: u64,
 }
 
+/// How full a [`MemoryStore`] is, and whom that has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Occupancy {
+    /// Keys in all tables.
+    pub keys: usize,
+    /// The most there may be in them.
+    pub max_keys: usize,
+    /// Live keys evicted to make room for new ones.
+    pub evicted: u64,
+    /// New keys that found no room.
+    pub full: u64,
+}
+
 impl MemoryStore {
     /// A store to be configured.
     pub fn builder() -> MemoryStoreBuilder {
@@ -241,6 +255,20 @@ impl MemoryStore {
         for table in self.tables().iter().map(|it| &**it).chain([&self.table]) {
             (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, places));
         }
+    }
+
+    /// How full it is. Takes each shard's lock for a moment and looks at no key.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let mut occupancy = Occupancy::default();
+        for table in self.tables().iter().map(|it| &**it).chain([&self.table]) {
+            let counts = table.counts();
+            occupancy.keys += table.keys();
+            occupancy.max_keys = occupancy.max_keys.saturating_add(table.bound());
+            occupancy.evicted += counts.evicted;
+            occupancy.full += counts.full;
+        }
+        occupancy
     }
 
     /// How full it is, and what has happened in it. Looks at every key: not for a hot path.

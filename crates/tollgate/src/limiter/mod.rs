@@ -6,6 +6,8 @@ mod open_error;
 #[cfg(feature = "redis")]
 mod remote;
 mod stats;
+#[cfg(feature = "redis")]
+mod times;
 mod url;
 mod verbs;
 

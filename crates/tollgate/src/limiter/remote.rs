@@ -9,6 +9,7 @@ use tollgate_redis::RedisStore;
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
 
 use super::stats::LimiterStats;
+use super::times::Times;
 use crate::lists::{self, Screened};
 use crate::policies::Interned;
 
@@ -25,6 +26,7 @@ struct Inner {
     clock: Clock,
     interned: Interned,
     stats: Mutex<LimiterStats>,
+    times: Times,
 }
 
 /// How long verbs may take that nobody puts in a store's place, unless decisions may take longer.
@@ -32,8 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Remote {
     pub(super) fn new(store: RedisStore, deadline: Duration, clock: Clock) -> Self {
-        let (interned, stats) = (Interned::default(), Mutex::default());
-        Remote(Arc::new(Inner { store, deadline, clock, interned, stats }))
+        let (interned, stats, times) = (Interned::default(), Mutex::default(), Times::default());
+        Remote(Arc::new(Inner { store, deadline, clock, interned, stats, times }))
     }
 
     pub(super) fn store(&self) -> &RedisStore {
@@ -45,7 +47,8 @@ impl Remote {
     }
 
     pub(super) fn stats(&self) -> LimiterStats {
-        self.lock().clone()
+        let times = &self.0.times;
+        LimiterStats { times: times.classes(), waited_us: times.sum(), ..self.lock().clone() }
     }
 
     pub(super) async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
@@ -64,7 +67,10 @@ impl Remote {
     async fn ask(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         let patience = if request.verb.decides() { self.0.deadline } else { self.patience() };
         let requests = [*request];
-        let error = match timeout(patience, self.0.store.decide(&requests)).await {
+        let since = self.0.clock.now();
+        let answered = timeout(patience, self.0.store.decide(&requests)).await;
+        self.0.times.count(self.0.clock.now().since(since));
+        let error = match answered {
             Ok(mut answers) => match answers.pop() {
                 Some(Ok(answer)) => return Ok(answer),
                 Some(Err(error)) => error,

@@ -16,4 +16,9 @@ pub struct LimiterStats {
     pub errors: BTreeMap<FailureKind, u64>,
     /// Why the last of them was not answered.
     pub last_failure: Option<Failure>,
+    /// Requests by how long the store was waited for: the most, in µs, and the requests of up to
+    /// so long. The last class has no end.
+    pub times: Vec<(Option<u64>, u64)>,
+    /// How long it was waited for in all, in µs.
+    pub waited_us: u64,
 }

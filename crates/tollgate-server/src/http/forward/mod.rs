@@ -23,6 +23,7 @@ use super::exchange::Exchange;
 use super::headers;
 use super::problem::{Kind, Problem};
 use super::reply::{self, Reply};
+use crate::metrics::Surface;
 use crate::query;
 use crate::rules::{Asked, AskedCheck, Client, Facts, NoAddress, NoValue, OnNoRule};
 
@@ -94,8 +95,12 @@ async fn decide(
             return Ok((reply::pass(), Outcome::Skipped));
         }
         Ok(Asked::Checks(checks)) => checks,
-        Ok(Asked::NoRule(OnNoRule::Pass)) => return Ok((reply::pass(), Outcome::NoRulePassed)),
+        Ok(Asked::NoRule(OnNoRule::Pass)) => {
+            exchange.daemon.metrics.no_rule(true);
+            return Ok((reply::pass(), Outcome::NoRulePassed));
+        }
         Ok(Asked::NoRule(OnNoRule::Deny)) => {
+            exchange.daemon.metrics.no_rule(false);
             return Ok((Denial::of_no_rule().reply(deny), Outcome::NoRuleDenied));
         }
         Ok(Asked::Deny(why)) | Err(why @ (NoValue::Ambiguous(_) | NoValue::Long(..))) => {
@@ -166,7 +171,12 @@ async fn ask(
     let checks: Vec<_> =
         pairs.map(|(it, policy)| Check { policy, key: &it.key, cost: it.cost }).collect();
     let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+    let timed = exchange.timed(Surface::ForwardAuth);
     let answer = exchange.daemon.limiter().decide(&request).await;
+    match &answer {
+        Ok(answer) => timed.decided(policies.iter().copied().zip(&answer.decisions)),
+        Err(error) => timed.refused(policies.iter().copied(), error),
+    }
     let answer = answer.map_err(|it| no_decision(it.to_string()))?;
     let (mut reply, outcome) = match Denial::of(&policies, &answer) {
         None => (reply::pass(), Outcome::Allowed),

@@ -17,7 +17,7 @@ mod unblock;
 
 use std::borrow::Cow;
 
-use tollgate::{Decision, Id, Request, Verb};
+use tollgate::{Decision, Id, Request, StoreError, Verb};
 use tollgate_core::LONGEST_REQUEST_ID;
 
 use super::asked::Asked;
@@ -32,6 +32,7 @@ use super::written::Written;
 use crate::audit::Subject;
 use crate::config::Scope;
 use crate::daemon::Daemon;
+use crate::metrics::Surface;
 
 /// A verb as it is spoken.
 #[derive(Debug)]
@@ -127,13 +128,22 @@ pub(super) async fn answer(
     let asked = Asked::take(&mut object, exchange)?;
     let daemon = exchange.daemon;
     if spoken.answers == Answers::Inspection {
-        let inspection = daemon.limiter().inspect(asked.policy(), asked.key()?).await?;
+        let key = asked.key().map_err(Problem::from)?;
+        let inspection = daemon.limiter().inspect(asked.policy(), key).await?;
         return Ok(reply::json(json::inspection(asked.policy(), &inspection), None));
     }
     if let Some(record) = exchange.record {
         record.asks(&verb, asked.cost().get());
     }
-    let decision = decide(verb, &asked, request_id.as_deref(), daemon).await?;
+    let timed = exchange.timed(Surface::Http);
+    let decided = decide(verb, &asked, request_id.as_deref(), daemon).await;
+    if spoken.has_verdict() {
+        match &decided {
+            Ok(decision) => timed.decided([(asked.policy(), decision)]),
+            Err(error) => timed.refused([asked.policy()], error),
+        }
+    }
+    let decision = decided.map_err(|it| Problem::from(it).with_policy(asked.policy()))?;
     if let Some(record) = exchange.record {
         record.is_decided(&decision);
     }
@@ -168,16 +178,15 @@ async fn decide(
     asked: &Asked<'_>,
     request_id: Option<&str>,
     daemon: &Daemon,
-) -> Result<Decision, Problem> {
+) -> Result<Decision, StoreError> {
     if let (Verb::Check { lease: None }, None) = (verb, request_id) {
         // The plain check, which is nearly all of them.
-        let decided = daemon.limiter().check_cost(asked.policy(), asked.key()?, asked.cost());
-        return Ok(decided.await?);
+        let key = asked.key().map_err(StoreError::Request)?;
+        return daemon.limiter().check_cost(asked.policy(), key, asked.cost()).await;
     }
     let request_id = request_id.map(str::as_bytes);
     let request = Request { verb, checks: &[asked.check()], request_id };
-    let answer = daemon.limiter().decide(&request).await;
-    let answer = answer.map_err(|it| Problem::from(it).with_policy(asked.policy()))?;
+    let answer = daemon.limiter().decide(&request).await?;
     Ok(answer.decisions.into_iter().next().unwrap_or_default())
 }
 
@@ -233,7 +242,16 @@ async fn answer_several(
     let checks: Vec<_> = asked.iter().map(Asked::check).collect();
     let request_id = request_id.map(str::as_bytes);
     let request = Request { verb, checks: &checks, request_id };
-    let answer = exchange.daemon.limiter().decide(&request).await?;
+    let timed = exchange.timed(Surface::Http);
+    let decided = exchange.daemon.limiter().decide(&request).await;
+    if spoken.has_verdict() {
+        let policies = asked.iter().map(Asked::policy);
+        match &decided {
+            Ok(answer) => timed.decided(policies.zip(&answer.decisions)),
+            Err(error) => timed.refused(policies, error),
+        }
+    }
+    let answer = decided?;
     let verdict = Verdict::of_several(&answer);
     let body = json::several(asked, &answer, spoken.shape());
     let told = Some(verdict).filter(|_| told_by_status && spoken.has_verdict());

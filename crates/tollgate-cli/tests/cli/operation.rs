@@ -1,0 +1,103 @@
+//! The daemon as whoever runs it meets it: its log, its health, what it tells a service manager.
+
+use std::io::Read;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::process::{Daemon, directory, run, tollgate};
+
+#[test]
+fn health_tells_by_its_exit_code() {
+    let daemon = Daemon::start::<[&str; 0]>([]);
+    assert_eq!(run(["health", "--url", &daemon.url]), (0, "ready\n".to_owned(), String::new()));
+    let url = daemon.url.clone();
+    daemon.stop();
+    let (code, said, complaint) = run(["health", "--url", &url]);
+    assert_eq!((code, &*said), (2, ""));
+    assert!(complaint.contains("nobody is at"), "{complaint}");
+}
+
+/// What the daemon writes to its log, from its start to its end.
+fn log_of(yaml: &str) -> String {
+    let folder = directory();
+    let file = folder.join("tollgate.yaml");
+    std::fs::write(&file, format!("policies: {{ api: {{ limits: [2/d] }} }}\n{yaml}")).unwrap();
+    let mut daemon = Daemon::start_with(
+        |command| {
+            command.stderr(Stdio::piped());
+        },
+        ["--config", file.to_str().unwrap()],
+    );
+    // Probes and scrapes leave no line.
+    assert_eq!(run(["health", "--url", &daemon.url]).0, 0);
+    let mut log = daemon.log().unwrap();
+    daemon.stop();
+    let mut text = String::new();
+    log.read_to_string(&mut text).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+    text
+}
+
+#[test]
+fn the_log_is_for_people_or_for_programs() {
+    let text = log_of("");
+    assert!(text.contains(" INFO stopped\n"), "{text}");
+    assert!(!text.contains("DEBUG") && !text.contains("readyz"), "{text}");
+    assert_eq!(log_of("log: { level: error }"), "");
+    let json = log_of("log: { level: debug, format: json }");
+    let lines: Vec<Value> = json.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let line = |message: &str| lines.iter().find(|it| it["message"] == *message).unwrap();
+    for field in ["timestamp", "level", "target"] {
+        assert!(line("stopped")[field].is_string(), "{json}");
+    }
+    assert_eq!(line("listening")["level"], "DEBUG");
+    assert!(line("listening")["address"].is_string(), "{json}");
+    assert!(!json.contains("readyz"), "{json}");
+}
+
+#[test]
+fn a_service_manager_is_told_of_the_start_and_the_end() {
+    let folder = directory();
+    let path = folder.join("notify");
+    let named = format!("tollgate-{}", std::process::id());
+    for is_named in [false, true] {
+        let (manager, socket) = if is_named {
+            #[cfg(target_os = "linux")]
+            {
+                use std::os::linux::net::SocketAddrExt;
+                use std::os::unix::net::SocketAddr;
+                let address = SocketAddr::from_abstract_name(&named).unwrap();
+                (UnixDatagram::bind_addr(&address).unwrap(), format!("@{named}"))
+            }
+            #[cfg(not(target_os = "linux"))]
+            continue;
+        } else {
+            (UnixDatagram::bind(&path).unwrap(), path.display().to_string())
+        };
+        let told = |expected: &str| {
+            let mut bytes = [0; 256];
+            let length = manager.recv(&mut bytes).unwrap();
+            let said = std::str::from_utf8(&bytes[..length]).unwrap();
+            assert_eq!(said.lines().next(), Some(expected));
+        };
+        let daemon = Daemon::start_with(
+            |it| {
+                it.env("NOTIFY_SOCKET", socket);
+            },
+            ["1/s"],
+        );
+        told("READY=1");
+        daemon.stop();
+        told("STOPPING=1");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_tool_says_what_health_is_for() {
+    let output = tollgate().args(["health", "--help"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("exits with 0 if so"), "{said}");
+}

@@ -1,0 +1,261 @@
+//! What was decided, counted for each policy.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tollgate::{Decision, Policies, Policy};
+
+use super::counter::Counter;
+
+/// Where a decision was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// `/v1`.
+    Http,
+    /// A gateway's question about a request of its own.
+    ForwardAuth,
+}
+
+impl Surface {
+    pub(super) const ALL: [Surface; 2] = [Surface::Http, Surface::ForwardAuth];
+
+    /// The word that stands for it in labels.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Surface::Http => "http",
+            Surface::ForwardAuth => "forward_auth",
+        }
+    }
+}
+
+/// The most policies that are counted by their names.
+const MOST_NAMES: usize = 1_000;
+/// What the others are counted under, and limits that were given in place of a policy. No policy
+/// has such a name: one begins with a letter.
+const OTHER: &str = "_other";
+const INLINE: &str = "_inline";
+
+/// What was answered on one surface.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    allowed: Counter,
+    denied: Counter,
+    never: Counter,
+    shadow_denied: Counter,
+    error: Counter,
+}
+
+impl Answers {
+    fn of(&self, decision: &Decision) -> &Counter {
+        match decision {
+            it if it.is_shadow_denial() => &self.shadow_denied,
+            Decision { allowed: true, .. } => &self.allowed,
+            Decision { never: true, .. } => &self.never,
+            _ => &self.denied,
+        }
+    }
+
+    /// Every answer by its word; nothing if there was none yet.
+    pub(super) fn counts(&self) -> Option<[(&'static str, u64); 5]> {
+        let counts = [
+            ("allowed", self.allowed.get()),
+            ("denied", self.denied.get()),
+            ("never", self.never.get()),
+            ("shadow_denied", self.shadow_denied.get()),
+            ("error", self.error.get()),
+        ];
+        counts.iter().any(|(_, count)| *count > 0).then_some(counts)
+    }
+}
+
+/// What was decided under one policy.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(super) policy: Box<str>,
+    http: Answers,
+    forward_auth: Answers,
+    degraded_allowed: Counter,
+    degraded_denied: Counter,
+}
+
+impl Tally {
+    fn new(policy: &str) -> Arc<Self> {
+        Arc::new(Tally {
+            policy: policy.into(),
+            http: Answers::default(),
+            forward_auth: Answers::default(),
+            degraded_allowed: Counter::default(),
+            degraded_denied: Counter::default(),
+        })
+    }
+
+    pub(super) fn answers(&self, surface: Surface) -> &Answers {
+        match surface {
+            Surface::Http => &self.http,
+            Surface::ForwardAuth => &self.forward_auth,
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, surface: Surface, decision: &Decision) {
+        self.answers(surface).of(decision).count();
+        if decision.degraded {
+            let degraded =
+                if decision.allowed { &self.degraded_allowed } else { &self.degraded_denied };
+            degraded.count();
+        }
+    }
+
+    /// Counts a check that got no decision.
+    pub(super) fn count_error(&self, surface: Surface) {
+        self.answers(surface).error.count();
+    }
+
+    /// As [`Answers::counts`], of decisions that the store had no part in.
+    pub(super) fn degraded(&self) -> Option<[(&'static str, u64); 2]> {
+        let counts =
+            [("allowed", self.degraded_allowed.get()), ("denied", self.degraded_denied.get())];
+        counts.iter().any(|(_, count)| *count > 0).then_some(counts)
+    }
+}
+
+/// The tallies of all policies, found without an allocation or a lock. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Tallies(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// By the hash of the name, ascending.
+    own: Box<[(u64, Arc<Tally>)]>,
+    other: Arc<Tally>,
+    inline: Arc<Tally>,
+}
+
+impl Default for Tallies {
+    fn default() -> Self {
+        let (other, inline) = (Tally::new(OTHER), Tally::new(INLINE));
+        Tallies(Arc::new(Inner { own: Box::default(), other, inline }))
+    }
+}
+
+impl Tallies {
+    /// Those of the policies that hold from now on: the first of them in the order of their names
+    /// are counted each by its own, and those known already go on where they were.
+    pub(super) fn followed_by(&self, policies: &Policies) -> Self {
+        let known: HashMap<&str, _> = self.0.own.iter().map(|(_, it)| (&*it.policy, it)).collect();
+        let tally = |policy: &Policy| {
+            let tally = known.get(policy.name()).map(|it| Arc::clone(it));
+            (policy.name_hash(), tally.unwrap_or_else(|| Tally::new(policy.name())))
+        };
+        let mut own: Vec<_> = policies.iter().take(MOST_NAMES).map(tally).collect();
+        own.sort_unstable_by_key(|(hash, _)| *hash);
+        let (other, inline) = (Arc::clone(&self.0.other), Arc::clone(&self.0.inline));
+        Tallies(Arc::new(Inner { own: own.into(), other, inline }))
+    }
+
+    /// The policy's tally.
+    #[inline]
+    pub(super) fn of(&self, policy: &Policy) -> &Tally {
+        let hash = policy.name_hash();
+        let found = self.0.own.binary_search_by_key(&hash, |(hash, _)| *hash);
+        let found = found.ok().and_then(|at| self.0.own.get(at)).map(|(_, it)| &**it);
+        match found.filter(|it| &*it.policy == policy.name()) {
+            Some(it) => it,
+            None if policy.name().starts_with('=') => &self.0.inline,
+            None => &self.0.other,
+        }
+    }
+
+    /// All of them, by name.
+    pub(super) fn all(&self) -> Vec<&Tally> {
+        let Inner { own, other, inline } = &*self.0;
+        let mut all: Vec<_> =
+            own.iter().map(|(_, it)| &**it).chain([&**other, &**inline]).collect();
+        all.sort_unstable_by_key(|it| &*it.policy);
+        all
+    }
+
+    /// How many policies are counted by their names.
+    #[cfg(test)]
+    fn names(&self) -> usize {
+        self.0.own.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policies(names: impl IntoIterator<Item = String>) -> Policies {
+        let mut policies = Policies::new();
+        for name in names {
+            policies.define(&name, "1/s").unwrap();
+        }
+        policies
+    }
+
+    fn counted(tallies: &Tallies, name: &str, limit: &str) -> Box<str> {
+        let policy = match name {
+            "" => limit.parse().unwrap(),
+            _ => Policies::new().define(name, limit).unwrap().clone(),
+        };
+        tallies.of(&policy).policy.clone()
+    }
+
+    #[test]
+    fn a_policy_is_counted_by_its_name_up_to_a_bound() {
+        let many = policies((0..1_500).map(|it| format!("p{it:04}")));
+        let tallies = Tallies::default().followed_by(&many);
+        assert_eq!(tallies.names(), MOST_NAMES);
+        for (name, counted_as) in
+            [("p0000", "p0000"), ("p0999", "p0999"), ("p1000", OTHER), ("gone", OTHER)]
+        {
+            assert_eq!(&*counted(&tallies, name, "1/s"), counted_as, "{name}");
+        }
+        assert_eq!(&*counted(&tallies, "", "7/min log"), INLINE);
+    }
+
+    #[test]
+    fn a_reload_keeps_what_was_counted() {
+        let before = Tallies::default().followed_by(&policies(["a".to_owned(), "b".to_owned()]));
+        let both = policies(["b".to_owned(), "c".to_owned()]);
+        let policy = both.get("b").unwrap();
+        let decision = Decision::default();
+        before.of(policy).count(Surface::Http, &decision);
+        let after = before.followed_by(&both);
+        // One that began before the reload counts into the same.
+        before.of(policy).count(Surface::Http, &decision);
+        let counts = after.of(policy).answers(Surface::Http).counts().unwrap();
+        assert_eq!(counts[1], ("denied", 2));
+        let names: Vec<_> = after.all().iter().map(|it| it.policy.clone()).collect();
+        assert_eq!(names, [INLINE, OTHER, "b", "c"].map(Box::<str>::from));
+    }
+
+    #[test]
+    fn each_answer_has_a_word_of_its_own() {
+        let mut allowed = Decision::default();
+        allowed.allowed = true;
+        let mut never = Decision::default();
+        never.never = true;
+        let limiter = tollgate::MemoryLimiter::new();
+        let shadow: Policy = "1/d log".parse().unwrap();
+        let shadow = shadow.shadow();
+        let key = tollgate::Key::new("k").unwrap();
+        let first = limiter.check(&shadow, key);
+        let second = limiter.check(&shadow, key);
+        for (decision, word) in [
+            (&allowed, "allowed"),
+            (&Decision::default(), "denied"),
+            (&never, "never"),
+            (&first, "allowed"),
+            (&second, "shadow_denied"),
+        ] {
+            let tally = Tally::new("p");
+            tally.count(Surface::ForwardAuth, decision);
+            let counts = tally.answers(Surface::ForwardAuth).counts().unwrap();
+            let counted: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
+            assert_eq!(counted, [(word, 1)]);
+            assert!(tally.answers(Surface::Http).counts().is_none());
+        }
+    }
+}

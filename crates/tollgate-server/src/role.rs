@@ -1,0 +1,45 @@
+//! What a listener is for.
+
+use hyper::Request;
+use hyper::body::Incoming;
+
+use crate::daemon::Daemon;
+use crate::http::{self, Reply};
+use crate::listener::Remote;
+use crate::metrics;
+
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// `/v1`, and whether it lives.
+    Http,
+    /// What is counted, and whether it lives, where nobody asks for decisions.
+    Metrics,
+}
+
+impl Role {
+    pub(crate) const ALL: [Role; 2] = [Role::Http, Role::Metrics];
+
+    /// The word that stands for it in labels.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Role::Http => "http",
+            Role::Metrics => "metrics",
+        }
+    }
+
+    pub(crate) async fn answer(
+        self,
+        daemon: &Daemon,
+        remote: &Remote,
+        request: Request<Incoming>,
+    ) -> Reply {
+        match self {
+            Role::Http => http::answer(daemon, remote, request).await,
+            Role::Metrics => match http::probe(daemon, &request).await {
+                Some(reply) => reply,
+                None => metrics::answer(daemon, &request),
+            },
+        }
+    }
+}
