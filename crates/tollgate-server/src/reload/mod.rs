@@ -95,7 +95,7 @@ pub(crate) async fn watch(
         Reloader { file, read, applied, config, files, overrides, refusal: None, daemon };
     let mut looks = interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut can_be_told = true;
+    let (mut can_be_told, mut is_begin) = (true, true);
     loop {
         let is_told = tokio::select! {
             _ = looks.tick() => false,
@@ -105,8 +105,13 @@ pub(crate) async fn watch(
             }
         };
         // Files are read, and perhaps a million overrides with them.
+        let is_first = std::mem::take(&mut is_begin);
         let looked = spawn_blocking(move || {
-            reloader.look(is_told);
+            if is_first {
+                reloader.begin();
+            } else {
+                reloader.look(is_told);
+            }
             reloader
         });
         match looked.await {
@@ -131,6 +136,17 @@ struct Reloader {
 }
 
 impl Reloader {
+    /// Reads what may have changed since the daemon was started with it.
+    fn begin(&mut self) {
+        match self.read_whole().and_then(|config| self.apply(&config).map(|()| config)) {
+            Ok(config) => self.config = config,
+            Err(why) => {
+                self.refusal = Some(why);
+                self.tell();
+            }
+        }
+    }
+
     fn look(&mut self, is_told: bool) {
         let overrides_changed = self.overrides.have_changed();
         if is_told || self.files.have_changed() {
