@@ -7,6 +7,7 @@ mod files;
 mod overrides;
 
 use std::fmt;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -138,12 +139,9 @@ struct Reloader {
 impl Reloader {
     /// Reads what may have changed since the daemon was started with it.
     fn begin(&mut self) {
-        match self.read_whole().and_then(|config| self.apply(&config).map(|()| config)) {
-            Ok(config) => self.config = config,
-            Err(why) => {
-                self.refusal = Some(why);
-                self.tell();
-            }
+        if let Err(why) = self.read_and_apply() {
+            self.refusal = Some(why);
+            self.tell();
         }
     }
 
@@ -158,16 +156,21 @@ impl Reloader {
 
     /// Reads everything that has changed.
     fn reload(&mut self) {
-        let applied = self.read_whole().and_then(|config| self.apply(&config).map(|()| config));
-        self.refusal = match applied {
-            Ok(config) => {
-                (self.applied)(&config);
-                self.config = config;
-                None
-            }
+        self.refusal = match self.read_and_apply() {
+            Ok(true) => None,
+            Ok(false) => return,
             Err(why) => Some(why),
         };
         self.tell();
+    }
+
+    /// Whether what was read is in force; it is not if it changed while it was read.
+    fn read_and_apply(&mut self) -> Result<bool, String> {
+        let Some(config) = self.read_whole()? else { return Ok(false) };
+        self.apply(&config)?;
+        (self.applied)(&config);
+        self.config = config;
+        Ok(true)
     }
 
     /// Reads the files of overrides that have changed, whatever the rest of the configuration is.
@@ -204,18 +207,35 @@ impl Reloader {
         self.daemon.metrics.reloaded(is_good, self.daemon.clock.now());
     }
 
-    /// Reads the configuration. It is watched with all files that it names from before they are
-    /// read: one that changes meanwhile is seen at the next look.
-    fn read_whole(&mut self) -> Result<Config, String> {
+    /// Reads the configuration; nothing if it changed meanwhile, which the next look finds, for it
+    /// is watched with all files that it names from before they are read.
+    fn read_whole(&mut self) -> Result<Option<Config>, String> {
         let mut paths = files_of(self.file.as_ref(), &self.config);
         loop {
             self.files = Files::of(paths.clone());
+            self.refuse_nothing()?;
             let config = (self.read)().map_err(|it| it.to_string())?;
+            if self.files.are_others() {
+                return Ok(None);
+            }
             let needed = files_of(self.file.as_ref(), &config);
             if needed.iter().all(|it| paths.contains(it)) {
-                return self.applicable(config);
+                return self.applicable(config).map(Some);
             }
             paths = needed;
+        }
+    }
+
+    /// A file without a byte is a configuration without a policy. So it looks too between the two
+    /// steps in which most programs write a file in place: nobody is to be refused for that.
+    fn refuse_nothing(&self) -> Result<(), String> {
+        let is_empty =
+            |it: &PathBuf| fs::metadata(it).is_ok_and(|it| it.is_file() && it.len() == 0);
+        match self.file.as_ref().filter(|it| is_empty(it)) {
+            Some(file) => {
+                Err(format!("{}: it is empty; write policies: {{}} to have none", file.display()))
+            }
+            None => Ok(()),
         }
     }
 

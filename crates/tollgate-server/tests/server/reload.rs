@@ -159,9 +159,12 @@ async fn a_storm_of_reloads_fails_no_request_and_forgets_nothing() {
             applied += 1;
         }
         // Each meets the load.
-        while all.load(Ordering::Relaxed) == before {
-            sleep(Duration::from_millis(1)).await;
-        }
+        let met = async {
+            while all.load(Ordering::Relaxed) == before {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(LONG, met).await.unwrap_or_else(|_| panic!("there is no load at turn {turn}"));
     }
     assert_eq!((applied, refused), (67, 33));
     stop.store(true, Ordering::Relaxed);
@@ -179,7 +182,8 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     let mut client = daemon.connect().await;
     until(&mut client, "/readyz?verbose", |it| it.body.contains("[+] configuration")).await;
     let restart = format!("{}listen: {{ http: 127.0.0.1:1 }}\n", good(2));
-    for (text, why) in [(bad(2), "nonsense-2"), (restart, "listen.http")] {
+    let nothing = (String::new(), "it is empty");
+    for (text, why) in [(bad(2), "nonsense-2"), (restart, "listen.http"), nothing] {
         fs::write(folder.path(), text).unwrap();
         until_refused(&mut client, why).await;
         until_turn(&mut client, 1).await;
