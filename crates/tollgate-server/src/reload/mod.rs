@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
+use tollgate::Policy;
 
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
@@ -240,15 +241,25 @@ impl Reloader {
     }
 
     fn applicable(&self, config: Config) -> Result<Config, String> {
-        match &*self.config.needs_restart(&config) {
-            [] => Ok(config),
-            fields => {
-                let fields = fields.join(", ");
-                Err(format!(
-                    "{fields}: this cannot change while the daemon runs; it needs a restart"
-                ))
-            }
+        let mut fields = self.config.needs_restart(&config);
+        if self.daemon.limiter().as_memory().is_some() {
+            fields.extend(self.other_tables(&config));
         }
+        if fields.is_empty() {
+            return Ok(config);
+        }
+        let fields = fields.join(", ");
+        Err(format!("{fields}: this cannot change while the daemon runs; it needs a restart"))
+    }
+
+    /// The policies whose keys would have to move to another table of the memory.
+    fn other_tables(&self, config: &Config) -> Vec<String> {
+        let has_own = |it: &Policy| it.max_keys().is_some();
+        let policies = self.config.policies.iter();
+        let moved = policies.filter(|old| {
+            config.policies.get(old.name()).is_ok_and(|new| has_own(new) != has_own(old))
+        });
+        moved.map(|it| format!("policies.{}.max_keys", it.name())).collect()
     }
 }
 

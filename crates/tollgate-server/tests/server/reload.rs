@@ -183,7 +183,9 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     until(&mut client, "/readyz?verbose", |it| it.body.contains("[+] configuration")).await;
     let restart = format!("{}listen: {{ http: 127.0.0.1:1 }}\n", good(2));
     let nothing = (String::new(), "it is empty");
-    for (text, why) in [(bad(2), "nonsense-2"), (restart, "listen.http"), nothing] {
+    let table = good(2).replace("fixed\"] }", "fixed\"], max_keys: 9 }");
+    let table = (table, "policies.kept.max_keys");
+    for (text, why) in [(bad(2), "nonsense-2"), (restart, "listen.http"), table, nothing] {
         fs::write(folder.path(), text).unwrap();
         until_refused(&mut client, why).await;
         until_turn(&mut client, 1).await;

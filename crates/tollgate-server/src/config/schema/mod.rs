@@ -82,7 +82,7 @@ impl Field {
         self
     }
 
-    const fn needs_restart(mut self) -> Self {
+    pub(super) const fn needs_restart(mut self) -> Self {
         self.needs_restart = true;
         self
     }

@@ -35,7 +35,8 @@ pub(super) static LOG: Section = Section {
             Kind::One(Scalar::words(&["text", "json"])),
             "text",
             "Lines for people, or an object a line.",
-        ),
+        )
+        .needs_restart(),
     ],
     later: &[],
 };
@@ -48,13 +49,15 @@ pub(super) static DRAIN: Section = Section {
             "5s",
             "How long a daemon that is told to stop says so at `/readyz` and still accepts, so \
              that whoever sends to it learns of it.",
-        ),
+        )
+        .needs_restart(),
         Field::new(
             "timeout",
             Kind::One(Scalar::Duration { least: MILLISECOND }),
             "20s",
             "How long requests under way have after that.",
-        ),
+        )
+        .needs_restart(),
     ],
     later: &[],
 };
