@@ -16,6 +16,8 @@ local function asked(txn)
         ["x-forwarded-uri"] = { (txn.sf:pathq():gsub("^$", "/")) },
         ["x-forwarded-host"] = { txn.sf:req_hdr("host") },
         ["x-forwarded-for"] = { txn.sf:src() },
+        -- If the daemon has tokens, the one that is HAProxy's:
+        -- ["tollgate-token"] = { "TOKEN" },
     }
     local sent = txn.http:req_get_headers()
     for _, name in ipairs(READ) do

@@ -21,6 +21,8 @@ pub(crate) struct Script<'a> {
     pub(crate) edits: &'a [(&'a str, &'a str)],
     /// Lines below it.
     pub(crate) more: &'a str,
+    /// The token that the gateway sends; without it the recipe's line stays a comment.
+    pub(crate) token: Option<&'a str>,
     /// Where the gateway finds the daemon, if not at its own port.
     pub(crate) relay: Option<u16>,
     pub(crate) daemon_port: Option<Port>,
@@ -33,9 +35,12 @@ pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) upstream: Upstream,
     pub(crate) port: Port,
-    daemon_port: Port,
+    _daemon_port: Port,
     folder: PathBuf,
 }
+
+/// What `gateway.token` holds beside the daemon's configuration.
+pub(crate) const SECRET: &str = "5f1d0c9a77e2b4";
 
 /// The same policy for an hour, so that no test is long enough to see it recover.
 const HOURLY: (&str, &str) = ("5/min log", "5/h log");
@@ -59,6 +64,7 @@ impl Stage {
             config = config.replace(from, to);
         }
         config.push_str(script.more);
+        fs::write(folder.join("gateway.token"), format!("{SECRET}\n")).unwrap();
         let path = folder.join("tollgate.yaml");
         fs::write(&path, config).unwrap();
         let daemon = Daemon::start(&path, daemon_port.number());
@@ -66,10 +72,11 @@ impl Stage {
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
             let text = if script.is_hasty { text } else { patient(&text) };
+            let text = script.token.map_or(text.clone(), |token| with_token(&text, token));
             (*name, if script.is_closed { closed(&text) } else { text })
         });
         let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
-        Self { _gateway: gateway, daemon, upstream, port, daemon_port, folder }
+        Self { _gateway: gateway, daemon, upstream, port, _daemon_port: daemon_port, folder }
     }
 
     /// A connection to the gateway from `127.0.0.HOST`.
@@ -93,16 +100,6 @@ impl Stage {
         let answer = client.send("GET /login", &[], "");
         assert_eq!(answer.status, 429, "{answer:?}");
         assert_eq!(self.reached(), 5);
-    }
-
-    /// What the daemon answers when it is asked as the gateway asks it, about the path `/` of a
-    /// client whom no test knows.
-    pub(crate) fn daemon_says(&self) -> Answer {
-        let mut client = Client::connect(1, self.daemon_port.number());
-        let headers =
-            ["X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-Host: app.test"];
-        let headers = [&headers[..], &["X-Forwarded-For: 192.0.2.1"]].concat();
-        client.send("GET /v1/forward-auth/caddy", &headers, "")
     }
 
     /// How many requests have reached the application since this was last asked.
@@ -147,6 +144,19 @@ fn closed(text: &str) -> String {
         lines.remove(at - 1);
     }
     lines.join("\n") + "\n"
+}
+
+/// With the line that sends a token, in place of one that sends none.
+fn with_token(text: &str, token: &str) -> String {
+    let lines = text.lines().filter(|line| !line.contains("header_up -Tollgate-Token"));
+    let lines = lines.map(|line| match line.split_once("TOKEN") {
+        Some((before, after)) => {
+            let before = before.replacen("# ", "", 1).replacen("-- ", "", 1);
+            format!("{before}{token}{after}\n")
+        }
+        None => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// With much longer time limits, in the words of each gateway.
