@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tollgate_servers::{Gateway, GatewayKind, Port, Upstream};
 
 use crate::client::{Answer, Client};
 use crate::daemon::{Daemon, tollgate};
+use crate::documents::page;
 
 /// How a stage differs from the recipe as it is printed.
 #[derive(Debug, Default)]
@@ -21,7 +23,8 @@ pub(crate) struct Script<'a> {
     pub(crate) edits: &'a [(&'a str, &'a str)],
     /// Lines below it.
     pub(crate) more: &'a str,
-    /// The token that the gateway sends; without it the recipe's line stays a comment.
+    /// The token that the gateway sends, by what its page says; without it the recipe's line stays a
+    /// comment.
     pub(crate) token: Option<&'a str>,
     /// Where the gateway finds the daemon, if not at its own port.
     pub(crate) relay: Option<u16>,
@@ -72,7 +75,10 @@ impl Stage {
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
             let text = if script.is_hasty { text } else { patient(&text) };
-            let text = script.token.map_or(text.clone(), |token| with_token(&text, token));
+            let text = match script.token {
+                Some(token) => with_token(kind, name, &text, token),
+                None => text,
+            };
             (*name, if script.is_closed { closed(&text) } else { text })
         });
         let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
@@ -146,17 +152,20 @@ fn closed(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// With the line that sends a token, in place of one that sends none.
-fn with_token(text: &str, token: &str) -> String {
-    let lines = text.lines().filter(|line| !line.contains("header_up -Tollgate-Token"));
-    let lines = lines.map(|line| match line.split_once("TOKEN") {
-        Some((before, after)) => {
-            let before = before.replacen("# ", "", 1).replacen("-- ", "", 1);
-            format!("{before}{token}{after}\n")
-        }
-        None => format!("{line}\n"),
-    });
-    lines.collect()
+/// As the gateway's page says to have it send a token: by what is pasted from there.
+fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
+    let folder = folder();
+    fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
+    fs::write(folder.join(name), text).unwrap();
+    let page = page(&format!("{kind:?}").to_lowercase());
+    let of_this = |line: &&str| line.starts_with("sed -i ") && line.contains(name);
+    for line in page.lines().filter(of_this) {
+        let status = Command::new("sh").args(["-c", line]).current_dir(&folder).status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+    let text = fs::read_to_string(folder.join(name)).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    text
 }
 
 /// With much longer time limits, in the words of each gateway.

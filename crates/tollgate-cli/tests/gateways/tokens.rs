@@ -5,7 +5,7 @@ use tollgate_servers::GatewayKind;
 use crate::stage::{SECRET, Script, Stage};
 
 /// The daemon has tokens, as its file says how.
-const TOKENS: (&str, &str) = ("# tokens:", "tokens:");
+pub(crate) const TOKENS: (&str, &str) = ("# tokens:", "tokens:");
 
 /// What a client may send in the place of the gateway's token.
 const ROWS: &[&[&str]] = &[
