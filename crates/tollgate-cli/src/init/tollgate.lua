@@ -16,6 +16,8 @@ local function asked(txn)
         ["x-forwarded-uri"] = { (txn.sf:pathq():gsub("^$", "/")) },
         ["x-forwarded-host"] = { txn.sf:req_hdr("host") },
         ["x-forwarded-for"] = { txn.sf:src() },
+        -- If the daemon has tokens, the one that is HAProxy's:
+        -- ["tollgate-token"] = { "TOKEN" },
     }
     local sent = txn.http:req_get_headers()
     for _, name in ipairs(READ) do
@@ -34,6 +36,8 @@ local function tollgate(txn)
     local status = answer and answer.status or 0
     -- 5xx, or no answer, means that nothing was decided: haproxy.cfg says what then.
     if status < 200 or status >= 500 then return end
+    -- HAProxy lacks the daemon's token: none passes, and no client could help it.
+    if status == 401 or status == 403 then return txn:done(txn:reply({ status = 503 })) end
 
     local function header(name)
         local values = answer.headers[name]

@@ -13,6 +13,7 @@ mod init;
 mod keepalive;
 mod relay;
 mod stage;
+mod tokens;
 
 use tollgate_servers::GatewayKind;
 
@@ -39,6 +40,9 @@ macro_rules! gateway {
                 away::daemon_cannot_decide,
                 away::store_denies,
                 away::store_allows,
+                tokens::tokens_are_the_gateways_own,
+                tokens::tokens_are_needed,
+                tokens::tokens_say_what_a_gateway_may_ask,
             }
         }
     };

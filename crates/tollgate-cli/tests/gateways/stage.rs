@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tollgate_servers::{Gateway, GatewayKind, Port, Upstream};
 
 use crate::client::{Answer, Client};
 use crate::daemon::{Daemon, tollgate};
+use crate::documents::page;
 
 /// How a stage differs from the recipe as it is printed.
 #[derive(Debug, Default)]
@@ -21,6 +23,9 @@ pub(crate) struct Script<'a> {
     pub(crate) edits: &'a [(&'a str, &'a str)],
     /// Lines below it.
     pub(crate) more: &'a str,
+    /// The token that the gateway sends, by what its page says; without it the recipe's line stays a
+    /// comment.
+    pub(crate) token: Option<&'a str>,
     /// Where the gateway finds the daemon, if not at its own port.
     pub(crate) relay: Option<u16>,
     pub(crate) daemon_port: Option<Port>,
@@ -33,9 +38,12 @@ pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) upstream: Upstream,
     pub(crate) port: Port,
-    daemon_port: Port,
+    _daemon_port: Port,
     folder: PathBuf,
 }
+
+/// What `gateway.token` holds beside the daemon's configuration.
+pub(crate) const SECRET: &str = "5f1d0c9a77e2b4";
 
 /// The same policy for an hour, so that no test is long enough to see it recover.
 const HOURLY: (&str, &str) = ("5/min log", "5/h log");
@@ -59,6 +67,7 @@ impl Stage {
             config = config.replace(from, to);
         }
         config.push_str(script.more);
+        fs::write(folder.join("gateway.token"), format!("{SECRET}\n")).unwrap();
         let path = folder.join("tollgate.yaml");
         fs::write(&path, config).unwrap();
         let daemon = Daemon::start(&path, daemon_port.number());
@@ -66,10 +75,14 @@ impl Stage {
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
             let text = if script.is_hasty { text } else { patient(&text) };
+            let text = match script.token {
+                Some(token) => with_token(kind, name, &text, token),
+                None => text,
+            };
             (*name, if script.is_closed { closed(&text) } else { text })
         });
         let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
-        Self { _gateway: gateway, daemon, upstream, port, daemon_port, folder }
+        Self { _gateway: gateway, daemon, upstream, port, _daemon_port: daemon_port, folder }
     }
 
     /// A connection to the gateway from `127.0.0.HOST`.
@@ -93,16 +106,6 @@ impl Stage {
         let answer = client.send("GET /login", &[], "");
         assert_eq!(answer.status, 429, "{answer:?}");
         assert_eq!(self.reached(), 5);
-    }
-
-    /// What the daemon answers when it is asked as the gateway asks it, about the path `/` of a
-    /// client whom no test knows.
-    pub(crate) fn daemon_says(&self) -> Answer {
-        let mut client = Client::connect(1, self.daemon_port.number());
-        let headers =
-            ["X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-Host: app.test"];
-        let headers = [&headers[..], &["X-Forwarded-For: 192.0.2.1"]].concat();
-        client.send("GET /v1/forward-auth/caddy", &headers, "")
     }
 
     /// How many requests have reached the application since this was last asked.
@@ -147,6 +150,22 @@ fn closed(text: &str) -> String {
         lines.remove(at - 1);
     }
     lines.join("\n") + "\n"
+}
+
+/// As the gateway's page says to have it send a token: by what is pasted from there.
+fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
+    let folder = folder();
+    fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
+    fs::write(folder.join(name), text).unwrap();
+    let page = page(&format!("{kind:?}").to_lowercase());
+    let of_this = |line: &&str| line.starts_with("sed -i ") && line.contains(name);
+    for line in page.lines().filter(of_this) {
+        let status = Command::new("sh").args(["-c", line]).current_dir(&folder).status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+    let text = fs::read_to_string(folder.join(name)).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    text
 }
 
 /// With much longer time limits, in the words of each gateway.
