@@ -104,6 +104,11 @@ fn named_or(variable: &str, install: impl FnOnce() -> Result<()>) -> Result<()> 
     if named { Ok(()) } else { install() }
 }
 
+/// Runs the command that a daemon prints when it is ready.
+pub(crate) fn curl() -> Result<()> {
+    debian("curl", "curl")
+}
+
 /// Reads metrics and alerts as Prometheus does, which is in the same package.
 pub(crate) fn promtool() -> Result<()> {
     // Its package may start a service at port 9090, which nothing here asks.

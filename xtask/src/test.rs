@@ -24,6 +24,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     needs::git()?;
     needs::redis_server()?;
     needs::promtool()?;
+    needs::curl()?;
     needs::openssl()?;
     needs::gateways(&root)?;
 

@@ -26,28 +26,33 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Print what a shell completes, for it to read at its start
+/// Print a shell's completions of this tool
+///
+/// For bash: tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
-    /// The shell
+    /// The shell that completes
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Print the manual's page
+/// Print the manual page, or write those of all commands
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// Write a page for each command into this directory, in place of one to standard output
+    /// Write a page for each command into this directory, and print none
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
 }
 
 /// Run the daemon
+///
+/// Flags lie over the environment, that over the file. The file is read again when it changes, and
+/// on SIGHUP. SIGTERM stops after what is under way is answered.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// Limits of one policy, named `default`, such as "10/s burst 20"
     #[arg(conflicts_with = "config")]
     pub(crate) limits: Option<String>,
-    /// The configuration file; without one there are sample policies
+    /// The configuration file; without one, and without LIMITS, there are sample policies
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Where to listen for HTTP: HOST:PORT, unix:PATH or off [default: 127.0.0.1:8080]
@@ -61,9 +66,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// What the names of all keys on Redis begin with [default: tollgate]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Keep memory in this directory over a restart
+    /// Keep memory over a restart, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<String>,
     /// The most keys in memory [default: 1000000]
@@ -71,47 +76,49 @@ pub(crate) struct Serve {
     pub(crate) max_keys: Option<String>,
 }
 
-/// Ask the daemon, or a store, about a key: exits with 0 if allowed, 1 if denied, 2 on an error
+/// Ask whether a key may spend a cost now, and spend it
+///
+/// Exits with 0 if allowed, 1 if denied, 2 on an error.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// A policy's name, or a limit such as "10/s burst 20"
     #[arg(value_name = "LIMIT|POLICY")]
     pub(crate) policy: String,
-    /// Who is limited
+    /// Who is limited, such as user:42
     pub(crate) key: OsString,
     /// The tier of the policy that the key is in
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<String>,
-    /// What is spent
+    /// How much is spent
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
     /// Only look; nothing is spent
     #[arg(long)]
     pub(crate) peek: bool,
-    /// The daemon
+    /// The daemon to ask
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
     /// Ask this store in place of a daemon, such as redis://127.0.0.1:6379
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub(crate) store: Option<String>,
     /// What the names of all keys in that store begin with [default: tollgate]
-    #[arg(long, value_name = "N", requires = "store")]
+    #[arg(long, value_name = "NAME", requires = "store")]
     pub(crate) namespace: Option<String>,
-    /// Where no daemon runs, decide in this directory
+    /// Where no daemon runs, decide with what is kept in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// The configuration file that names the policies, for --store and --data
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How the answer is written
-    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Form,
-    /// Say of each limit what is used and why
+    /// Say of each limit what is used, and when it is free again
     #[arg(long)]
     pub(crate) explain: bool,
 }
 
-/// Look at the configuration, without a daemon
+/// Check, print or describe the configuration, without a daemon
 #[derive(Args, Debug)]
 pub(crate) struct Config {
     #[command(subcommand)]
@@ -120,32 +127,37 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say of files whether the daemon would take them: exits with 0 if all are well, else with 2
+    /// Check configuration files, with all files that they name
+    ///
+    /// Each is checked by itself, without environment and flags. Exits with 0 if all are well, else
+    /// with 2.
     Check {
-        /// The files
+        /// The configuration files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// How it is said
-        #[arg(short, long, value_name = "FORM", default_value = "text")]
+        /// How mistakes are written
+        #[arg(short, long, value_name = "FORMAT", default_value = "text")]
         output: Form,
     },
-    /// Print what the daemon would run with: the file, the environment, the defaults
+    /// Print what the daemon would run with: the file, the environment, the defaults; no secret
     Print {
         /// The configuration file; without one there are sample policies
         #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
         config: Option<PathBuf>,
-        /// Say of each value where it comes from, unless it is a default
+        /// Say beside each value that is no default where it comes from
         #[arg(long)]
         origins: bool,
     },
-    /// Print the JSON Schema of the configuration file, for editors
+    /// Print the JSON Schema of the configuration file, by which editors complete and check it
     Schema,
 }
 
-/// Ask the daemon whether it is ready: exits with 0 if so, 1 if not, 2 if nobody answers
+/// Ask the daemon whether it is ready
+///
+/// Exits with 0 if so, 1 if not, 2 if nobody answers.
 #[derive(Args, Debug)]
 pub(crate) struct Health {
-    /// The daemon
+    /// The daemon to ask
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
 }
@@ -153,30 +165,30 @@ pub(crate) struct Health {
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// A line for people
+    /// For people
     Text,
-    /// The decision as the daemon writes it
+    /// For programs: an object a line
     Json,
 }
 
-/// Print what makes a gateway ask the daemon: its configuration, and a tollgate.yaml to go with it
+/// Print a configuration by which a gateway asks the daemon, and a tollgate.yaml to go with it
 #[derive(Args, Debug)]
 pub(crate) struct Init {
     /// The gateway
     pub(crate) gateway: Gateway,
-    /// The application behind it
+    /// The application behind the gateway
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) upstream: Address,
-    /// The daemon
+    /// The daemon, as the gateway reaches it
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) tollgate: Address,
-    /// Where the gateway listens
+    /// The port at which the gateway listens
     #[arg(long, value_name = "PORT", default_value = "8000")]
     pub(crate) listen: std::num::NonZeroU16,
-    /// Print this file alone
+    /// Print only this one of the files
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     pub(crate) file: Option<String>,
-    /// Write the files into this directory
+    /// Write the files into this directory, and print none
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
 }

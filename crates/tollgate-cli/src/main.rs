@@ -14,6 +14,7 @@ mod url;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tollgate_server::ConfigErrors;
 
 use crate::arguments::{Arguments, Command};
 
@@ -31,7 +32,10 @@ fn main() -> ExitCode {
         Command::Man(it) => man::run(&it),
     };
     done.unwrap_or_else(|error| {
-        output::complain(&format!("error: {error:#}\n"));
+        match error.downcast_ref::<ConfigErrors>() {
+            Some(errors) => output::complain(&errors.report()),
+            None => output::complain(&format!("error: {error:#}\n")),
+        }
         ExitCode::from(FAILURE)
     })
 }

@@ -7,7 +7,8 @@ use tollgate::{Decision, Verb};
 use crate::listener::Remote;
 
 /// What is known of an operator's request, to be written as one line when it ends, however it
-/// does. The lines are of the target `audit`; the log adds the time.
+/// does. The lines are of the target `audit`, and have that word where lines for people show no
+/// target; the log adds the time.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     verb: &'static str,
@@ -106,6 +107,7 @@ impl<'a> Record<'a> {
             granted = done.map(|it| it.granted),
             replayed = done.map(|it| it.replayed),
             why,
+            "audit",
         );
     }
 }

@@ -37,9 +37,9 @@ mod store_watch;
 
 pub use config::{
     Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, Layered, Layers,
-    Listen, Log, LogFormat, LogLevel, OverridesFile, OverridesFileError, Privacy, Scope,
-    StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference,
-    config_schema, read_overrides,
+    Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile, OverridesFileError, Privacy,
+    Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields,
+    config_reference, config_schema, read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

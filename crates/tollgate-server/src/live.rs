@@ -2,7 +2,7 @@
 
 use tollgate::Policies;
 
-use crate::access::{Access, AccessError};
+use crate::access::{Access, AccessErrors};
 use crate::config::{Bounds, Config, HeaderStyle, Privacy};
 use crate::metrics::Tallies;
 use crate::privacy;
@@ -33,8 +33,8 @@ impl Live {
     /// What a configuration says, with the tokens that are in files.
     ///
     /// # Errors
-    /// A token cannot be used.
-    pub(crate) fn of(config: &Config) -> Result<Self, AccessError> {
+    /// Tokens cannot be used.
+    pub(crate) fn of(config: &Config) -> Result<Self, AccessErrors> {
         Ok(Live {
             policies: config.policies.clone(),
             tallies: Tallies::default(),

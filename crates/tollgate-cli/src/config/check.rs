@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{Config, ConfigErrors};
+use tollgate_server::{Config, ConfigErrors, Layers, NamedPlace};
 
 use crate::arguments::Form;
 use crate::{FAILURE, output};
@@ -30,13 +30,30 @@ struct Mistake<'a> {
     column: Option<usize>,
     field: Option<&'a str>,
     message: &'a str,
+    /// Where it is, if that is in a file that the field names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    named: Option<Named>,
 }
 
-/// Looks at all the files, each by itself: no environment, no flags.
+#[derive(Serialize)]
+struct Named {
+    file: String,
+    line: Option<u64>,
+    column: Option<u64>,
+}
+
+impl From<&NamedPlace> for Named {
+    fn from(it: &NamedPlace) -> Self {
+        Named { file: it.file.display().to_string(), line: it.line, column: it.column }
+    }
+}
+
+/// Looks at all the files, each by itself and with those that it names: no environment, no flags.
 pub(super) fn run(files: &[PathBuf], form: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
-        let read = Config::load(file);
+        let read = Layers::new().file(file).partial();
+        let read = read.and_then(|it| it.check_files().map(|()| it.config));
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }
@@ -73,6 +90,7 @@ fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
         column: it.column(),
         field: it.field(),
         message: it.message(),
+        named: it.named().map(Named::from),
     });
     let verdict = Verdict {
         file: &name,

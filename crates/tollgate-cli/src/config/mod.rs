@@ -9,7 +9,7 @@ use anyhow::Result;
 use tollgate_server::Layers;
 
 use crate::arguments::{Config, ConfigCommand};
-use crate::{FAILURE, output};
+use crate::output;
 
 pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
     match &arguments.command {
@@ -24,14 +24,7 @@ pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
 
 fn print(file: Option<&Path>, origins: bool) -> Result<ExitCode> {
     let layers = file.map_or_else(|| Layers::new().samples(), |it| Layers::new().file(it));
-    match layers.environment(std::env::vars_os()).read() {
-        Ok(layered) => {
-            output::print(&layered.print(origins))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(errors) => {
-            output::complain(&errors.report());
-            Ok(ExitCode::from(FAILURE))
-        }
-    }
+    let layered = layers.environment(std::env::vars_os()).read()?;
+    output::print(&layered.print(origins))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use tollgate_server::{Log, LogFormat, LogLevel};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -11,7 +12,7 @@ use tracing_subscriber::{fmt, reload};
 /// The log, while it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Logs {
-    level: reload::Handle<LevelFilter, Registry>,
+    level: reload::Handle<Targets, Registry>,
 }
 
 impl Logs {
@@ -36,14 +37,17 @@ impl Logs {
     }
 }
 
-const fn filter(level: LogLevel) -> LevelFilter {
-    match level {
+/// What is written. The audit is, whatever the level: nobody does without a line of it by asking
+/// for a quiet log.
+fn filter(level: LogLevel) -> Targets {
+    let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
-    }
+    };
+    Targets::new().with_default(level).with_target("audit", level.max(LevelFilter::INFO))
 }
 
 #[cfg(test)]
@@ -60,6 +64,7 @@ mod tests {
         {
             logs.set_level(level);
             assert_eq!(tracing::enabled!(tracing::Level::INFO), shows_info, "{level:?}");
+            assert!(tracing::enabled!(target: "audit", tracing::Level::INFO), "{level:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, StoreError};
-use tollgate_server::{Config, ConfigErrors, Keeper, Layers, Listener, Reload, Tls};
+use tollgate_server::{Config, ConfigErrors, Keeper, Layered, Layers, Listener, Reload, Tls};
 
 use crate::arguments::Serve;
 use crate::output;
@@ -20,7 +20,10 @@ use logs::Logs;
 use signals::Signals;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
-    let config = config(&arguments)?;
+    let layered = layered(&arguments)?;
+    // Before anything listens, opens or is written.
+    layered.check_files()?;
+    let config = layered.config;
     let logs = Logs::start(&config.log)?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -29,14 +32,14 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
 }
 
 /// The file, then the environment, then the flags.
-fn config(arguments: &Serve) -> Result<Config, ConfigErrors> {
+fn layered(arguments: &Serve) -> Result<Layered, ConfigErrors> {
     let layers = match (&arguments.limits, &arguments.config) {
         (Some(limits), _) => Layers::new().limits(limits),
         (None, Some(file)) => Layers::new().file(file),
         (None, None) => Layers::new().samples(),
     };
     let layers = layers.environment(std::env::vars_os());
-    Ok(with_flags(layers, arguments).read()?.config)
+    with_flags(layers, arguments).read()
 }
 
 fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
@@ -101,9 +104,9 @@ fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErro
     if let Some(Err(error)) = tls.map(Tls::reload) {
         tracing::error!("{error}; the certificate from before is shown still");
     }
-    let read = config(arguments);
+    let read = layered(arguments);
     systemd::ready();
-    read
+    read.map(|it| it.config)
 }
 
 /// Why the store cannot be asked now, as far as that is known; memory always can.

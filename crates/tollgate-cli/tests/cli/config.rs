@@ -19,7 +19,7 @@ fn files_are_checked_and_the_first_bad_one_does_not_hide_the_next() {
     for part in [
         "error: policies.a.limits[0]: in \"10/month\"",
         &format!(
-            " --> {bad}:2:16\n  |\n2 |   a: {{ limits: [10/month] }}\n  |                ^^^^^^^^\n"
+            " --> {bad}:2:17\n  |\n2 |   a: {{ limits: [10/month] }}\n  |                 ^^^^^^^^\n"
         ),
         &format!("{bad}: 2 mistakes\n"),
         "error: listen: unknown field \"htpp\"; did you mean \"http\"?\n",
@@ -48,6 +48,44 @@ fn files_are_checked_and_the_first_bad_one_does_not_hide_the_next() {
             }],
         })
     );
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[test]
+fn what_a_file_names_is_looked_at_by_check_and_before_serve_listens() {
+    let data = directory();
+    let (file, csv) = (data.join("tollgate.yaml"), data.join("vip.csv"));
+    // Nothing is bound before this is said: else it would be that the port is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let yaml = format!(
+        "listen: {{ http: \"{}\" }}\n\
+         policies: {{ a: {{ limits: [1/s], overrides_file: vip.csv }} }}\n\
+         tokens: [{{ name: a, token_file: none, scopes: [check] }}]\n",
+        taken.local_addr().unwrap()
+    );
+    std::fs::write(&file, yaml).unwrap();
+    std::fs::write(&csv, "key,limits\nvip,1/month\n").unwrap();
+    let (named, csv) = (file.display().to_string(), csv.display().to_string());
+    let (_, _, checked) = run(["config", "check", &named]);
+    let mistakes = format!("\n{named}: 2 mistakes\n");
+    let report = checked.strip_suffix(&mistakes).unwrap();
+    for part in [
+        format!("error: policies.a.overrides_file: {csv}:2: limits: "),
+        format!("\n --> {named}:2:49\n  |\n2 | policies: "),
+        format!("error: tokens[0].token_file: {}/none cannot be read: ", data.display()),
+        format!("\n --> {named}:3:33\n"),
+    ] {
+        assert!(checked.contains(&part), "{part}\n{checked}");
+    }
+    assert_eq!(run(["serve", "--config", &named]), (2, String::new(), report.to_owned()));
+
+    let (code, output, _) = run(["config", "check", "-o", "json", &named]);
+    let verdict: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!((code, &verdict["ok"]), (2, &false.into()));
+    let error = &verdict["errors"][0];
+    assert_eq!(error["field"], "policies.a.overrides_file");
+    assert_eq!((&error["line"], &error["column"]), (&2.into(), &49.into()));
+    assert_eq!(error["named"], serde_json::json!({ "file": csv, "line": 2, "column": null }));
     std::fs::remove_dir_all(data).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! The daemon as whoever runs it meets it: its log, its health, what it tells a service manager.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
@@ -55,6 +56,46 @@ fn the_log_is_for_people_or_for_programs() {
     assert_eq!(line("listening")["level"], "DEBUG");
     assert!(line("listening")["address"].is_string(), "{json}");
     assert!(!json.contains("readyz"), "{json}");
+}
+
+#[test]
+fn the_audit_is_written_whatever_the_level() {
+    let folder = directory();
+    let file = folder.join("tollgate.yaml");
+    for format in ["text", "json"] {
+        let yaml = format!(
+            "policies: {{ api: {{ limits: [2/d] }} }}\nlog: {{ level: error, format: {format} }}\n"
+        );
+        std::fs::write(&file, yaml).unwrap();
+        let mut daemon = Daemon::start_with(
+            |command| {
+                command.stderr(Stdio::piped());
+            },
+            ["--config", file.to_str().unwrap()],
+        );
+        let mut stream = TcpStream::connect(daemon.address()).unwrap();
+        let body = r#"{"policy":"api","key":"user:42"}"#;
+        let head = "POST /v1/reset HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
+        write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+        let (mut answer, mut text) = (String::new(), String::new());
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let mut log = daemon.log().unwrap();
+        daemon.stop();
+        log.read_to_string(&mut text).unwrap();
+        // Nothing else is: not even that it stops.
+        assert_eq!(text.lines().count(), 1, "{text}");
+        if format == "json" {
+            let line: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((&line["target"], &line["level"]), (&"audit".into(), &"INFO".into()));
+            assert_eq!((&line["verb"], &line["key"]), (&"reset".into(), &"user:42".into()));
+        } else {
+            for part in [" INFO audit ", "who=\"loopback\"", "verb=\"reset\"", "key=\"user:42\""] {
+                assert!(text.contains(part), "{text}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

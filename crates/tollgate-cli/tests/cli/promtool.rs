@@ -13,13 +13,16 @@ pub(crate) fn deploy(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
 }
 
+fn missing<T>(tool: &str) -> impl FnOnce(std::io::Error) -> T {
+    move |it| panic!("{tool} cannot be run: {it}; on Debian: sudo apt-get install prometheus")
+}
+
 /// Runs the tool to its end in the folder of the rules; whether it is content, and what it said.
 pub(crate) fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
     let mut command = Command::new("promtool");
     command.args(arguments).current_dir(deploy("prometheus"));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let missing = "promtool is not installed; on Debian or Ubuntu: sudo apt-get install prometheus";
-    let mut child = command.spawn().expect(missing);
+    let mut child = command.spawn().unwrap_or_else(missing("promtool"));
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -72,8 +75,8 @@ impl Prometheus {
             .arg(format!("--web.listen-address={address}"))
             .args(["--enable-feature=exemplar-storage", "--log.level=error"])
             .stderr(Stdio::null())
-            .spawn()
-            .expect("prometheus is not installed; on Debian: sudo apt-get install prometheus");
+            .spawn();
+        let child = child.unwrap_or_else(missing("prometheus"));
         let prometheus = Prometheus { child, folder, address };
         prometheus.wait("it does not listen", |it| TcpStream::connect(&it.address).is_ok());
         prometheus.wait("it scrapes nothing", |it| {

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use crate::config::TokenConfig;
 
-pub(crate) use self::error::AccessError;
+pub(crate) use self::error::{AccessError, AccessErrors};
 pub(crate) use self::failures::Failures;
 pub(crate) use self::refusal::Refusal;
 use self::token::{Digest, Token};
@@ -31,21 +31,26 @@ impl Access {
     /// Reads the tokens' files; a reload does it again when one of them has changed.
     ///
     /// # Errors
-    /// A file cannot be used, or two tokens cannot be told apart.
-    pub(crate) fn new(tokens: &[TokenConfig]) -> Result<Self, AccessError> {
-        let tokens = tokens.iter().map(Token::new).collect::<Result<Vec<_>, _>>()?;
-        let mut digests = HashSet::new();
-        let mut names = HashSet::new();
-        for token in &tokens {
-            if !names.insert(token.name()) {
-                return Err(AccessError::of(token.name(), "two tokens have that name; rename one"));
-            }
-            if !digests.insert(token.digest()) {
-                let why = "another token has the same secret; draw a new one";
-                return Err(AccessError::of(token.name(), why));
-            }
+    /// Files cannot be used, or two tokens cannot be told apart; all that is wrong.
+    pub(crate) fn new(configs: &[TokenConfig]) -> Result<Self, AccessErrors> {
+        let (mut tokens, mut errors) = (Vec::new(), Vec::new());
+        let (mut names, mut digests) = (HashSet::new(), HashSet::new());
+        for (at, config) in configs.iter().enumerate() {
+            let is_new_name = names.insert(&*config.name);
+            let why = match Token::new(config) {
+                Err(why) => why,
+                Ok(_) if !is_new_name => "two tokens have that name; rename one".to_owned(),
+                Ok(token) if !digests.insert(*token.digest()) => {
+                    "another token has the same secret; draw a new one".to_owned()
+                }
+                Ok(token) => {
+                    tokens.push(token);
+                    continue;
+                }
+            };
+            errors.push(AccessError::of(at, &config.name, why));
         }
-        Ok(Access { tokens })
+        if errors.is_empty() { Ok(Access { tokens }) } else { Err(AccessErrors(errors)) }
     }
 
     /// Whether no token is configured.

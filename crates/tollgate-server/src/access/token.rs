@@ -5,7 +5,6 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::error::AccessError;
 use super::file;
 use crate::config::{Scope, TokenConfig, TokenSecret};
 
@@ -40,12 +39,16 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    pub(super) fn new(config: &TokenConfig) -> Result<Self, AccessError> {
+    /// Reads its file, if it has one.
+    ///
+    /// # Errors
+    /// Why that cannot be used.
+    pub(super) fn new(config: &TokenConfig) -> Result<Self, String> {
         let name = config.name.clone();
         let digest = match &config.secret {
             TokenSecret::Text(secret) => Digest::of(secret.as_bytes()),
             TokenSecret::File(path) => {
-                let read = file::read(path).map_err(|it| AccessError::of(&name, it))?;
+                let read = file::read(path)?;
                 if let Some(warning) = read.warning {
                     tracing::warn!(token = name, "{warning}");
                 }

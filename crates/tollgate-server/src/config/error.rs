@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::report;
@@ -15,11 +16,24 @@ pub struct ConfigError {
     origin: Option<Origin>,
     field: Option<String>,
     message: String,
+    named: Option<NamedPlace>,
+}
+
+/// A place in a file that the configuration names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedPlace {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1, where it is known.
+    pub line: Option<u64>,
+    /// The column, from 1, where it is known.
+    pub column: Option<u64>,
 }
 
 impl ConfigError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        ConfigError { file: None, origin: None, field: None, message: message.into() }
+        ConfigError { file: None, origin: None, field: None, message: message.into(), named: None }
     }
 
     pub(super) fn of(mut self, field: impl Into<String>) -> Self {
@@ -34,6 +48,11 @@ impl ConfigError {
 
     pub(super) fn in_file(mut self, file: &Arc<str>) -> Self {
         self.file = Some(Arc::clone(file));
+        self
+    }
+
+    pub(super) fn naming(mut self, file: &Path, line: Option<u64>, column: Option<u64>) -> Self {
+        self.named = Some(NamedPlace { file: file.to_owned(), line, column });
         self
     }
 
@@ -59,6 +78,12 @@ impl ConfigError {
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.span().map(|it| it.column)
+    }
+
+    /// Where the mistake is, if that is a file that the field names; the message says it too.
+    #[must_use]
+    pub fn named(&self) -> Option<&NamedPlace> {
+        self.named.as_ref()
     }
 
     pub(super) fn span(&self) -> Option<&Span> {
@@ -203,7 +228,8 @@ impl Complaints {
         errors.sort_by_key(|it| it.span().map_or((usize::MAX, 0), |it| (it.line, it.column)));
         // What reads a value anew may find again what was found when it was looked at by itself.
         errors.dedup_by(|next, it| {
-            it.field.is_some() && it.field == next.field && it.origin == next.origin
+            it.field.is_some()
+                && (&it.field, &it.origin, &it.named) == (&next.field, &next.origin, &next.named)
         });
         if let Some(file) = file {
             errors = errors.into_iter().map(|it| it.in_file(file)).collect();

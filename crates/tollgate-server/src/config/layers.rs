@@ -54,9 +54,8 @@ pub(super) struct Over {
 pub struct Layered {
     /// What the daemon runs with.
     pub config: Config,
-    tree: Node,
-    file: Option<Arc<str>>,
-    directory: PathBuf,
+    pub(super) tree: Node,
+    file: Option<File>,
 }
 
 impl Layers {
@@ -148,7 +147,10 @@ impl Layers {
     }
 
     /// Reads what may lack a layer yet: where no store is named, one may still be chosen.
-    pub(super) fn partial(self) -> Result<Layered, ConfigErrors> {
+    ///
+    /// # Errors
+    /// As those of [`read`](Self::read).
+    pub fn partial(self) -> Result<Layered, ConfigErrors> {
         self.combine(false)
     }
 
@@ -179,10 +181,7 @@ impl Layers {
             read::config(&fields, is_whole)
         };
         match config {
-            Ok(config) if complaints.is_empty() => {
-                let name = file.and_then(|it| it.name);
-                Ok(Layered { config, tree, file: name, directory })
-            }
+            Ok(config) if complaints.is_empty() => Ok(Layered { config, tree, file }),
             _ => Err(errors(complaints, file.as_ref(), Some(&tree))),
         }
     }
@@ -235,7 +234,14 @@ impl Layered {
     /// With `origins` a comment says where each value comes from that is not a default.
     #[must_use]
     pub fn print(&self, origins: bool) -> String {
-        print::yaml(&self.tree, self.file.as_deref(), &self.directory, origins)
+        let name = self.file.as_ref().and_then(|it| it.name.as_deref());
+        let directory = self.file.as_ref().map_or(Path::new(""), |it| &it.directory);
+        print::yaml(&self.tree, name, directory, origins)
+    }
+
+    /// Complaints about what was read, with the text that they are about.
+    pub(super) fn errors(&self, complaints: Complaints) -> ConfigErrors {
+        errors(complaints, self.file.as_ref(), Some(&self.tree))
     }
 }
 

@@ -10,6 +10,7 @@ mod error;
 mod fields;
 mod json_schema;
 mod layers;
+mod named_files;
 mod overrides_file;
 mod print;
 mod read;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
-pub use error::{ConfigError, ConfigErrors};
+pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use overrides_file::{OverridesFileError, read_overrides};

@@ -134,15 +134,27 @@ impl StoreConfig {
         if let Some(username) = &self.username {
             builder = builder.username(username);
         }
+        // The store reads it for each connection; that it cannot is told before the first.
+        self.check_password_file()?;
         if let Some(file) = &self.password_file {
-            // The store reads it for each connection; that it cannot is told before the first.
-            fs::read_to_string(file).map_err(|it| {
-                ConfigError::new(format!("{}: it cannot be read: {it}", file.display()))
-                    .of("store.password_file")
-            })?;
             builder = builder.password_file(file);
         }
         Ok(builder)
+    }
+
+    /// Refuses a file of the password that cannot be read.
+    pub(super) fn check_password_file(&self) -> Result<(), ConfigError> {
+        let Some(file) = &self.password_file else { return Ok(()) };
+        let refused = |why: String| {
+            let message = format!("{}: {why}", file.display());
+            ConfigError::new(message).of("store.password_file").naming(file, None, None)
+        };
+        let read = fs::read_to_string(file);
+        let password = read.map_err(|it| refused(format!("it cannot be read: {it}")))?;
+        if password.trim_end_matches(['\r', '\n']).is_empty() {
+            return Err(refused("it is empty; write the password, or leave it out".to_owned()));
+        }
+        Ok(())
     }
 
     /// Refuses what means nothing to this store: whoever wrote it expects something of it.

@@ -3,23 +3,30 @@
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use tollgate_server::Privacy;
+use tokio::net::UnixStream;
+use tollgate_server::{Listener, Privacy, Tls};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_default;
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::access::{bearer, token};
-use crate::client::request;
-use crate::daemon::Daemon;
+use crate::certificates::Authority;
+use crate::client::{Client, request};
+use crate::daemon::{Daemon, POLICIES};
+use crate::tls;
 
-/// Keeps the lines of the audit, as `name=value` in order.
+/// Keeps the lines of the audit, as `name=value` in order, and who was at the other end.
 #[derive(Clone, Debug, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+struct Lines(Arc<Mutex<Vec<Line>>>);
 
 impl Lines {
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|it| it.text).collect()
+    }
+
+    fn take_peers(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|it| it.peer).collect()
     }
 }
 
@@ -39,7 +46,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        self.0.lock().unwrap().push(line);
     }
 
     fn enter(&self, _: &Id) {}
@@ -47,13 +54,19 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-#[derive(Default)]
-struct Line(String);
+#[derive(Debug, Default)]
+struct Line {
+    text: String,
+    /// Apart, for its port is another each time.
+    peer: String,
+}
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() != "peer" {
-            write!(self.0, "{}={value:?} ", field.name()).unwrap();
+        match field.name() {
+            "peer" => write!(self.peer, "{value:?}").unwrap(),
+            "message" => assert_eq!(format!("{value:?}"), "audit"),
+            name => write!(self.text, "{name}={value:?} ").unwrap(),
         }
     }
 }
@@ -158,6 +171,37 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
             assert!(lines.starts_with(&expected), "{lines}\n{expected}");
         }
     }
+}
+
+#[tokio::test]
+async fn who_was_at_the_other_end_is_told() {
+    let lines = Lines::default();
+    let _guard = set_default(lines.clone());
+    let body = r#"{"policy":"bucket","key":"a"}"#;
+
+    let daemon = Daemon::start().await;
+    let mut client = Client::connect(daemon.address).await;
+    let own = client.0.local_addr().unwrap();
+    assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
+    assert_eq!(lines.take_peers(), [own.to_string()]);
+
+    let authority = Authority::new();
+    let path = authority.directory.join("http.sock");
+    let listener = Listener::bind_unix(&path).await.unwrap();
+    let _daemon = Daemon::start_at(POLICIES, |_| listener).await;
+    let mut client = Client(UnixStream::connect(&path).await.unwrap());
+    assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
+    assert_eq!(lines.take_peers(), ["unix"]);
+
+    let mut files = authority.write_pair(&authority.sign("daemon"));
+    files.client_ca = Some(authority.write("ca.pem", &authority.pem));
+    let tls = Tls::open(files).unwrap();
+    let daemon = Daemon::start_at(POLICIES, |http| http.with_tls(Some(tls))).await;
+    let config = authority.client(Some(&authority.sign("gateway")), &[]);
+    let mut client = tls::connect(daemon.address, &config).await.unwrap();
+    assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
+    let own = client.0.get_ref().0.local_addr().unwrap();
+    assert_eq!(lines.take_peers(), [format!("{own} (CN=gateway)")]);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod hostile;
 mod hostile_http2;
 mod ids;
 mod metrics;
+mod named_files;
 mod openapi;
 mod overrides;
 mod overrides_file;

@@ -29,7 +29,7 @@ async fn start(tls: &Tls, limits: &str) -> Daemon {
     Daemon::start_at(&yaml, |http| http.with_tls(Some(tls.clone()))).await
 }
 
-async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     config: &Arc<ClientConfig>,
 ) -> io::Result<Client<TlsStream<TcpStream>>> {

@@ -25,6 +25,21 @@ impl TlsError {
     pub(super) fn key(files: &TlsConfig, why: impl Into<String>) -> Self {
         TlsError::new("key", &files.key, why)
     }
+
+    /// The field of `listen.tls` that names the file.
+    pub(crate) fn field(&self) -> &'static str {
+        self.field
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What is wrong with it, without its name.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
 }
 
 impl fmt::Display for TlsError {

@@ -39,6 +39,13 @@ impl Contents {
         })
     }
 
+    /// Every file that cannot be read.
+    pub(super) fn unread(files: &TlsConfig) -> Vec<TlsError> {
+        let named = [("cert", Some(&files.cert)), ("key", Some(&files.key))];
+        let named = named.into_iter().chain([("client_ca", files.client_ca.as_ref())]);
+        named.filter_map(|(field, file)| read(field, file?).err()).collect()
+    }
+
     /// The certificate to show, and those that lead to it.
     pub(super) fn chain(
         &self,

@@ -75,6 +75,17 @@ impl Tls {
         Ok(Tls(Arc::new(Shared { files, loaded, refused: Mutex::new(None) })))
     }
 
+    /// All that is wrong with the files; blocks while it reads them.
+    pub(crate) fn mistakes(files: &TlsConfig) -> Vec<TlsError> {
+        let unread = Contents::unread(files);
+        if !unread.is_empty() {
+            return unread;
+        }
+        // What is in one is held against what is in another, so the first mistake ends it.
+        let loaded = Contents::read(files).and_then(|it| Loaded::of(files, it));
+        loaded.err().into_iter().collect()
+    }
+
     /// Reads the files again if they have changed; blocks while it does. Connections from then on
     /// are begun with what is in them, and those that there are live on. Whether anything changed.
     ///
