@@ -64,6 +64,7 @@ async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
     let tls = started.listen.tls.clone().map(Tls::open).transpose()?;
     let listeners = bind::bind(&started.listen, tls.as_ref()).await?;
     let reload = Reload::new(file, move || read_again(&arguments, tls.as_ref()), told);
+    let reload = reload.around(systemd::reloading, systemd::ready);
     let reload = reload.on_applied(move |it| logs.set_level(it.log.level));
     let config = started;
     let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
@@ -100,13 +101,10 @@ async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
 
 /// Reads everything again that may have changed.
 fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> {
-    systemd::reloading();
     if let Some(Err(error)) = tls.map(Tls::reload) {
         tracing::error!("{error}; the certificate from before is shown still");
     }
-    let read = layered(arguments);
-    systemd::ready();
-    read.map(|it| it.config)
+    layered(arguments).map(|it| it.config)
 }
 
 /// Why the store cannot be asked now, as far as that is known; memory always can.

@@ -1,5 +1,6 @@
 //! What a service manager is told, where one asks for it by `NOTIFY_SOCKET`.
 
+use std::io;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -41,7 +42,28 @@ pub(super) async fn live() {
 }
 
 fn tell(state: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(false, state) {
+    if let Err(error) = send(state) {
         tracing::warn!("systemd is not told {state:?}: {error}");
     }
+}
+
+/// A socket that begins with `@` is in no file system: some managers have one, and the library
+/// sends to files only.
+#[cfg(target_os = "linux")]
+fn send(state: &[NotifyState<'_>]) -> io::Result<()> {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+    let socket = std::env::var_os("NOTIFY_SOCKET").unwrap_or_default();
+    let Some(name) = socket.as_bytes().strip_prefix(b"@") else {
+        return sd_notify::notify(false, state);
+    };
+    let lines: String = state.iter().map(|it| format!("{it}\n")).collect();
+    let manager = SocketAddr::from_abstract_name(name)?;
+    UnixDatagram::unbound()?.send_to_addr(lines.as_bytes(), &manager).map(drop)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send(state: &[NotifyState<'_>]) -> io::Result<()> {
+    sd_notify::notify(false, state)
 }

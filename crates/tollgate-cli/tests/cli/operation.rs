@@ -140,5 +140,5 @@ fn a_service_manager_is_told_of_the_start_and_the_end() {
 fn the_tool_says_what_health_is_for() {
     let output = tollgate().args(["health", "--help"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("exits with 0 if so"), "{said}");
+    assert!(said.contains("Exits with 0 if so"), "{said}");
 }

@@ -99,15 +99,17 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
     let file = data.join("tollgate.yaml");
     std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
     let file = file.to_str().unwrap();
-    let place = format!("{file}:4:3: api is there twice");
+    let place = format!(
+        "error: api is there twice; leave one of them out\n --> {file}:4:3\n  |\n4 |   api: {{}}\n  |   ^^^\n"
+    );
     for (arguments, complaint) in [
         (&["--config", file][..], &*place),
-        (&["--config", "/nowhere/tollgate.yaml"], "/nowhere/tollgate.yaml: it cannot be read"),
+        (&["--config", "/nowhere/tollgate.yaml"], "(os error 2)\n --> /nowhere/tollgate.yaml\n"),
         (&["10/month"], "write 30d, or 1d windows"),
         (&["10/s", "--config", file], "cannot be used with"),
-        (&["--http", "nonsense"], "--http: listen.http: \"nonsense\": write HOST:PORT"),
+        (&["--http", "nonsense"], "unix:PATH or off\n --> --http\n"),
         (&["--http", "nowhere.invalid:1"], "name a HOST:PORT of this machine with --http"),
-        (&["--max-keys", "0"], "--max-keys: store.max_keys: \"0\": write a number of at least 1"),
+        (&["--max-keys", "0"], "error: store.max_keys: \"0\": write a number of at least 1"),
         (&["--http", "off", "--metrics", "off"], "every listener is off"),
         (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory is not there"),
         (

@@ -27,6 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
 type Applied = dyn Fn(&Config) + Send + Sync;
+type Told = dyn Fn() + Send + Sync;
 
 /// Where a configuration is read again from, and who may ask for that.
 pub struct Reload {
@@ -35,6 +36,8 @@ pub struct Reload {
     told: mpsc::Receiver<()>,
     every: Duration,
     applied: Arc<Applied>,
+    begun: Box<Told>,
+    ended: Box<Told>,
 }
 
 impl Reload {
@@ -45,13 +48,33 @@ impl Reload {
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
         told: mpsc::Receiver<()>,
     ) -> Self {
-        Reload { file, read: Arc::new(read), told, every: LOOK_EVERY, applied: Arc::new(|_| {}) }
+        Reload {
+            file,
+            read: Arc::new(read),
+            told,
+            every: LOOK_EVERY,
+            applied: Arc::new(|_| {}),
+            begun: Box::new(|| {}),
+            ended: Box::new(|| {}),
+        }
     }
 
     /// Looks at the files this often, in place of four times a second.
     #[must_use]
     pub fn every(mut self, time: Duration) -> Self {
         self.every = time;
+        self
+    }
+
+    /// Tells that a reload has begun, and that it has ended, well or badly. What is read as the
+    /// daemon starts, for files may have changed meanwhile, is part of its start and no reload.
+    #[must_use]
+    pub fn around(
+        mut self,
+        begun: impl Fn() + Send + Sync + 'static,
+        ended: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        (self.begun, self.ended) = (Box::new(begun), Box::new(ended));
         self
     }
 
@@ -91,10 +114,20 @@ pub(crate) async fn watch(
     overrides: OverridesFiles,
     daemon: Arc<Daemon>,
 ) {
-    let Reload { file, read, mut told, every, applied } = reload;
+    let Reload { file, read, mut told, every, applied, begun, ended } = reload;
     let files = Files::of(files_of(file.as_ref(), &config));
-    let mut reloader =
-        Reloader { file, read, applied, config, files, overrides, refusal: None, daemon };
+    let mut reloader = Reloader {
+        file,
+        read,
+        applied,
+        begun,
+        ended,
+        config,
+        files,
+        overrides,
+        refusal: None,
+        daemon,
+    };
     let mut looks = interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut can_be_told, mut is_begin) = (true, true);
@@ -111,7 +144,8 @@ pub(crate) async fn watch(
         let looked = spawn_blocking(move || {
             if is_first {
                 reloader.begin();
-            } else {
+            }
+            if is_told || !is_first {
                 reloader.look(is_told);
             }
             reloader
@@ -128,6 +162,8 @@ struct Reloader {
     file: Option<PathBuf>,
     read: Arc<Read>,
     applied: Arc<Applied>,
+    begun: Box<Told>,
+    ended: Box<Told>,
     /// In force, but for the files of overrides.
     config: Config,
     files: Files,
@@ -149,7 +185,9 @@ impl Reloader {
     fn look(&mut self, is_told: bool) {
         let overrides_changed = self.overrides.have_changed();
         if is_told || self.files.have_changed() {
+            (self.begun)();
             self.reload();
+            (self.ended)();
         } else if overrides_changed {
             self.reload_overrides();
         }

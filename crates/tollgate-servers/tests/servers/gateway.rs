@@ -29,6 +29,7 @@ fn files(kind: GatewayKind, port: u16, upstream: &str) -> Vec<(&'static str, Str
 }
 
 /// Envoy's as JSON, which is YAML too.
+#[expect(clippy::unwrap_used, reason = "it is part of the tests")]
 fn envoy(port: u16, upstream: &str) -> String {
     let (host, upstream_port) = upstream.split_once(':').unwrap();
     let address = |host: &str, port: &str| {
@@ -51,6 +52,7 @@ fn envoy(port: u16, upstream: &str) -> String {
 }
 
 /// A request passes; then the process goes, and its port with it.
+#[expect(clippy::panic, clippy::unwrap_used, reason = "it is part of the tests")]
 fn check(kind: GatewayKind) {
     if !kind.is_installed() {
         return;
