@@ -16,7 +16,8 @@ pub struct ConfigError {
     origin: Option<Origin>,
     field: Option<String>,
     message: String,
-    named: Option<NamedPlace>,
+    /// Apart, so that a result with an error is not much larger than one without.
+    named: Option<Box<NamedPlace>>,
 }
 
 /// A place in a file that the configuration names.
@@ -52,7 +53,7 @@ impl ConfigError {
     }
 
     pub(super) fn naming(mut self, file: &Path, line: Option<u64>, column: Option<u64>) -> Self {
-        self.named = Some(NamedPlace { file: file.to_owned(), line, column });
+        self.named = Some(Box::new(NamedPlace { file: file.to_owned(), line, column }));
         self
     }
 
@@ -83,7 +84,7 @@ impl ConfigError {
     /// Where the mistake is, if that is a file that the field names; the message says it too.
     #[must_use]
     pub fn named(&self) -> Option<&NamedPlace> {
-        self.named.as_ref()
+        self.named.as_deref()
     }
 
     pub(super) fn span(&self) -> Option<&Span> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tollgate_server::{ConfigErrors, Layered, Layers};
+use tollgate_server::{Layered, Layers};
 
 use crate::certificates::Authority;
 
@@ -12,35 +12,29 @@ fn read(authority: &Authority, yaml: &str) -> Layered {
     Layers::new().named_yaml(&name, yaml).read().unwrap()
 }
 
-/// What is said, without the directory.
-fn said(authority: &Authority, errors: &ConfigErrors) -> String {
-    errors.to_string().replace(&format!("{}/", authority.directory.display()), "")
+/// Holds what is said of files, a line for each mistake, against the beginnings of its lines.
+fn check(authority: &Authority, yaml: &str, expected: &[&str]) {
+    let all = match read(authority, yaml).check_files() {
+        Ok(()) => String::new(),
+        Err(errors) => errors.to_string(),
+    };
+    let all = all.replace(&format!("{}/", authority.directory.display()), "");
+    assert_eq!(all.lines().count(), expected.len(), "{yaml}\n{all}");
+    for (line, expected) in all.lines().zip(expected) {
+        assert!(line.starts_with(expected), "{line}\n{expected}");
+    }
+    assert!(!all.contains("s3cret"), "{all}");
 }
 
 #[test]
-fn each_mistake_names_the_field_and_the_file() {
+fn files_of_overrides_and_of_the_password_are_read() {
     let authority = Authority::new();
-    let (own, other) = (authority.sign("own"), authority.sign("other"));
-    for (name, text) in [
-        ("good.csv", "key,limits\nvip,100/s\n"),
-        ("bad.csv", "key,limits\nvip,1/month\n10.0.0.1/8,1/s\n"),
-        ("token", "s3cret-of-a-file"),
-        ("spaced", "s3cret of a file"),
-        ("empty", ""),
-        ("password", "s3cret\n"),
-        ("cert.pem", &own.cert),
-        ("key.pem", &own.key),
-        ("other.pem", &other.key),
-    ] {
-        authority.write(name, text);
-    }
+    authority.write("good.csv", "key,limits\nvip,100/s\n");
+    authority.write("bad.csv", "key,limits\nvip,1/month\n10.0.0.1/8,1/s\n");
+    authority.write("password", "s3cret\n");
+    authority.write("empty", "\n");
     let overrides =
         |name: &str| format!("policies:\n  a.b: {{ limits: [1/s], overrides_file: {name} }}\n");
-    let tls = |files: &str| format!("listen: {{ tls: {{ {files} }} }}\n");
-    let tokens = |secrets: [&str; 2]| {
-        let token = |name, secret| format!("  - {{ name: {name}, {secret}, scopes: [check] }}\n");
-        format!("tokens:\n{}{}", token("a", secrets[0]), token("b", secrets[1]))
-    };
     let store = |file: &str| format!("store: {{ url: redis://h, password_file: {file} }}\n");
     for (yaml, expected) in [
         (overrides("good.csv"), &[][..]),
@@ -54,31 +48,6 @@ fn each_mistake_names_the_field_and_the_file() {
         (
             overrides("none.csv"),
             &["tollgate.yaml:2:41: policies.a.b.overrides_file: none.csv: it cannot be read: "],
-        ),
-        (tls("cert: cert.pem, key: key.pem"), &[]),
-        (
-            tls("cert: none, key: none, client_ca: none"),
-            &[
-                "tollgate.yaml:1:24: listen.tls.cert: none: it cannot be read: ",
-                "tollgate.yaml:1:35: listen.tls.key: none: it cannot be read: ",
-                "tollgate.yaml:1:52: listen.tls.client_ca: none: it cannot be read: ",
-            ],
-        ),
-        (
-            tls("cert: cert.pem, key: other.pem"),
-            &["tollgate.yaml:1:39: listen.tls.key: other.pem: it does not fit the certificate, "],
-        ),
-        (tokens(["token_file: token", "token: else"]), &[]),
-        (
-            tokens(["token_file: spaced", "token_file: empty"]),
-            &[
-                "tollgate.yaml:2:28: tokens[0].token_file: spaced has something else at byte 7; ",
-                "tollgate.yaml:3:28: tokens[1].token_file: empty is empty; write a token, ",
-            ],
-        ),
-        (
-            tokens(["token_file: token", "token: s3cret-of-a-file"]),
-            &["tollgate.yaml:3:23: tokens[1].token: another token has the same secret; "],
         ),
         (store("password"), &[]),
         (
@@ -94,15 +63,60 @@ fn each_mistake_names_the_field_and_the_file() {
             ],
         ),
     ] {
-        let all = match read(&authority, &yaml).check_files() {
-            Ok(()) => String::new(),
-            Err(errors) => said(&authority, &errors),
-        };
-        assert_eq!(all.lines().count(), expected.len(), "{yaml}\n{all}");
-        for (line, expected) in all.lines().zip(expected) {
-            assert!(line.starts_with(expected), "{line}\n{expected}");
-        }
-        assert!(!all.contains("s3cret"), "{all}");
+        check(&authority, &yaml, expected);
+    }
+}
+
+#[test]
+fn files_of_tls_are_read_and_held_against_each_other() {
+    let authority = Authority::new();
+    let (own, other) = (authority.sign("own"), authority.sign("other"));
+    authority.write_pair(&own);
+    authority.write("other.pem", &other.key);
+    for (files, expected) in [
+        ("cert: cert.pem, key: key.pem", &[][..]),
+        (
+            "cert: none, key: none, client_ca: none",
+            &[
+                "tollgate.yaml:1:24: listen.tls.cert: none: it cannot be read: ",
+                "tollgate.yaml:1:35: listen.tls.key: none: it cannot be read: ",
+                "tollgate.yaml:1:52: listen.tls.client_ca: none: it cannot be read: ",
+            ],
+        ),
+        (
+            "cert: cert.pem, key: other.pem",
+            &["tollgate.yaml:1:39: listen.tls.key: other.pem: it does not fit the certificate, "],
+        ),
+    ] {
+        check(&authority, &format!("listen: {{ tls: {{ {files} }} }}\n"), expected);
+    }
+}
+
+#[test]
+fn files_of_tokens_are_read() {
+    let authority = Authority::new();
+    authority.write("token", "s3cret-of-a-file");
+    authority.write("spaced", "s3cret of a file");
+    authority.write("empty", "");
+    for (first, second, expected) in [
+        ("token_file: token", "token: else", &[][..]),
+        (
+            "token_file: spaced",
+            "token_file: empty",
+            &[
+                "tollgate.yaml:2:28: tokens[0].token_file: spaced has something else at byte 7; ",
+                "tollgate.yaml:3:28: tokens[1].token_file: empty is empty; write a token, ",
+            ],
+        ),
+        (
+            "token_file: token",
+            "token: s3cret-of-a-file",
+            &["tollgate.yaml:3:23: tokens[1].token: another token has the same secret; "],
+        ),
+    ] {
+        let token = |name, secret| format!("  - {{ name: {name}, {secret}, scopes: [check] }}\n");
+        let yaml = format!("tokens:\n{}{}", token("a", first), token("b", second));
+        check(&authority, &yaml, expected);
     }
 }
 
