@@ -45,8 +45,9 @@ pub(crate) struct Man {
 
 /// Run the daemon
 ///
-/// Flags lie over the environment, that over the file. The file is read again when it changes, and
-/// on SIGHUP. SIGTERM stops after what is under way is answered.
+/// A flag wins over an environment variable, such as TOLLGATE_STORE__URL, and both over the file. The
+/// file is read again when it changes, and on SIGHUP. On SIGTERM it answers what is under way and
+/// stops.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// Limits of one policy, named `default`, such as "10/s burst 20"

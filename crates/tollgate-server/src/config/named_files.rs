@@ -15,7 +15,7 @@ use crate::listener::Tls;
 impl Layered {
     /// Reads every file that the configuration names as the daemon will: overrides, tokens, the
     /// certificates and keys of TLS, the store's password. Keys for `jwt` were read with the
-    /// configuration. Blocks as long as that takes: some 2 s for a million overrides.
+    /// configuration. Blocks as long as that takes: a million overrides took 0.7 s of a core.
     ///
     /// # Errors
     /// Files cannot be used. Each error has the field that names the file, with its place, and the
