@@ -2,7 +2,7 @@
 
 use tollgate::Policies;
 
-use crate::access::{Access, AccessErrors};
+use crate::access::Access;
 use crate::config::{Bounds, Config, HeaderStyle, Privacy};
 use crate::metrics::Tallies;
 use crate::privacy;
@@ -33,8 +33,10 @@ impl Live {
     /// What a configuration says, with the tokens that are in files.
     ///
     /// # Errors
-    /// Tokens cannot be used.
-    pub(crate) fn of(config: &Config) -> Result<Self, AccessErrors> {
+    /// Tokens cannot be used; or the rules cannot be followed, which a file's never come to, but
+    /// a program may have made its own.
+    pub(crate) fn of(config: &Config) -> Result<Self, String> {
+        config.rules.check(&config.policies).map_err(|it| it.to_string())?;
         Ok(Live {
             policies: config.policies.clone(),
             tallies: Tallies::default(),
@@ -44,7 +46,7 @@ impl Live {
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
             headers: config.headers.clone(),
-            access: Access::new(&config.tokens)?,
+            access: Access::new(&config.tokens).map_err(|it| it.to_string())?,
             privacy: config.privacy,
             namespace: config.namespace.clone(),
         })

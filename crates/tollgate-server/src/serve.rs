@@ -38,7 +38,8 @@ pub enum Stop {
 ///
 /// # Errors
 /// A listener is not one that can be asked for its address, or accepting at it came to an
-/// end; a token or a file of overrides cannot be used.
+/// end; a token or a file of overrides cannot be used; the rules cannot be followed, as
+/// [`Rules::check`](crate::rules::Rules::check) says.
 pub async fn run(
     config: Config,
     listeners: Listeners,

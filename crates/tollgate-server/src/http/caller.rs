@@ -105,7 +105,7 @@ fn unknown(headers: &HeaderMap, bears: Bears) -> Problem {
 }
 
 impl Bears {
-    fn header(self) -> &'static str {
+    pub(super) fn header(self) -> &'static str {
         match self {
             Bears::Authorization => AUTHORIZATION.as_str(),
             Bears::TollgateToken => "tollgate-token",

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::reply::{self, Reply};
 use crate::daemon::Daemon;
+use crate::query;
 
 /// `/livez`: whoever reads this was answered.
 pub(super) fn live() -> Reply {
@@ -21,7 +22,8 @@ pub(super) async fn ready(daemon: &Daemon, query: Option<&str>) -> Reply {
         true => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
         false => (StatusCode::OK, "ok\n"),
     };
-    if query != Some("verbose") {
+    let asked = query.unwrap_or_default().as_bytes();
+    if !query::pairs(asked).any(|(name, _)| &*name == b"verbose") {
         return reply::text(status, word);
     }
     let mut lines = String::new();

@@ -3,11 +3,9 @@
 use std::fmt::Write;
 
 use hyper::StatusCode;
-use tollgate::{Decision, Micros, Policy, RequestError, ResolveError, StoreError};
+use tollgate::{Policy, RequestError, ResolveError, StoreError};
 
 use super::field::Field;
-use super::headers;
-use super::writer::Writer;
 
 /// What kind of problem it is; each has a status, a type and a title of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,34 +205,6 @@ impl Problem {
         json.push('}');
         json
     }
-}
-
-/// A denial as whoever was denied may read it: what is exceeded, by the names that the headers have,
-/// and the wait; never the key. `status` is that of the answer.
-///
-/// Type and member are those that draft-ietf-httpapi-ratelimit-headers-11 asks IANA for.
-#[cfg_attr(not(test), expect(dead_code, reason = "forward-auth is to answer with it"))]
-pub(crate) fn denied<'a>(
-    status: StatusCode,
-    retry_after: Option<Micros>,
-    decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
-) -> String {
-    const TYPE: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-    let mut names: Vec<_> = headers::violated(decisions).map(|it| quoted(&it)).collect();
-    names.dedup();
-    let wait = match retry_after {
-        Some(it) => format!("Try again in {it} s."),
-        None => "Waiting does not help.".to_owned(),
-    };
-    let mut json = Writer::with_capacity(256);
-    json.put(r#"{"type":"#, TYPE);
-    json.put(r#","title":"#, "The quota is exceeded");
-    json.put(r#","status":"#, u64::from(status.as_u16()));
-    json.put(r#","detail":"#, &*wait);
-    json.list(r#","violated-policies":"#, &names, |json, it| json.text(it));
-    json.put(r#","retry_after":"#, retry_after);
-    json.text("}");
-    json.finish()
 }
 
 /// The most bytes of a value or of a name that an answer shows.

@@ -41,7 +41,7 @@ impl OverridesFiles {
     /// # Errors
     /// As [`OverridesFiles::put_into`], and as [`Live::of`].
     pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
-        let mut live = Live::of(config).map_err(|it| it.to_string())?;
+        let mut live = Live::of(config)?;
         self.put_into(&mut live.policies, &config.overrides_files)?;
         Ok(live)
     }

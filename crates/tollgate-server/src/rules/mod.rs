@@ -31,6 +31,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use tollgate::{Cost, Policies};
 
 pub use address::{AddressHeader, NoAddress, client_address};
@@ -187,8 +189,20 @@ pub struct RuleError {
     pub remedy: String,
 }
 
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.check {
+            Some(check) => write!(f, "rules[{}].checks[{check}].policy: ", self.rule)?,
+            None => write!(f, "rules[{}].checks: ", self.rule)?,
+        }
+        f.write_str(&self.remedy)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
 impl RuleCheck {
-    /// A check of cost 1, for which a missing value is an error.
+    /// A check of cost 1, which denies without a value for its key.
     #[must_use]
     pub fn new(policy: &str, key: Template) -> Self {
         let (tier, on_missing) = (None, OnMissing::default());

@@ -68,9 +68,10 @@ pub enum OnMissing {
     /// The check is left out.
     Skip,
     /// The request is denied.
-    Deny,
-    /// There is no decision: the gateway does what it does then.
     #[default]
+    Deny,
+    /// There is no decision: the gateway does what it does then. One that fails open lets pass
+    /// whoever leaves the value out.
     Error,
 }
 

@@ -53,7 +53,9 @@ fn every_field_is_read() {
         [first.matches.paths.len(), first.matches.methods.len(), first.matches.hosts.len()];
     assert_eq!((counts, first.matches.headers.len(), first.checks.len()), ([2, 2, 1], 1, 2));
     assert_eq!((first.checks[1].cost.get(), first.checks[1].on_missing), (2, OnMissing::Skip));
-    assert_eq!((second.checks[0].cost.get(), second.checks[0].on_missing), (0, OnMissing::Deny));
+    assert_eq!((second.checks[0].cost.get(), second.checks[0].on_missing), (0, OnMissing::Error));
+    // Where nothing is said, no client passes by leaving its key out.
+    assert_eq!(first.checks[0].on_missing, OnMissing::Deny);
     assert_eq!((&*second.checks[0].policy, second.checks[0].tier.is_some()), ("sms", true));
     assert_eq!(config.rules.on_no_rule, OnNoRule::Deny);
     assert!(config.trusted_proxies.contains("10.1.2.3".parse().unwrap()));

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{Config, Listener, Listeners, Reload, Stop, run};
+use tollgate_server::{Config, ConfigErrors, Listener, Listeners, Reload, Stop, run};
 
 use crate::client::{Answer, Client, request};
 
@@ -88,6 +88,19 @@ impl Daemon {
         let limiter = config.store.builder().clock(clock.clone()).build();
         let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |http| http).await;
         Daemon { tell: Some(tell), reads, ..daemon }
+    }
+
+    /// With the configuration that `read` makes, which is made anew whenever that is told.
+    pub(crate) async fn start_reading(
+        read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
+    ) -> Self {
+        let config = read().unwrap();
+        let (tell, told) = mpsc::channel(1);
+        let reload = Reload::new(None, read, told);
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        let limiter = config.store.builder().clock(clock.clone()).build();
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |http| http).await;
+        Daemon { tell: Some(tell), ..daemon }
     }
 
     async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {

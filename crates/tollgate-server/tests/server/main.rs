@@ -27,6 +27,7 @@ mod protocol;
 mod redis;
 mod reload;
 mod rows;
+mod rules_of_programs;
 mod stop;
 mod tls;
 mod unix;

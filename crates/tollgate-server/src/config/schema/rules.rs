@@ -93,9 +93,10 @@ const COST: Field = Field::new(
 const ON_MISSING: Field = Field::new(
     "on_missing",
     Kind::One(Scalar::words(&["skip", "deny", "error"])),
-    "error",
+    "deny",
     "What becomes of the check where its key has no value: it is left out, it denies, or the \
-     answer is an error.",
+     answer is an error. That is no decision: a gateway that fails open lets pass whoever leaves \
+     the value out.",
 );
 
 static RULE: Section = Section {

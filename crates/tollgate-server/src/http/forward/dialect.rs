@@ -30,9 +30,49 @@ pub(super) enum Told {
     ByTheRequest,
 }
 
+/// A header in which something is told.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct ToldBy {
+    pub(in crate::http) name: &'static str,
+    pub(in crate::http) what: &'static str,
+    /// Whether it must be there for every request, and not only where a rule asks for it.
+    pub(in crate::http) always: bool,
+}
+
 impl Dialect {
+    /// Its address, but for what a gateway that sends the client's own path puts behind it.
+    pub(in crate::http) fn address(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+
+    pub(in crate::http) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The headers that it reads, beside those that rules name.
+    pub(in crate::http) fn told_by(&self) -> impl Iterator<Item = ToldBy> {
+        let told = |told: Told, by_itself, what, always| match told {
+            Told::Header(name, _) => Some(ToldBy { name, what, always }),
+            Told::ByTheRequest => by_itself,
+        };
+        let host = "The host that the client asked for, where a rule asks for it.";
+        let own_host = Some(ToldBy { name: "Host", what: host, always: false });
+        let address = ToldBy {
+            name: self.address.name,
+            what: "The client's address, where a rule asks for it.",
+            always: false,
+        };
+        let all = [
+            told(self.method, None, "The method of the client's request.", true),
+            told(self.target, None, "The path and query of the client's request.", true),
+            told(self.host, own_host, host, false),
+            Some(address),
+        ];
+        all.into_iter().flatten()
+    }
+
     /// Whether a query is ours; else it is part of what the gateway tells.
-    pub(super) fn has_query(&self) -> bool {
+    pub(in crate::http) fn has_query(&self) -> bool {
         matches!(self.target, Told::Header(..))
     }
 

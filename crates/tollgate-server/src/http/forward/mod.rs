@@ -18,6 +18,7 @@ use hyper::http::request::Parts;
 use tollgate::{Check, Policies, Policy, Request, ResolveError, Verb};
 
 use self::denial::Denial;
+pub(super) use self::denial::DenialKind;
 pub(super) use self::dialect::Dialect;
 use super::exchange::Exchange;
 use super::headers;
@@ -30,7 +31,7 @@ use crate::rules::{Asked, AskedCheck, Client, Facts, NoAddress, NoValue, OnNoRul
 /// Before the name of the dialect.
 pub(super) const PREFIX: &str = "/v1/forward-auth/";
 
-static DIALECTS: [Dialect; 5] =
+pub(super) static DIALECTS: [Dialect; 5] =
     [nginx::NGINX, caddy::CADDY, traefik::TRAEFIK, haproxy::HAPROXY, envoy::ENVOY];
 
 /// What became of a request, for whoever counts.
@@ -209,8 +210,8 @@ fn no_value(why: &NoValue, dialect: &Dialect) -> Problem {
         }
         NoValue::Address(_) => no_decision(format!("{why}: write {}", dialect.address_line)),
         NoValue::Missing(_) => no_decision(format!(
-            "{why}, and the rule's on_missing says that this is an error; write skip or deny there if \
-             it is none"
+            "{why}, and the rule's on_missing says that this is an error; leave that out, and it is \
+             denied"
         )),
         _ => no_decision(why.to_string()),
     }

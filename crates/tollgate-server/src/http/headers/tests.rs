@@ -1,6 +1,5 @@
 //! Decisions of the engine, and the very headers that tell them.
 
-use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use proptest::prelude::*;
 use sfv::{BareItem, Item, ListEntry, Parser};
@@ -11,7 +10,6 @@ use tollgate::{
 
 use super::write;
 use crate::config::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
-use crate::http::problem;
 
 /// A limiter whose time stands still, a second and a half into a minute.
 fn limiter() -> (MemoryLimiter, ManualClock) {
@@ -221,34 +219,6 @@ fn a_list_has_a_bound_and_keeps_what_binds() {
         assert!(!list.contains(".2\""), "the least limit of each binds: {list}");
     }
     assert_eq!(items(&headers, "ratelimit").len(), items(&headers, "ratelimit-policy").len());
-}
-
-#[test]
-fn a_public_body_names_what_denies_and_the_wait() {
-    let (limiter, _) = limiter();
-    let (one, two) = (policy("one", "1/min log"), policy("two", "9/s; 1/h"));
-    let free = policy("free", "100/s");
-    let listed = policy("listed", "1/h").with_deny_list(["a"].into_iter().collect::<KeyList>());
-    let body = |policies: &[&Policy]| {
-        let checks: Vec<_> = policies.iter().map(|it| (*it, 1)).collect();
-        let answer = decide(&limiter, CHECK, &checks);
-        let decisions = policies.iter().copied().zip(&answer.decisions);
-        problem::denied(StatusCode::TOO_MANY_REQUESTS, answer.retry_after(), decisions)
-    };
-    body(&[&one, &two]);
-    for (policies, expected) in [
-        (
-            &[&one, &two, &free][..],
-            r#""detail":"Try again in 3600 s.","violated-policies":["one","two.2"],"retry_after":3600}"#,
-        ),
-        (
-            &[&free, &listed],
-            r#""detail":"Waiting does not help.","violated-policies":["listed"],"retry_after":null}"#,
-        ),
-    ] {
-        let start = r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"The quota is exceeded","status":429,"#;
-        assert_eq!(body(policies), format!("{start}{expected}"));
-    }
 }
 
 /// The items of a list, by a parser of RFC 9651 that is not ours.

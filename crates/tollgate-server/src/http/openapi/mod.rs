@@ -2,6 +2,7 @@
 //! requests are read with. `docs/openapi.json` is the same, and a test holds it against answers.
 
 mod fields;
+mod gateways;
 mod operations;
 mod responses;
 mod schemas;
@@ -10,6 +11,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use super::caller::Bears;
 use super::verbs::SPOKEN;
 
 /// The document; it does not change while the daemon runs.
@@ -20,7 +22,8 @@ pub(super) fn document() -> &'static str {
 
 fn value() -> Value {
     let verbs = SPOKEN.iter().map(|it| (format!("/v1/{}", it.name), operations::of_verb(it)));
-    let paths: serde_json::Map<_, _> = verbs.chain(operations::others()).collect();
+    let paths: serde_json::Map<_, _> =
+        verbs.chain(gateways::paths()).chain(operations::others()).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -43,6 +46,13 @@ fn value() -> Value {
                     "scheme": "bearer",
                     "description": "A token of the configuration, where it has any. The scopes of an \
                         operation are alternatives.",
+                },
+                "gateway": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": Bears::TollgateToken.header(),
+                    "description": "The same for a gateway, which passes on its client's \
+                        Authorization.",
                 },
             },
         },

@@ -49,7 +49,7 @@ fn operation(spoken: &Spoken, id: &str, known: &[Field], has_body: bool) -> Valu
     json!({
         "operationId": id,
         "summary": spoken.about,
-        "security": security(spoken.scopes),
+        "security": security("bearer", spoken.scopes),
         "responses": told,
     })
 }
@@ -59,9 +59,9 @@ fn parameter(field: Field) -> Value {
 }
 
 /// Nothing, where no token is configured; else a token of one of these scopes.
-fn security(scopes: &[Scope]) -> Value {
+pub(super) fn security(scheme: &str, scopes: &[Scope]) -> Value {
     let scopes = scopes.iter().chain([&Scope::Admin]);
-    let needs = scopes.map(|it| json!({ "bearer": [it.as_str()] }));
+    let needs = scopes.map(|it| json!({ scheme: [it.as_str()] }));
     std::iter::once(json!({})).chain(needs).collect()
 }
 
@@ -73,11 +73,23 @@ pub(super) fn others() -> [(String, Value); 3] {
             "content": { "text/plain; charset=utf-8": { "schema": { "type": "string" } } },
         })
     };
-    let probe = |id: &str, summary: &str, told: Value| {
+    let probe = |id: &str, summary: &str, parameters: Value, told: Value| {
         json!({ "get": {
-            "operationId": id, "summary": summary, "security": [], "responses": told,
+            "operationId": id,
+            "summary": summary,
+            "security": [],
+            "parameters": parameters,
+            "responses": told,
         } })
     };
+    let verbose = json!([{
+        "name": "verbose",
+        "in": "query",
+        "description": "Adds a line for all that may be wrong: the store, the configuration that was \
+            read again. Whatever its value is.",
+        "allowEmptyValue": true,
+        "schema": { "type": "string" },
+    }]);
     let no_method = responses::problem("405");
     let live = json!({ "200": text("It lives."), "405": no_method });
     let ready = json!({
@@ -100,8 +112,8 @@ pub(super) fn others() -> [(String, Value); 3] {
         "responses": document,
     } });
     [
-        ("/livez".to_owned(), probe("livez", "Whether the process lives.", live)),
-        ("/readyz".to_owned(), probe("readyz", "Whether it wants requests.", ready)),
+        ("/livez".to_owned(), probe("livez", "Whether the process lives.", json!([]), live)),
+        ("/readyz".to_owned(), probe("readyz", "Whether it wants requests.", verbose, ready)),
         ("/openapi.json".to_owned(), document),
     ]
 }

@@ -35,9 +35,65 @@ pub(super) fn answer(status: &str, schema: &str) -> Value {
     json!({ "$ref": format!("#/components/responses/{schema}.{status}") })
 }
 
+/// That a gateway may let a request pass.
+pub(super) fn pass() -> Value {
+    json!({ "$ref": "#/components/responses/Pass" })
+}
+
+/// That it must not.
+pub(super) fn denial() -> Value {
+    json!({ "$ref": "#/components/responses/Denial.429" })
+}
+
+/// That it must not, in a status that refuses the gateway itself, too.
+pub(super) fn denial_or_problem(status: &str) -> Value {
+    json!({ "$ref": format!("#/components/responses/DenialOrProblem.{status}") })
+}
+
+/// The responses to gateways, by name.
+fn of_gateways() -> [(String, Value); 4] {
+    let problem = |description: &str, schema: Value, headers: Value| {
+        json!({
+            "description": description,
+            "content": { "application/problem+json": { "schema": schema } },
+            "headers": headers,
+        })
+    };
+    let schema = |it: &str| json!({ "$ref": format!("#/components/schemas/{it}") });
+    let either = || json!({ "oneOf": [schema("Denial"), schema("Problem")] });
+    let asked = "The request must not pass, as deny asks for it; or, of the gateway's own token: ";
+    let (mut unknown, mut passed) = (of_limits(), of_limits());
+    if let Some(headers) = passed.as_object_mut() {
+        headers.remove("Retry-After");
+    }
+    unknown["WWW-Authenticate"] = json!({ "$ref": "#/components/headers/WWW-Authenticate" });
+    [
+        ("Pass".to_owned(), json!({ "description": "The request may pass.", "headers": passed })),
+        (
+            "Denial.429".to_owned(),
+            problem("The request must not pass.", schema("Denial"), of_limits()),
+        ),
+        (
+            "DenialOrProblem.401".to_owned(),
+            problem(&format!("{asked}one is needed."), either(), unknown),
+        ),
+        (
+            "DenialOrProblem.403".to_owned(),
+            problem(&format!("{asked}it is not for that."), either(), of_limits()),
+        ),
+    ]
+}
+
+/// The headers that tell limits.
+fn of_limits() -> Value {
+    let reference = |it: &str| json!({ "$ref": format!("#/components/headers/{it}") });
+    Value::Object(OF_LIMITS.iter().map(|it| ((*it).to_owned(), reference(it))).collect())
+}
+
 /// All responses, by name.
 pub(super) fn all() -> Value {
     let mut all = of_problems();
+    all.extend(of_gateways());
     for (schema, is_decision) in ANSWERS {
         for (status, description) in STATUSES.iter().filter(|it| is_decision || it.0 == "200") {
             let mut answer = json!({
@@ -47,9 +103,7 @@ pub(super) fn all() -> Value {
                 } },
             });
             if is_decision {
-                let reference = |it: &str| json!({ "$ref": format!("#/components/headers/{it}") });
-                let headers = OF_LIMITS.iter().map(|it| ((*it).to_owned(), reference(it)));
-                answer["headers"] = Value::Object(headers.collect());
+                answer["headers"] = of_limits();
             }
             all.insert(format!("{schema}.{status}"), answer);
         }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use tollgate::{Reason, Source};
 
+use super::super::forward::DenialKind;
 use super::super::json::Shape;
 use super::super::problem::Kind;
 use super::fields::{self, ID};
@@ -21,6 +22,7 @@ pub(super) fn all() -> Value {
         ("Change", decision(Shape::Change)),
         ("Inspection", inspection()),
         ("Problem", problem()),
+        ("Denial", denial()),
     ];
     let answers = answers.into_iter().map(|(name, it)| (name.to_owned(), it));
     Value::Object(fields::all().chain(answers).collect())
@@ -190,4 +192,26 @@ fn problem() -> Value {
         ("value", json!({ "description": "Its value; the beginning of a long one as a text." })),
     ];
     object("Why there is no decision (RFC 9457).", always, sometimes)
+}
+
+fn denial() -> Value {
+    let types = DenialKind::ALL.map(DenialKind::uri);
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let names = json!({ "type": "string" });
+    let always = vec![
+        ("type", json!({ "type": "string", "enum": types })),
+        ("title", text("The same for all denials of the type.")),
+        ("status", json!({ "type": "integer", "enum": [401, 403, 429] })),
+        ("detail", text("Why, and whether to try again.")),
+        (
+            "violated-policies",
+            list(
+                names,
+                "What denies, by the names that RateLimit-Policy has: policies, or of a \
+                policy with several limits the limit as api.2. Empty where the rules deny.",
+            ),
+        ),
+        ("retry_after", seconds_or_null(RETRY_AFTER)),
+    ];
+    object("What a gateway's client may know of a denial (RFC 9457), below 1 KiB.", always, vec![])
 }

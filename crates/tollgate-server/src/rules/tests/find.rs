@@ -26,12 +26,12 @@ fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Vec<T> {
     text.split(',').filter(|it| *it != "-").map(|it| parse(it).unwrap()).collect()
 }
 
-/// `POLICY KEY [skip|deny]`.
+/// `POLICY KEY [skip|deny|error]`.
 fn check(text: &str) -> RuleCheck {
     let mut words = text.split(' ');
     let policy = words.next().unwrap();
     let key = Template::parse(words.next().unwrap()).unwrap();
-    let on_missing = words.next().map_or(OnMissing::Error, |it| OnMissing::parse(it).unwrap());
+    let on_missing = words.next().map(|it| OnMissing::parse(it).unwrap()).unwrap_or_default();
     RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
 }
 
@@ -60,6 +60,7 @@ fn the_first_rule_that_matches_holds() {
             "/deny - - - -> api {header.x-api-key} deny; per-ip {ip}",
             "/skip - - - -> api {header.x-api-key} skip",
             "/key - - - -> api {header.x-api-key}",
+            "/error - - - -> api {header.x-api-key} error",
             "- - *.example.org - -> org {host}",
         ],
         OnNoRule::Pass,
@@ -75,7 +76,9 @@ fn the_first_rule_that_matches_holds() {
         ("GET", "/deny", Ok("a"), &[], "denied: the request has no header.x-api-key"),
         ("GET", "/deny", Ok("a"), &["x-api-key: k"], "api k; per-ip 203.0.113.7"),
         ("GET", "/skip", Ok("a"), &[], ""),
-        ("GET", "/key", Ok("a"), &[], "error: the request has no header.x-api-key"),
+        // Unless a rule says otherwise, nobody passes by leaving a key out.
+        ("GET", "/key", Ok("a"), &[], "denied: the request has no header.x-api-key"),
+        ("GET", "/error", Ok("a"), &[], "error: the request has no header.x-api-key"),
         (
             "GET",
             "/skip",

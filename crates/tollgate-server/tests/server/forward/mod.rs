@@ -1,5 +1,6 @@
 //! Forward-auth as gateways ask it, in all dialects.
 
+mod bodies;
 mod denials;
 mod spoofing;
 mod undecided;
@@ -12,7 +13,7 @@ use tollgate_server::rules::{
 use crate::client::Answer;
 use crate::daemon::Daemon;
 
-const DIALECTS: [&str; 5] = ["nginx", "caddy", "traefik", "haproxy", "envoy"];
+pub(crate) const DIALECTS: [&str; 5] = ["nginx", "caddy", "traefik", "haproxy", "envoy"];
 
 const POLICIES: &str = r#"
 policies:
@@ -24,7 +25,7 @@ policies:
 
 /// A gateway's request about one of its client's.
 #[derive(Clone, Copy, Debug)]
-struct Told<'a> {
+pub(crate) struct Told<'a> {
     method: &'a str,
     target: &'a str,
     host: &'a str,
@@ -34,7 +35,12 @@ struct Told<'a> {
 const USUAL: Told<'_> =
     Told { method: "GET", target: "/ip", host: "example.com", address: "203.0.113.7" };
 
-impl Told<'_> {
+impl<'a> Told<'a> {
+    /// The usual request, for this path and query.
+    pub(crate) fn of(target: &'a str) -> Self {
+        Told { target, ..USUAL }
+    }
+
     /// The lines in which a dialect tells it, without those whose name is one of `but`.
     fn lines(&self, dialect: &str, but: &[&str]) -> Vec<String> {
         let names = match dialect {
@@ -48,7 +54,13 @@ impl Told<'_> {
     }
 
     /// The request, at an address that ends in `query`, with more lines before and after its own.
-    fn request(&self, dialect: &str, query: &str, but: &[&str], more: [&[&str]; 2]) -> String {
+    pub(crate) fn request(
+        &self,
+        dialect: &str,
+        query: &str,
+        but: &[&str],
+        more: [&[&str]; 2],
+    ) -> String {
         let (method, target, host) = match dialect {
             "envoy" => (self.method, self.target, self.host),
             _ => ("GET", query, "tollgate"),
@@ -64,12 +76,12 @@ impl Told<'_> {
 }
 
 /// A rule for a path, with checks such as `api {header.x-api-key} skip`.
-fn rule(path: &str, checks: &[&str]) -> Rule {
+pub(crate) fn rule(path: &str, checks: &[&str]) -> Rule {
     let check = |text: &&str| {
         let mut words = text.split(' ');
         let policy = words.next().unwrap();
         let key = Template::parse(words.next().unwrap()).unwrap();
-        let on_missing = words.next().map_or(OnMissing::Error, |it| OnMissing::parse(it).unwrap());
+        let on_missing = words.next().map(|it| OnMissing::parse(it).unwrap()).unwrap_or_default();
         RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
     };
     let paths = vec![PathPattern::parse(path).unwrap()];
@@ -80,7 +92,7 @@ fn rule(path: &str, checks: &[&str]) -> Rule {
 }
 
 /// The configuration of most of these tests: this machine is a trusted proxy.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut hosted = rule("/host", &["api {host}"]);
     hosted.matches.hosts.push(HostPattern::parse("*.com").unwrap());
     let rules = vec![
@@ -91,6 +103,7 @@ fn config() -> Config {
         rule("/key-or-ip", &["api {header.x-api-key|ip}"]),
         rule("/skip", &["api {header.x-api-key} skip"]),
         rule("/deny", &["api {header.x-api-key} deny"]),
+        rule("/error", &["api {header.x-api-key} error"]),
         rule("/listed", &["listed {header.x-api-key}"]),
         rule("/path/**", &["api {method}:{path}"]),
         hosted,
@@ -102,7 +115,7 @@ fn config() -> Config {
 }
 
 /// Sends a request on a connection of its own.
-async fn send(daemon: &Daemon, request: &str) -> Answer {
+pub(crate) async fn send(daemon: &Daemon, request: &str) -> Answer {
     let mut client = daemon.connect().await;
     client.send(request).await.unwrap();
     client.answer().await.unwrap()

@@ -151,7 +151,7 @@ async fn a_peer_that_is_not_trusted_tells_no_address() {
 #[tokio::test]
 async fn what_the_recipe_got_wrong_is_named() {
     let daemon = Daemon::start_of(config()).await;
-    let told = Told { target: "/key", ..USUAL };
+    let told = Told { target: "/error", ..USUAL };
     for (path, status, said) in [
         ("nginx?deny=500", 500, "deny may be 401, 403 or 429, or be left out"),
         ("nginx?dney=403", 500, "the query may say deny=401 or deny=403, and nothing else"),

@@ -2,6 +2,7 @@
 
 mod coverage;
 mod document;
+mod gateways;
 mod schema;
 
 use crate::access;
