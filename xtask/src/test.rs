@@ -32,6 +32,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     steps.take("tidy", || tidy::check(&root));
     steps.take("directions", || directions::check(&root));
     steps.take_tests("tests", |tally| count(workspace(&root), tally));
+    steps.take_tests("traces", |tally| count(traces(&root), tally));
     steps.take_tests("documentation tests", |tally| count(documentation(&root), tally));
     if !fast {
         steps.take_tests("loom", |tally| count(loom(&root), tally));
@@ -54,6 +55,13 @@ fn count(command: Command, tally: &mut Tally) -> Result<()> {
 fn workspace(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(["--workspace", "--all-targets", "--no-fail-fast"]);
+    test
+}
+
+/// What only a feature builds, which the workspace's tests leave out.
+fn traces(root: &Path) -> Command {
+    let mut test = process::cargo(root, "test");
+    test.args(["--package", "tollgate-cli", "--features", "otlp", "--bins", "--test", "traces"]);
     test
 }
 

@@ -44,6 +44,6 @@ pub use config::{
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
-pub use metrics::{FAMILIES, Family, FamilyKind};
+pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
 pub use serve::{Stop, run};

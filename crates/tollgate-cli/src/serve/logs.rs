@@ -9,6 +9,9 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt, reload};
 
+/// Somebody else who hears what the program tells.
+pub(super) type Listener = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// The log, while it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Logs {
@@ -16,16 +19,18 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// Begins it; once in a process.
-    pub(super) fn start(log: &Log) -> Result<Self> {
+    /// Begins it, once in a process. The level is the log's alone, not the other listener's.
+    pub(super) fn start(log: &Log, other: Option<Listener>) -> Result<Self> {
         let (filter, level) = reload::Layer::new(filter(log.level));
         let lines = fmt::layer().with_writer(std::io::stderr);
-        let lines: Box<dyn Layer<_> + Send + Sync> = match log.format {
+        let lines: Listener = match log.format {
             LogFormat::Text => lines.with_target(false).boxed(),
             // The message and the fields stand beside time, level and target.
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
         };
-        let begun = tracing_subscriber::registry().with(filter).with(lines).try_init();
+        let mut listeners = vec![lines.with_filter(filter).boxed()];
+        listeners.extend(other);
+        let begun = tracing_subscriber::registry().with(listeners).try_init();
         begun.context("the log cannot be begun")?;
         Ok(Logs { level })
     }
@@ -58,7 +63,7 @@ mod tests {
     fn the_level_can_be_changed_while_it_is_written() {
         let mut log = tollgate_server::Config::default().log;
         log.format = LogFormat::Json;
-        let logs = Logs::start(&log).unwrap();
+        let logs = Logs::start(&log, None).unwrap();
         for (level, shows_info) in
             [(LogLevel::Error, false), (LogLevel::Info, true), (LogLevel::Warn, false)]
         {

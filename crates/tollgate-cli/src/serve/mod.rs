@@ -5,6 +5,8 @@ mod greeting;
 mod logs;
 mod signals;
 mod systemd;
+#[cfg(feature = "otlp")]
+mod traces;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,11 +26,17 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     // Before anything listens, opens or is written.
     layered.check_files()?;
     let config = layered.config;
-    let logs = Logs::start(&config.log)?;
-    raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config, arguments, logs))?;
-    Ok(ExitCode::SUCCESS)
+    #[cfg(feature = "otlp")]
+    let (traces, listener) = traces::Traces::start(runtime.handle())?;
+    #[cfg(not(feature = "otlp"))]
+    let listener = None;
+    let logs = Logs::start(&config.log, listener)?;
+    raise_open_files();
+    let served = runtime.block_on(serve(config, arguments, logs));
+    #[cfg(feature = "otlp")]
+    traces.stop();
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 /// The file, then the environment, then the flags.

@@ -15,6 +15,7 @@ mod reloads;
 mod scrape;
 mod tally;
 mod timed;
+mod told;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub(crate) use self::connections::Cut;
 pub use self::families::{FAMILIES, Family, FamilyKind};
 pub(crate) use self::tally::{Surface, Tallies};
 pub(crate) use self::timed::Timed;
+pub use self::told::DECISIONS;
 
 /// What the daemon counts of itself.
 #[derive(Debug)]

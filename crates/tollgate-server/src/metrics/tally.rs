@@ -46,12 +46,12 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    fn of(&self, decision: &Decision) -> &Counter {
+    fn of(&self, decision: &Decision) -> (&'static str, &Counter) {
         match decision {
-            it if it.is_shadow_denial() => &self.shadow_denied,
-            Decision { allowed: true, .. } => &self.allowed,
-            Decision { never: true, .. } => &self.never,
-            _ => &self.denied,
+            it if it.is_shadow_denial() => ("shadow_denied", &self.shadow_denied),
+            Decision { allowed: true, .. } => ("allowed", &self.allowed),
+            Decision { never: true, .. } => ("never", &self.never),
+            _ => ("denied", &self.denied),
         }
     }
 
@@ -96,19 +96,23 @@ impl Tally {
         }
     }
 
+    /// Counts a decision; the word that stands for it in labels.
     #[inline]
-    pub(super) fn count(&self, surface: Surface, decision: &Decision) {
-        self.answers(surface).of(decision).count();
+    pub(super) fn count(&self, surface: Surface, decision: &Decision) -> &'static str {
+        let (word, counter) = self.answers(surface).of(decision);
+        counter.count();
         if decision.degraded {
             let degraded =
                 if decision.allowed { &self.degraded_allowed } else { &self.degraded_denied };
             degraded.count();
         }
+        word
     }
 
-    /// Counts a check that got no decision.
-    pub(super) fn count_error(&self, surface: Surface) {
+    /// Counts a check that got no decision; the word that stands for that in labels.
+    pub(super) fn count_error(&self, surface: Surface) -> &'static str {
         self.answers(surface).error.count();
+        "error"
     }
 
     /// As [`Answers::counts`], of decisions that the store had no part in.
@@ -251,7 +255,7 @@ mod tests {
             (&second, "shadow_denied"),
         ] {
             let tally = Tally::new("p");
-            tally.count(Surface::ForwardAuth, decision);
+            assert_eq!(tally.count(Surface::ForwardAuth, decision), word);
             let counts = tally.answers(Surface::ForwardAuth).counts().unwrap();
             let counted: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
             assert_eq!(counted, [(word, 1)]);

@@ -5,6 +5,7 @@ use tollgate::{Decision, Micros, Policy, StoreError, Timestamp};
 
 use super::latency::Exemplar;
 use super::tally::Surface;
+use super::told::Told;
 use super::trace::TraceId;
 use crate::daemon::Daemon;
 use crate::live::Live;
@@ -40,12 +41,17 @@ impl<'a> Timed<'a> {
         self,
         decisions: impl IntoIterator<Item = (&'d Policy, &'d Decision)>,
     ) {
+        let mut told = Told::if_heard();
         let mut is_denied = false;
         for (policy, decision) in decisions {
-            self.live.tallies.of(policy).count(self.surface, decision);
+            let tally = self.live.tallies.of(policy);
+            let word = tally.count(self.surface, decision);
+            if let Some(told) = &mut told {
+                told.add(&tally.policy, word);
+            }
             is_denied |= !decision.allowed;
         }
-        self.took(is_denied);
+        self.took(is_denied, told);
     }
 
     /// Counts checks that got no decision, unless the request itself is at fault.
@@ -57,14 +63,19 @@ impl<'a> Timed<'a> {
         if error.failure().is_none() {
             return;
         }
+        let mut told = Told::if_heard();
         for policy in policies {
-            self.live.tallies.of(policy).count_error(self.surface);
+            let tally = self.live.tallies.of(policy);
+            let word = tally.count_error(self.surface);
+            if let Some(told) = &mut told {
+                told.add(&tally.policy, word);
+            }
         }
-        self.took(true);
+        self.took(true, told);
     }
 
     #[inline]
-    fn took(self, is_notable: bool) {
+    fn took(self, is_notable: bool, told: Option<Told>) {
         let now = self.daemon.clock.now();
         let took = now.since(self.since);
         let latency = self.daemon.metrics.latency(self.surface);
@@ -74,9 +85,16 @@ impl<'a> Timed<'a> {
         {
             latency.remember(Exemplar { trace, took, at: now });
         }
+        if let Some(told) = told {
+            told.tell(self.surface, self.traceparent(), self.since, took);
+        }
     }
 
     fn trace(self) -> Option<TraceId> {
-        TraceId::of(self.headers.get("traceparent")?.to_str().ok()?)
+        TraceId::of(self.traceparent()?)
+    }
+
+    fn traceparent(self) -> Option<&'a str> {
+        self.headers.get("traceparent")?.to_str().ok()
     }
 }

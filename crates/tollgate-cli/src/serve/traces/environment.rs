@@ -1,0 +1,120 @@
+//! The variables of the environment that the SDK would pass over in silence when they are wrong.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+
+/// How long the collector has to answer, unless the environment says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// `OTEL_TRACES_SAMPLER`, in the words of its specification.
+const SAMPLERS: [&str; 6] = [
+    "always_on",
+    "always_off",
+    "traceidratio",
+    "parentbased_always_on",
+    "parentbased_always_off",
+    "parentbased_traceidratio",
+];
+
+/// What the environment says of traces, when they are to be sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Environment {
+    pub(super) timeout: Duration,
+}
+
+impl Environment {
+    /// Nothing if no traces are to be sent: nobody named a collector, or they are switched off.
+    pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
+        let variable = |name: &str| variable(name).filter(|it| !it.is_empty());
+        let either = |name: &'static str, general: &'static str| {
+            let own = variable(name).map(|it| (name, it));
+            own.or_else(|| variable(general).map(|it| (general, it)))
+        };
+        let is_disabled =
+            variable("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        let endpoint = either("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT");
+        let exporter = variable("OTEL_TRACES_EXPORTER");
+        if is_disabled || exporter.as_deref() == Some("none") {
+            return Ok(None);
+        }
+        match (exporter.as_deref(), &endpoint) {
+            (Some("otlp"), _) | (None, Some(_)) => {}
+            (None, None) => return Ok(None),
+            (Some(other), _) => bail!("OTEL_TRACES_EXPORTER is {other:?}; write otlp or none"),
+        }
+        if let Some((name, it)) = endpoint.filter(|(_, it)| !it.starts_with("http://")) {
+            bail!("{name} is {it:?}; write it as http://127.0.0.1:4318, a collector nearby");
+        }
+        let protocol = either("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL");
+        if let Some((name, it)) = protocol.filter(|(_, it)| it != "http/protobuf") {
+            bail!("{name} is {it:?}; what is spoken is http/protobuf");
+        }
+        sampler(variable("OTEL_TRACES_SAMPLER"), variable("OTEL_TRACES_SAMPLER_ARG"))?;
+        let timeout = either("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT");
+        let timeout = timeout.map(|(name, it)| {
+            let wrong = || anyhow!("{name} is {it:?}; write milliseconds, such as 10000");
+            it.parse().map(Duration::from_millis).map_err(|_| wrong())
+        });
+        Ok(Some(Environment { timeout: timeout.transpose()?.unwrap_or(TIMEOUT) }))
+    }
+}
+
+fn sampler(sampler: Option<String>, argument: Option<String>) -> Result<()> {
+    let Some(sampler) = sampler else { return Ok(()) };
+    if !SAMPLERS.contains(&&*sampler) {
+        bail!("OTEL_TRACES_SAMPLER is {sampler:?}; write one of {}", SAMPLERS.join(", "));
+    }
+    let is_share = |it: &str| it.parse::<f64>().is_ok_and(|it| (0.0..=1.0).contains(&it));
+    let argument = argument.unwrap_or_default();
+    if sampler.ends_with("traceidratio") && !is_share(&argument) {
+        bail!("OTEL_TRACES_SAMPLER_ARG is {argument:?}; write a share from 0 to 1, such as 0.1");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        const AT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318";
+        let seconds = |it| Ok(Some(Duration::from_secs(it)));
+        for (variables, read) in [
+            ("", Ok(None)),
+            (AT, seconds(10)),
+            ("OTEL_TRACES_EXPORTER=otlp", seconds(10)),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://a/v1/traces", seconds(10)),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT=2000 AT", seconds(2)),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT=2s AT", Err("OTEL_EXPORTER_OTLP_TIMEOUT is \"2s\"")),
+            ("OTEL_SDK_DISABLED=true AT", Ok(None)),
+            ("OTEL_TRACES_EXPORTER=none AT", Ok(None)),
+            ("OTEL_TRACES_EXPORTER=zipkin AT", Err("OTEL_TRACES_EXPORTER is \"zipkin\"")),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT=https://a", Err("OTEL_EXPORTER_OTLP_ENDPOINT is")),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL=grpc AT", Err("OTEL_EXPORTER_OTLP_PROTOCOL is")),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf AT", seconds(10)),
+            ("OTEL_TRACES_SAMPLER=some AT", Err("OTEL_TRACES_SAMPLER is \"some\"")),
+            ("OTEL_TRACES_SAMPLER=always_off AT", seconds(10)),
+            ("OTEL_TRACES_SAMPLER=traceidratio AT", Err("OTEL_TRACES_SAMPLER_ARG is \"\"")),
+            (
+                "OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=2 AT",
+                Err("OTEL_TRACES_SAMPLER_ARG is \"2\""),
+            ),
+            ("OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=0.5 AT", seconds(10)),
+        ] {
+            let variables = variables.replace(" AT", &format!(" {AT}"));
+            let value = |name: &str| {
+                let mut all = variables.split(' ').filter_map(|it| it.split_once('='));
+                all.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+            };
+            let found = Environment::read(value).map(|it| it.map(|it| it.timeout));
+            match read {
+                Ok(timeout) => assert_eq!(found.unwrap(), timeout, "{variables}"),
+                Err(begin) => {
+                    let error = found.unwrap_err().to_string();
+                    assert!(error.starts_with(begin), "{variables}: {error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Each event that tells of a decision, as a span.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use opentelemetry::propagation::{Extractor, TextMapPropagator};
+use opentelemetry::trace::{Span, SpanKind, Tracer};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracer;
+use tollgate_server::DECISIONS;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::{self, Layer};
+
+use super::Listener;
+
+/// Makes the spans.
+#[derive(Debug)]
+pub(super) struct Spans {
+    tracer: SdkTracer,
+    propagator: TraceContextPropagator,
+}
+
+impl Spans {
+    pub(super) fn new(tracer: SdkTracer) -> Self {
+        Spans { tracer, propagator: TraceContextPropagator::new() }
+    }
+
+    /// Of these events, and of no others.
+    pub(super) fn listener(self) -> Listener {
+        self.with_filter(filter_fn(|it| it.target() == DECISIONS)).boxed()
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Spans {
+    fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
+        let mut told = Told::default();
+        event.record(&mut told);
+        // Beginning with nothing, so that no span has another thread's as its parent.
+        let parent = self.propagator.extract_with_context(&Context::new(), &told);
+        let begin = SystemTime::UNIX_EPOCH + Duration::from_micros(told.since_us);
+        let span = self
+            .tracer
+            .span_builder("decide")
+            .with_kind(SpanKind::Server)
+            .with_start_time(begin)
+            .with_attributes(told.attributes);
+        let mut span = self.tracer.build_with_context(span, &parent);
+        span.end_with_timestamp(begin + Duration::from_micros(told.took_us));
+    }
+}
+
+/// What an event tells.
+#[derive(Debug, Default)]
+struct Told {
+    attributes: Vec<KeyValue>,
+    traceparent: Option<String>,
+    since_us: u64,
+    took_us: u64,
+}
+
+impl Visit for Told {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let attribute = match field.name() {
+            "surface" => "tollgate.surface",
+            "policy" => "tollgate.policy",
+            "answer" => "tollgate.answer",
+            "traceparent" => return self.traceparent = Some(value.to_owned()),
+            _ => return,
+        };
+        self.attributes.push(KeyValue::new(attribute, value.to_owned()));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "since_us" => self.since_us = value,
+            "took_us" => self.took_us = value,
+            _ => {}
+        }
+    }
+
+    /// The message, which is the same for all.
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+impl Extractor for Told {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.traceparent.as_deref().filter(|_| key == "traceparent")
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent"]
+    }
+}

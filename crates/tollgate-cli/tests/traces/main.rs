@@ -1,0 +1,149 @@
+//! Decisions as spans: a daemon, a collector.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod collector;
+#[path = "../cli/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod process;
+mod protobuf;
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
+use collector::Collector;
+use process::{Daemon, directory};
+use protobuf::{all, number, under};
+
+const PARENT: &str = "b7ad6b7169203331";
+const SECRET: &str = "a-key-that-nobody-else-sees";
+const CONFIG: &str = r#"
+policies: { traced: { limits: [1/d log] }, other: { limits: [9/d log] } }
+rules: [{ policy: traced, key: "gate-{header.x-api-key}" }]
+"#;
+
+/// Asks on a connection of its own; the status.
+fn ask(daemon: &Daemon, trace: u8, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(daemon.address()).unwrap();
+    let parent = format!("traceparent: 00-{}-{PARENT}-01", hexadecimal(&[trace; 16]));
+    let length = body.len();
+    let head = format!("{head}\r\nhost: t\r\n{parent}\r\nconnection: close");
+    write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+fn start(change: impl FnOnce(&mut Command)) -> Daemon {
+    let config = directory().join("tollgate.yaml");
+    std::fs::write(&config, CONFIG).unwrap();
+    let arguments = ["--config".as_ref(), config.as_os_str()];
+    Daemon::start_with(change, arguments)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|it| format!("{it:02x}")).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn attributes(messages: &[&[u8]]) -> BTreeMap<String, String> {
+    let pair = |it: &&[u8]| (text(all(it, 1)[0]), text(under(it, &[2, 1])[0]));
+    messages.iter().map(pair).collect()
+}
+
+#[test]
+fn each_decision_is_a_span_of_its_callers_trace() {
+    let collector = Collector::start();
+    let daemon = start(|command| {
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=shop");
+    });
+    let check = "POST /v1/check HTTP/1.1";
+    let gate = format!(
+        "GET /v1/forward-auth/traefik HTTP/1.1\r\nx-api-key: {SECRET}\r\nx-forwarded-method: GET\r\n\
+         x-forwarded-uri: /a?{SECRET}\r\nx-forwarded-host: a.example\r\nx-forwarded-for: 192.0.2.1"
+    );
+    let one = format!(r#"{{"policy":"traced","key":"{SECRET}"}}"#);
+    let two = format!(
+        r#"{{"checks":[{{"policy":"other","key":"{SECRET}"}},{{"policy":"other","key":"{SECRET}2"}}]}}"#
+    );
+    let inline = format!(r#"{{"limit":"1/d log","cost":2,"key":"{SECRET}"}}"#);
+    let rows = [
+        (check, &*one, "200", ("http", "traced", "allowed")),
+        (check, &*one, "429", ("http", "traced", "denied")),
+        (check, &*two, "200", ("http", "other,other", "allowed,allowed")),
+        (check, &*inline, "422", ("http", "_inline", "never")),
+        (&*gate, "", "200", ("forward_auth", "traced", "allowed")),
+        (&*gate, "", "429", ("forward_auth", "traced", "denied")),
+    ];
+    for (trace, (head, body, status, _)) in (1..).zip(&rows) {
+        assert_eq!(ask(&daemon, trace, head, body), *status, "{head} {body}");
+    }
+    // What is no decision is no span.
+    ask(&daemon, 99, "GET /livez HTTP/1.1", "");
+    daemon.stop();
+
+    let sent = collector.sent();
+    let mut spans = BTreeMap::new();
+    for it in &sent {
+        assert!(it.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", it.head);
+        assert!(it.head.contains("x-tenant: shop\r\n"), "{}", it.head);
+        assert!(it.head.contains("content-type: application/x-protobuf\r\n"), "{}", it.head);
+        let secret = SECRET.as_bytes();
+        assert!(!it.body.windows(secret.len()).any(|it| it == secret), "a key is sent");
+        let service = attributes(&under(&it.body, &[1, 1, 1]));
+        assert_eq!(service["service.name"], "tollgate");
+        for span in under(&it.body, &[1, 2, 2]) {
+            assert!(spans.insert(hexadecimal(all(span, 1)[0]), span).is_none());
+        }
+    }
+    assert_eq!(spans.len(), rows.len(), "{:?}", spans.keys());
+    for (trace, (head, .., (surface, policy, answer))) in (1_u8..).zip(&rows) {
+        let span = spans[&hexadecimal(&[trace; 16])];
+        assert_eq!(hexadecimal(all(span, 4)[0]), PARENT);
+        assert_eq!(text(all(span, 5)[0]), "decide");
+        assert!(number(span, 7) <= number(span, 8) && number(span, 7) > 0);
+        let told = attributes(&all(span, 9));
+        let wanted = [
+            ("tollgate.answer", *answer),
+            ("tollgate.policy", *policy),
+            ("tollgate.surface", *surface),
+        ];
+        let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(told, BTreeMap::from(wanted), "{head}");
+    }
+}
+
+#[test]
+fn a_collector_that_is_away_is_one_line_in_the_log() {
+    // Bound and not listening any more, so that nobody is there.
+    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = start(|command| {
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{away}"));
+        command.env("OTEL_BSP_SCHEDULE_DELAY", "1").stderr(Stdio::piped());
+    });
+    let mut log = daemon.log().unwrap();
+    let body = format!(r#"{{"policy":"other","key":"{SECRET}"}}"#);
+    for _ in 0..9 {
+        assert_eq!(ask(&daemon, 1, "POST /v1/check HTTP/1.1", &body), "200");
+    }
+    daemon.stop();
+    let mut lines = String::new();
+    log.read_to_string(&mut lines).unwrap();
+    assert_eq!(lines.matches("takes no traces, which are lost").count(), 1, "{lines}");
+}
+
+#[test]
+fn what_is_wrong_in_the_environment_ends_it_at_the_start() {
+    let mut command = process::tollgate();
+    command.args(["serve", "--http", "127.0.0.1:0", "--metrics", "off"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: OTEL_EXPORTER_OTLP_ENDPOINT is \"localhost:4318\""), "{said}");
+}
