@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tollgate::{Kind, Policy, Restored, Spec, StoreError};
-use tollgate_server::{Config, ListenAddress};
+use tollgate_server::{Config, ListenAddress, Scope, TokenSecret};
 
 /// What there is to say.
 pub(super) struct Greeting<'a> {
@@ -76,6 +76,14 @@ impl Greeting<'_> {
         let mut options = String::new();
         if let ListenAddress::Unix(path) = address {
             options.push_str(&format!("--unix-socket {} ", path.display()));
+        }
+        if let Some(token) = self.config.tokens.iter().find(|it| it.scopes.contains(&Scope::Check))
+        {
+            let secret = match &token.secret {
+                TokenSecret::File(path) => format!("$(cat {})", path.display()),
+                TokenSecret::Text(_) => "TOKEN".to_owned(),
+            };
+            options.push_str(&format!("-H \"Authorization: Bearer {secret}\" "));
         }
         if let Some(tls) = &self.config.listen.tls {
             // Whoever the certificate is for, it need not be this machine's own name.
