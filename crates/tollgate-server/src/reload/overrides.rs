@@ -39,10 +39,11 @@ impl OverridesFiles {
     /// What is to be in force by a configuration with its files of overrides.
     ///
     /// # Errors
-    /// As [`OverridesFiles::put_into`], and as [`Live::of`].
+    /// As [`OverridesFiles::put_into`] and [`Live::of`]; or rules cannot be followed.
     pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
         let mut live = Live::of(config)?;
         self.put_into(&mut live.policies, &config.overrides_files)?;
+        live.rules.check(&live.policies).map_err(|it| it.to_string())?;
         Ok(live)
     }
 

@@ -33,7 +33,7 @@ mod tests;
 
 use std::fmt;
 
-use tollgate::{Cost, Policies};
+use tollgate::{Cost, Policies, Policy};
 
 pub use address::{AddressHeader, NoAddress, client_address};
 pub use facts::{Client, Facts, NoValue};
@@ -164,8 +164,9 @@ impl Rules {
             }
             for (index, check) in it.checks.iter().enumerate() {
                 let error = |remedy| RuleError { rule, check: Some(index), remedy };
-                let policy = policies.get(&check.policy).map_err(|it| error(it.to_string()))?;
-                if policy.has_concurrent() {
+                let forms = policies.forms(&check.policy);
+                let mut forms = forms.map_err(|it| error(it.to_string()))?;
+                if forms.any(Policy::has_concurrent) {
                     return Err(error(format!(
                         "write another policy; {:?} has a concurrent limit, and nobody would release \
                          what a rule acquires",

@@ -43,6 +43,11 @@ impl Choices {
         self.overrides.rows.is_empty() && self.more.rows.is_empty() && self.tiers.is_empty()
     }
 
+    /// Those of tiers and of overrides.
+    pub(super) fn forms(&self) -> impl Iterator<Item = &Policy> {
+        self.tiers.values().chain(&*self.overrides.forms).chain(&*self.more.forms)
+    }
+
     /// The form that decides for a key.
     pub(super) fn form_of<'a>(
         &'a self,

@@ -141,6 +141,16 @@ impl Policies {
         }
     }
 
+    /// All forms that the policy of this name has: its own, and those of its tiers and overrides.
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn forms(&self, name: &str) -> Result<impl Iterator<Item = &Policy>, UnknownPolicy> {
+        let defined = self.0.get(name).ok_or_else(|| self.unknown(name))?;
+        let choices = defined.choices.iter().flat_map(|it| it.forms());
+        Ok([&defined.policy].into_iter().chain(choices))
+    }
+
     #[cold]
     fn unknown(&self, name: &str) -> UnknownPolicy {
         UnknownPolicy { name: name.into(), nearest: self.nearest(name).map(Into::into) }

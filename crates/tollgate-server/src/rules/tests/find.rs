@@ -1,5 +1,7 @@
 //! Which rule is for which request.
 
+use tollgate::{Overrides, Tiers};
+
 use super::*;
 
 /// Rules of lines such as `/api/** GET example.com x-plan:pro -> api {ip}; …`, where `-` is anything.
@@ -170,6 +172,26 @@ fn rules_that_cannot_be_followed_are_refused() {
     let mut policies = Policies::new();
     policies.define("api", "1/s").unwrap();
     policies.define("jobs", "2 concurrent lease 60s").unwrap();
+    // Concurrent for some of its keys, or for those that name a tier.
+    for (name, tier) in [("some", false), ("tiers", true)] {
+        policies.define(name, "1/s").unwrap();
+        if tier {
+            let mut tiers = Tiers::new();
+            tiers.add("pro", "2 concurrent lease 60s").unwrap();
+            policies.set_tiers(name, &tiers).unwrap();
+        } else {
+            let mut overrides = Overrides::builder();
+            overrides.add("vip", "2 concurrent lease 60s").unwrap();
+            policies.set_more_overrides(name, &overrides.build()).unwrap();
+        }
+    }
+    let concurrent = |name: &str| {
+        format!(
+            "write another policy; {name:?} has a concurrent limit, and nobody would release what a \
+             rule acquires"
+        )
+    };
+    let (some, tiers) = (concurrent("some"), concurrent("tiers"));
     let many = vec!["api {ip}"; 17].join("; ");
     for (line, expected) in [
         ("api {ip}; api {host}".to_owned(), None),
@@ -178,6 +200,8 @@ fn rules_that_cannot_be_followed_are_refused() {
             "api {ip}; apj {ip}".to_owned(),
             Some((Some(1), "there is no policy \"apj\"; did you mean \"api\"?")),
         ),
+        ("some {ip}".to_owned(), Some((Some(0), &*some))),
+        ("tiers {ip}".to_owned(), Some((Some(0), &*tiers))),
         (
             "jobs {ip}".to_owned(),
             Some((
