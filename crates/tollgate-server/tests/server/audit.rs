@@ -1,13 +1,13 @@
 //! The audit: a line for each operator's verb, and for no other.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use tokio::net::UnixStream;
 use tollgate_server::{Listener, Privacy, Tls};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::set_default;
+use tracing::subscriber::{DefaultGuard, Interest, set_default, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::access::{bearer, token};
@@ -20,7 +20,19 @@ use crate::tls;
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<Mutex<Vec<Line>>>);
 
+/// Listens to nothing, and has every thread asked whether it does. One that hears of a line first
+/// without anybody who listens would else turn it off for those that do.
+#[derive(Debug)]
+struct Nobody;
+
 impl Lines {
+    /// Listens on this thread, until what is returned is dropped.
+    fn listen(&self) -> DefaultGuard {
+        static ASKED: Once = Once::new();
+        ASKED.call_once(|| set_global_default(Nobody).unwrap());
+        set_default(self.clone())
+    }
+
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|it| it.text).collect()
     }
@@ -54,6 +66,30 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
+impl Subscriber for Nobody {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
 #[derive(Debug, Default)]
 struct Line {
     text: String,
@@ -74,7 +110,7 @@ impl Visit for Line {
 #[tokio::test]
 async fn an_operator_s_verbs_are_told_and_no_others() {
     let lines = Lines::default();
-    let _guard = set_default(lines.clone());
+    let _guard = lines.listen();
     let daemon = Daemon::start().await;
     for (verb, body, expected) in [
         ("check", r#"{"policy":"bucket","key":"user:42"}"#, ""),
@@ -120,7 +156,7 @@ async fn an_operator_s_verbs_are_told_and_no_others() {
 #[tokio::test]
 async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
     let lines = Lines::default();
-    let _guard = set_default(lines.clone());
+    let _guard = lines.listen();
     for (privacy, key) in [
         (Privacy::Plain, "user:4217"),
         (Privacy::Masked, "us…(≤16)"),
@@ -176,7 +212,7 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
 #[tokio::test]
 async fn who_was_at_the_other_end_is_told() {
     let lines = Lines::default();
-    let _guard = set_default(lines.clone());
+    let _guard = lines.listen();
     let body = r#"{"policy":"bucket","key":"a"}"#;
 
     let daemon = Daemon::start().await;
@@ -207,7 +243,7 @@ async fn who_was_at_the_other_end_is_told() {
 #[tokio::test]
 async fn a_peer_that_leaves_does_not_escape() {
     let lines = Lines::default();
-    let _guard = set_default(lines.clone());
+    let _guard = lines.listen();
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let asked = request("POST", "/v1/reset", r#"{"policy":"bucket","key":"a"}"#);
