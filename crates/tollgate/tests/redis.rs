@@ -77,7 +77,11 @@ async fn every_verb_decides_as_on_memory() {
         let here = memory.inspect(&policy, key()).await.unwrap();
         assert_eq!(here, redis.inspect(&policy, key()).await.unwrap(), "{limits} {verb:?}");
     }
-    assert_eq!(redis.stats(), tollgate::LimiterStats::default());
+    let stats = redis.stats();
+    assert_eq!((stats.degraded_allowed, stats.degraded_denied), (0, 0), "{stats:?}");
+    assert!(stats.errors.is_empty() && stats.last_failure.is_none(), "{stats:?}");
+    let answered: u64 = stats.times.iter().map(|(_, count)| count).sum();
+    assert_eq!(answered, 22, "each step is timed once: {stats:?}");
     assert_eq!(server.keys_without_ttl("tollgate"), Vec::<String>::new());
 }
 
