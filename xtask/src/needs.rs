@@ -109,6 +109,11 @@ pub(crate) fn curl() -> Result<()> {
     debian("curl", "curl")
 }
 
+/// Asks a daemon that is told to stop, as fast as it can.
+pub(crate) fn wrk() -> Result<()> {
+    debian("wrk", "wrk")
+}
+
 /// Reads metrics and alerts as Prometheus does, which is in the same package.
 pub(crate) fn promtool() -> Result<()> {
     // Its package may start a service at port 9090, which nothing here asks.

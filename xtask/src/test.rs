@@ -25,6 +25,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     needs::redis_server()?;
     needs::promtool()?;
     needs::curl()?;
+    needs::wrk()?;
     needs::openssl()?;
     needs::gateways(&root)?;
 
