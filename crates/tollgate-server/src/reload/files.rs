@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{Context, SHA256};
+use sha2::{Digest, Sha256};
 
 /// Files, as they were when they were last used.
 #[derive(Debug, Default)]
@@ -91,11 +91,11 @@ impl File {
 
 fn digest(path: &Path) -> Content {
     let mut file = fs::File::open(path).ok()?;
-    let mut digest = Context::new(&SHA256);
+    let mut digest = Sha256::new();
     let mut bytes = vec![0; 1 << 16];
     loop {
         match file.read(&mut bytes).ok()? {
-            0 => return digest.finish().as_ref().try_into().ok(),
+            0 => return Some(digest.finalize().into()),
             read => digest.update(bytes.get(..read)?),
         }
     }

@@ -25,6 +25,10 @@ use crate::daemon::Daemon;
 /// How often files are looked at; a change is applied at the second look that finds it.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// After how many looks what was refused is tried again: what is wrong may be in a file that it
+/// names for the first time, which is not looked at before it has been in force.
+const TRY_AGAIN: u32 = 20;
+
 type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
 type Applied = dyn Fn(&Config) + Send + Sync;
 type Told = dyn Fn() + Send + Sync;
@@ -126,6 +130,7 @@ pub(crate) async fn watch(
         files,
         overrides,
         refusal: None,
+        refused_looks: 0,
         daemon,
     };
     let mut looks = interval(every);
@@ -170,6 +175,8 @@ struct Reloader {
     overrides: OverridesFiles,
     /// Why what the files say now is not what is in force, but for those of overrides.
     refusal: Option<String>,
+    /// For how many looks it has been refused.
+    refused_looks: u32,
     daemon: Arc<Daemon>,
 }
 
@@ -186,21 +193,32 @@ impl Reloader {
         let overrides_changed = self.overrides.have_changed();
         if is_told || self.files.have_changed() {
             (self.begun)();
-            self.reload();
+            self.refused_looks = 0;
+            self.reload(true);
             (self.ended)();
         } else if overrides_changed {
             self.reload_overrides();
+        } else if self.refusal.is_some() {
+            self.refused_looks = self.refused_looks.wrapping_add(1);
+            if self.refused_looks.is_multiple_of(TRY_AGAIN) {
+                self.reload(false);
+            }
         }
     }
 
-    /// Reads everything that has changed.
-    fn reload(&mut self) {
-        self.refusal = match self.read_and_apply() {
+    /// Reads everything that has changed. Where that is tried only again, its failing for the same
+    /// reason is no news.
+    fn reload(&mut self, is_news: bool) {
+        let refusal = match self.read_and_apply() {
             Ok(true) => None,
             Ok(false) => return,
             Err(why) => Some(why),
         };
-        self.tell();
+        let is_news = is_news || refusal != self.refusal;
+        self.refusal = refusal;
+        if is_news {
+            self.tell();
+        }
     }
 
     /// Whether what was read is in force; it is not if it changed while it was read.

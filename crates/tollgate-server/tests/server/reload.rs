@@ -214,3 +214,28 @@ async fn it_is_read_again_when_told_though_nothing_changed() {
     .unwrap();
     until_turn(&mut client, 1).await;
 }
+
+#[tokio::test]
+async fn a_file_that_is_named_for_the_first_time_may_be_mended_later() {
+    let folder = Folder::new("named");
+    fs::write(folder.path(), good(1)).unwrap();
+    let daemon = Daemon::start_from(&folder.path()).await;
+    let mut client = daemon.connect().await;
+    until_turn(&mut client, 1).await;
+    let named = good(2).replace("fixed\"] }", "fixed\"], overrides_file: more.csv }");
+    fs::write(folder.path(), named).unwrap();
+    until_refused(&mut client, "more.csv").await;
+    until_turn(&mut client, 1).await;
+    folder.other("more.csv", "key,limits\nvip,7/d fixed\n");
+    until_turn(&mut client, 2).await;
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":7,"))
+        .await;
+    // From then on it is looked at by itself.
+    folder.other("more.csv", "key,limits\nvip,8/d fixed\n");
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":8,"))
+        .await;
+    folder.other("more.csv", "key,limits\nvip,nonsense\n");
+    until_refused(&mut client, "nonsense").await;
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":8,"))
+        .await;
+}
