@@ -13,6 +13,7 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::reload::Standing;
 use crate::role::Role;
+use crate::seldom::Seldom;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Daemon {
     metrics_places: Arc<Places>,
     /// Who brought no token that is known.
     pub(crate) failures: Failures,
+    /// Gateways that got no decision.
+    pub(crate) undecided: Seldom,
 }
 
 impl Daemon {
@@ -48,6 +51,7 @@ impl Daemon {
             http_places: Arc::default(),
             metrics_places: Arc::default(),
             failures: Failures::default(),
+            undecided: Seldom::default(),
         }
     }
 

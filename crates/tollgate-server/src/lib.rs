@@ -32,6 +32,7 @@ mod query;
 mod reload;
 mod role;
 pub mod rules;
+mod seldom;
 mod serve;
 mod store_watch;
 

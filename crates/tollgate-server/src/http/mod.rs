@@ -138,7 +138,8 @@ async fn answer_gateway(
         }
         Err(problem) => {
             daemon.failures.add(daemon.clock.now(), remote);
-            forward::refused(&problem)
+            // Not 5xx: a gateway that fails open would let its clients pass for want of a token.
+            reply::problem(&problem)
         }
     }
 }

@@ -34,25 +34,6 @@ pub(super) const PREFIX: &str = "/v1/forward-auth/";
 pub(super) static DIALECTS: [Dialect; 5] =
     [nginx::NGINX, caddy::CADDY, traefik::TRAEFIK, haproxy::HAPROXY, envoy::ENVOY];
 
-/// What became of a request, for whoever counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It was decided, and admitted.
-    Allowed,
-    /// It was decided, and denied.
-    Denied,
-    /// All checks of its rule were left out, since it has no value for their keys.
-    Skipped,
-    /// It is denied since it has no value, or too many, or too long a one for a key.
-    NoKey,
-    /// No rule is for it, and it passes.
-    NoRulePassed,
-    /// No rule is for it, and it is denied.
-    NoRuleDenied,
-    /// There is no decision.
-    Undecided,
-}
-
 /// The dialect that a path is for.
 pub(super) fn of_path(path: &str) -> Option<Result<&'static Dialect, Problem>> {
     let name = path.strip_prefix(PREFIX)?;
@@ -66,46 +47,39 @@ pub(super) fn of_path(path: &str) -> Option<Result<&'static Dialect, Problem>> {
     }))
 }
 
-/// Answers a gateway. The outcome goes with the answer, as one of its extensions.
+/// Answers a gateway.
 pub(super) async fn answer(dialect: &Dialect, head: &Parts, exchange: &Exchange<'_>) -> Reply {
-    let answered = decide(dialect, head, exchange).await;
-    let (mut reply, outcome) = answered.unwrap_or_else(|problem| {
-        tracing::debug!(dialect = dialect.name, "no decision: {problem:?}");
-        (reply::problem(&problem), Outcome::Undecided)
-    });
-    reply.extensions_mut().insert(outcome);
-    reply
-}
-
-/// What a gateway is told that may not ask. It is not 5xx: a gateway that fails open would let its
-/// clients pass for want of a token.
-pub(super) fn refused(problem: &Problem) -> Reply {
-    let mut reply = reply::problem(problem);
-    reply.extensions_mut().insert(Outcome::Undecided);
-    reply
+    decide(dialect, head, exchange).await.unwrap_or_else(|problem| {
+        let daemon = exchange.daemon;
+        if let Some((requests, all)) = daemon.undecided.count(daemon.clock.now()) {
+            let dialect = dialect.name;
+            tracing::warn!(dialect, requests, all, "no decision: {}", problem.detail());
+        }
+        reply::problem(&problem)
+    })
 }
 
 async fn decide(
     dialect: &Dialect,
     head: &Parts,
     exchange: &Exchange<'_>,
-) -> Result<(Reply, Outcome), Problem> {
+) -> Result<Reply, Problem> {
     let deny = status_of_denials(dialect, head)?;
     let checks = match asked(dialect, head, exchange)? {
         Ok(Asked::Checks(checks)) if checks.is_empty() => {
-            return Ok((reply::pass(), Outcome::Skipped));
+            return Ok(reply::pass());
         }
         Ok(Asked::Checks(checks)) => checks,
         Ok(Asked::NoRule(OnNoRule::Pass)) => {
             exchange.daemon.metrics.no_rule(true);
-            return Ok((reply::pass(), Outcome::NoRulePassed));
+            return Ok(reply::pass());
         }
         Ok(Asked::NoRule(OnNoRule::Deny)) => {
             exchange.daemon.metrics.no_rule(false);
-            return Ok((Denial::of_no_rule().reply(deny), Outcome::NoRuleDenied));
+            return Ok(Denial::of_no_rule().reply(deny));
         }
         Ok(Asked::Deny(why)) | Err(why @ (NoValue::Ambiguous(_) | NoValue::Long(..))) => {
-            return Ok((Denial::of_no_key(&why).reply(deny), Outcome::NoKey));
+            return Ok(Denial::of_no_key(&why).reply(deny));
         }
         Err(why) => return Err(no_value(&why, dialect)),
     };
@@ -161,7 +135,7 @@ async fn ask(
     asked: &[AskedCheck<'_>],
     deny: StatusCode,
     exchange: &Exchange<'_>,
-) -> Result<(Reply, Outcome), Problem> {
+) -> Result<Reply, Problem> {
     let form = |it| form_of(it, &exchange.live.policies);
     let policies: Result<Vec<_>, _> = asked.iter().map(form).collect();
     let policies = policies.map_err(|it| no_decision(it.to_string()))?;
@@ -179,13 +153,11 @@ async fn ask(
         Err(error) => timed.refused(policies.iter().copied(), error),
     }
     let answer = answer.map_err(|it| no_decision(it.to_string()))?;
-    let (mut reply, outcome) = match Denial::of(&policies, &answer) {
-        None => (reply::pass(), Outcome::Allowed),
-        Some(denial) => (denial.reply(deny), Outcome::Denied),
-    };
+    let mut reply =
+        Denial::of(&policies, &answer).map_or_else(reply::pass, |denial| denial.reply(deny));
     let decisions = policies.iter().copied().zip(&answer.decisions);
     headers::write(&exchange.live.headers, reply.headers_mut(), decisions);
-    Ok((reply, outcome))
+    Ok(reply)
 }
 
 /// The form of its policy that decides for a key. Of a tier that there is not, which a client may
