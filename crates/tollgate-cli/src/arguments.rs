@@ -59,6 +59,13 @@ pub(crate) struct Serve {
     /// Where to listen for HTTP: HOST:PORT, unix:PATH or off [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
+    /// Where to listen for Envoy's rate limit service over gRPC: HOST:PORT, unix:PATH or off
+    /// [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Option<String>,
+    /// Where to listen for clients of Redis: HOST:PORT, unix:PATH or off [default: 127.0.0.1:6380]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) resp: Option<String>,
     /// Where to listen for /metrics: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9091]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,

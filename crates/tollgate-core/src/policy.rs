@@ -71,6 +71,21 @@ impl Policy {
         Policy::named(name.to_owned(), limits.into_iter().collect())
     }
 
+    /// A policy that stands for what a protocol of another kind asks: its name begins with `@`, so
+    /// that it never shares state with one that was given a name.
+    ///
+    /// # Errors
+    /// As [`Policy::new`], of what follows the `@`.
+    pub fn of_protocol(
+        name: &str,
+        limits: impl IntoIterator<Item = Limit>,
+    ) -> Result<Policy, PolicyError> {
+        if !is_of_protocol(name) {
+            return Err(PolicyError::Name);
+        }
+        Policy::named(name.to_owned(), limits.into_iter().collect())
+    }
+
     fn named(name: String, mut limits: Vec<Limit>) -> Result<Policy, PolicyError> {
         limits.sort_unstable();
         limits.dedup();
@@ -181,12 +196,13 @@ impl Policy {
         self.0.allow.contains(key).then_some(Listed::Allow)
     }
 
-    /// Whether some policy has this name: one that can be given, or `=` and canonical limits.
+    /// Whether some policy has this name: one that can be given, one that stands for a protocol,
+    /// or `=` and canonical limits.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         match name.strip_prefix('=') {
             Some(limits) => limits.parse::<Policy>().is_ok_and(|it| it.name() == name),
-            None => can_be_given(name),
+            None => can_be_given(name) || is_of_protocol(name),
         }
     }
 
@@ -282,6 +298,10 @@ fn can_be_given(name: &str) -> bool {
     let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
     let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
     begins && name.chars().all(inner) && name.len() <= 128
+}
+
+fn is_of_protocol(name: &str) -> bool {
+    name.len() <= 128 && name.strip_prefix('@').is_some_and(can_be_given)
 }
 
 /// Fowler, Noll and Vo's hash 1a, 64 bits.

@@ -17,6 +17,7 @@ use crate::http;
 use crate::listener::{Places, Remote, Stream};
 use crate::metrics::Cut;
 use crate::pulse::{Pulse, Verdict, Watched};
+use crate::resp;
 use crate::role::Role;
 
 /// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
@@ -80,6 +81,13 @@ impl Serving {
 
     /// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
     pub(crate) async fn serve(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
+        match self.role {
+            Role::Resp => resp::serve(&self.daemon, stream, remote, pulse).await,
+            Role::Http | Role::Grpc | Role::Metrics => self.serve_http(stream, remote, pulse).await,
+        }
+    }
+
+    async fn serve_http(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
         let (remote, role) = (Arc::new(remote), self.role);
         let service = service_fn(|request| {

@@ -27,8 +27,7 @@ pub(crate) struct Daemon {
     pub(crate) clock: Clock,
     draining: AtomicBool,
     closing: AtomicBool,
-    http_places: Arc<Places>,
-    metrics_places: Arc<Places>,
+    places: [Arc<Places>; Role::ALL.len()],
     /// Who brought no token that is known.
     pub(crate) failures: Failures,
     /// Gateways that got no decision.
@@ -48,8 +47,7 @@ impl Daemon {
             clock,
             draining: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            http_places: Arc::default(),
-            metrics_places: Arc::default(),
+            places: Default::default(),
             failures: Failures::default(),
             undecided: Seldom::default(),
         }
@@ -91,9 +89,12 @@ impl Daemon {
     /// The connections of a listener. Each has as many places as `limits.connections` says, so
     /// that one can be asked while the other is full.
     pub(crate) fn places(&self, role: Role) -> &Arc<Places> {
+        let [http, grpc, resp, metrics] = &self.places;
         match role {
-            Role::Http => &self.http_places,
-            Role::Metrics => &self.metrics_places,
+            Role::Http => http,
+            Role::Grpc => grpc,
+            Role::Resp => resp,
+            Role::Metrics => metrics,
         }
     }
 }

@@ -30,6 +30,8 @@ mod privacy;
 mod pulse;
 mod query;
 mod reload;
+mod resp;
+mod rls;
 mod role;
 pub mod rules;
 mod seldom;
@@ -37,10 +39,10 @@ mod serve;
 mod store_watch;
 
 pub use config::{
-    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, HeaderStyle, Layered, Layers,
-    Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile, OverridesFileError, Privacy,
-    Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields,
-    config_reference, config_schema, read_overrides,
+    Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
+    Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
+    OverridesFileError, Privacy, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
+    Xds, config_fields, config_reference, config_schema, read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

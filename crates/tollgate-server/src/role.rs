@@ -13,17 +13,23 @@ use crate::metrics;
 pub(crate) enum Role {
     /// `/v1`, and whether it lives.
     Http,
+    /// Envoy's rate limit service.
+    Grpc,
+    /// Clients of Redis.
+    Resp,
     /// What is counted, and whether it lives, where nobody asks for decisions.
     Metrics,
 }
 
 impl Role {
-    pub(crate) const ALL: [Role; 2] = [Role::Http, Role::Metrics];
+    pub(crate) const ALL: [Role; 4] = [Role::Http, Role::Grpc, Role::Resp, Role::Metrics];
 
     /// The word that stands for it in labels.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Role::Http => "http",
+            Role::Grpc => "grpc",
+            Role::Resp => "resp",
             Role::Metrics => "metrics",
         }
     }
@@ -35,7 +41,7 @@ impl Role {
         request: Request<Incoming>,
     ) -> Reply {
         match self {
-            Role::Http => http::answer(daemon, remote, request).await,
+            Role::Http | Role::Grpc | Role::Resp => http::answer(daemon, remote, request).await,
             Role::Metrics => match http::probe(daemon, &request).await {
                 Some(reply) => reply,
                 None => metrics::answer(daemon, &request),

@@ -60,7 +60,13 @@ pub async fn run(
     }
     let closing = watch::Sender::new(false);
     let mut accepting = JoinSet::new();
-    for (listener, role) in [(listeners.http, Role::Http), (listeners.metrics, Role::Metrics)] {
+    let listeners = [
+        (listeners.http, Role::Http),
+        (listeners.grpc, Role::Grpc),
+        (listeners.resp, Role::Resp),
+        (listeners.metrics, Role::Metrics),
+    ];
+    for (listener, role) in listeners {
         let Some(listener) = listener else { continue };
         tracing::debug!(address = %listener.address()?, "listening");
         let serving = Serving::new(Arc::clone(&daemon), role);

@@ -61,6 +61,17 @@ pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestE
     }))
 }
 
+impl Screened<'_> {
+    /// What the store decides of it, if anything.
+    #[cfg(feature = "redis")]
+    pub(crate) fn asked(&self) -> Option<Request<'_>> {
+        match self {
+            Screened::Unlisted(request) => Some(*request),
+            Screened::Listed(listings) => listings.rest(),
+        }
+    }
+}
+
 impl Listings<'_> {
     /// What is left for the store to decide.
     pub(crate) fn rest(&self) -> Option<Request<'_>> {

@@ -10,13 +10,20 @@ use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 /// Binds all that is listened at.
 pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
     let http = bind_one(&listen.http, "--http").await?;
+    let grpc = bind_one(&listen.grpc, "--grpc").await?;
+    let resp = bind_one(&listen.resp, "--resp").await?;
     let metrics = bind_one(&listen.metrics, "--metrics").await?;
     ensure!(
-        http.is_some() || metrics.is_some(),
+        [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
         "every listener is off, so nobody could ask anything; name an address with --http"
     );
     let with_tls = |it: Listener| it.with_tls(tls.cloned());
-    Ok(Listeners { http: http.map(with_tls), metrics: metrics.map(with_tls) })
+    Ok(Listeners {
+        http: http.map(with_tls),
+        grpc: grpc.map(with_tls),
+        resp: resp.map(with_tls),
+        metrics: metrics.map(with_tls),
+    })
 }
 
 async fn bind_one(address: &Address, flag: &str) -> Result<Option<Listener>> {

@@ -12,6 +12,8 @@ pub(super) struct Greeting<'a> {
     /// Whether the policies are the samples.
     pub(super) is_sample: bool,
     pub(super) http: Option<ListenAddress>,
+    pub(super) grpc: Option<ListenAddress>,
+    pub(super) resp: Option<ListenAddress>,
     pub(super) metrics: Option<ListenAddress>,
     /// What was found in the data directory.
     pub(super) restored: Option<&'a Restored>,
@@ -26,6 +28,8 @@ impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
         self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref(), "")?;
+        self.write_listener(f, "gRPC for Envoy", self.grpc.as_ref(), "")?;
+        self.write_listener(f, "RESP", self.resp.as_ref(), "")?;
         self.write_listener(f, "metrics", self.metrics.as_ref(), "/metrics")?;
         self.write_store(f)?;
         self.write_policies(f)?;

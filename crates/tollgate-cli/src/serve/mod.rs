@@ -53,6 +53,8 @@ fn layered(arguments: &Serve) -> Result<Layered, ConfigErrors> {
 fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
     let flags = [
         ("--http", "listen.http", &arguments.http),
+        ("--grpc", "listen.grpc", &arguments.grpc),
+        ("--resp", "listen.resp", &arguments.resp),
         ("--metrics", "listen.metrics", &arguments.metrics),
         ("--store", "store.url", &arguments.store),
         ("--namespace", "namespace", &arguments.namespace),
@@ -85,6 +87,8 @@ async fn serve(started: Config, arguments: Serve, logs: Logs) -> Result<()> {
         config: &config,
         is_sample,
         http: listeners.http.as_ref().map(Listener::address).transpose()?,
+        grpc: listeners.grpc.as_ref().map(Listener::address).transpose()?,
+        resp: listeners.resp.as_ref().map(Listener::address).transpose()?,
         metrics: listeners.metrics.as_ref().map(Listener::address).transpose()?,
         restored: keeper.as_ref().map(|(_, restored)| restored),
         away: away(&limiter).await,

@@ -22,6 +22,10 @@ fn the_printed_command_works_at_a_socket_in_the_file_system() {
         &address,
         "--metrics",
         "127.0.0.1:0",
+        "--grpc",
+        "off",
+        "--resp",
+        "off",
     ]));
     assert!(daemon.greeting.contains(&format!("  HTTP/1.1, HTTP/2  {address}\n")));
     let mut stream = UnixStream::connect(&path).unwrap();

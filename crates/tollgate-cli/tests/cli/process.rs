@@ -55,7 +55,16 @@ impl Daemon {
     ) -> Self {
         let mut command = tollgate();
         command.arg("serve").args(arguments);
-        command.args(["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+        command.args([
+            "--http",
+            "127.0.0.1:0",
+            "--metrics",
+            "127.0.0.1:0",
+            "--grpc",
+            "off",
+            "--resp",
+            "off",
+        ]);
         command.stderr(Stdio::null());
         change(&mut command);
         Daemon::spawn(&mut command)

@@ -82,8 +82,10 @@ fn it_says_what_it_limits_and_where() {
 fn a_taken_port_names_the_flag_and_a_free_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    for (flag, other) in [("--http", "--metrics"), ("--metrics", "--http")] {
-        let (code, said, complaint) = run(["serve", flag, &address, other, "127.0.0.1:0"]);
+    let flags = ["--http", "--grpc", "--resp", "--metrics"];
+    for flag in flags {
+        let others = flags.iter().filter(|it| **it != flag).flat_map(|it| [*it, "127.0.0.1:0"]);
+        let (code, said, complaint) = run(["serve", flag, &address].into_iter().chain(others));
         assert_eq!((code, &*said), (2, ""));
         let hint = format!("listen elsewhere: {flag} ");
         let free = complaint.trim().rsplit_once(&hint).unwrap().1;
@@ -110,10 +112,24 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
         (&["--http", "nonsense"], "unix:PATH or off\n --> --http\n"),
         (&["--http", "nowhere.invalid:1"], "name a HOST:PORT of this machine with --http"),
         (&["--max-keys", "0"], "error: store.max_keys: \"0\": write a number of at least 1"),
-        (&["--http", "off", "--metrics", "off"], "every listener is off"),
+        (
+            &["--http", "off", "--grpc", "off", "--resp", "off", "--metrics", "off"],
+            "every listener is off",
+        ),
         (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory is not there"),
         (
-            &["--http", "127.0.0.1:0", "--metrics", "off", "--data", file],
+            &[
+                "--http",
+                "127.0.0.1:0",
+                "--metrics",
+                "off",
+                "--grpc",
+                "off",
+                "--resp",
+                "off",
+                "--data",
+                file,
+            ],
             "name a directory that is tollgate's alone",
         ),
     ] {

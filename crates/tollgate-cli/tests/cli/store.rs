@@ -71,7 +71,17 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
         (&["--store", "redis://h", "--data", "d"], "store.data: it is of memory"),
         (&["--store", "redis://h,i"], "several are for redis+cluster://"),
     ] {
-        let serve = ["serve", "--http", "127.0.0.1:0", "--metrics", "off"];
+        let serve = [
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--metrics",
+            "off",
+            "--grpc",
+            "off",
+            "--resp",
+            "off",
+        ];
         let (code, line, said) = run([&serve, arguments].concat());
         assert_eq!((code, &*line), (2, ""), "{arguments:?}: {said}");
         assert!(said.contains(complaint) && !said.contains("secret"), "{arguments:?}: {said}");

@@ -36,7 +36,18 @@ fn it_is_told_of_the_beginning_reloads_signs_of_life_and_the_end() {
     let mut command = Command::new("sh");
     command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" \"$@\""]).arg(tollgate().get_program());
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").stdin(Stdio::null());
-    command.args(["serve", "10/s", "--http", "127.0.0.1:0", "--metrics", "off"]);
+    command.args([
+        "serve",
+        "10/s",
+        "--http",
+        "127.0.0.1:0",
+        "--metrics",
+        "off",
+        "--grpc",
+        "off",
+        "--resp",
+        "off",
+    ]);
     let daemon = Daemon::spawn(&mut command);
     assert_eq!(next(&socket), "READY=1\n");
     for _ in 0..3 {

@@ -55,6 +55,10 @@ fn spawn(config: &Path, port: u16) -> Child {
         &format!("127.0.0.1:{port}"),
         "--metrics",
         "off",
+        "--grpc",
+        "off",
+        "--resp",
+        "off",
     ]);
     command.stdout(log.try_clone().unwrap()).stderr(log);
     let mut child = command.spawn().unwrap();

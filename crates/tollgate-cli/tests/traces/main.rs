@@ -140,7 +140,17 @@ fn a_collector_that_is_away_is_one_line_in_the_log() {
 #[test]
 fn what_is_wrong_in_the_environment_ends_it_at_the_start() {
     let mut command = process::tollgate();
-    command.args(["serve", "--http", "127.0.0.1:0", "--metrics", "off"]);
+    command.args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--metrics",
+        "off",
+        "--grpc",
+        "off",
+        "--resp",
+        "off",
+    ]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -35,6 +35,7 @@ pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use overrides_file::{OverridesFileError, read_overrides};
+pub use read::envoy::{Charging, Envoy, Xds};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};
@@ -69,6 +70,8 @@ pub struct Config {
     pub jwt: Option<Jwt>,
     /// The file that the keys of `jwt` were read from.
     pub jwks_file: Option<PathBuf>,
+    /// How Envoy's rate limit service is answered.
+    pub envoy: Envoy,
     /// The headers that tell a client its limits; none where it is empty.
     pub headers: Vec<HeaderStyle>,
     /// How keys show in logs and in the audit.
@@ -88,6 +91,10 @@ pub struct Config {
 pub struct Listen {
     /// For HTTP.
     pub http: Address,
+    /// For Envoy's rate limit service.
+    pub grpc: Address,
+    /// For clients of Redis.
+    pub resp: Address,
     /// For metrics.
     pub metrics: Address,
     /// TLS on all of them.
@@ -130,6 +137,10 @@ pub struct Bounds {
     pub header_timeout: Duration,
     /// How long a connection may be without a request.
     pub idle: Duration,
+    /// The most commands of a transaction, and the most that are decided before they are answered.
+    pub pipeline: usize,
+    /// How long a connection of gRPC lives.
+    pub connection_age: Duration,
 }
 
 impl Default for Config {

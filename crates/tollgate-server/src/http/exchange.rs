@@ -21,6 +21,6 @@ pub(super) struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     /// That it waits for a decision from now on.
     pub(super) fn timed(&self, surface: Surface) -> Timed<'a> {
-        Timed::begin(self.daemon, self.live, surface, self.caller.headers())
+        Timed::begin(self.daemon, self.live, surface, Some(self.caller.headers()))
     }
 }

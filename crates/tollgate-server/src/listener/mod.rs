@@ -90,6 +90,10 @@ impl fmt::Display for ListenAddress {
 pub struct Listeners {
     /// For `/v1`, `/livez` and `/readyz`.
     pub http: Option<Listener>,
+    /// For Envoy's rate limit service.
+    pub grpc: Option<Listener>,
+    /// For clients of Redis.
+    pub resp: Option<Listener>,
     /// For `/livez` and `/readyz` where no gateway sends anybody.
     pub metrics: Option<Listener>,
 }
@@ -98,9 +102,8 @@ impl Listeners {
     /// What TLS they speak, each once.
     pub(crate) fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
-        for tls in
-            [&self.http, &self.metrics].into_iter().flatten().filter_map(|it| it.tls.as_ref())
-        {
+        let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics];
+        for tls in listeners.into_iter().flatten().filter_map(|it| it.tls.as_ref()) {
             if !all.iter().any(|it| it.is(tls)) {
                 all.push(tls.clone());
             }

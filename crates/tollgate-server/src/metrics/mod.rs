@@ -41,10 +41,8 @@ pub use self::told::DECISIONS;
 pub(crate) struct Metrics {
     /// Those of the policies that hold now.
     tallies: Mutex<Tallies>,
-    latency_http: Latency,
-    latency_forward_auth: Latency,
-    traffic_http: Traffic,
-    traffic_metrics: Traffic,
+    latencies: [Latency; Surface::ALL.len()],
+    traffic: [Traffic; Role::ALL.len()],
     reloads: Reloads,
     /// Whether the store was there at the last look.
     store_up: Counter,
@@ -60,10 +58,8 @@ impl Metrics {
     pub(crate) fn new(started: Timestamp) -> Self {
         Metrics {
             tallies: Mutex::default(),
-            latency_http: Latency::default(),
-            latency_forward_auth: Latency::default(),
-            traffic_http: Traffic::default(),
-            traffic_metrics: Traffic::default(),
+            latencies: Default::default(),
+            traffic: Default::default(),
             reloads: Reloads::new(started),
             store_up: Counter::default(),
             audits: Mutex::default(),
@@ -102,16 +98,22 @@ impl Metrics {
 
     /// What is counted of a listener.
     pub(crate) fn traffic(&self, role: Role) -> &Traffic {
+        let [http, grpc, resp, metrics] = &self.traffic;
         match role {
-            Role::Http => &self.traffic_http,
-            Role::Metrics => &self.traffic_metrics,
+            Role::Http => http,
+            Role::Grpc => grpc,
+            Role::Resp => resp,
+            Role::Metrics => metrics,
         }
     }
 
     fn latency(&self, surface: Surface) -> &Latency {
+        let [http, forward_auth, envoy, resp] = &self.latencies;
         match surface {
-            Surface::Http => &self.latency_http,
-            Surface::ForwardAuth => &self.latency_forward_auth,
+            Surface::Http => http,
+            Surface::ForwardAuth => forward_auth,
+            Surface::Envoy => envoy,
+            Surface::Resp => resp,
         }
     }
 }

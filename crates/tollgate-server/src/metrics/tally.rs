@@ -14,16 +14,23 @@ pub(crate) enum Surface {
     Http,
     /// A gateway's question about a request of its own.
     ForwardAuth,
+    /// Envoy's rate limit service.
+    Envoy,
+    /// A client of Redis.
+    Resp,
 }
 
 impl Surface {
-    pub(super) const ALL: [Surface; 2] = [Surface::Http, Surface::ForwardAuth];
+    pub(super) const ALL: [Surface; 4] =
+        [Surface::Http, Surface::ForwardAuth, Surface::Envoy, Surface::Resp];
 
     /// The word that stands for it in labels.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Surface::Http => "http",
             Surface::ForwardAuth => "forward_auth",
+            Surface::Envoy => "envoy",
+            Surface::Resp => "resp",
         }
     }
 }
@@ -72,8 +79,7 @@ impl Answers {
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(super) policy: Box<str>,
-    http: Answers,
-    forward_auth: Answers,
+    answers: [Answers; Surface::ALL.len()],
     degraded_allowed: Counter,
     degraded_denied: Counter,
 }
@@ -82,17 +88,19 @@ impl Tally {
     fn new(policy: &str) -> Arc<Self> {
         Arc::new(Tally {
             policy: policy.into(),
-            http: Answers::default(),
-            forward_auth: Answers::default(),
+            answers: Default::default(),
             degraded_allowed: Counter::default(),
             degraded_denied: Counter::default(),
         })
     }
 
     pub(super) fn answers(&self, surface: Surface) -> &Answers {
+        let [http, forward_auth, envoy, resp] = &self.answers;
         match surface {
-            Surface::Http => &self.http,
-            Surface::ForwardAuth => &self.forward_auth,
+            Surface::Http => http,
+            Surface::ForwardAuth => forward_auth,
+            Surface::Envoy => envoy,
+            Surface::Resp => resp,
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Timed<'a> {
     daemon: &'a Daemon,
     live: &'a Live,
     surface: Surface,
-    headers: &'a HeaderMap,
+    headers: Option<&'a HeaderMap>,
     since: Timestamp,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Timed<'a> {
         daemon: &'a Daemon,
         live: &'a Live,
         surface: Surface,
-        headers: &'a HeaderMap,
+        headers: Option<&'a HeaderMap>,
     ) -> Self {
         Timed { daemon, live, surface, headers, since: daemon.clock.now() }
     }
@@ -95,6 +95,6 @@ impl<'a> Timed<'a> {
     }
 
     fn traceparent(self) -> Option<&'a str> {
-        self.headers.get("traceparent")?.to_str().ok()
+        self.headers?.get("traceparent")?.to_str().ok()
     }
 }

@@ -160,6 +160,20 @@ impl Limiter {
         }
     }
 
+    /// Decides requests that have nothing to do with each other, in order, each as a whole; one
+    /// answer for each. On Redis they are asked in one batch: as one call where one connection
+    /// takes them.
+    pub async fn decide_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        match &self.0 {
+            Choice::Memory(it) => requests
+                .iter()
+                .map(|request| it.decide(request).map_err(StoreError::from))
+                .collect(),
+            #[cfg(feature = "redis")]
+            Choice::Redis(it) => Box::pin(it.decide_each(requests)).await,
+        }
+    }
+
     /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
     /// long they last.
     ///

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
+use tollgate_core::{Inspection, NotationError, Policy, Request, RequestError, fall_back};
 use tollgate_redis::RedisStore;
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
 
@@ -63,26 +63,61 @@ impl Remote {
         Ok(listings.join(rest, self.0.clock.now()))
     }
 
+    pub(super) async fn decide_each(
+        &self,
+        requests: &[Request<'_>],
+    ) -> Vec<Result<Answer, StoreError>> {
+        let screened: Vec<_> = requests.iter().map(lists::screen).collect();
+        let asked: Vec<_> =
+            screened.iter().map(|it| it.as_ref().ok().and_then(Screened::asked)).collect();
+        let rest: Vec<_> = asked.iter().flatten().copied().collect();
+        let mut answers = self.ask_each(&rest).await.into_iter();
+        let mut answer_of = |asked: &Option<Request<'_>>| match asked {
+            Some(_) => answers.next().unwrap_or_else(|| Err(no_answer())),
+            None => Ok(Answer { decisions: Vec::new() }),
+        };
+        let join = |(screened, asked): (&Result<Screened<'_>, RequestError>, _)| match screened {
+            Ok(Screened::Unlisted(_)) => answer_of(asked),
+            Ok(Screened::Listed(it)) => {
+                answer_of(asked).map(|rest| it.join(rest.decisions, self.0.clock.now()))
+            }
+            Err(error) => Err(StoreError::Request(error.clone())),
+        };
+        screened.iter().zip(&asked).map(join).collect()
+    }
+
     /// What the store says, or what the policies put in its place.
     async fn ask(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        let patience = if request.verb.decides() { self.0.deadline } else { self.patience() };
-        let requests = [*request];
+        let mut answers = self.ask_each(std::slice::from_ref(request)).await;
+        answers.pop().unwrap_or_else(|| Err(no_answer()))
+    }
+
+    async fn ask_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        let decide = requests.iter().any(|it| it.verb.decides());
+        let patience = if decide { self.0.deadline } else { self.patience() };
         let since = self.0.clock.now();
-        let answered = timeout(patience, self.0.store.decide(&requests)).await;
+        let answered = timeout(patience, self.0.store.decide(requests)).await;
         self.0.times.count(self.0.clock.now().since(since));
-        let error = match answered {
-            Ok(mut answers) => match answers.pop() {
-                Some(Ok(answer)) => return Ok(answer),
-                Some(Err(error)) => error,
-                None => StoreError::unavailable(FailureKind::Protocol, "no answer"),
-            },
-            Err(_) => late(patience),
+        let answers = match answered {
+            Ok(answers) => answers,
+            Err(_) => requests.iter().map(|_| Err(late(patience))).collect(),
         };
-        let StoreError::Unavailable(failure) = &error else { return Err(error) };
+        let mut answers = answers.into_iter();
+        let answer = |request| match answers.next().unwrap_or_else(|| Err(no_answer())) {
+            Err(StoreError::Unavailable(failure)) => self.fall_back(request, failure),
+            answer => answer,
+        };
+        requests.iter().map(answer).collect()
+    }
+
+    fn fall_back(&self, request: &Request<'_>, failure: Failure) -> Result<Answer, StoreError> {
         let decisions = fall_back(request, self.0.clock.now());
         let mut stats = self.lock();
-        stats.count(failure);
-        let Some(decisions) = decisions else { return Err(error) };
+        stats.count(&failure);
+        let Some(decisions) = decisions else { return Err(failure.into()) };
         for decision in &decisions {
             let count = if decision.allowed {
                 &mut stats.degraded_allowed
@@ -116,6 +151,10 @@ impl Remote {
         // Counts are never half done.
         self.0.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn no_answer() -> StoreError {
+    StoreError::unavailable(FailureKind::Protocol, "no answer")
 }
 
 fn late(patience: Duration) -> StoreError {

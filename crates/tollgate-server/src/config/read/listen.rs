@@ -7,7 +7,13 @@ use super::super::{Listen, TlsConfig};
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Listen, Broken> {
     let tls = tls(&fields.section("tls")?);
-    Ok(Listen { http: fields.get("http")?, metrics: fields.get("metrics")?, tls: tls? })
+    Ok(Listen {
+        http: fields.get("http")?,
+        grpc: fields.get("grpc")?,
+        resp: fields.get("resp")?,
+        metrics: fields.get("metrics")?,
+        tls: tls?,
+    })
 }
 
 fn tls(fields: &Fields<'_>) -> Result<Option<TlsConfig>, Broken> {

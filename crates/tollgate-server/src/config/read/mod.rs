@@ -1,5 +1,6 @@
 //! From fields to what the daemon runs with: a file for each section.
 
+pub(super) mod envoy;
 mod jwt;
 mod listen;
 pub(super) mod operation;
@@ -21,6 +22,7 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
     let rules = rules::read(fields, policies.as_ref().ok().map(|(it, _)| it));
     let jwt = fields.section("jwt").and_then(|it| jwt::read(&it, rules.as_ref().ok()));
     let headers = operation::headers(fields);
+    let envoy = fields.section("envoy").and_then(|it| envoy::read(&it));
     let (policies, overrides_files) = policies?;
     let (jwt, jwks_file) = jwt?;
     Ok(Config {
@@ -35,6 +37,7 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
         ipv6_prefix: fields.get("ipv6_prefix")?,
         jwt,
         jwks_file,
+        envoy: envoy?,
         headers: headers?,
         privacy: fields.get("privacy")?,
         log: operation::log(&fields.section("log")?)?,
@@ -52,5 +55,7 @@ fn bounds(fields: &Fields<'_>) -> Result<Bounds, Broken> {
         connections: fields.get("connections")?,
         header_timeout: fields.get("header_timeout")?,
         idle: fields.get("idle")?,
+        pipeline: fields.get("pipeline")?,
+        connection_age: fields.get("connection_age")?,
     })
 }

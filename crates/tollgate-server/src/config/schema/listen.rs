@@ -13,6 +13,20 @@ pub(super) static LISTEN: Section = Section {
         )
         .needs_restart(),
         Field::new(
+            "grpc",
+            Kind::One(Scalar::Address),
+            "127.0.0.1:8081",
+            "For Envoy's rate limit service over gRPC: `HOST:PORT`, `unix:PATH` or `off`.",
+        )
+        .needs_restart(),
+        Field::new(
+            "resp",
+            Kind::One(Scalar::Address),
+            "127.0.0.1:6380",
+            "For clients of Redis: `HOST:PORT`, `unix:PATH` or `off`.",
+        )
+        .needs_restart(),
+        Field::new(
             "metrics",
             Kind::One(Scalar::Address),
             "127.0.0.1:9091",
@@ -21,7 +35,7 @@ pub(super) static LISTEN: Section = Section {
         .needs_restart(),
         Field::section("tls", &TLS, "TLS on all of them, if `cert` is there."),
     ],
-    later: &["grpc", "resp", "admin"],
+    later: &["admin"],
 };
 
 static TLS: Section = Section {

@@ -4,6 +4,7 @@
 //! Reading, the environment, `config check|print|schema`, the reference page and the defaults all
 //! come from here. There is a file for each section.
 
+mod envoy;
 mod form;
 mod listen;
 mod operation;
@@ -137,13 +138,14 @@ pub(super) static ROOT: Section = Section {
         rules::TRUSTED_PROXIES,
         rules::IPV6_PREFIX,
         Field::section("jwt", &rules::JWT, "How `{jwt.CLAIM}` in a key template is read."),
+        Field::section("envoy", &envoy::ENVOY, "How Envoy's rate limit service is answered."),
         operation::HEADERS,
         operation::PRIVACY,
         Field::section("log", &operation::LOG, "What is logged, on standard error."),
         Field::section("drain", &operation::DRAIN, "How the daemon stops."),
         Field::section("limits", &operation::LIMITS, "What peers are held to."),
     ],
-    later: &["envoy"],
+    later: &[],
 };
 
 /// The names of all fields, in which `*` stands for any name and `[]` for a place; each section

@@ -100,6 +100,20 @@ pub(super) static LIMITS: Section = Section {
             "5min",
             "How long a connection may be without a request.",
         ),
+        Field::new(
+            "pipeline",
+            Kind::One(Scalar::Count { least: 1, most: 1_000_000 }),
+            "16384",
+            "The most commands that a client of Redis may queue in a transaction, and the most that \
+             are decided before what was decided is answered.",
+        ),
+        Field::new(
+            "connection_age",
+            Kind::One(Scalar::Duration { least: Duration::from_secs(1) }),
+            "30min",
+            "How long a connection of gRPC lives before its peer is asked to make another, so that \
+             peers spread over the daemons there are; each lives up to a tenth less.",
+        ),
     ],
-    later: &["pipeline"],
+    later: &[],
 };
