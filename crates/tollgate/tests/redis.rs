@@ -39,6 +39,52 @@ async fn both(server: &Server) -> (ManualClock, [Limiter; 2]) {
 }
 
 #[tokio::test]
+async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
+    let server = Server::start();
+    let (_, [memory, redis]) = both(&server).await;
+    let two = policy("2/min");
+    let listed = policy("5/min").with_deny_list(["eve"].into_iter().collect());
+    let in_flight = policy("1 concurrent lease 60s");
+    let of = |policy, key, cost| Check { policy, key, cost: Cost::new(cost).unwrap() };
+    let (user, eve) = (of(&two, b"user:42", 1), of(&listed, b"eve", 1));
+    let (bob, lease) = (of(&listed, b"bob", 2), of(&in_flight, b"user:42", 1));
+    let each = [
+        (CHECK, vec![user]),
+        (CHECK, vec![eve]),
+        (CHECK, vec![user, bob]),
+        (CHECK, vec![user]),
+        (Verb::Take, vec![of(&two, b"user:42", 0)]),
+        (CHECK, vec![of(&listed, b"carol", 2), eve]),
+        (Verb::Refund { time: None }, vec![user]),
+        (CHECK, vec![user]),
+        (Verb::Acquire { lease: draw_id() }, vec![lease]),
+    ];
+    let requests: Vec<_> = each
+        .iter()
+        .map(|(verb, checks)| Request { verb: *verb, checks, request_id: None })
+        .collect();
+    let (one, other) = (memory.decide_each(&requests).await, redis.decide_each(&requests).await);
+    assert_eq!(one.len(), each.len());
+    for (at, (one, other)) in one.iter().zip(&other).enumerate() {
+        assert_eq!(one, other, "{at}");
+    }
+    let allowed: Vec<_> = one.iter().map(|it| it.as_ref().map(|it| it.allowed()).ok()).collect();
+    let expected = [
+        Some(true),
+        Some(false),
+        Some(true),
+        Some(false),
+        None,
+        Some(false),
+        Some(true),
+        Some(true),
+        Some(true),
+    ];
+    assert_eq!(allowed, expected);
+    assert!(redis.decide_each(&[]).await.is_empty());
+}
+
+#[tokio::test]
 async fn every_verb_decides_as_on_memory() {
     let server = Server::start();
     let (clock, [memory, redis]) = both(&server).await;

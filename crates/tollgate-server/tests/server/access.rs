@@ -173,7 +173,7 @@ async fn a_token_that_cannot_be_used_ends_the_start() {
     config.tokens = vec![read("token_file: /tollgate/no/such/token", "it", "check", "'*'")];
     let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let limiter = MemoryLimiter::new();
-    let listeners = Listeners { http: Some(http.into()), metrics: None };
+    let listeners = Listeners { http: Some(http.into()), ..Listeners::default() };
     let ended = run(config, listeners, limiter, None, std::future::pending()).await;
     let error = ended.unwrap_err().to_string();
     assert!(error.starts_with("token \"it\": ") && error.contains("cannot be read"), "{error}");

@@ -31,6 +31,12 @@ policies:
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
+    /// Where Envoy asks.
+    #[allow(dead_code, reason = "until Envoy is answered")]
+    pub(crate) grpc: SocketAddr,
+    /// Where clients of Redis ask.
+    #[allow(dead_code, reason = "until clients of Redis are answered")]
+    pub(crate) resp: SocketAddr,
     /// Where its metrics are.
     pub(crate) scraped: SocketAddr,
     pub(crate) clock: ManualClock,
@@ -125,12 +131,19 @@ impl Daemon {
         let limiter = limiter.into();
         let (tcp, metrics) = (bind().await, bind().await);
         let (address, scraped) = (tcp.local_addr().unwrap(), metrics.local_addr().unwrap());
-        let listeners = Listeners { http: Some(http(tcp.into())), metrics: Some(metrics.into()) };
+        let (over_grpc, over_resp) = (bind().await, bind().await);
+        let (grpc, resp) = (over_grpc.local_addr().unwrap(), over_resp.local_addr().unwrap());
+        let listeners = Listeners {
+            http: Some(http(tcp.into())),
+            grpc: Some(over_grpc.into()),
+            resp: Some(over_resp.into()),
+            metrics: Some(metrics.into()),
+        };
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap() };
         let ended = tokio::spawn(run(config, listeners, limiter, reload, stopped));
         let (stop, tell, reads) = (Some(stop), None, Arc::default());
-        Daemon { address, scraped, clock, stop, tell, reads, ended }
+        Daemon { address, grpc, resp, scraped, clock, stop, tell, reads, ended }
     }
 
     /// Tells it to read its configuration again, as SIGHUP does.

@@ -161,8 +161,8 @@ impl Limiter {
     }
 
     /// Decides requests that have nothing to do with each other, in order, each as a whole; one
-    /// answer for each. On Redis they are asked in one batch: as one call where one connection
-    /// takes them.
+    /// answer for each. On Redis they are asked at once, as one call where one connection takes
+    /// them; in order are there those on one key, of which a request's first counts.
     pub async fn decide_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
         match &self.0 {
             Choice::Memory(it) => requests
