@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::OnStoreError;
 use tollgate_server::rules::{OnMissing, OnNoRule};
 use tollgate_server::{
-    Address, Config, HeaderStyle, LogFormat, LogLevel, Privacy, Scope, TokenSecret,
+    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, Scope, TokenSecret,
 };
 
 #[test]
@@ -69,6 +69,16 @@ fn every_field_is_read() {
     assert_eq!(config.headers, [HeaderStyle::Draft6, HeaderStyle::LegacyEpoch]);
     assert_eq!((config.privacy, config.drain.delay), (Privacy::Masked, Duration::ZERO));
     assert_eq!((config.log.level, config.log.format), (LogLevel::Debug, LogFormat::Json));
+    let envoy = &config.envoy;
+    assert_eq!(envoy.charging, Charging::Reference);
+    assert!(envoy.response_headers && envoy.dynamic_metadata);
+    assert!(envoy.shadow && envoy.reference_metrics);
+    let xds = envoy.xds.as_ref().unwrap();
+    assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
+    assert!(
+        envoy.config.len() == 2 && [&xds.ca, &xds.cert, &xds.key].iter().all(|it| it.is_some())
+    );
+    assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
     assert!(!format!("{config:?}").contains("s3cret"));
     let api = config.policies.get("api").unwrap();
     assert_eq!(api.to_string(), "10/s burst 20; 1000/h sliding by 1min");

@@ -55,9 +55,9 @@ fn a_variable_that_cannot_be_meant_is_an_error() {
         ("TOLLGATE_STOER__URL", "x", "there is no field stoer; did you mean \"store\"?"),
         ("TOLLGATE_STORE__URL__X", "x", "there is no field below store.url"),
         (
-            "TOLLGATE_LISTEN__GRPC",
+            "TOLLGATE_LISTEN__ADMIN",
             "x",
-            "there is no field listen.grpc in this version: leave it out",
+            "there is no field listen.admin in this version: leave it out",
         ),
         ("TOLLGATE_POLICIES", "x", "policies can be said in the file only"),
         ("TOLLGATE_POLICIES__API__LIMITS", "1/s", "policies can be said in the file only"),

@@ -6,7 +6,7 @@ pub(super) static ENVOY: Section = Section {
     fields: &[
         Field::new(
             "config",
-            Kind::OneOrMany(Scalar::Path { what: "a file or a directory" }),
+            Kind::OneOrMany(Scalar::Path { what: "the path of a file or a directory" }),
             "[]",
             "Files of envoyproxy/ratelimit, or directories of them, read unchanged. Domains that \
              none of them has are names of policies.",
