@@ -19,6 +19,9 @@ pub struct Inspection {
     pub block: Option<Block>,
     /// Reservations under these limits that have not acted, soonest first.
     pub reservations: Vec<ReservationInspection>,
+    /// Until all of it is as an unknown key's, under whatever limits it was charged; absent if it
+    /// is already. Blocks are not counted in.
+    pub recovers_after: Option<Micros>,
     /// The store's time.
     pub time: Timestamp,
 }
@@ -66,6 +69,7 @@ pub struct ReservationInspection {
 /// Looks at a key.
 #[must_use]
 pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
+    let recovers_at = Some(slot.state.recovers_at(now)).filter(|it| *it > now.as_micros());
     let state = slot.state.in_form_of(slot.policy);
     let limits = slot.policy.limits().iter().enumerate();
     let reservations = slot.state.reservations(now).iter().filter(|it| it.is_of(slot.policy));
@@ -78,6 +82,7 @@ pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
         limits: limits.map(|(index, it)| inspect_limit(it, state.limit(index), now)).collect(),
         block: slot.block.filter(|it| it.holds(now)),
         reservations: reservations.map(reservation).collect(),
+        recovers_after: recovers_at.map(|it| span(now, it)),
         time: now,
     }
 }

@@ -12,6 +12,7 @@ use crate::listener::Places;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::reload::Standing;
+use crate::resp;
 use crate::role::Role;
 use crate::seldom::Seldom;
 
@@ -32,12 +33,15 @@ pub(crate) struct Daemon {
     pub(crate) failures: Failures,
     /// Gateways that got no decision.
     pub(crate) undecided: Seldom,
+    /// What clients of Redis share.
+    pub(crate) resp: resp::Shared,
 }
 
 impl Daemon {
     pub(crate) fn new(mut live: Live, limiter: Limiter) -> Self {
         let clock = Clock::system();
-        let metrics = Metrics::new(clock.now());
+        let started = clock.now();
+        let metrics = Metrics::new(started);
         live.tallies = metrics.tallies_of(&live.policies);
         Daemon {
             limiter,
@@ -50,6 +54,7 @@ impl Daemon {
             places: Default::default(),
             failures: Failures::default(),
             undecided: Seldom::default(),
+            resp: resp::Shared::new(started),
         }
     }
 

@@ -108,6 +108,17 @@ impl Pulse {
         self.since.store(self.clock.now().as_micros(), Ordering::Relaxed);
     }
 
+    /// Notes that a request has begun to arrive, unless that is known.
+    pub(crate) fn begins(&self) {
+        if self.in_head.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.has_asked() {
+            self.restart();
+        }
+        self.in_head.store(true, Ordering::Relaxed);
+    }
+
     /// Notes that bytes have arrived.
     fn arrived(&self, bytes: &[u8]) {
         if self.is_busy() || self.is_http2() || self.in_head.load(Ordering::Relaxed) {

@@ -18,7 +18,8 @@ use crate::config::TokenConfig;
 pub(crate) use self::error::{AccessError, AccessErrors};
 pub(crate) use self::failures::Failures;
 pub(crate) use self::refusal::Refusal;
-use self::token::{Digest, Token};
+pub(crate) use self::token::Digest;
+use self::token::Token;
 pub(crate) use self::who::Who;
 
 /// The tokens there are.
@@ -60,10 +61,14 @@ impl Access {
 
     /// Who bears this secret. All tokens are compared, each in constant time.
     pub(crate) fn bearer(&self, secret: &[u8]) -> Option<Who<'_>> {
-        let digest = Digest::of(secret);
+        self.known(&Digest::of(secret))
+    }
+
+    /// Who bears the secret of this digest, for as long as there is such a token.
+    pub(crate) fn known(&self, digest: &Digest) -> Option<Who<'_>> {
         let mut found = None;
         for token in &self.tokens {
-            if token.digest().is(&digest) {
+            if token.digest().is(digest) {
                 found = Some(Who::Bearer(token));
             }
         }

@@ -10,10 +10,10 @@ use crate::config::{Scope, TokenConfig, TokenSecret};
 
 /// SHA-256 of a secret, which is all that is kept of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Digest([u8; 32]);
+pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    pub(super) fn of(secret: &[u8]) -> Self {
+    pub(crate) fn of(secret: &[u8]) -> Self {
         Digest(Sha256::digest(secret).into())
     }
 

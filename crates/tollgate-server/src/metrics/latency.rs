@@ -32,10 +32,16 @@ pub(super) struct Latency {
 impl Latency {
     #[inline]
     pub(super) fn count(&self, took: Micros) {
+        self.count_many(took, 1);
+    }
+
+    /// Counts so many that took equally long.
+    #[inline]
+    pub(super) fn count_many(&self, took: Micros, many: u64) {
         if let Some(count) = self.counts.get(class_of(took)) {
-            count.count();
+            count.add(many);
         }
-        self.sum.add(took.get());
+        self.sum.add(took.get().saturating_mul(many));
     }
 
     /// Remembers the newest of a class. Who would have to wait for another leaves it to that one.

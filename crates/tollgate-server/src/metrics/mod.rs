@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod batch;
 mod connections;
 mod counter;
 mod families;
@@ -30,6 +31,7 @@ use self::reloads::Reloads;
 use crate::role::Role;
 
 pub(crate) use self::answer::answer;
+pub(crate) use self::batch::Batch;
 pub(crate) use self::connections::Cut;
 pub use self::families::{FAMILIES, Family, FamilyKind};
 pub(crate) use self::tally::{Surface, Tallies};

@@ -41,6 +41,8 @@ const MOST_NAMES: usize = 1_000;
 /// has such a name: one begins with a letter.
 const OTHER: &str = "_other";
 const INLINE: &str = "_inline";
+/// What `CL.THROTTLE` decides is counted under the policy that stands for it.
+const THROTTLE: &str = "@throttle";
 
 /// What was answered on one surface.
 #[derive(Debug, Default)]
@@ -62,6 +64,20 @@ impl Answers {
         }
     }
 
+    fn add(&self, sums: &Sums) {
+        for (counter, sum) in [
+            (&self.allowed, sums.allowed),
+            (&self.denied, sums.denied),
+            (&self.never, sums.never),
+            (&self.shadow_denied, sums.shadow_denied),
+            (&self.error, sums.error),
+        ] {
+            if sum > 0 {
+                counter.add(sum);
+            }
+        }
+    }
+
     /// Every answer by its word; nothing if there was none yet.
     pub(super) fn counts(&self) -> Option<[(&'static str, u64); 5]> {
         let counts = [
@@ -72,6 +88,47 @@ impl Answers {
             ("error", self.error.get()),
         ];
         counts.iter().any(|(_, count)| *count > 0).then_some(counts)
+    }
+}
+
+/// What one connection has counted of one policy, before it adds that to what others count.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    allowed: u64,
+    denied: u64,
+    never: u64,
+    shadow_denied: u64,
+    error: u64,
+    degraded_allowed: u64,
+    degraded_denied: u64,
+}
+
+impl Sums {
+    /// Counts a decision; the word that stands for it in labels.
+    #[inline]
+    pub(super) fn count(&mut self, decision: &Decision) -> &'static str {
+        if decision.degraded {
+            let degraded = if decision.allowed {
+                &mut self.degraded_allowed
+            } else {
+                &mut self.degraded_denied
+            };
+            *degraded += 1;
+        }
+        let (word, sum) = match decision {
+            it if it.is_shadow_denial() => ("shadow_denied", &mut self.shadow_denied),
+            Decision { allowed: true, .. } => ("allowed", &mut self.allowed),
+            Decision { never: true, .. } => ("never", &mut self.never),
+            _ => ("denied", &mut self.denied),
+        };
+        *sum += 1;
+        word
+    }
+
+    /// Counts a check that got no decision; the word that stands for that in labels.
+    pub(super) fn count_error(&mut self) -> &'static str {
+        self.error += 1;
+        "error"
     }
 }
 
@@ -117,6 +174,15 @@ impl Tally {
         word
     }
 
+    /// Adds what was counted elsewhere.
+    pub(super) fn add(&self, surface: Surface, sums: &Sums) {
+        self.answers(surface).add(sums);
+        if sums.degraded_allowed + sums.degraded_denied > 0 {
+            self.degraded_allowed.add(sums.degraded_allowed);
+            self.degraded_denied.add(sums.degraded_denied);
+        }
+    }
+
     /// Counts a check that got no decision; the word that stands for that in labels.
     pub(super) fn count_error(&self, surface: Surface) -> &'static str {
         self.answers(surface).error.count();
@@ -141,12 +207,14 @@ struct Inner {
     own: Box<[(u64, Arc<Tally>)]>,
     other: Arc<Tally>,
     inline: Arc<Tally>,
+    throttle: Arc<Tally>,
 }
 
 impl Default for Tallies {
     fn default() -> Self {
         let (other, inline) = (Tally::new(OTHER), Tally::new(INLINE));
-        Tallies(Arc::new(Inner { own: Box::default(), other, inline }))
+        let (own, throttle) = (Box::default(), Tally::new(THROTTLE));
+        Tallies(Arc::new(Inner { own, other, inline, throttle }))
     }
 }
 
@@ -162,7 +230,8 @@ impl Tallies {
         let mut own: Vec<_> = policies.iter().take(MOST_NAMES).map(tally).collect();
         own.sort_unstable_by_key(|(hash, _)| *hash);
         let (other, inline) = (Arc::clone(&self.0.other), Arc::clone(&self.0.inline));
-        Tallies(Arc::new(Inner { own: own.into(), other, inline }))
+        let (own, throttle) = (own.into(), Arc::clone(&self.0.throttle));
+        Tallies(Arc::new(Inner { own, other, inline, throttle }))
     }
 
     /// The policy's tally.
@@ -174,15 +243,16 @@ impl Tallies {
         match found.filter(|it| &*it.policy == policy.name()) {
             Some(it) => it,
             None if policy.name().starts_with('=') => &self.0.inline,
+            None if policy.name() == THROTTLE => &self.0.throttle,
             None => &self.0.other,
         }
     }
 
     /// All of them, by name.
     pub(super) fn all(&self) -> Vec<&Tally> {
-        let Inner { own, other, inline } = &*self.0;
+        let Inner { own, other, inline, throttle } = &*self.0;
         let mut all: Vec<_> =
-            own.iter().map(|(_, it)| &**it).chain([&**other, &**inline]).collect();
+            own.iter().map(|(_, it)| &**it).chain([&**other, &**inline, &**throttle]).collect();
         all.sort_unstable_by_key(|it| &*it.policy);
         all
     }
@@ -240,7 +310,7 @@ mod tests {
         let counts = after.of(policy).answers(Surface::Http).counts().unwrap();
         assert_eq!(counts[1], ("denied", 2));
         let names: Vec<_> = after.all().iter().map(|it| it.policy.clone()).collect();
-        assert_eq!(names, [INLINE, OTHER, "b", "c"].map(Box::<str>::from));
+        assert_eq!(names, [THROTTLE, INLINE, OTHER, "b", "c"].map(Box::<str>::from));
     }
 
     #[test]

@@ -1,16 +1,57 @@
 //! RESP: any client of Redis.
+//!
+//! - `frames.rs` and `inline.rs` find commands in bytes; `out.rs` writes replies.
+//! - `session.rs` is a connection without its socket; `connection.rs` is the socket.
+//! - `commands/` has a file for each command, and `table.rs` what they have in common.
+//! - `verb.rs` and `given.rs` are the way of our own verbs; `decision.rs` is what they answer.
+//! - What is asked of memory is answered at once. What is asked of another store is a
+//!   `question.rs`, and a batch of them is asked together, in `settle.rs`.
 
-use std::sync::Arc;
+mod asking;
+mod commands;
+mod connection;
+mod decision;
+mod failure;
+mod frames;
+mod given;
+mod inline;
+mod out;
+mod question;
+mod reference;
+mod session;
+mod settle;
+mod table;
+mod throttles;
+mod transaction;
+mod verb;
 
-use crate::daemon::Daemon;
-use crate::listener::{Remote, Stream};
-use crate::pulse::Pulse;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
-pub(crate) async fn serve(
-    _daemon: &Arc<Daemon>,
-    _stream: Stream,
-    _remote: Remote,
-    _pulse: Arc<Pulse>,
-) {
+use tollgate::{Micros, Timestamp};
+
+pub(crate) use self::connection::serve;
+use self::throttles::Throttles;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    throttles: Throttles,
+    /// Of the newest connection.
+    id: AtomicU64,
+    started: Timestamp,
+}
+
+impl Shared {
+    pub(crate) fn new(started: Timestamp) -> Self {
+        Shared { throttles: Throttles::default(), id: AtomicU64::new(0), started }
+    }
+
+    /// Names a connection.
+    fn next_id(&self) -> u64 {
+        self.id.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    fn uptime(&self, now: Timestamp) -> Micros {
+        now.since(self.started)
+    }
 }

@@ -1,0 +1,44 @@
+//! `TOLLGATE.BLOCK`: deny every check of a key.
+
+use tollgate::Verb;
+
+use crate::config::Scope;
+use crate::resp::asking::Asking;
+use crate::resp::decision::Shape;
+use crate::resp::failure::Failure;
+use crate::resp::given::Word;
+use crate::resp::question::Reply;
+use crate::resp::table::{Argument, Command, Flag, Keys, Type};
+use crate::resp::verb::{self, Spoken};
+
+pub(super) const COMMAND: Command = Command {
+    arity: -3,
+    flags: &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+    keys: Keys::OfChecks,
+    arguments: &[
+        Argument::new("policy", Type::Text),
+        Argument::new("key", Type::Key),
+        Word::Tier.argument(),
+        Word::Note.argument(),
+        Word::Id.argument(),
+        Word::For.argument(),
+    ],
+    scopes: &[Scope::Operate],
+    ..Command::new(
+        "tollgate.block",
+        "Denies every check of a key, for a time or until it is unblocked.",
+        "tollgate",
+        answer,
+    )
+};
+
+static SPOKEN: Spoken = Spoken {
+    words: &[Word::Tier, Word::Note, Word::Id, Word::For],
+    takes_several: false,
+    reply: Reply::Decision(Shape::Change),
+    verb: |own| Ok(Verb::Block { span: own.span }),
+};
+
+fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
+    verb::answer(asking, &SPOKEN)
+}

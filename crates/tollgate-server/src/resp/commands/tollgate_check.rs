@@ -1,0 +1,46 @@
+//! `TOLLGATE.CHECK`: decide and charge.
+
+use tollgate::Verb;
+
+use crate::config::Scope;
+use crate::resp::asking::Asking;
+use crate::resp::decision::Shape;
+use crate::resp::failure::Failure;
+use crate::resp::given::Word;
+use crate::resp::question::Reply;
+use crate::resp::table::{Argument, Command, Flag, Keys, Type};
+use crate::resp::verb::{self, Spoken};
+
+pub(super) const COMMAND: Command = Command {
+    arity: -3,
+    flags: &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+    keys: Keys::OfChecks,
+    arguments: &[
+        Argument::new("policy", Type::Text),
+        Argument::new("key", Type::Key),
+        Word::Cost.argument(),
+        Word::Tier.argument(),
+        Word::Note.argument(),
+        Word::Id.argument(),
+        Word::Lease.argument(),
+        Argument::new("policy key …", Type::Text).after("AND").optional().multiple(),
+    ],
+    scopes: &[Scope::Check],
+    ..Command::new(
+        "tollgate.check",
+        "Decides and charges; on a policy with a concurrent limit, acquires.",
+        "tollgate",
+        answer,
+    )
+};
+
+static SPOKEN: Spoken = Spoken {
+    words: &[Word::Cost, Word::Tier, Word::Note, Word::Id, Word::Lease],
+    takes_several: true,
+    reply: Reply::Decision(Shape::Decision),
+    verb: |own| Ok(Verb::Check { lease: own.lease }),
+};
+
+fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
+    verb::answer(asking, &SPOKEN)
+}

@@ -1,0 +1,38 @@
+//! `TOLLGATE.UNBLOCK`: lift a block.
+
+use tollgate::Verb;
+
+use crate::config::Scope;
+use crate::resp::asking::Asking;
+use crate::resp::decision::Shape;
+use crate::resp::failure::Failure;
+use crate::resp::given::Word;
+use crate::resp::question::Reply;
+use crate::resp::table::{Argument, Command, Flag, Keys, Type};
+use crate::resp::verb::{self, Spoken};
+
+pub(super) const COMMAND: Command = Command {
+    arity: -3,
+    flags: &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+    keys: Keys::OfChecks,
+    arguments: &[
+        Argument::new("policy", Type::Text),
+        Argument::new("key", Type::Key),
+        Word::Tier.argument(),
+        Word::Note.argument(),
+        Word::Id.argument(),
+    ],
+    scopes: &[Scope::Operate],
+    ..Command::new("tollgate.unblock", "Lifts a block.", "tollgate", answer)
+};
+
+static SPOKEN: Spoken = Spoken {
+    words: &[Word::Tier, Word::Note, Word::Id],
+    takes_several: false,
+    reply: Reply::Decision(Shape::Change),
+    verb: |_| Ok(Verb::Unblock),
+};
+
+fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
+    verb::answer(asking, &SPOKEN)
+}
