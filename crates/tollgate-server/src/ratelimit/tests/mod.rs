@@ -1,5 +1,6 @@
 //! The configuration of envoyproxy/ratelimit as rows of data.
 
+mod document;
 mod keys;
 mod limits;
 mod matching;

@@ -19,7 +19,7 @@ pub(super) use scalar::Scalar;
 
 /// A descriptor is two values deep: the list that it is in, and its fields.
 const MOST: Most = Most {
-    values: 4_000_000,
+    values: 1_000_000,
     depth: 2 * MOST_DEPTH,
     remedy: "leave some out, or write wildcards in their place",
 };
