@@ -50,4 +50,5 @@ pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
 pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
+pub use resp::{RespReplay, resp_reference};
 pub use serve::{Stop, run};

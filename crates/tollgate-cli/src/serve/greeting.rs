@@ -23,16 +23,21 @@ pub(super) struct Greeting<'a> {
 
 /// How many policies are listed.
 const MOST_LISTED: usize = 20;
+/// What the listener for clients of Redis is called.
+const RESP: &str = "RESP";
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
         self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref(), "")?;
         self.write_listener(f, "gRPC for Envoy", self.grpc.as_ref(), "")?;
-        self.write_listener(f, "RESP", self.resp.as_ref(), "")?;
+        self.write_listener(f, RESP, self.resp.as_ref(), "")?;
         self.write_listener(f, "metrics", self.metrics.as_ref(), "/metrics")?;
         self.write_store(f)?;
         self.write_policies(f)?;
+        if let Some(resp) = &self.resp {
+            self.write_command(f, resp)?;
+        }
         let Some(http) = &self.http else { return Ok(()) };
         let url = format!("{}{}", self.options(http), self.url(http));
         match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
@@ -54,7 +59,10 @@ impl Greeting<'_> {
         match address {
             ListenAddress::Unix(_) => writeln!(f, "  {name:16}  {address}"),
             ListenAddress::Tcp(at) => {
-                writeln!(f, "  {name:16}  {}{path}", self.url(address))?;
+                let url = self.url(address);
+                // What is spoken there is not HTTP.
+                let url = if name == RESP { url.replacen("http", "redis", 1) } else { url };
+                writeln!(f, "  {name:16}  {url}{path}")?;
                 if at.ip().to_canonical().is_loopback() {
                     return Ok(());
                 }
@@ -67,11 +75,7 @@ impl Greeting<'_> {
     fn url(&self, address: &ListenAddress) -> String {
         let scheme = if self.config.listen.tls.is_some() { "https" } else { "http" };
         let ListenAddress::Tcp(address) = address else { return format!("{scheme}://localhost") };
-        let ip = match address.ip() {
-            IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            it => it,
-        };
+        let ip = on_this_machine(address.ip());
         format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
     }
 
@@ -81,12 +85,7 @@ impl Greeting<'_> {
         if let ListenAddress::Unix(path) = address {
             options.push_str(&format!("--unix-socket {} ", path.display()));
         }
-        if let Some(token) = self.config.tokens.iter().find(|it| it.scopes.contains(&Scope::Check))
-        {
-            let secret = match &token.secret {
-                TokenSecret::File(path) => format!("$(cat {})", path.display()),
-                TokenSecret::Text(_) => "TOKEN".to_owned(),
-            };
+        if let Some(secret) = self.secret() {
             options.push_str(&format!("-H \"Authorization: Bearer {secret}\" "));
         }
         if let Some(tls) = &self.config.listen.tls {
@@ -97,6 +96,37 @@ impl Greeting<'_> {
             }
         }
         options
+    }
+
+    /// What asks over RESP, under limits that the command itself gives.
+    fn write_command(&self, f: &mut fmt::Formatter<'_>, address: &ListenAddress) -> fmt::Result {
+        let mut options = match address {
+            ListenAddress::Unix(path) => format!("-s {}", path.display()),
+            ListenAddress::Tcp(at) => match on_this_machine(at.ip()) {
+                ip if ip == Ipv4Addr::LOCALHOST => format!("-p {}", at.port()),
+                ip => format!("-h {ip} -p {}", at.port()),
+            },
+        };
+        if let Some(secret) = self.secret() {
+            options.push_str(&format!(" --no-auth-warning -a \"{secret}\""));
+        }
+        if let Some(tls) = &self.config.listen.tls {
+            options.push_str(" --tls --insecure");
+            if tls.client_ca.is_some() {
+                options.push_str(" --cert CLIENT.pem --key CLIENT.key");
+            }
+        }
+        writeln!(f, "\nLimits that the command itself gives")?;
+        writeln!(f, "  redis-cli {options} CL.THROTTLE user:42 15 30 60")
+    }
+
+    /// What shows a token that may check.
+    fn secret(&self) -> Option<String> {
+        let token = self.config.tokens.iter().find(|it| it.scopes.contains(&Scope::Check))?;
+        Some(match &token.secret {
+            TokenSecret::File(path) => format!("$(cat {})", path.display()),
+            TokenSecret::Text(_) => "TOKEN".to_owned(),
+        })
     }
 
     fn write_store(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,6 +179,15 @@ impl Greeting<'_> {
             0 => Ok(()),
             more => writeln!(f, "  … and {more} more"),
         }
+    }
+}
+
+/// An address that works on this machine.
+fn on_this_machine(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        it => it,
     }
 }
 

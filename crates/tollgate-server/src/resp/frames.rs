@@ -149,7 +149,7 @@ impl Frames {
                 Stage::Begin => match bytes.first() {
                     None => return Ok(Parsed::Half),
                     Some(b'*') => {
-                        let Some((count, end)) = number(bytes, 1, "mbulk count string")? else {
+                        let Some((count, end)) = number(bytes, 1, Number::Count)? else {
                             return Ok(Parsed::Half);
                         };
                         let count = count_of(count, bounds)?;
@@ -214,10 +214,10 @@ impl Frames {
                 return Err(broken(format!("expected '$', got '{}'", other.escape_ascii())));
             }
         }
-        let Some((len, end)) = number(bytes, self.at + 1, "bulk count string")? else {
+        let Some((len, end)) = number(bytes, self.at + 1, Number::Length)? else {
             return Ok(None);
         };
-        let len = usize::try_from(len).map_err(|_| broken("invalid bulk length"))?;
+        let len = usize::try_from(len).map_err(|_| Number::Length.invalid())?;
         if len > bounds.argument {
             let most = bounds.argument;
             return Err(broken(format!("invalid bulk length {len}; at most {most} are taken")));
@@ -272,21 +272,48 @@ fn count_of(count: i64, bounds: &FrameBounds) -> Result<usize, ProtocolError> {
     Ok(count)
 }
 
+/// What a number is for.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// How many arguments follow.
+    Count,
+    /// How long one is.
+    Length,
+}
+
+impl Number {
+    /// What Redis says of it. The number itself is not shown: how much of it is there depends on
+    /// where the bytes were split.
+    fn invalid(self) -> ProtocolError {
+        broken(match self {
+            Number::Count => "invalid multibulk length",
+            Number::Length => "invalid bulk length",
+        })
+    }
+
+    fn too_big(self) -> ProtocolError {
+        broken(match self {
+            Number::Count => "too big mbulk count string",
+            Number::Length => "too big bulk count string",
+        })
+    }
+}
+
 /// The number of a line that begins at `start`, and where the next line begins; nothing if it is
 /// not whole yet.
 #[inline]
-fn number(bytes: &[u8], start: usize, what: &str) -> Result<Option<(i64, usize)>, ProtocolError> {
+fn number(bytes: &[u8], start: usize, what: Number) -> Result<Option<(i64, usize)>, ProtocolError> {
     let rest = bytes.get(start..).unwrap_or_default();
     let mut value = 0_i64;
     // Nearly all are a digit or two, which need no more than this.
-    for (at, byte) in rest.iter().enumerate().take(MOST_NUMBER) {
+    for (at, byte) in rest.iter().enumerate() {
         match byte {
             b'0'..=b'9' if at < 18 => value = value * 10 + i64::from(byte - b'0'),
-            b'\r' if at > 0 => return end_of(rest, start, at, value),
+            b'\r' if at > 0 => return end_of(rest, start, at, value, what),
             _ => return odd_number(rest, start, what),
         }
     }
-    if rest.len() < MOST_NUMBER { Ok(None) } else { Err(broken(format!("too big {what}"))) }
+    Ok(None)
 }
 
 fn end_of(
@@ -294,11 +321,12 @@ fn end_of(
     start: usize,
     at: usize,
     value: i64,
+    what: Number,
 ) -> Result<Option<(i64, usize)>, ProtocolError> {
     match rest.get(at + 1) {
         None => Ok(None),
         Some(b'\n') => Ok(Some((value, start + at + 2))),
-        Some(_) => Err(invalid(rest)),
+        Some(_) => Err(what.invalid()),
     }
 }
 
@@ -307,29 +335,23 @@ fn end_of(
 fn odd_number(
     rest: &[u8],
     start: usize,
-    what: &str,
+    what: Number,
 ) -> Result<Option<(i64, usize)>, ProtocolError> {
-    let Some(end) = rest.iter().take(MOST_NUMBER).position(|it| *it == b'\r') else {
-        let so_far = rest.iter().take(MOST_NUMBER);
-        let may_be = |(at, it): (usize, &u8)| it.is_ascii_digit() || (at == 0 && *it == b'-');
-        if !so_far.enumerate().all(may_be) {
-            return Err(invalid(rest));
-        }
-        let is_half = rest.len() < MOST_NUMBER;
-        return if is_half { Ok(None) } else { Err(broken(format!("too big {what}"))) };
-    };
-    let digits = rest.get(..end).unwrap_or_default();
-    let value = std::str::from_utf8(digits).ok().and_then(|it| it.parse().ok());
-    let is_plain = digits.iter().all(|it| it.is_ascii_digit() || *it == b'-');
-    match value.filter(|_| is_plain) {
-        Some(value) => end_of(rest, start, end, value),
-        None => Err(invalid(rest)),
+    let head = rest.get(..rest.len().min(MOST_NUMBER + 1)).unwrap_or_default();
+    let digits = head.split(|it| *it == b'\r').next().unwrap_or_default();
+    let most = digits.get(..digits.len().min(MOST_NUMBER)).unwrap_or_default();
+    let may_be = |(at, it): (usize, &u8)| it.is_ascii_digit() || (at == 0 && *it == b'-');
+    if !most.iter().enumerate().all(may_be) {
+        return Err(what.invalid());
     }
-}
-
-fn invalid(rest: &[u8]) -> ProtocolError {
-    const MOST_SHOWN: usize = 16;
-    let line = rest.split(|it| matches!(it, b'\r' | b'\n')).next().unwrap_or_default();
-    let shown = line.get(..line.len().min(MOST_SHOWN)).unwrap_or_default();
-    broken(format!("invalid length '{}'; a length is digits alone", shown.escape_ascii()))
+    if digits.len() >= MOST_NUMBER {
+        return Err(what.too_big());
+    }
+    if digits.len() == rest.len() {
+        return Ok(None);
+    }
+    match std::str::from_utf8(digits).ok().and_then(|it| it.parse().ok()) {
+        Some(value) => end_of(rest, start, digits.len(), value, what),
+        None => Err(what.invalid()),
+    }
 }

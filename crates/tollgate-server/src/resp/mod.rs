@@ -18,6 +18,7 @@ mod inline;
 mod out;
 mod question;
 mod reference;
+mod replay;
 mod session;
 mod settle;
 mod table;
@@ -30,6 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate::{Micros, Timestamp};
 
 pub(crate) use self::connection::serve;
+pub use self::reference::resp_reference;
+pub use self::replay::RespReplay;
 use self::throttles::Throttles;
 
 /// What all connections share.

@@ -1,5 +1,8 @@
 //! The commands, as text: how each is written, and the page of all of them.
 
+use std::fmt::Write;
+
+use super::commands::COMMANDS;
 use super::table::{Argument, Command, Type};
 
 /// How a command is written.
@@ -24,4 +27,65 @@ fn written(argument: &Argument) -> String {
         (false, true) => format!("{written} [{written} …]"),
         (true, true) => format!("[{written} …]"),
     }
+}
+
+const BEFORE: &str = "\
+<!-- Written from the table of commands by a test of tollgate-server, which says how to renew it. -->
+# RESP
+
+`tollgate serve` speaks RESP2 and RESP3 where `listen.resp` says (127.0.0.1:6380), so that any client of Redis is a client of Tollgate:
+
+```sh
+redis-cli -p 6380 CL.THROTTLE user:42 15 30 60          # as redis-cell: limited, limit, remaining, retry, reset
+redis-cli -3 -p 6380 TOLLGATE.CHECK api user:42 COST 2  # under a policy of the configuration
+```
+
+**Replies.** A decision is a map with the names of the [JSON](openapi.json), in RESP2 the same one after the other. Times are whole microseconds
+and their names end in `_us`; −1 stands for what is absent, −2 for never. Booleans are `#t` and `#f`, in RESP2 1 and 0. `CL.THROTTLE` answers
+five integers, times in whole seconds, rounded up.
+
+**Limits in place of a policy.** `LIMIT \"10/s burst 20\" key` stands wherever `policy key` does; it is an operator's, as over HTTP.
+
+**Several checks** are joined by `AND` and decided together: all are charged, or none is.
+
+**Retries.** `ID` names the request as a whole: a repeat within 30 s is answered from memory, and charges nothing.
+
+**Who may.** Without tokens, what changes others' keys is for this machine. With tokens each connection needs one: `AUTH token`,
+`AUTH name token` or `HELLO 3 AUTH name token`.
+
+**Errors** begin with a code: `ERR`, `NOAUTH`, `WRONGPASS`, `NOPERM`, `NOPROTO`, `EXECABORT`, or `TRYAGAIN` where the store gave no answer
+and no policy says what holds then. A denial is no error.
+
+**Pipelines** are decided in order and answered in one write; `MULTI` and `EXEC` do what was queued in order, and others may be
+decided between. Bounds are `limits.pipeline`, `limits.body` (of an argument; 16 of it a command) and `limits.key_bytes`.
+
+**What redis-cell does otherwise.** Parts of a second, however small, are rounded up; a quantity of 0 changes nothing; a negative one is
+refused; numbers that are none are errors. Other numbers for a key keep what was used, as long as the period is the same.
+";
+
+/// The groups of commands, in the order of the page.
+const GROUPS: [(&str, &str); 6] = [
+    ("throttle", "As redis-cell"),
+    ("tollgate", "Policies"),
+    ("generic", "Keys of CL.THROTTLE"),
+    ("transactions", "Transactions"),
+    ("connection", "Connections"),
+    ("server", "The daemon"),
+];
+
+/// The commands that clients of Redis may send, in Markdown.
+#[must_use]
+pub fn resp_reference() -> String {
+    let mut page = BEFORE.to_owned();
+    for (group, title) in GROUPS {
+        // Writing into a text does not fail.
+        let _ = write!(page, "\n## {title}\n\n| Command | Scope | What it does |\n|---|---|---|\n");
+        for command in COMMANDS.iter().filter(|it| it.group == group) {
+            let scopes: Vec<_> = command.scopes.iter().map(|it| it.as_str()).collect();
+            let (usage, scopes) = (usage(command), scopes.join(" or "));
+            let usage = usage.replace('|', "\\|");
+            let _ = writeln!(page, "| `{usage}` | {scopes} | {} |", command.summary);
+        }
+    }
+    page
 }

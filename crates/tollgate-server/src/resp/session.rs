@@ -5,9 +5,10 @@ use super::asking::{Asking, Scene, wrong_number};
 use super::failure::Failure;
 use super::frames::{Args, FrameBounds, Frames, Parsed, ProtocolError};
 use super::out::{Out, Protocol};
-use super::table::{Flag, Recent, near};
+use super::table::{Command, Flag, Recent, near};
 use super::throttles::OwnThrottles;
 use super::transaction::Transaction;
+use super::verb::{audited, begin_record};
 use crate::access::{Access, Digest, Who};
 use crate::listener::Remote;
 
@@ -81,8 +82,7 @@ impl Session {
         let name = args.get(0).unwrap_or_default();
         let Some(command) = self.recent.find(name) else { return self.unknown(name, args, scene) };
         if scene.who.is_none() && !command.is(Flag::NoAuth) {
-            scene.daemon.failures.add(scene.daemon.clock.now(), scene.remote);
-            return Err(Failure::no_token());
+            return Err(stranger(command, scene));
         }
         if !command.takes(args.len()) {
             return Err(wrong_number(command));
@@ -130,6 +130,17 @@ impl Session {
         let with = "with args beginning with";
         Err(Failure::bad(format!("unknown command '{name_shown}', {with}: {shown}; {hint}")))
     }
+}
+
+/// That a token is needed, which is counted, and of an operator's command told to the audit.
+#[cold]
+fn stranger(command: &Command, scene: &Scene<'_>) -> Failure {
+    let failure = Failure::no_token();
+    scene.daemon.failures.add(scene.daemon.clock.now(), scene.remote);
+    if command.is_for_operators() {
+        begin_record(scene, audited(command)).refused(failure.detail());
+    }
+    failure
 }
 
 impl Asking<'_, '_> {

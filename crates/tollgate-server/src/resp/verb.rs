@@ -2,11 +2,12 @@
 
 use tollgate::{Policy, Verb};
 
-use super::asking::Asking;
+use super::asking::{Asking, Scene};
 use super::decision::{self, Shape};
 use super::failure::Failure;
 use super::given::{Given, Own, Subject, Word};
 use super::question::{Asks, OwnCheck, Question, Reply};
+use super::table::Command;
 use crate::audit::{self, Record};
 use crate::config::Scope;
 
@@ -31,8 +32,8 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>, spoken: &Spoken) -> Result<(),
         let verb = (spoken.verb)(&given.own)?;
         return ask(asking, spoken, given, verb, None);
     }
-    let verb = asking.command.name.trim_start_matches("tollgate.");
-    let record = begin_record(asking, verb);
+    let verb = audited(asking.command);
+    let record = begin_record(asking.scene, verb);
     if let Ok(subject) = Subject::read(asking, 1) {
         let policy = String::from_utf8_lossy(subject.policy);
         record.is_about(audit::Subject {
@@ -61,11 +62,16 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>, spoken: &Spoken) -> Result<(),
     }
 }
 
+/// The verb that an operator's command is to the audit.
+pub(super) fn audited(command: &Command) -> &'static str {
+    command.name.strip_prefix("tollgate.").unwrap_or("reset")
+}
+
 /// What the audit is to know of an operator's command.
-pub(super) fn begin_record<'a>(asking: &Asking<'_, 'a>, verb: &'static str) -> Record<'a> {
-    let who = asking.scene.who.map_or("nobody known", |it| it.name());
-    asking.scene.daemon.metrics.audited(verb);
-    Record::new(verb, who, asking.scene.remote)
+pub(super) fn begin_record<'a>(scene: &Scene<'a>, verb: &'static str) -> Record<'a> {
+    let who = scene.who.map_or("nobody known", |it| it.name());
+    scene.daemon.metrics.audited(verb);
+    Record::new(verb, who, scene.remote)
 }
 
 /// Refuses an operator's command to whoever is none.

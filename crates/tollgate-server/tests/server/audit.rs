@@ -14,6 +14,7 @@ use crate::access::{bearer, token};
 use crate::certificates::Authority;
 use crate::client::{Client, request};
 use crate::daemon::{Daemon, POLICIES};
+use crate::resp::Talk;
 use crate::tls;
 
 /// Keeps the lines of the audit, as `name=value` in order, and who was at the other end.
@@ -149,6 +150,57 @@ async fn an_operator_s_verbs_are_told_and_no_others() {
         daemon.post(&format!("/v1/{verb}"), body).await;
         let lines = lines.take();
         assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{verb}: {lines:?}");
+        assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
+    }
+}
+
+#[tokio::test]
+async fn operators_who_speak_resp_are_told_of_as_well() {
+    let lines = Lines::default();
+    let _guard = lines.listen();
+    let daemon = Daemon::start_changed(|it| {
+        it.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
+    })
+    .await;
+    let mut talk = Talk::with(&daemon).await;
+    for (asked, expected) in [
+        (
+            "DEL a b",
+            r#"who="nobody known" verb="reset" outcome="refused" why="Authentication required"#,
+        ),
+        ("AUTH secret-of-app", ""),
+        ("CL.THROTTLE a 1 1 1", ""),
+        (
+            "DEL a",
+            r#"who="app" verb="reset" policy="@throttle" key="a" outcome="refused" why="reset needs the scope operate"#,
+        ),
+        (
+            "TOLLGATE.BLOCK bucket a",
+            r#"who="app" verb="block" policy="bucket" key="a" outcome="refused" why="block needs"#,
+        ),
+        ("AUTH secret-of-ops", ""),
+        (
+            "DEL a",
+            r#"who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=true granted=0 replayed=false why="" "#,
+        ),
+        (
+            "TOLLGATE.BLOCK bucket a FOR 30000000",
+            r#"who="ops" verb="block" policy="bucket" key="a" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why="" "#,
+        ),
+        (
+            "TOLLGATE.RESET buckets a",
+            r#"who="ops" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?" "#,
+        ),
+        ("MULTI", ""),
+        ("UNLINK a b", ""),
+        (
+            "EXEC",
+            r#"who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=false granted=0 replayed=false why="" who="ops" verb="reset" policy="@throttle" key="b" asked="" outcome="done""#,
+        ),
+    ] {
+        talk.ask(asked).await;
+        let lines = lines.take();
+        assert_eq!(lines.is_empty(), expected.is_empty(), "{asked}: {lines:?}");
         assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }

@@ -9,7 +9,7 @@ use crate::resp::failure::Failure;
 use crate::resp::question::{Asks, OwnCheck, Question, Reply};
 use crate::resp::table::{Argument, Command, Flag, Keys, Type};
 use crate::resp::throttles::NAME;
-use crate::resp::verb::{begin_record, must_operate};
+use crate::resp::verb::{audited, begin_record, must_operate};
 
 pub(super) const COMMAND: Command = Command {
     arity: -2,
@@ -32,9 +32,10 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     keys.iter().try_for_each(|it| asking.key(it).map(drop))?;
     let policy = asking.scene.daemon.resp.throttles.any();
     let policy = policy.map_err(|it| Failure::bad(it.to_string()))?;
-    let may = must_operate(asking, "reset").and_then(|()| asking.may_use(&policy));
+    let verb = audited(asking.command);
+    let may = must_operate(asking, verb).and_then(|()| asking.may_use(&policy));
     for (index, key) in (1..).zip(keys) {
-        let record = begin_record(asking, "reset");
+        let record = begin_record(asking.scene, verb);
         record.is_about(audit::Subject {
             policy: NAME.to_owned(),
             key: asking.scene.live.shown(key),
@@ -43,6 +44,7 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
             record.refused(refusal.detail());
             continue;
         }
+        record.asks(&Verb::Reset, 0);
         let check = OwnCheck { policy: policy.clone(), key: key.into(), cost: Cost::ZERO };
         let asks = Asks::Decide { verb: Verb::Reset, checks: vec![check], request_id: None };
         let reply = Reply::Sum { is_last: index == last };

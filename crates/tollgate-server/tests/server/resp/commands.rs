@@ -1,0 +1,213 @@
+//! The commands that clients send of themselves, and what is told of all.
+
+use std::collections::BTreeSet;
+
+use super::{Talk, words};
+use crate::daemon::Daemon;
+
+#[tokio::test]
+async fn clients_are_answered_what_they_ask_first() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    for (asked, expected) in [
+        ("PING", "+PONG"),
+        ("ping hi", "$2 hi"),
+        ("PING a b", "-ERR wrong number of arguments for 'ping' command; write PING [message]"),
+        ("ECHO hi", "$2 hi"),
+        ("SELECT 0", "+OK"),
+        ("SELECT 1", "-ERR DB index is out of range: \"1\"; there is 0 only"),
+        ("CLIENT ID", ":1"),
+        ("CLIENT GETNAME", "$-1"),
+        ("CLIENT SETNAME worker-1", "+OK"),
+        ("CLIENT GETNAME", "$8 worker-1"),
+        ("CLIENT SETINFO LIB-NAME redis-py", "+OK"),
+        ("CLIENT SETINFO lib-ver 5.0", "+OK"),
+        ("CLIENT SETINFO lib x", "-ERR Unrecognized option \"lib\"; write lib-name or lib-ver"),
+        ("CLIENT NO-EVICT on", "+OK"),
+        ("CLIENT NO-TOUCH on", "+OK"),
+        ("CLIENT TRACKING off", "+OK"),
+        (
+            "CLIENT TRACKING on BCAST",
+            "-ERR TRACKING is not supported: there are no values that a client could keep; send \
+             CLIENT TRACKING OFF",
+        ),
+        (
+            "CLIENT CACHING yes",
+            "-ERR CLIENT CACHING can be called only when the client is in tracking mode",
+        ),
+        ("CLIENT REPLY on", "+OK"),
+        ("CLIENT REPLY off", "-ERR CLIENT REPLY is ON here, not \"off\""),
+        ("CLIENT UNPAUSE", "+OK"),
+        ("CLIENT GETREDIR", ":-1"),
+        (
+            "CLIENT MAINT_NOTIFICATIONS on",
+            "-ERR unknown subcommand \"MAINT_NOTIFICATIONS\". Try CLIENT HELP.",
+        ),
+        ("CLIENT ID 1", "-ERR wrong number of arguments for 'client|id' command"),
+        ("CONFIG GET maxmemory", "*0"),
+        (
+            "CONFIG SET a b",
+            "-ERR no CONFIG \"SET\" here; the daemon is configured by its file, which is read again \
+             when it changes",
+        ),
+        ("READONLY", "+OK"),
+        ("READWRITE", "+OK"),
+        ("TIME", "*2 $10 1763650000 $1 0"),
+        ("ROLE", "*3 $6 master :0 *0"),
+        ("CLUSTER INFO", "-ERR This instance has cluster support disabled"),
+        (
+            "SENTINEL masters",
+            "-ERR this is no sentinel; give the client this address as a server of its own",
+        ),
+        ("DBSIZE", ":0"),
+        ("CL.THROTTLE k 1 1 1", "*5 :0 :2 :1 :-1 :1"),
+        ("DBSIZE", ":1"),
+        (
+            "WATCH k",
+            "-ERR WATCH is not supported: a check is decided whole, and there are no values to \
+             watch; leave it out",
+        ),
+        (
+            "AUTH x",
+            "-ERR AUTH called without any token configured; leave it out, or configure tokens",
+        ),
+        ("HELLO x", "-ERR Protocol version is not an integer or out of range: \"x\"; write 2 or 3"),
+        ("HELLO 4", "-NOPROTO unsupported protocol version 4; write 2 or 3"),
+        (
+            "HELLO 3 SETNAME",
+            "-ERR Syntax error in HELLO at \"SETNAME\"; write HELLO 3 [AUTH name token] [SETNAME \
+             name]",
+        ),
+        (
+            "HELLO 2",
+            "*14 $6 server $5 redis $7 version $5 7.4.0 $5 proto :2 $2 id :1 $4 mode $10 standalone \
+             $4 role $6 master $7 modules *0",
+        ),
+        (
+            "HELLO 3 SETNAME second",
+            "%7 $6 server $5 redis $7 version $5 7.4.0 $5 proto :3 $2 id :1 $4 mode $10 standalone \
+             $4 role $6 master $7 modules *0",
+        ),
+        ("CLIENT GETNAME", "$6 second"),
+        ("CONFIG GET *", "%0"),
+        ("RESET", "+RESET"),
+        ("CLIENT GETNAME", "$-1"),
+        ("QUIT", "+OK"),
+    ] {
+        assert_eq!(talk.ask(asked).await, expected, "{asked}");
+    }
+    assert_eq!(talk.closed().await, "");
+}
+
+#[tokio::test]
+async fn info_has_what_clients_read_before_they_begin() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    let info = talk.ask("INFO").await;
+    for line in [
+        "# Server",
+        "redis_version:7.4.0",
+        "redis_mode:standalone",
+        "tollgate_version:",
+        "uptime_in_seconds:",
+        "connected_clients:1",
+        "loading:0",
+        "role:master",
+        "cluster_enabled:0",
+    ] {
+        assert!(info.contains(&format!("{line}")), "{line} in {info}");
+    }
+    assert_eq!(
+        talk.ask("INFO replication").await,
+        "$49 # Replication\\r\\nrole:master\\r\\nconnected_slaves:0\\r\\n"
+    );
+    assert_eq!(talk.ask("INFO nothing").await, "$0 ");
+    talk.ask("HELLO 3").await;
+    assert_eq!(talk.ask("INFO cluster").await, "=36 txt:# Cluster\\r\\ncluster_enabled:0\\r\\n");
+    let list = talk.ask("CLIENT LIST").await;
+    assert!(list.contains("id=1 addr=127.0.0.1:"), "{list}");
+    assert!(list.contains("user=loopback resp=3"), "{list}");
+}
+
+#[tokio::test]
+async fn commands_are_told_as_redis_tells_them() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    for (asked, expected) in [
+        (
+            "COMMAND INFO CL.THROTTLE nothing",
+            "*2 *10 $11 cl.throttle :-5 *2 +write +fast :1 :1 :1 *2 +@fast +@throttle *0 *0 *0 *-1",
+        ),
+        ("COMMAND GETKEYS CL.THROTTLE user:42 1 1 1", "*1 $7 user:42"),
+        ("COMMAND GETKEYS del a b", "*2 $1 a $1 b"),
+        (
+            "COMMAND GETKEYS TOLLGATE.CHECK api and COST 2 AND LIMIT 1/s b NOTE AND AND ip c",
+            "*3 $3 and $1 b $1 c",
+        ),
+        ("COMMAND GETKEYS PING", "-ERR The command has no key arguments"),
+        ("COMMAND GETKEYS TTL", "-ERR Invalid number of arguments specified for command"),
+        (
+            "COMMAND GETKEYS PINGS",
+            "-ERR Invalid command specified: \"PINGS\"; did you mean \"ping\"?",
+        ),
+        (
+            "COMMAND DOCS ping",
+            "*2 $4 ping *8 $7 summary $35 Answers PONG, or what it was given. $5 since $5 0.1.0 $5 \
+             group $10 connection $9 arguments *1 *6 $4 name $7 message $4 type $6 string $5 flags \
+             *1 +optional",
+        ),
+        (
+            "COMMAND NO",
+            "-ERR unknown subcommand \"NO\"; there are COUNT, INFO, DOCS, LIST and GETKEYS",
+        ),
+    ] {
+        assert_eq!(talk.ask(asked).await, expected, "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn every_command_there_is_has_an_answer_of_its_own() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    let count: usize = talk.ask("COMMAND COUNT").await[1..].parse().unwrap();
+    let list = talk.ask("COMMAND LIST").await;
+    let names: Vec<_> = list.split(' ').skip(2).step_by(2).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), count);
+    assert!(talk.ask("COMMAND").await.starts_with(&format!("*{count} ")));
+    assert!(talk.ask("COMMAND DOCS").await.starts_with(&format!("*{} ", 2 * count)));
+    for name in names {
+        let mut talk = Talk::with(&daemon).await;
+        let rest = match name {
+            "cl.throttle" => " k 1 1 1",
+            "tollgate.cancel" | "tollgate.reserve" => {
+                " bucket k RESERVATION 0123456789abcdef0123456789abcdef"
+            }
+            "tollgate.acquire" | "tollgate.renew" | "tollgate.release" => {
+                " slots k LEASE 0123456789abcdef0123456789abcdef"
+            }
+            it if it.starts_with("tollgate.") => " bucket k",
+            "del" | "unlink" | "exists" | "ttl" | "pttl" | "echo" => " k",
+            "select" => " 0",
+            "client" => " id",
+            "config" => " get x",
+            _ => "",
+        };
+        let said = talk.ask(&format!("{}{rest}", name.to_uppercase())).await;
+        let refused = ["watch", "auth", "exec", "discard", "cluster", "sentinel"].contains(&name);
+        assert_eq!(said.starts_with('-'), refused, "{name}: {said}");
+        assert!(!said.contains("unknown command"), "{name}: {said}");
+        let usage = talk.ask(&format!("{name}{}", " x".repeat(1_000))).await;
+        assert!(!usage.contains("unknown command"), "{name}: {usage}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_before_the_end_is_answered() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    let mut sent = words("PING");
+    sent.extend(words("QUIT"));
+    sent.extend(words("PING"));
+    talk.send(&sent).await;
+    assert_eq!(talk.closed().await, "+PONG\\r\\n+OK\\r\\n");
+}

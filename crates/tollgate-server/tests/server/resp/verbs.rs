@@ -1,0 +1,263 @@
+//! Every verb, held against what the same request is answered over HTTP.
+
+use serde_json::Value as Json;
+use tollgate::Micros;
+
+use super::value::Value;
+use super::{Talk, command};
+use crate::daemon::Daemon;
+
+/// Ids of leases and reservations.
+const A: &str = "0000000000000000000000000000000a";
+const B: &str = "0000000000000000000000000000000b";
+
+/// A command, and the same over HTTP. An empty one lets time pass.
+const ROWS: &[(&str, &str, &str)] = &[
+    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
+    ("CHECK bucket a COST 2", "check", r#""policy":"bucket","key":"a","cost":2"#),
+    ("CHECK bucket a COST 3", "check", r#""policy":"bucket","key":"a","cost":3"#),
+    ("check bucket a cost 0 note x", "check", r#""policy":"bucket","key":"a","cost":0"#),
+    ("PEEK bucket a COST 2", "peek", r#""policy":"bucket","key":"a","cost":2"#),
+    ("CHECK pair a", "check", r#""policy":"pair","key":"a""#),
+    ("CHECK pair a COST 2", "check", r#""policy":"pair","key":"a","cost":2"#),
+    ("CHECK ghost a", "check", r#""policy":"ghost","key":"a""#),
+    ("CHECK ghost a", "check", r#""policy":"ghost","key":"a""#),
+    ("CHECK listed root", "check", r#""policy":"listed","key":"root""#),
+    ("CHECK listed eve", "check", r#""policy":"listed","key":"eve""#),
+    ("CHECK LIMIT 1/min a", "check", r#""limit":"1/min","key":"a""#),
+    ("CHECK limit 1/min a", "check", r#""limit":"1/min","key":"a""#),
+    (
+        "CHECK bucket b AND pair b COST 2 NOTE y",
+        "check",
+        r#""checks":[{"policy":"bucket","key":"b"},{"policy":"pair","key":"b","cost":2}]"#,
+    ),
+    (
+        "PEEK bucket b AND LIMIT 1/min b",
+        "peek",
+        r#""checks":[{"policy":"bucket","key":"b"},{"limit":"1/min","key":"b"}]"#,
+    ),
+    ("CHECK log r ID one", "check", r#""policy":"log","key":"r","request_id":"one""#),
+    ("CHECK log r ID one", "check", r#""policy":"log","key":"r","request_id":"one""#),
+    ("TAKE bucket c COST 5", "take", r#""policy":"bucket","key":"c","cost":5"#),
+    ("TAKE bucket c COST 5", "take", r#""policy":"bucket","key":"c","cost":5"#),
+    (
+        "RESERVE queue a RESERVATION A",
+        "reserve",
+        r#""policy":"queue","key":"a","reservation_id":"A""#,
+    ),
+    (
+        "RESERVE queue a RESERVATION B MAXWAIT 1000000",
+        "reserve",
+        r#""policy":"queue","key":"a","reservation_id":"B","max_wait":1"#,
+    ),
+    (
+        "RESERVE queue a RESERVATION B MAXWAIT 999999",
+        "reserve",
+        r#""policy":"queue","key":"a","reservation_id":"B","max_wait":0.999999"#,
+    ),
+    ("INSPECT queue a", "inspect", r#""policy":"queue","key":"a""#),
+    (
+        "CANCEL queue a RESERVATION B",
+        "cancel",
+        r#""policy":"queue","key":"a","reservation_id":"B""#,
+    ),
+    (
+        "CANCEL queue a RESERVATION B",
+        "cancel",
+        r#""policy":"queue","key":"a","reservation_id":"B""#,
+    ),
+    ("PENALIZE bucket a COST 3", "penalize", r#""policy":"bucket","key":"a","cost":3"#),
+    ("REFUND bucket a COST 1", "refund", r#""policy":"bucket","key":"a","cost":1"#),
+    (
+        "REFUND pair a TIME 1763650000000000",
+        "refund",
+        r#""policy":"pair","key":"a","time":1763650000"#,
+    ),
+    ("", "", ""),
+    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
+    ("RESET bucket a", "reset", r#""policy":"bucket","key":"a""#),
+    ("RESET bucket a", "reset", r#""policy":"bucket","key":"a""#),
+    ("BLOCK bucket a FOR 1500000", "block", r#""policy":"bucket","key":"a","for":1.5"#),
+    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
+    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
+    ("BLOCK bucket a", "block", r#""policy":"bucket","key":"a""#),
+    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
+    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
+    ("UNBLOCK bucket a", "unblock", r#""policy":"bucket","key":"a""#),
+    ("ACQUIRE slots a LEASE A", "acquire", r#""policy":"slots","key":"a","lease_id":"A""#),
+    ("CHECK slots a LEASE B", "check", r#""policy":"slots","key":"a","lease_id":"B""#),
+    ("INSPECT slots a", "inspect", r#""policy":"slots","key":"a""#),
+    ("", "", ""),
+    ("RENEW slots a LEASE A", "renew", r#""policy":"slots","key":"a","lease_id":"A""#),
+    ("RELEASE slots a LEASE B", "release", r#""policy":"slots","key":"a","lease_id":"B""#),
+    ("RELEASE slots a LEASE B", "release", r#""policy":"slots","key":"a","lease_id":"B""#),
+];
+
+#[tokio::test]
+async fn every_verb_answers_in_both_versions_what_it_answers_over_http() {
+    let (three, two, http) = (Daemon::start().await, Daemon::start().await, Daemon::start().await);
+    let mut in_three = Talk::with(&three).await;
+    let mut in_two = Talk::with(&two).await;
+    assert!(in_three.ask("HELLO 3").await.starts_with("%7"));
+    for (asked, verb, body) in ROWS {
+        if asked.is_empty() {
+            for daemon in [&three, &two, &http] {
+                daemon.clock.advance(Micros::new(300_123));
+            }
+            continue;
+        }
+        let id = |text: &str, a: &str, b: &str| text.replace(a, A).replace(b, B);
+        let asked = format!("TOLLGATE.{asked} ").replace(" A ", &format!(" {A} "));
+        let asked = asked.replace(" B ", &format!(" {B} ")).trim_end().to_owned();
+        let body = id(&format!("{{{body}}}"), "\"A\"", "\"B\"").replace(A, &format!("\"{A}\""));
+        let body = body.replace(B, &format!("\"{B}\""));
+        let said = in_three.ask_value(&asked).await;
+        assert_eq!(in_two.ask_value(&asked).await, said.flat(), "{asked}");
+        let answer = http.post(&format!("/v1/{verb}?status=200"), &body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+        let json: Json = serde_json::from_str(&answer.body).unwrap();
+        assert_same(&asked, "", &said, &json);
+    }
+}
+
+/// Compares a reply with JSON: names of times end in `_us`, and −1 and −2 stand for null.
+fn assert_same(asked: &str, name: &str, said: &Value, json: &Json) {
+    let differs = || format!("{asked}: {name} is {said:?}, and in JSON {json}");
+    match (said, json) {
+        (Value::Map(said), Json::Object(json)) => {
+            assert_eq!(said.len(), json.len(), "{}", differs());
+            for (name, value) in said {
+                let Value::Text(name) = name else { panic!("{}", differs()) };
+                let plain = name.strip_suffix("_us").unwrap_or(name);
+                let other = json.get(plain).unwrap_or_else(|| panic!("{name}: {}", differs()));
+                assert_same(asked, name, value, other);
+            }
+        }
+        (Value::List(said), Json::Array(json)) => {
+            assert_eq!(said.len(), json.len(), "{}", differs());
+            said.iter().zip(json).for_each(|(said, json)| assert_same(asked, name, said, json));
+        }
+        (Value::Int(-1 | -2), Json::Null) if name.ends_with("_us") => {}
+        (Value::Int(micros), Json::Number(seconds)) if name.ends_with("_us") => {
+            assert_eq!(Some(*micros), micros_of(&seconds.to_string()), "{}", differs());
+        }
+        (Value::Int(said), Json::Number(json)) => {
+            assert_eq!(Some(*said), json.as_i64(), "{}", differs());
+        }
+        (Value::Bool(said), Json::Bool(json)) => assert_eq!(said, json, "{}", differs()),
+        (Value::Text(said), Json::String(json)) => assert_eq!(said, json, "{}", differs()),
+        (Value::Null, Json::Null) => {}
+        _ => panic!("{}", differs()),
+    }
+}
+
+/// Seconds in text as microseconds.
+fn micros_of(seconds: &str) -> Option<i64> {
+    let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
+    format!("{whole}{decimals:0<6}").parse().ok()
+}
+
+#[tokio::test]
+async fn ids_are_drawn_where_none_is_given() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    assert!(talk.ask("HELLO 3").await.starts_with("%7"));
+    for (take, give, name, word) in [
+        ("CHECK slots", "RELEASE slots", "lease_id", "LEASE"),
+        ("ACQUIRE slots", "RELEASE slots", "lease_id", "LEASE"),
+        ("RESERVE queue", "CANCEL queue", "reservation_id", "RESERVATION"),
+    ] {
+        // Another must be before it: what may act at once is not cancelled.
+        talk.ask(&format!("TOLLGATE.{take} k")).await;
+        let said = talk.ask_value(&format!("TOLLGATE.{take} k")).await;
+        let Value::Text(id) = said.get(name) else { panic!("{said:?}") };
+        let said = talk.ask_value(&format!("TOLLGATE.{give} k {word} {id}")).await;
+        assert_eq!(said.get("changed"), &Value::Bool(true), "{said:?}");
+        talk.ask("TOLLGATE.RESET slots k").await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_told_with_the_remedy() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    for (asked, expected) in [
+        (
+            "CHECK bucket",
+            "wrong number of arguments for 'tollgate.check' command; write TOLLGATE.CHECK policy \
+             key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id] [AND policy \
+             key … …]",
+        ),
+        ("CHECK buckets k", "there is no policy \"buckets\"; did you mean \"bucket\"?"),
+        (
+            "CHECK bucket k TIER pro",
+            "policy \"bucket\" has no tier \"pro\"; it has none: leave the tier out, or define it",
+        ),
+        ("CHECK LIMIT 1/s k TIER pro", "LIMIT and TIER are both there; only a policy has tiers"),
+        ("CHECK bucket k COTS 1", "tollgate.check has no word \"COTS\"; did you mean \"COST\"?"),
+        (
+            "CHECK bucket k FOR 1",
+            "tollgate.check has no word \"FOR\"; after policy and key it takes COST, TIER, NOTE, \
+             ID, LEASE",
+        ),
+        ("CHECK bucket k COST", "COST is the last word; write its value"),
+        (
+            "CHECK bucket k COST -1",
+            "COST is \"-1\"; write an integer from 0 to 9007199254740991, such as 1",
+        ),
+        (
+            "CHECK bucket k COST 9007199254740992",
+            "COST is \"9007199254740992\"; write an integer from 0 to 9007199254740991, such as 1",
+        ),
+        ("CHECK slots k LEASE x", "LEASE is \"x\"; an id is 32 hexadecimal digits"),
+        (
+            "CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a",
+            "LEASE is of all checks; write it before AND",
+        ),
+        ("TAKE bucket k AND log k", "tollgate.take takes one check; \"AND\" begins another"),
+        (
+            "RESERVE queue k MAXWAIT 1s",
+            "MAXWAIT is \"1s\"; write microseconds in digits, such as 1500000",
+        ),
+        (
+            "CANCEL queue k",
+            "RESERVATION is missing; write the one that was answered, 32 hexadecimal digits",
+        ),
+        (
+            "RENEW slots k",
+            "LEASE is missing; write the one that was answered, 32 hexadecimal digits",
+        ),
+        ("REFUND bucket k COST 0", "refund needs an amount of at least 1, but it is 0"),
+        (
+            "ACQUIRE bucket k",
+            "acquire is for requests in flight; this policy has no concurrent limit, such as \"20 \
+             concurrent lease 60s\"",
+        ),
+    ] {
+        let said = talk.ask(&format!("TOLLGATE.{asked}")).await;
+        assert_eq!(said, format!("-ERR {expected}"), "{asked}");
+    }
+    let said = talk.ask_bytes(&[b"TOLLGATE.CHECK", b"LIMIT", b"1/fortnight", b"k"]).await;
+    assert!(said.starts_with("-ERR LIMIT: "), "{said}");
+    let said = talk.ask_bytes(&[b"TOLLGATE.CHECK", b"\xff", b"k"]).await;
+    assert_eq!(said, "-ERR policy is \"\\xff\"; write it in UTF-8");
+    let id = "i".repeat(257);
+    let said = talk.ask(&format!("TOLLGATE.CHECK bucket k ID {id}")).await;
+    assert_eq!(said, "-ERR ID has 257 bytes; write 1 to 256 that no other request has");
+    let many = " AND bucket k".repeat(32);
+    let said = talk.ask(&format!("TOLLGATE.CHECK bucket k{many}")).await;
+    assert_eq!(said, "-ERR more than 32 checks are too many; send several requests");
+    talk.ask("TOLLGATE.CHECK log k ID two").await;
+    let said = talk.ask("TOLLGATE.CHECK log l ID two").await;
+    assert!(said.starts_with("-ERR the request_id was used before"), "{said}");
+}
+
+#[tokio::test]
+async fn limits_of_several_words_are_one_argument() {
+    let daemon = Daemon::start().await;
+    let mut talk = Talk::with(&daemon).await;
+    talk.send(&command(&[b"TOLLGATE.CHECK", b"LIMIT", b"10/s burst 20; 100/min log", b"k"])).await;
+    let said = talk.reply().await;
+    assert!(said.contains("$5 limit $13 10/s burst 20 "), "{said}");
+    assert!(said.contains("$5 limit $11 100/min log "), "{said}");
+}
