@@ -29,6 +29,7 @@ mod nearest;
 mod privacy;
 mod pulse;
 mod query;
+pub mod ratelimit;
 mod reload;
 mod resp;
 mod rls;

@@ -66,7 +66,7 @@ pub(super) fn node(field: &Field, value: &str, origin: Origin) -> Node {
         (Kind::Many(_), _) => {
             let parts = value.split(',').map(str::trim).filter(|it| !it.is_empty());
             let parts = parts.map(|it| Node::text(it, origin.clone())).collect();
-            Node { origin, body: Body::List(parts) }
+            Node { origin, body: Body::List(parts), quoted: false }
         }
         _ => Node::text(value, origin),
     }

@@ -203,7 +203,7 @@ impl From<ConfigError> for ConfigErrors {
 
 /// Mistakes as they are found.
 #[derive(Debug, Default)]
-pub(super) struct Complaints {
+pub(crate) struct Complaints {
     errors: RefCell<Vec<ConfigError>>,
     more: Cell<usize>,
 }
@@ -223,7 +223,7 @@ impl Complaints {
     }
 
     /// All of them, by place. There is one at least.
-    pub(super) fn into_errors(self, file: Option<&Arc<str>>) -> ConfigErrors {
+    pub(crate) fn into_errors(self, file: Option<&Arc<str>>) -> ConfigErrors {
         let mut errors = self.errors.into_inner();
         // What does not stand in the file comes last, in the order in which it was found.
         errors.sort_by_key(|it| it.span().map_or((usize::MAX, 0), |it| (it.line, it.column)));

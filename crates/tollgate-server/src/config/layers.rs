@@ -108,7 +108,7 @@ impl Layers {
         let origin = Origin::Flag("LIMITS");
         let texts = limits.split(';').map(str::trim);
         let texts = texts.map(|it| Node::text(it, origin.clone())).collect();
-        let limits = Node { origin: origin.clone(), body: Body::List(texts) };
+        let limits = Node { origin: origin.clone(), body: Body::List(texts), quoted: false };
         let mut tree = Node::nothing(origin);
         tree.set(&["policies", "default", "limits"], limits);
         self.base = Some(tree);

@@ -22,8 +22,8 @@ mod schema;
 mod secrets;
 mod shape;
 mod store;
-mod tree;
-mod yaml;
+pub(crate) mod tree;
+pub(crate) mod yaml;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +31,7 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
+pub(crate) use error::Complaints;
 pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};

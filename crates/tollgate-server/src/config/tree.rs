@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 /// Something written, with where it comes from.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) origin: Origin,
-    pub(super) body: Body,
+pub(crate) struct Node {
+    pub(crate) origin: Origin,
+    pub(crate) body: Body,
+    /// Whether it is a text that stands in quotes or in a block, and so can be nothing else.
+    pub(crate) quoted: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// `null`, or nothing at all.
     Nothing,
     Text(String),
@@ -23,14 +25,16 @@ pub(super) enum Body {
 
 /// A name, with where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
-    pub(super) text: String,
-    pub(super) origin: Origin,
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) origin: Origin,
+    /// As of a [`Node`].
+    pub(crate) quoted: bool,
 }
 
 /// Where something written comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The table of fields.
     Default,
     /// The sample policies.
@@ -45,21 +49,21 @@ pub(super) enum Origin {
 
 /// A part of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// From 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// In characters, from 1.
-    pub(super) column: usize,
-    pub(super) bytes: Range<usize>,
+    pub(crate) column: usize,
+    pub(crate) bytes: Range<usize>,
 }
 
 impl Node {
     pub(super) fn text(text: impl Into<String>, origin: Origin) -> Self {
-        Node { origin, body: Body::Text(text.into()) }
+        Node { origin, body: Body::Text(text.into()), quoted: false }
     }
 
     pub(super) fn nothing(origin: Origin) -> Self {
-        Node { origin, body: Body::Nothing }
+        Node { origin, body: Body::Nothing, quoted: false }
     }
 
     /// What is written under a name.
@@ -83,7 +87,8 @@ impl Node {
             inner.set(rest, node);
             return;
         }
-        let name = Name { text: (*first).to_owned(), origin: node.origin.clone() };
+        let origin = node.origin.clone();
+        let name = Name { text: (*first).to_owned(), origin, quoted: false };
         let mut inner = Node::nothing(node.origin.clone());
         inner.set(rest, node);
         fields.push((name, inner));

@@ -10,23 +10,45 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use super::error::{Complaints, ConfigError};
 use super::tree::{Body, Name, Node, Origin, Span};
 
-/// The most values of a file, with those that aliases repeat.
-const MOST_VALUES: usize = 250_000;
-/// How deep values may be in each other; the configuration has 7 levels.
-const MOST_DEPTH: usize = 32;
+/// How much of a file is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// The most values, with those that aliases repeat.
+    pub(crate) values: usize,
+    /// How deep values may be in each other.
+    pub(crate) depth: usize,
+    /// What to do where there are more values.
+    pub(crate) remedy: &'static str,
+}
+
+/// Of the configuration, which has 7 levels.
+const CONFIGURATION: Most =
+    Most { values: 250_000, depth: 32, remedy: "many overrides go into overrides_file" };
 
 /// Reads a text. Names that are there twice are complained of; the first holds.
 ///
 /// # Errors
 /// It is not YAML, or more of it than is read.
 pub(super) fn parse(text: &str, complaints: &Complaints) -> Result<Node, ConfigError> {
+    parse_at_most(CONFIGURATION, text, complaints)
+}
+
+/// Reads a text of this much at most.
+///
+/// # Errors
+/// It is not YAML, or more of it than is read.
+pub(crate) fn parse_at_most(
+    most: Most,
+    text: &str,
+    complaints: &Complaints,
+) -> Result<Node, ConfigError> {
     let options = granit_parser::options! {
-        flow_nesting_limit: MOST_DEPTH,
-        block_nesting_limit: MOST_DEPTH,
+        flow_nesting_limit: most.depth,
+        block_nesting_limit: most.depth,
     };
-    let mut builder = Builder::new(text, complaints);
+    let mut builder = Builder::new(most, text, complaints);
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|it| not_yaml(&it, text))?;
+        let (event, span) = event.map_err(|it| not_yaml(&it, text, most))?;
         builder.take(event, span_of(&span))?;
     }
     Ok(builder.root.unwrap_or_else(|| Node::nothing(Origin::File(start()))))
@@ -43,22 +65,23 @@ fn span_of(span: &granit_parser::Span) -> Span {
     Span { line: marker.line().max(1), column: marker.col() + 1, bytes: start..end }
 }
 
-fn not_yaml(error: &ScanError, text: &str) -> ConfigError {
+fn not_yaml(error: &ScanError, text: &str, most: Most) -> ConfigError {
     let marker = error.marker();
     let at = marker.byte_offset().unwrap_or(text.len());
     let span = Span { line: marker.line().max(1), column: marker.col() + 1, bytes: at..at };
     let message = match error.kind() {
-        granit_parser::ErrorKind::RecursionLimitExceeded => too_deep(),
+        granit_parser::ErrorKind::RecursionLimitExceeded => too_deep(most),
         kind => kind.to_string(),
     };
     ConfigError::new(message).at(Origin::File(span))
 }
 
-fn too_deep() -> String {
-    format!("values may be in each other at most {MOST_DEPTH} deep")
+fn too_deep(most: Most) -> String {
+    format!("values may be in each other at most {} deep", most.depth)
 }
 
 struct Builder<'a> {
+    most: Most,
     text: &'a str,
     complaints: &'a Complaints,
     open: Vec<Open>,
@@ -83,19 +106,21 @@ enum OpenBody {
 }
 
 impl<'a> Builder<'a> {
-    fn new(text: &'a str, complaints: &'a Complaints) -> Self {
+    fn new(most: Most, text: &'a str, complaints: &'a Complaints) -> Self {
         let (open, anchored) = (Vec::new(), HashMap::new());
-        Builder { text, complaints, open, anchored, values: 0, root: None }
+        Builder { most, text, complaints, open, anchored, values: 0, root: None }
     }
 
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), ConfigError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_tag(tag.as_deref(), &span)?;
+                let quoted = style != ScalarStyle::Plain
+                    || tag.is_some_and(|it| it.is_yaml_core_schema_tag("str"));
                 let is_nothing = style == ScalarStyle::Plain
                     && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
                 let body = if is_nothing { Body::Nothing } else { Body::Text(text.into_owned()) };
-                self.add(Node { origin: Origin::File(span), body }, anchor)
+                self.add(Node { origin: Origin::File(span), body, quoted }, anchor)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 refuse_tag(tag.as_deref(), &span)?;
@@ -124,7 +149,7 @@ impl<'a> Builder<'a> {
             OpenBody::List(all) => Body::List(all),
             OpenBody::Fields(all, _) => Body::Fields(self.merged(all)),
         };
-        self.add(Node { origin: Origin::File(span), body }, anchor)
+        self.add(Node { origin: Origin::File(span), body, quoted: false }, anchor)
     }
 
     /// Where a list or fields end: what is written in lines ends with its last value.
@@ -140,23 +165,22 @@ impl<'a> Builder<'a> {
             return Err(ConfigError::new(message).at(Origin::File(span)));
         };
         let (values, depth) = node.size();
-        if self.open.len() + depth > MOST_DEPTH {
-            return Err(ConfigError::new(too_deep()).at(Origin::File(span)));
+        if self.open.len() + depth > self.most.depth {
+            return Err(ConfigError::new(too_deep(self.most)).at(Origin::File(span)));
         }
-        let body = node.body.clone();
+        let (body, quoted) = (node.body.clone(), node.quoted);
         self.count(values, &span)?;
-        self.add(Node { origin: Origin::File(span), body }, 0)
+        self.add(Node { origin: Origin::File(span), body, quoted }, 0)
     }
 
-    fn count(&mut self, values: usize, at: &Span) -> Result<(), ConfigError> {
-        self.values += values;
-        if self.values <= MOST_VALUES {
+    fn count(&mut self, more: usize, at: &Span) -> Result<(), ConfigError> {
+        self.values += more;
+        let Most { values, remedy, .. } = self.most;
+        if self.values <= values {
             return Ok(());
         }
-        let message = format!(
-            "there are more than {MOST_VALUES} values, counting what aliases repeat; many overrides \
-             go into overrides_file"
-        );
+        let message =
+            format!("there are more than {values} values, counting what aliases repeat; {remedy}");
         Err(ConfigError::new(message).at(Origin::File(at.clone())))
     }
 
@@ -214,10 +238,10 @@ fn fields_of(node: Node) -> Vec<(Name, Node)> {
 }
 
 fn name_of(node: Node) -> Result<Name, ConfigError> {
-    let Node { origin, body } = node;
+    let Node { origin, body, quoted } = node;
     match body {
-        Body::Text(text) => Ok(Name { text, origin }),
-        Body::Nothing => Ok(Name { text: "null".to_owned(), origin }),
+        Body::Text(text) => Ok(Name { text, origin, quoted }),
+        Body::Nothing => Ok(Name { text: "null".to_owned(), origin, quoted }),
         Body::List(_) | Body::Fields(_) => {
             Err(ConfigError::new("write a name here, not a list or fields").at(origin))
         }

@@ -1,0 +1,190 @@
+//! From drafts to a domain, with everything that the reference refuses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use tollgate_core::parse_limits;
+
+use super::ReadOptions;
+use super::domain::{Domain, Node};
+use super::draft::{DescriptorDraft, LimitDraft};
+use super::error::RatelimitError;
+use super::limits::Maker;
+use super::overrides::Brought;
+use super::rule::{Limits, Rule};
+use super::unit::Unit;
+use super::wildcard::Wildcard;
+
+/// A domain that files are added to.
+#[derive(Debug)]
+pub(super) struct Builder {
+    name: String,
+    maker: Maker,
+    nodes: Vec<Node>,
+    /// The limits that were made, so that rules of the same share a policy.
+    made: HashMap<(u32, Unit, bool), Limits>,
+}
+
+/// The line, where it is told, and what is wrong.
+type Wrong = (Option<usize>, String);
+
+impl Builder {
+    pub(super) fn new(name: String, options: &ReadOptions) -> Self {
+        let maker = Maker::new(&name, options);
+        let root = Node { path: name.as_str().into(), ..Node::default() };
+        Builder { name, maker, nodes: vec![root], made: HashMap::new() }
+    }
+
+    /// Adds the descriptors of a file.
+    pub(super) fn add(
+        &mut self,
+        file: &str,
+        descriptors: Vec<DescriptorDraft>,
+    ) -> Result<(), RatelimitError> {
+        let added = self.add_all(0, descriptors);
+        added.map_err(|(line, message)| RatelimitError::new(file, line, message))
+    }
+
+    pub(super) fn finish(self) -> Domain {
+        let is_in_keys = !self.maker.tells(&self.name);
+        let brought = Brought::new(self.maker);
+        Domain { name: self.name.into(), is_in_keys, nodes: self.nodes, brought }
+    }
+
+    /// Adds descriptors to the one of this index. Drafts are never deeper than was read.
+    fn add_all(&mut self, parent: usize, drafts: Vec<DescriptorDraft>) -> Result<(), Wrong> {
+        for mut draft in drafts {
+            let inner = std::mem::take(&mut draft.descriptors);
+            let index = self.add_one(parent, draft)?;
+            self.add_all(index, inner)?;
+        }
+        Ok(())
+    }
+
+    fn add_one(&mut self, parent: usize, draft: DescriptorDraft) -> Result<usize, Wrong> {
+        let line = draft.line;
+        let wrong = |message: String| (line, message);
+        if draft.key.is_empty() {
+            return Err(wrong("descriptor has empty key".to_owned()));
+        }
+        let composite = match &*draft.value {
+            "" => draft.key.clone(),
+            value => format!("{}_{value}", draft.key),
+        };
+        let index = self.nodes.len();
+        let Some(above) = self.nodes.get_mut(parent) else { return Ok(parent) };
+        let path = format!("{}.{composite}", above.path);
+        if above.children.contains_key(composite.as_bytes()) {
+            return Err(wrong(format!("duplicate descriptor composite key '{path}'")));
+        }
+        above.children.insert(composite.as_bytes().into(), index);
+        let wildcard = Wildcard::of(&composite);
+        let is_shared_in_vain = draft.share_threshold && wildcard.is_none();
+        above.wildcards.extend(wildcard.map(|it| (it, index)));
+        let (value_to_metric, share_threshold) = (draft.value_to_metric, draft.share_threshold);
+        let rule = self.rule(draft)?;
+        if is_shared_in_vain {
+            return Err(wrong(format!(
+                "share_threshold can only be used with wildcard values (containing '*'), but found \
+                 key '{composite}'"
+            )));
+        }
+        self.nodes.push(Node {
+            path: path.into(),
+            composite: composite.into(),
+            rule,
+            value_to_metric,
+            share_threshold,
+            children: HashMap::with_hasher(FixedState::default()),
+            wildcards: Vec::new(),
+        });
+        Ok(index)
+    }
+
+    fn rule(&mut self, draft: DescriptorDraft) -> Result<Option<Rule>, Wrong> {
+        let Some(limit) = draft.rate_limit else { return Ok(None) };
+        let (shadow, quota) = (draft.shadow_mode, draft.quota_mode);
+        let policy_shadow = self.maker.is_shadow(shadow, quota);
+        let (limits, unit, requests_per_unit) = if limit.has_texts {
+            self.of_texts(&limit, policy_shadow)?
+        } else {
+            let unit = unit_of(&limit).map_err(|it| (limit.line, it))?;
+            (
+                self.of_numbers(limit.requests_per_unit, unit, policy_shadow),
+                unit,
+                limit.requests_per_unit,
+            )
+        };
+        check_replaces(&limit).map_err(|it| (limit.line, it))?;
+        Ok(Some(Rule {
+            limits,
+            requests_per_unit,
+            unit,
+            name: Some(limit.name).filter(|it| !it.is_empty()),
+            replaces: limit.replaces,
+            shadow,
+            quota,
+            detailed_metric: draft.detailed_metric,
+            metadata: draft.metadata.map(Arc::new),
+        }))
+    }
+
+    fn of_numbers(&mut self, count: u32, unit: Option<Unit>, shadow: bool) -> Limits {
+        let Some(unit) = unit else { return Limits::Unlimited };
+        let made = self.made.entry((count, unit, shadow));
+        made.or_insert_with(|| self.maker.per_unit(count, unit, shadow)).clone()
+    }
+
+    /// The policy of limits in our notation, with the numbers of the first as it is written.
+    fn of_texts(
+        &self,
+        draft: &LimitDraft,
+        shadow: bool,
+    ) -> Result<(Limits, Option<Unit>, u32), Wrong> {
+        if draft.has_numbers {
+            let message = "write either limit, or unit with requests_per_unit, or unlimited";
+            return Err((draft.line, in_line(draft.line, message)));
+        }
+        let mut limits = Vec::new();
+        for (text, line) in &draft.texts {
+            let parsed = parse_limits(text);
+            limits.extend(parsed.map_err(|it| (*line, in_line(*line, &it.to_string())))?);
+        }
+        let first = limits.first().map(|it| *it.spec());
+        let made = self.maker.of_limits(limits, shadow);
+        let policy = made.map_err(|it| (draft.line, in_line(draft.line, &it)))?;
+        let unit = first.and_then(|it| Unit::of_window(it.window));
+        let count = first.map_or(0, |it| u32::try_from(it.count).unwrap_or(u32::MAX));
+        Ok((Limits::Policy(policy), unit, count))
+    }
+}
+
+/// Our own messages tell their line; the reference's are left as they are.
+fn in_line(line: Option<usize>, message: &str) -> String {
+    match line {
+        Some(line) => format!("line {line}: rate_limit.limit: {message}"),
+        None => format!("rate_limit.limit: {message}"),
+    }
+}
+
+/// The unit; none where it is unlimited.
+fn unit_of(limit: &LimitDraft) -> Result<Option<Unit>, String> {
+    match (limit.unlimited, Unit::of_name(&limit.unit)) {
+        (true, Some(_)) => Err("should not specify rate limit unit when unlimited".to_owned()),
+        (false, None) => Err(format!("invalid rate limit unit '{}'", limit.unit)),
+        (_, unit) => Ok(unit),
+    }
+}
+
+fn check_replaces(limit: &LimitDraft) -> Result<(), String> {
+    for name in &limit.replaces {
+        if name.is_empty() {
+            return Err("should not have an empty replaces entry".to_owned());
+        }
+        if *name == limit.name {
+            return Err("replaces should not contain name of same descriptor".to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! All domains, and how a request finds its rule.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use envoy_types::pb::ratelimit::config::ratelimit::v3::RateLimitConfig;
+use foldhash::fast::FixedState;
+use tollgate::Policy;
+
+use super::build::Builder;
+use super::domain::{Domain, Node};
+use super::draft::Draft;
+use super::error::RatelimitError;
+use super::key::key;
+use super::rule::{Rule, RuleRef};
+use super::unit::Unit;
+use super::{ReadOptions, Source, xds, yaml};
+
+/// All domains; none by default.
+#[derive(Debug, Default)]
+pub struct Domains {
+    /// In the order in which they were read.
+    domains: Vec<Domain>,
+    by_name: HashMap<Box<str>, usize, FixedState>,
+}
+
+/// What a request's descriptor leads to.
+#[derive(Clone, Debug)]
+pub enum Lookup<'a> {
+    /// No file is of this domain.
+    UnknownDomain,
+    /// Nothing limits the descriptor.
+    NoRule,
+    /// This limits it.
+    Rule(Matched<'a>),
+    /// It is limited, and its key would have this many bytes, more than a key may have.
+    KeyTooLong(usize),
+}
+
+/// The rule of a request's descriptor.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Matched<'a> {
+    /// The rule.
+    pub rule: RuleRef<'a>,
+    /// The key under which it is counted; 1 to 65,536 bytes.
+    pub key: String,
+    /// The name under which it is measured: `domain.key_value.key`.
+    pub stat: Cow<'a, str>,
+}
+
+impl Domains {
+    /// Reads files, in this order.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    pub fn read(sources: &[Source], options: &ReadOptions) -> Result<Domains, RatelimitError> {
+        let read = |it: &Source| Ok((it.name.clone(), yaml::draft(&it.name, &it.text)?));
+        let drafts = sources.iter().map(read).collect::<Result<Vec<_>, RatelimitError>>()?;
+        Domains::of_drafts(drafts, options)
+    }
+
+    /// Reads what a control plane sent, in this order.
+    ///
+    /// # Errors
+    /// A resource cannot be used.
+    pub fn of_xds(
+        configs: &[RateLimitConfig],
+        options: &ReadOptions,
+    ) -> Result<Domains, RatelimitError> {
+        let read = |it: &RateLimitConfig| match xds::draft(it) {
+            Ok(draft) => Ok((it.name.clone(), draft)),
+            Err(message) => Err(RatelimitError::new(&it.name, None, message)),
+        };
+        let drafts = configs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Domains::of_drafts(drafts, options)
+    }
+
+    fn of_drafts(
+        drafts: Vec<(String, Draft)>,
+        options: &ReadOptions,
+    ) -> Result<Domains, RatelimitError> {
+        let mut builders: Vec<Builder> = Vec::new();
+        let mut by_name: HashMap<Box<str>, usize, FixedState> = HashMap::default();
+        for (file, Draft { domain, descriptors }) in drafts {
+            let refuse = |message| Err(RatelimitError::new(&file, None, message));
+            if domain.is_empty() {
+                return refuse("config file cannot have empty domain".to_owned());
+            }
+            let known = by_name.get(domain.as_str()).copied();
+            if known.is_some() && !options.merge_domains {
+                return refuse(format!("duplicate domain '{domain}' in config file"));
+            }
+            let index = known.unwrap_or(builders.len());
+            if known.is_none() {
+                by_name.insert(domain.as_str().into(), index);
+                builders.push(Builder::new(domain, options));
+            }
+            if let Some(builder) = builders.get_mut(index) {
+                builder.add(&file, descriptors)?;
+            }
+        }
+        let domains = builders.into_iter().map(Builder::finish).collect();
+        Ok(Domains { domains, by_name })
+    }
+
+    fn domain(&self, name: &str) -> Option<&Domain> {
+        self.by_name.get(name).and_then(|it| self.domains.get(*it))
+    }
+
+    /// The rule of a descriptor: keys with their values, in the request's order.
+    #[must_use]
+    pub fn find<'a>(&'a self, domain: &str, entries: &[(&str, &str)]) -> Lookup<'a> {
+        let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
+        let Some(found) = domain.find(entries) else { return Lookup::NoRule };
+        match key(domain.in_keys(), entries, &found.shared, None) {
+            Ok(key) => {
+                let rule = RuleRef::Configured(found.rule);
+                Lookup::Rule(Matched { rule, key, stat: found.stat })
+            }
+            Err(bytes) => Lookup::KeyTooLong(bytes),
+        }
+    }
+
+    /// The rule that a request brings for one of its descriptors, in any domain that is known,
+    /// whatever is configured for it. It counts under the key of the configured rule where that
+    /// has the same unit, otherwise under one for its unit.
+    #[must_use]
+    pub fn find_with_override<'a>(
+        &'a self,
+        domain: &str,
+        entries: &[(&str, &str)],
+        requests_per_unit: u32,
+        unit: Unit,
+    ) -> Lookup<'a> {
+        let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
+        let rule = domain.brought.rule(requests_per_unit, unit);
+        let configured = domain.find(entries).filter(|it| it.shared.is_empty());
+        let goes_on = configured.is_some_and(|it| it.rule.counts_as(&rule));
+        match key(domain.in_keys(), entries, &[], (!goes_on).then_some(unit)) {
+            Ok(key) => {
+                let stat = Cow::Owned(domain.brought_stat(entries));
+                Lookup::Rule(Matched { rule: RuleRef::Brought(rule), key, stat })
+            }
+            Err(bytes) => Lookup::KeyTooLong(bytes),
+        }
+    }
+
+    /// All rules, a line each, as the reference writes them, in the order of the files.
+    #[must_use]
+    pub fn dump(&self) -> String {
+        let mut text = String::new();
+        for Node { path, rule, .. } in self.domains.iter().flat_map(|it| &it.nodes) {
+            if let Some(rule) = rule {
+                dump_rule(path, rule, &mut text);
+            }
+        }
+        text
+    }
+
+    /// Whether there is no domain.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.domains.is_empty()
+    }
+
+    /// The names of all domains, in the order in which they were read.
+    pub fn domains(&self) -> impl Iterator<Item = &str> {
+        self.domains.iter().map(|it| &*it.name)
+    }
+
+    /// The policy of every rule that has one, with its domain.
+    pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
+        self.domains.iter().flat_map(|domain| {
+            let rules = domain.nodes.iter().filter_map(|it| it.rule.as_ref());
+            rules.filter_map(Rule::policy).map(|it| (&*domain.name, it))
+        })
+    }
+}
+
+fn dump_rule(path: &str, rule: &Rule, text: &mut String) {
+    let unit = rule.unit.map_or("UNKNOWN", Unit::name);
+    let Rule { requests_per_unit, shadow, quota, .. } = rule;
+    text.push_str(&format!(
+        "{path}: unit={unit} requests_per_unit={requests_per_unit}, shadow_mode: {shadow}, \
+         quota_mode: {quota}"
+    ));
+    // What the reference cannot say.
+    if let Some(policy) = rule.policy().filter(|_| !rule.is_fixed()) {
+        text.push_str(&format!(", limit: {policy}"));
+    }
+    text.push('\n');
+}

@@ -1,0 +1,151 @@
+//! What a rule limits to.
+
+use super::*;
+use tollgate::OnStoreError;
+
+/// The policy of the only rule of a file, or what it limits to instead.
+fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String, String> {
+    let text = format!("domain: d\ndescriptors:\n- key: k\n  rate_limit: {rate_limit}\n{more}");
+    let domains = Domains::read(&[Source::new("f", text)], options).map_err(|it| it.to_string())?;
+    let Lookup::Rule(it) = domains.find("d", &[("k", "v")]) else { panic!("no rule") };
+    assert_eq!(
+        domains.policies().map(|it| it.1).collect::<Vec<_>>(),
+        it.rule.policy().into_iter().collect::<Vec<_>>()
+    );
+    Ok(match &it.rule.limits {
+        Limits::Unlimited => "unlimited".to_owned(),
+        Limits::Nothing => "nothing".to_owned(),
+        Limits::Policy(it) => format!("{it}{}", if it.is_shadow() { " shadow" } else { "" }),
+    })
+}
+
+#[test]
+fn a_limit_per_unit_is_a_fixed_window() {
+    let rows = [
+        ("{unit: second, requests_per_unit: 1}", "1/s fixed", "1/s fixed count-denied"),
+        ("{unit: Minute, requests_per_unit: 20}", "20/min fixed", "20/min fixed count-denied"),
+        ("{unit: HOUR, requests_per_unit: 5}", "5/h fixed", "5/h fixed count-denied"),
+        ("{unit: day, requests_per_unit: 5}", "5/d fixed", "5/d fixed count-denied"),
+        // The reference's weeks begin on Thursday, as the epoch did.
+        ("{unit: week, requests_per_unit: 5}", "5/w fixed", "5/w fixed offset 3d count-denied"),
+        ("{unit: month, requests_per_unit: 5}", "5/30d fixed", "5/30d fixed count-denied"),
+        ("{unit: year, requests_per_unit: 5}", "5/365d fixed", "5/365d fixed count-denied"),
+        (
+            "{unit: year, requests_per_unit: 4294967295}",
+            "4294967295/365d fixed",
+            "4294967295/365d fixed count-denied",
+        ),
+        ("{unit: day, requests_per_unit: 0}", "nothing", "nothing"),
+        ("{unit: day}", "nothing", "nothing"),
+        ("{unlimited: true}", "unlimited", "unlimited"),
+        ("{unlimited: yes, requests_per_unit: 7, unit: fortnight}", "unlimited", "unlimited"),
+    ];
+    for (text, atomic, reference) in rows {
+        for (charging, expected) in [(Charging::Atomic, atomic), (Charging::Reference, reference)] {
+            let options = ReadOptions { charging, ..ReadOptions::default() };
+            assert_eq!(limits(text, "", &options).as_deref(), Ok(expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_shadow_never_denies_and_a_quota_does_not_where_charging_is_atomic() {
+    let rows = [
+        ("  shadow_mode: true", "1/s fixed shadow", "1/s fixed count-denied shadow"),
+        ("  quota_mode: true", "1/s fixed shadow", "1/s fixed count-denied"),
+        (
+            "  shadow_mode: true\n  quota_mode: true",
+            "1/s fixed shadow",
+            "1/s fixed count-denied shadow",
+        ),
+        ("  shadow_mode: off", "1/s fixed", "1/s fixed count-denied"),
+    ];
+    for (more, atomic, reference) in rows {
+        for (charging, expected) in [(Charging::Atomic, atomic), (Charging::Reference, reference)] {
+            let options = ReadOptions { charging, ..ReadOptions::default() };
+            let found = limits("{unit: second, requests_per_unit: 1}", more, &options);
+            assert_eq!(found.as_deref(), Ok(expected), "{more}");
+        }
+    }
+}
+
+#[test]
+fn limits_may_be_written_in_our_notation() {
+    let rows = [
+        ("{limit: 100/min sliding}", "100/min sliding"),
+        ("{limit: 10/s burst 20; 1000/h}", "10/s burst 20; 1000/h"),
+        ("{limit: [10/s burst 20, 1000/h], name: n}", "10/s burst 20; 1000/h"),
+        ("{limit: ['10/s; 20/min log', 1000/h fixed]}", "10/s; 1000/h fixed; 20/min log"),
+        ("\n    limit:\n      - 10/s\n      - 10/s", "10/s"),
+    ];
+    for (text, expected) in rows {
+        for charging in [Charging::Atomic, Charging::Reference] {
+            let options = ReadOptions { charging, ..ReadOptions::default() };
+            assert_eq!(limits(text, "", &options).as_deref(), Ok(expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_limit_in_our_notation_is_told_with_its_line() {
+    let both = "write either limit, or unit with requests_per_unit, or unlimited";
+    let rows = [
+        (
+            "{limit: 10/month}",
+            "line 4: rate_limit.limit: in \"10/month\", column 4: \"month\" is not accepted; months differ in length: write 30d, or 1d windows",
+        ),
+        ("\n    limit:\n      - 10/s\n      - ten", "line 7: rate_limit.limit: in \"ten\", "),
+        ("{limit: 0/s}", "line 4: rate_limit.limit: in \"0/s\", "),
+        ("{limit: []}", "line 4: rate_limit.limit: a policy needs a limit, such as \"10/s\""),
+        ("{limit: }", "line 4: rate_limit.limit: in \"\", "),
+        (
+            "{limit: [{a: b}]}",
+            "error loading config file: yaml: unmarshal errors:\n  line 4: cannot unmarshal !!map into string",
+        ),
+        (
+            "{limit: 5 concurrent lease 1min}",
+            "line 4: rate_limit.limit: write another limit than 5 concurrent lease 1min",
+        ),
+        ("{limit: 10/s, unit: second}", both),
+        ("{limit: 10/s, requests_per_unit: 5}", both),
+        ("{limit: 10/s, unlimited: false}", both),
+        ("{unit: day}\n  limit: 10/s", "config error, unknown key 'limit'"),
+    ];
+    for (text, expected) in rows {
+        let message = limits(text, "", &ReadOptions::default()).unwrap_err();
+        assert!(message.contains(expected), "{text}: {message}");
+    }
+}
+
+#[test]
+fn the_numbers_of_a_rule_are_those_of_its_first_limit() {
+    let rows = [
+        ("{limit: [1000/h, 10/s burst 20]}", "d.k 1000/HOUR"),
+        ("{limit: 1/10min}", "d.k 1/UNKNOWN"),
+        ("{limit: 5000000000/d fixed}", "d.k 4294967295/DAY"),
+    ];
+    for (text, expected) in rows {
+        let domains = read(&format!("domain: d\ndescriptors:\n- key: k\n  rate_limit: {text}"));
+        assert_eq!(found(&domains, "d", "k=v"), expected);
+    }
+    let dump =
+        read("domain: d\ndescriptors:\n- {key: k, rate_limit: {limit: 10/s; 1000/h}}").dump();
+    let expected = "d.k: unit=SECOND requests_per_unit=10, shadow_mode: false, quota_mode: false, \
+                    limit: 10/s; 1000/h\n";
+    assert_eq!(dump, expected);
+}
+
+#[test]
+fn rules_of_one_limit_share_a_policy_and_all_answer_alike_without_their_store() {
+    let options = ReadOptions { on_store_error: OnStoreError::Allow, ..ReadOptions::default() };
+    let text = "domain: d
+descriptors:
+  - { key: a, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: b, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: c, rate_limit: { limit: 1/d } }";
+    let domains = Domains::read(&[Source::new("f", text)], &options).unwrap();
+    let policies = domains.policies().map(|it| it.1).collect::<Vec<_>>();
+    assert!(policies[0].is(policies[1]) && !policies[1].is(policies[2]));
+    assert!(policies.iter().all(|it| it.name() == "@envoy.d"));
+    assert!(policies.iter().all(|it| it.on_store_error() == OnStoreError::Allow));
+}

@@ -1,0 +1,65 @@
+//! The configuration of envoyproxy/ratelimit as rows of data.
+
+mod keys;
+mod limits;
+mod matching;
+mod metadata;
+mod overrides;
+mod random;
+mod refused;
+mod scalars;
+mod stats;
+mod wildcards;
+mod xds;
+
+use super::*;
+
+/// One file of this text.
+fn read(text: &str) -> Domains {
+    Domains::read(&[Source::new("limits.yaml", text)], &ReadOptions::default()).unwrap()
+}
+
+/// `user=7 plan=` as entries.
+fn entries(request: &str) -> Vec<(&str, &str)> {
+    request.split_whitespace().map(|it| it.split_once('=').unwrap()).collect()
+}
+
+/// What a request of the domain leads to: its limit and its stat, or why there is none.
+fn found(domains: &Domains, domain: &str, request: &str) -> String {
+    told(&domains.find(domain, &entries(request)))
+}
+
+fn told(lookup: &Lookup<'_>) -> String {
+    match lookup {
+        Lookup::UnknownDomain => "unknown domain".to_owned(),
+        Lookup::NoRule => "no rule".to_owned(),
+        Lookup::KeyTooLong(bytes) => format!("a key of {bytes} bytes"),
+        Lookup::Rule(it) => format!("{} {}{}", it.stat, limit(&it.rule), flags(&it.rule)),
+    }
+}
+
+/// `5/SECOND`.
+fn limit(rule: &Rule) -> String {
+    let unit = rule.unit.map_or("UNKNOWN", Unit::name);
+    if rule.is_unlimited() {
+        "unlimited".to_owned()
+    } else {
+        format!("{}/{unit}", rule.requests_per_unit)
+    }
+}
+
+fn flags(rule: &Rule) -> String {
+    let name = rule.name.iter().map(|it| format!(" name {it}"));
+    let replaces = rule.replaces.iter().map(|it| format!(" replaces {it}"));
+    let modes = [(rule.shadow, " shadow"), (rule.quota, " quota")];
+    let modes = modes.into_iter().filter(|(is, _)| *is).map(|(_, it)| it.to_owned());
+    name.chain(replaces).chain(modes).collect()
+}
+
+/// Rows of a request and what it leads to.
+#[track_caller]
+fn check(domains: &Domains, domain: &str, rows: &[(&str, &str)]) {
+    for (request, expected) in rows {
+        assert_eq!(found(domains, domain, request), *expected, "{request}");
+    }
+}

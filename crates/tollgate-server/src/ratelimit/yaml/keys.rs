@@ -1,0 +1,73 @@
+//! The fields that may be written, and what may be under them.
+
+use super::scalar::Scalar;
+use super::{Body, Name, Node, line, printed, printed_name};
+
+/// Every field, wherever it stands: the reference leaves out what stands where it means nothing.
+const KNOWN: [&str; 16] = [
+    "domain",
+    "key",
+    "value",
+    "descriptors",
+    "rate_limit",
+    "unit",
+    "requests_per_unit",
+    "unlimited",
+    "shadow_mode",
+    "quota_mode",
+    "name",
+    "replaces",
+    "detailed_metric",
+    "value_to_metric",
+    "share_threshold",
+    "metadata",
+];
+
+/// Refuses the first field that there is not, and lists of anything but fields.
+///
+/// # Errors
+/// There is such a one: its line, and the reference's text.
+pub(super) fn check(node: &Node, in_limit: bool) -> Result<(), (Option<usize>, String)> {
+    let Body::Fields(fields) = &node.body else { return Ok(()) };
+    for (name, value) in fields {
+        check_name(name, in_limit).map_err(|it| (line(&name.origin), it))?;
+        match &*name.text {
+            // Whatever is in it is passed on.
+            "metadata" => {}
+            "limit" if in_limit => {}
+            name => check_value(value, name == "rate_limit")?,
+        }
+    }
+    Ok(())
+}
+
+fn check_name(name: &Name, in_limit: bool) -> Result<(), String> {
+    if !matches!(Scalar::of(&name.text, name.quoted), Scalar::Text(_)) {
+        return Err(format!("config error, key is not of type string: {}", printed_name(name)));
+    }
+    let is_ours = in_limit && name.text == "limit";
+    if is_ours || KNOWN.contains(&&*name.text) {
+        return Ok(());
+    }
+    Err(format!("config error, unknown key '{}'", name.text))
+}
+
+fn check_value(value: &Node, is_limit: bool) -> Result<(), (Option<usize>, String)> {
+    let wrong = |node: &Node, message: String| Err((line(&node.origin), message));
+    match &value.body {
+        Body::Nothing => Ok(()),
+        Body::Fields(_) => check(value, is_limit),
+        Body::List(all) => all.iter().try_for_each(|it| match it.body {
+            Body::Fields(_) => check(it, is_limit),
+            _ => {
+                let what = printed(it);
+                let message = "config error, yaml file contains list of type other than map";
+                wrong(it, format!("{message}: {what}"))
+            }
+        }),
+        Body::Text(text) => match Scalar::of(text, value.quoted) {
+            Scalar::Float(_) | Scalar::Great(_) => wrong(value, "error checking config".to_owned()),
+            _ => Ok(()),
+        },
+    }
+}

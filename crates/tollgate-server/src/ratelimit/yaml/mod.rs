@@ -1,0 +1,93 @@
+//! From the text of a file to a draft, with what the reference's reader refuses.
+//!
+//! The reference reads YAML 1.1: `yes` is true, `010` is eight, and a number stands for its text
+//! where a text is asked. So a value is what [`Scalar`] says, not what the parser's schema would.
+
+mod fields;
+mod keys;
+mod metadata;
+mod scalar;
+
+use crate::config::Complaints;
+use crate::config::tree::{Body, Name, Node, Origin};
+use crate::config::yaml::{Most, parse_at_most};
+
+use super::draft::{Draft, MOST_DEPTH};
+use super::error::RatelimitError;
+use fields::Fields;
+pub(super) use scalar::Scalar;
+
+/// A descriptor is two values deep: the list that it is in, and its fields.
+const MOST: Most = Most {
+    values: 4_000_000,
+    depth: 2 * MOST_DEPTH,
+    remedy: "leave some out, or write wildcards in their place",
+};
+
+/// Reads a file.
+///
+/// # Errors
+/// It is not YAML, too much of it, or not of the form of a configuration.
+pub(super) fn draft(file: &str, text: &str) -> Result<Draft, RatelimitError> {
+    let root = tree(text).map_err(|(line, it)| {
+        let at = line.map(|it| format!("line {it}: ")).unwrap_or_default();
+        RatelimitError::new(file, line, format!("error loading config file: yaml: {at}{it}"))
+    })?;
+    let mut fields = Fields::default();
+    if !matches!(root.body, Body::Nothing | Body::Fields(_)) {
+        fields.refuse(&root, "map[interface {}]interface {}");
+    } else {
+        let refused = keys::check(&root, false);
+        refused.map_err(|(line, it)| RatelimitError::new(file, line, it))?;
+    }
+    let draft = fields.draft(&root);
+    match fields.into_errors() {
+        None => Ok(draft),
+        Some((line, errors)) => {
+            let message = format!("error loading config file: yaml: unmarshal errors:{errors}");
+            Err(RatelimitError::new(file, line, message))
+        }
+    }
+}
+
+/// The first mistake has the say, as it has with the reference.
+fn tree(text: &str) -> Result<Node, (Option<usize>, String)> {
+    let complaints = Complaints::default();
+    let told = |it: &crate::config::ConfigError| (it.line(), it.message().to_owned());
+    let root = parse_at_most(MOST, text, &complaints).map_err(|it| told(&it))?;
+    match complaints.into_errors(None).iter().next() {
+        Some(error) => Err(told(error)),
+        None => Ok(root),
+    }
+}
+
+fn line(origin: &Origin) -> Option<usize> {
+    match origin {
+        Origin::File(span) => Some(span.line),
+        _ => None,
+    }
+}
+
+/// A value as the reference prints it.
+fn printed(node: &Node) -> String {
+    match &node.body {
+        Body::Nothing => "<nil>".to_owned(),
+        Body::Text(text) => Scalar::of(text, node.quoted).to_string(),
+        Body::List(all) => {
+            let all = all.iter().map(printed).collect::<Vec<_>>();
+            format!("[{}]", all.join(" "))
+        }
+        Body::Fields(all) => {
+            let mut all = all
+                .iter()
+                .map(|(name, node)| format!("{}:{}", printed_name(name), printed(node)))
+                .collect::<Vec<_>>();
+            all.sort_unstable();
+            format!("map[{}]", all.join(" "))
+        }
+    }
+}
+
+fn printed_name(name: &Name) -> String {
+    Scalar::of(&name.text, name.quoted).to_string()
+}
