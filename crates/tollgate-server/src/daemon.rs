@@ -1,9 +1,11 @@
 //! What all connections share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use tokio::sync::watch;
 use tollgate::Limiter;
 use tollgate_store::Clock;
 
@@ -11,6 +13,7 @@ use crate::access::Failures;
 use crate::listener::Places;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::ratelimit::Domains;
 use crate::reload::Standing;
 use crate::resp;
 use crate::role::Role;
@@ -21,12 +24,14 @@ use crate::seldom::Seldom;
 pub(crate) struct Daemon {
     limiter: Limiter,
     live: ArcSwap<Live>,
+    /// The domains that a control plane sent; they hold in place of those of files.
+    discovered: ArcSwapOption<Domains>,
     pub(crate) metrics: Metrics,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
-    draining: AtomicBool,
+    draining: watch::Sender<bool>,
     closing: AtomicBool,
     places: [Arc<Places>; Role::ALL.len()],
     /// Who brought no token that is known.
@@ -46,10 +51,11 @@ impl Daemon {
         Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
+            discovered: ArcSwapOption::empty(),
             reloads: Standing::default(),
             metrics,
             clock,
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
             closing: AtomicBool::new(false),
             places: Default::default(),
             failures: Failures::default(),
@@ -73,13 +79,27 @@ impl Daemon {
         self.live.store(Arc::new(live));
     }
 
+    /// The domains that hold now, for whoever has what else holds: those that a control plane sent,
+    /// else those of files.
+    pub(crate) fn domains<'a>(&self, live: &'a Live) -> Holding<'a> {
+        match self.discovered.load_full() {
+            Some(discovered) => Holding::Discovered(discovered),
+            None => Holding::OfFiles(&live.domains),
+        }
+    }
+
     /// Whether it was told to stop.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        *self.draining.borrow()
+    }
+
+    /// What tells of the word to stop.
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
     }
 
     pub(crate) fn drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
+        self.draining.send_replace(true);
     }
 
     /// Whether each connection is to end after the request that is under way on it.
@@ -100,6 +120,24 @@ impl Daemon {
             Role::Grpc => grpc,
             Role::Resp => resp,
             Role::Metrics => metrics,
+        }
+    }
+}
+
+/// The domains that hold.
+#[derive(Debug)]
+pub(crate) enum Holding<'a> {
+    Discovered(Arc<Domains>),
+    OfFiles(&'a Domains),
+}
+
+impl Deref for Holding<'_> {
+    type Target = Domains;
+
+    fn deref(&self) -> &Domains {
+        match self {
+            Holding::Discovered(it) => it,
+            Holding::OfFiles(it) => it,
         }
     }
 }

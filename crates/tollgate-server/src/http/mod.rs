@@ -24,12 +24,13 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 
-use self::caller::{Bears, Caller};
-use self::exchange::Exchange;
 use self::field::Field;
 use self::forward::Dialect;
 use self::object::Object;
-use self::problem::{Kind, Problem};
+pub(crate) use self::body::read;
+pub(crate) use self::caller::{Bears, Caller};
+pub(crate) use self::exchange::Exchange;
+pub(crate) use self::problem::{Kind, Problem};
 pub(crate) use self::reply::{Reply, page, text};
 use self::verbs::{SPOKEN, Spoken};
 use crate::audit::Record;
@@ -214,7 +215,7 @@ async fn answer_caller(
 
 async fn read_body(exchange: &Exchange<'_>, body: Incoming) -> Result<Bytes, Problem> {
     let bounds = &exchange.live.bounds;
-    body::read(body, bounds.body, bounds.header_timeout).await
+    read(body, bounds.body, bounds.header_timeout).await
 }
 
 /// Lets the audit know what a request that is refused is about, as far as it can be read.
