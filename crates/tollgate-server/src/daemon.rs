@@ -1,12 +1,13 @@
 //! What all connections share.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use tokio::sync::watch;
-use tollgate::Limiter;
+use tollgate::{Limiter, Policy};
 use tollgate_store::Clock;
 
 use crate::access::Failures;
@@ -16,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::ratelimit::Domains;
 use crate::reload::Standing;
 use crate::resp;
+use crate::rls;
 use crate::role::Role;
 use crate::seldom::Seldom;
 
@@ -27,6 +29,8 @@ pub(crate) struct Daemon {
     /// The domains that a control plane sent; they hold in place of those of files.
     discovered: ArcSwapOption<Domains>,
     pub(crate) metrics: Metrics,
+    /// Held while the names that are counted under change.
+    tallying: Mutex<()>,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
@@ -36,6 +40,10 @@ pub(crate) struct Daemon {
     places: [Arc<Places>; Role::ALL.len()],
     /// Who brought no token that is known.
     pub(crate) failures: Failures,
+    /// What envoyproxy/ratelimit counts.
+    pub(crate) rls: rls::Stats,
+    /// Requests of domains that there are not.
+    pub(crate) unknown_domains: Seldom,
     /// Gateways that got no decision.
     pub(crate) undecided: Seldom,
     /// What clients of Redis share.
@@ -43,25 +51,29 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    pub(crate) fn new(mut live: Live, limiter: Limiter) -> Self {
+    pub(crate) fn new(live: Live, limiter: Limiter) -> Self {
         let clock = Clock::system();
         let started = clock.now();
         let metrics = Metrics::new(started);
-        live.tallies = metrics.tallies_of(&live.policies);
-        Daemon {
+        let daemon = Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
             discovered: ArcSwapOption::empty(),
             reloads: Standing::default(),
             metrics,
+            tallying: Mutex::default(),
             clock,
             draining: watch::Sender::new(false),
             closing: AtomicBool::new(false),
             places: Default::default(),
             failures: Failures::default(),
+            rls: rls::Stats::default(),
+            unknown_domains: Seldom::default(),
             undecided: Seldom::default(),
             resp: resp::Shared::new(started),
-        }
+        };
+        daemon.tally();
+        daemon
     }
 
     pub(crate) fn limiter(&self) -> &Limiter {
@@ -74,9 +86,27 @@ impl Daemon {
     }
 
     /// Lets something else hold for all requests that come from now on.
-    pub(crate) fn apply(&self, mut live: Live) {
-        live.tallies = self.metrics.tallies_of(&live.policies);
+    pub(crate) fn apply(&self, live: Live) {
         self.live.store(Arc::new(live));
+        self.tally();
+    }
+
+    /// Lets the domains that a control plane sent hold from now on; with none, those of files.
+    #[allow(dead_code, reason = "until a control plane is asked")]
+    pub(crate) fn discover(&self, domains: Option<Arc<Domains>>) {
+        self.discovered.store(domains);
+        self.tally();
+    }
+
+    /// Has what is decided counted under the names of all policies that hold.
+    fn tally(&self) {
+        let _one_at_a_time = self.tallying.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live();
+        let domains = self.domains(&live);
+        let mut names: Vec<_> = live.policies.iter().map(Policy::name).collect();
+        let of_domains: BTreeSet<_> = domains.policies().map(|(_, it)| it.name()).collect();
+        names.extend(of_domains);
+        self.metrics.tally(names.into_iter());
     }
 
     /// The domains that hold now, for whoever has what else holds: those that a control plane sent,

@@ -42,7 +42,7 @@ mod store_watch;
 pub use config::{
     Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
     Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
-    OverridesFileError, Privacy, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
+    OverridesFileError, Privacy, Reference, ReferenceHeaders, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
     Xds, config_fields, config_reference, config_schema, read_overrides,
 };
 pub use http::decision_json;
@@ -50,4 +50,5 @@ pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
 pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
+pub use rls::NearLimit;
 pub use serve::{Stop, run};

@@ -6,7 +6,6 @@ use tollgate::Policies;
 
 use crate::access::Access;
 use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
-use crate::metrics::Tallies;
 use crate::privacy;
 use crate::ratelimit::Domains;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
@@ -16,8 +15,6 @@ use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) policies: Policies,
-    /// Where what is decided under them is counted, once it is applied.
-    pub(crate) tallies: Tallies,
     pub(crate) bounds: Bounds,
     pub(crate) rules: Rules,
     pub(crate) trusted_proxies: Networks,
@@ -44,7 +41,6 @@ impl Live {
     pub(crate) fn of(config: &Config) -> Result<Self, String> {
         Ok(Live {
             policies: config.policies.clone(),
-            tallies: Tallies::default(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
             trusted_proxies: config.trusted_proxies.clone(),

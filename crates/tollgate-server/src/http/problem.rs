@@ -167,6 +167,11 @@ impl Problem {
         self.0.kind.status()
     }
 
+    /// Whether the request itself is at fault.
+    pub(super) fn is_bad_input(&self) -> bool {
+        self.0.kind == Kind::BadInput
+    }
+
     /// Whether it is about who asks.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self.0.kind, Kind::Unauthorized | Kind::Forbidden | Kind::TokenLacks)

@@ -20,12 +20,12 @@ mod told;
 mod trace;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate::{Policies, Timestamp};
+use arc_swap::ArcSwap;
+use tollgate::Timestamp;
 
 use self::connections::Traffic;
-use self::counter::Counter;
 use self::latency::Latency;
 use self::reloads::Reloads;
 use crate::role::Role;
@@ -33,8 +33,10 @@ use crate::role::Role;
 pub(crate) use self::answer::answer;
 pub(crate) use self::batch::Batch;
 pub(crate) use self::connections::Cut;
+pub(crate) use self::counter::Counter;
 pub use self::families::{FAMILIES, Family, FamilyKind};
-pub(crate) use self::tally::{Surface, Tallies};
+pub(crate) use self::tally::Surface;
+use self::tally::Tallies;
 pub(crate) use self::timed::Timed;
 pub use self::told::DECISIONS;
 
@@ -42,7 +44,7 @@ pub use self::told::DECISIONS;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     /// Those of the policies that hold now.
-    tallies: Mutex<Tallies>,
+    tallies: ArcSwap<Tallies>,
     latencies: [Latency; Surface::ALL.len()],
     traffic: [Traffic; Role::ALL.len()],
     reloads: Reloads,
@@ -59,7 +61,7 @@ impl Metrics {
     /// Of a daemon that was started with a good configuration at this time.
     pub(crate) fn new(started: Timestamp) -> Self {
         Metrics {
-            tallies: Mutex::default(),
+            tallies: ArcSwap::default(),
             latencies: Default::default(),
             traffic: Default::default(),
             reloads: Reloads::new(started),
@@ -72,10 +74,9 @@ impl Metrics {
 
     /// What is counted for each of these policies from now on; those that were there before go on
     /// where they were. Called once for each configuration that is to hold.
-    pub(crate) fn tallies_of(&self, policies: &Policies) -> Tallies {
-        let mut tallies = lock(&self.tallies);
-        *tallies = tallies.followed_by(policies);
-        tallies.clone()
+    pub(crate) fn tally<'a>(&self, policies: impl Iterator<Item = &'a str>) {
+        let tallies = self.tallies.load().followed_by(policies);
+        self.tallies.store(Arc::new(tallies));
     }
 
     /// Notes that the configuration was read anew, and whether it holds now.

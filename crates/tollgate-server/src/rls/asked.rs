@@ -25,6 +25,8 @@ pub(super) struct Asked<'a> {
 pub(super) enum Target<'a> {
     /// Nothing.
     Free,
+    /// Nothing, for no file and no policy is of the domain.
+    Unknown,
     /// A rule of a domain.
     Rule(Matched<'a>),
     /// A policy of our own, whose name is the domain.
@@ -47,11 +49,19 @@ pub(super) enum Hits {
     Refund(Cost),
 }
 
+impl Asked<'_> {
+    /// Whether it stops only where all such do; the reference can have all of them so.
+    pub(super) fn is_quota(&self, all: bool) -> bool {
+        let is_of_quota = matches!(&self.target, Target::Rule(it) if it.rule.quota);
+        !self.target.is_unlimited() && (all || is_of_quota)
+    }
+}
+
 impl Target<'_> {
     /// The policy that decides, if one does: a rule may pass everything, or nothing.
     pub(super) fn policy(&self) -> Option<&Policy> {
         match self {
-            Target::Free => None,
+            Target::Free | Target::Unknown => None,
             Target::Rule(it) => it.rule.policy(),
             Target::Own { policy: Own::Configured(it), .. } => Some(it),
             Target::Own { policy: Own::Brought(it), .. } => Some(it),
@@ -60,7 +70,7 @@ impl Target<'_> {
 
     pub(super) fn key(&self) -> &str {
         match self {
-            Target::Free => "",
+            Target::Free | Target::Unknown => "",
             Target::Rule(it) => &it.key,
             Target::Own { key, .. } => key,
         }
@@ -69,7 +79,7 @@ impl Target<'_> {
     /// The name that Envoy is told.
     pub(super) fn name(&self) -> &str {
         match self {
-            Target::Free => "",
+            Target::Free | Target::Unknown => "",
             Target::Rule(it) => it.rule.name.as_deref().unwrap_or_default(),
             Target::Own { .. } => self.policy().map_or("", Policy::name),
         }
@@ -78,15 +88,10 @@ impl Target<'_> {
     /// Whether it stops nobody.
     pub(super) fn is_shadow(&self) -> bool {
         match self {
-            Target::Free => false,
+            Target::Free | Target::Unknown => false,
             Target::Rule(it) => it.rule.shadow,
             Target::Own { .. } => self.policy().is_some_and(Policy::is_shadow),
         }
-    }
-
-    /// Whether it stops only where all such do.
-    pub(super) fn is_quota(&self) -> bool {
-        matches!(self, Target::Rule(it) if it.rule.quota)
     }
 
     pub(super) fn is_unlimited(&self) -> bool {
@@ -140,7 +145,7 @@ fn own<'a>(
     let key = key(entries);
     let policies = &exchange.live.policies;
     let Ok(policy) = policies.resolve(domain, key.as_bytes(), None) else {
-        return Ok(Target::Free);
+        return Ok(Target::Unknown);
     };
     let most = exchange.live.bounds.key_bytes;
     if key.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tollgate::{Answer, Check, Cost, Decision, Policy, Request, StoreError, Verb};
+use tollgate::{Answer, Check, Cost, Decision, Policy, Reason, Request, StoreError, Verb};
 
 use super::asked::{Asked, Hits};
 use super::refusal::Refusal;
@@ -25,6 +25,7 @@ struct Place {
     /// What was there before, where that is wanted.
     before: Option<usize>,
     at: Option<(usize, usize)>,
+    is_penalty: bool,
 }
 
 /// What the store said of a descriptor.
@@ -32,8 +33,14 @@ struct Place {
 pub(super) enum Said {
     /// It was not asked.
     Nothing,
-    /// This, and what could be spent before, where that was asked too.
-    Decided { decision: Decision, before: Option<u64> },
+    /// This.
+    Decided {
+        decision: Decision,
+        /// What could be spent before, where that was asked too.
+        before: Option<u64>,
+        /// Whether it was charged although it never passes.
+        is_penalty: bool,
+    },
     /// No answer, and there is none in its place.
     Failed,
 }
@@ -102,7 +109,7 @@ impl<'a> Batch<'a> {
         if !self.checks.is_empty() {
             // Nothing is charged of a request that is over whatever the store says.
             let stops = |it: &Asked<'_>| {
-                it.target.is_always_over() && !it.target.is_shadow() && !it.target.is_quota()
+                it.target.is_always_over() && !it.target.is_shadow() && !it.is_quota(false)
             };
             let verb =
                 if asked.iter().any(stops) { Verb::Peek } else { Verb::Check { lease: None } };
@@ -123,10 +130,10 @@ impl<'a> Batch<'a> {
                     place.before = Some(self.ask(Verb::Peek, check(asked, policy, Cost::ZERO)));
                 }
                 // The reference charges also what could never pass.
-                let verb = if is_charged_for_never(policy, cost) {
-                    Verb::Penalize
-                } else {
-                    Verb::Check { lease: None }
+                place.is_penalty = is_charged_for_never(policy, cost);
+                let verb = match place.is_penalty {
+                    true => Verb::Penalize,
+                    false => Verb::Check { lease: None },
                 };
                 place.at = Some((self.ask(verb, check(asked, policy, cost)), 0));
             }
@@ -189,7 +196,12 @@ impl Place {
             Some(it) => {
                 let before = self.before.and_then(|it| decision(it, 0));
                 let before = before.filter(|it| !it.degraded).map(|it| it.remaining);
-                Said::Decided { decision: it.clone(), before }
+                let mut decision = it.clone();
+                if self.is_penalty {
+                    (decision.allowed, decision.never) = (false, true);
+                    decision.reason = Reason::Never;
+                }
+                Said::Decided { decision, before, is_penalty: self.is_penalty }
             }
             None => Said::Failed,
         }

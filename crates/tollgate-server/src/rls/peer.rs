@@ -16,6 +16,7 @@ use tonic_health::pb::health_server::HealthServer;
 
 use super::body::Body;
 use super::health::{self, Health};
+use super::reflection::Reflection;
 use super::refusal::Refusal;
 use super::service::Service;
 use crate::daemon::Daemon;
@@ -67,7 +68,12 @@ impl Peer {
                 let reply = HealthServer::new(health).call(request).await;
                 reply.unwrap_or_default().map(|body| Body::new(body, Some(busy)))
             }
-            _ => refuse(Status::unimplemented(unknown(path))),
+            Some((name, _)) => match Reflection::of_name(name) {
+                // A peer may keep a stream open and ask nothing more: that is to be idle.
+                Some(it) => it.answer(request).await.map(|body| Body::new(body, None)),
+                None => refuse(Status::unimplemented(unknown(path))),
+            },
+            None => refuse(Status::unimplemented(unknown(path))),
         }
     }
 

@@ -19,9 +19,18 @@ pub(super) struct Spoken {
     pub(super) status: DescriptorStatus,
 }
 
+impl Spoken {
+    /// Whether its status says that it is over.
+    pub(super) fn denies(&self) -> bool {
+        self.status.code == i32::from(Code::OverLimit)
+    }
+}
+
 pub(super) fn speak(asked: &Asked<'_>, said: &Said) -> Spoken {
     match (said, asked.target.policy()) {
-        (Said::Decided { decision, .. }, Some(policy)) => of_decision(asked, policy, decision),
+        (Said::Decided { decision, is_penalty, .. }, Some(policy)) => {
+            of_decision(asked, policy, decision, *is_penalty)
+        }
         // The store did not say what came of a refund or of a charge.
         (Said::Failed, Some(policy)) => of_failure(asked, policy),
         _ if asked.target.is_unlimited() => {
@@ -35,7 +44,12 @@ pub(super) fn speak(asked: &Asked<'_>, said: &Said) -> Spoken {
     }
 }
 
-fn of_decision(asked: &Asked<'_>, policy: &Policy, decision: &Decision) -> Spoken {
+fn of_decision(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    decision: &Decision,
+    is_penalty: bool,
+) -> Spoken {
     let mut limits = decision.each_limit();
     if limits.clone().next().is_none() {
         return without_limits(asked, policy, decision);
@@ -45,12 +59,12 @@ fn of_decision(asked: &Asked<'_>, policy: &Policy, decision: &Decision) -> Spoke
         return spoken(asked, false, limit, decision.remaining, decision.reset_after);
     }
     let is_blocked = decision.reason == Reason::Blocked;
-    let is_over = is_blocked || limits.any(|it| !it.allowed);
-    let remaining = if is_blocked { 0 } else { decision.remaining };
-    let wait = if is_over && !asked.target.is_shadow() {
-        if decision.shadow { longest(decision) } else { decision.retry_after }
-    } else {
-        decision.reset_after
+    let is_over = !decision.allowed || limits.any(|it| !it.allowed);
+    let remaining = if is_blocked || is_penalty { 0 } else { decision.remaining };
+    let wait = match is_over && !is_penalty && !asked.target.is_shadow() {
+        true if decision.shadow => longest(decision),
+        true => decision.retry_after,
+        false => decision.reset_after,
     };
     spoken(asked, is_over, limit, remaining, wait)
 }

@@ -26,6 +26,7 @@ mod overrides_file;
 mod protocol;
 mod redis;
 mod reload;
+mod rls;
 mod rows;
 mod rules_of_programs;
 mod stop;

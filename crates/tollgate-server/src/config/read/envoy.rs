@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::super::fields::{Broken, Fields, Meaning, resolve};
 use super::super::schema::Value;
+use crate::rls::NearLimit;
 
 /// How Envoy's rate limit service is answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Envoy {
     /// Files of envoyproxy/ratelimit, or directories of them.
@@ -23,6 +24,32 @@ pub struct Envoy {
     pub reference_metrics: bool,
     /// A server that the configuration is taken from.
     pub xds: Option<Xds>,
+    /// What only the reference's own settings say.
+    pub reference: Reference,
+}
+
+/// What only the settings of envoyproxy/ratelimit say; no field of ours does.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Reference {
+    /// The headers that tell Envoy's client its limits.
+    pub headers: Option<ReferenceHeaders>,
+    /// Whether all rules are of quotas.
+    pub quota_mode: bool,
+    /// From which part of a limit on hits count as near it.
+    pub near_limit: NearLimit,
+}
+
+/// The names of the headers that tell Envoy's client its limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "the reference has these three")]
+pub struct ReferenceHeaders {
+    /// Of the limit itself.
+    pub limit: String,
+    /// Of what is left.
+    pub remaining: String,
+    /// Of the seconds until there is more.
+    pub reset: String,
 }
 
 /// What is charged of a request's descriptors.
@@ -78,6 +105,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
         shadow: fields.get("shadow")?,
         reference_metrics: fields.get("reference_metrics")?,
         xds: xds(&fields.section("xds")?)?,
+        reference: Reference::default(),
     })
 }
 
