@@ -1,13 +1,11 @@
 //! What all connections share.
 
-use std::collections::BTreeSet;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use arc_swap::{ArcSwap, Guard};
 use tokio::sync::watch;
-use tollgate::{Limiter, Policy};
+use tollgate::Limiter;
 use tollgate_store::Clock;
 
 use crate::access::Failures;
@@ -27,10 +25,8 @@ pub(crate) struct Daemon {
     limiter: Limiter,
     live: ArcSwap<Live>,
     /// The domains that a control plane sent; they hold in place of those of files.
-    discovered: ArcSwapOption<Domains>,
+    discovered: Mutex<Option<Arc<Domains>>>,
     pub(crate) metrics: Metrics,
-    /// Held while the names that are counted under change.
-    tallying: Mutex<()>,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
@@ -51,17 +47,17 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    pub(crate) fn new(live: Live, limiter: Limiter) -> Self {
+    pub(crate) fn new(mut live: Live, limiter: Limiter) -> Self {
         let clock = Clock::system();
         let started = clock.now();
         let metrics = Metrics::new(started);
-        let daemon = Daemon {
+        live.tallies = metrics.tallies_of(&live.policies, &live.domains);
+        Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
-            discovered: ArcSwapOption::empty(),
+            discovered: Mutex::default(),
             reloads: Standing::default(),
             metrics,
-            tallying: Mutex::default(),
             clock,
             draining: watch::Sender::new(false),
             closing: AtomicBool::new(false),
@@ -71,9 +67,7 @@ impl Daemon {
             unknown_domains: Seldom::default(),
             undecided: Seldom::default(),
             resp: resp::Shared::new(started),
-        };
-        daemon.tally();
-        daemon
+        }
     }
 
     pub(crate) fn limiter(&self) -> &Limiter {
@@ -87,35 +81,27 @@ impl Daemon {
 
     /// Lets something else hold for all requests that come from now on.
     pub(crate) fn apply(&self, live: Live) {
-        self.live.store(Arc::new(live));
-        self.tally();
+        self.change(|discovered| match discovered {
+            Some(domains) => live.with_domains(Arc::clone(domains)),
+            None => live,
+        });
     }
 
-    /// Lets the domains that a control plane sent hold from now on; with none, those of files.
+    /// Lets the domains that a control plane sent hold from now on, in place of all others.
     #[allow(dead_code, reason = "until a control plane is asked")]
-    pub(crate) fn discover(&self, domains: Option<Arc<Domains>>) {
-        self.discovered.store(domains);
-        self.tally();
+    pub(crate) fn discover(&self, domains: Arc<Domains>) {
+        self.change(|discovered| {
+            *discovered = Some(Arc::clone(&domains));
+            Live::clone(&self.live()).with_domains(domains)
+        });
     }
 
-    /// Has what is decided counted under the names of all policies that hold.
-    fn tally(&self) {
-        let _one_at_a_time = self.tallying.lock().unwrap_or_else(PoisonError::into_inner);
-        let live = self.live();
-        let domains = self.domains(&live);
-        let mut names: Vec<_> = live.policies.iter().map(Policy::name).collect();
-        let of_domains: BTreeSet<_> = domains.policies().map(|(_, it)| it.name()).collect();
-        names.extend(of_domains);
-        self.metrics.tally(names.into_iter());
-    }
-
-    /// The domains that hold now, for whoever has what else holds: those that a control plane sent,
-    /// else those of files.
-    pub(crate) fn domains<'a>(&self, live: &'a Live) -> Holding<'a> {
-        match self.discovered.load_full() {
-            Some(discovered) => Holding::Discovered(discovered),
-            None => Holding::OfFiles(&live.domains),
-        }
+    /// Makes one change after the other, so that neither loses what the other has brought.
+    fn change(&self, change: impl FnOnce(&mut Option<Arc<Domains>>) -> Live) {
+        let mut discovered = self.discovered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = change(&mut discovered);
+        live.tallies = self.metrics.tallies_of(&live.policies, &live.domains);
+        self.live.store(Arc::new(live));
     }
 
     /// Whether it was told to stop.
@@ -150,24 +136,6 @@ impl Daemon {
             Role::Grpc => grpc,
             Role::Resp => resp,
             Role::Metrics => metrics,
-        }
-    }
-}
-
-/// The domains that hold.
-#[derive(Debug)]
-pub(crate) enum Holding<'a> {
-    Discovered(Arc<Domains>),
-    OfFiles(&'a Domains),
-}
-
-impl Deref for Holding<'_> {
-    type Target = Domains;
-
-    fn deref(&self) -> &Domains {
-        match self {
-            Holding::Discovered(it) => it,
-            Holding::OfFiles(it) => it,
         }
     }
 }

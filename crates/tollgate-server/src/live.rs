@@ -6,15 +6,18 @@ use tollgate::Policies;
 
 use crate::access::Access;
 use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
+use crate::metrics::Tallies;
 use crate::privacy;
 use crate::ratelimit::Domains;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
 /// that it never meets half of a change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Live {
     pub(crate) policies: Policies,
+    /// Where what is decided under them is counted, once it is applied.
+    pub(crate) tallies: Tallies,
     pub(crate) bounds: Bounds,
     pub(crate) rules: Rules,
     pub(crate) trusted_proxies: Networks,
@@ -22,7 +25,7 @@ pub(crate) struct Live {
     pub(crate) jwt: Option<Jwt>,
     /// How Envoy's rate limit service is answered.
     pub(crate) envoy: Envoy,
-    /// What the files of envoyproxy/ratelimit say.
+    /// The domains that hold: those of files, unless a control plane sent others.
     pub(crate) domains: Arc<Domains>,
     /// How headers tell a client its limits.
     pub(crate) headers: Vec<HeaderStyle>,
@@ -41,6 +44,7 @@ impl Live {
     pub(crate) fn of(config: &Config) -> Result<Self, String> {
         Ok(Live {
             policies: config.policies.clone(),
+            tallies: Tallies::default(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
@@ -53,6 +57,11 @@ impl Live {
             privacy: config.privacy,
             namespace: config.namespace.clone(),
         })
+    }
+
+    /// The same with other domains.
+    pub(crate) fn with_domains(self, domains: Arc<Domains>) -> Self {
+        Live { domains, ..self }
     }
 
     /// A key as logs and the audit may show it.

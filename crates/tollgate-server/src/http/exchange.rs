@@ -21,6 +21,6 @@ pub(crate) struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     /// That it waits for a decision from now on.
     pub(crate) fn timed(&self, surface: Surface) -> Timed<'a> {
-        Timed::begin(self.daemon, surface, Some(self.caller.headers()))
+        Timed::begin(self.daemon, self.live, surface, Some(self.caller.headers()))
     }
 }

@@ -19,15 +19,15 @@ mod timed;
 mod told;
 mod trace;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arc_swap::ArcSwap;
-use tollgate::Timestamp;
+use tollgate::{Policies, Policy, Timestamp};
 
 use self::connections::Traffic;
 use self::latency::Latency;
 use self::reloads::Reloads;
+use crate::ratelimit::Domains;
 use crate::role::Role;
 
 pub(crate) use self::answer::answer;
@@ -35,8 +35,7 @@ pub(crate) use self::batch::Batch;
 pub(crate) use self::connections::Cut;
 pub(crate) use self::counter::Counter;
 pub use self::families::{FAMILIES, Family, FamilyKind};
-pub(crate) use self::tally::Surface;
-use self::tally::Tallies;
+pub(crate) use self::tally::{Surface, Tallies};
 pub(crate) use self::timed::Timed;
 pub use self::told::DECISIONS;
 
@@ -44,7 +43,7 @@ pub use self::told::DECISIONS;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     /// Those of the policies that hold now.
-    tallies: ArcSwap<Tallies>,
+    tallies: Mutex<Tallies>,
     latencies: [Latency; Surface::ALL.len()],
     traffic: [Traffic; Role::ALL.len()],
     reloads: Reloads,
@@ -61,7 +60,7 @@ impl Metrics {
     /// Of a daemon that was started with a good configuration at this time.
     pub(crate) fn new(started: Timestamp) -> Self {
         Metrics {
-            tallies: ArcSwap::default(),
+            tallies: Mutex::default(),
             latencies: Default::default(),
             traffic: Default::default(),
             reloads: Reloads::new(started),
@@ -74,9 +73,11 @@ impl Metrics {
 
     /// What is counted for each of these policies from now on; those that were there before go on
     /// where they were. Called once for each configuration that is to hold.
-    pub(crate) fn tally<'a>(&self, policies: impl Iterator<Item = &'a str>) {
-        let tallies = self.tallies.load().followed_by(policies);
-        self.tallies.store(Arc::new(tallies));
+    pub(crate) fn tallies_of(&self, policies: &Policies, domains: &Domains) -> Tallies {
+        let mut tallies = lock(&self.tallies);
+        let of_domains: BTreeSet<_> = domains.policies().map(|(_, it)| it.name()).collect();
+        *tallies = tallies.followed_by(policies.iter().map(Policy::name).chain(of_domains));
+        tallies.clone()
     }
 
     /// Notes that the configuration was read anew, and whether it holds now.

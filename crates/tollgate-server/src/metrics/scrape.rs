@@ -27,7 +27,7 @@ pub(super) fn text(daemon: &Daemon, form: Form) -> String {
 
 fn decisions(page: &mut Page, daemon: &Daemon) {
     let metrics = &daemon.metrics;
-    let tallies = metrics.tallies.load();
+    let tallies = lock(&metrics.tallies).clone();
     let tallies = tallies.all();
     for tally in &tallies {
         for surface in Surface::ALL {

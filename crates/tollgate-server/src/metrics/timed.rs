@@ -8,6 +8,7 @@ use super::tally::Surface;
 use super::told::Told;
 use super::trace::TraceId;
 use crate::daemon::Daemon;
+use crate::live::Live;
 
 /// From where on a decision is slow, so that its trace is worth a look.
 const SLOW: Micros = Micros::from_millis(5);
@@ -16,6 +17,7 @@ const SLOW: Micros = Micros::from_millis(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed<'a> {
     daemon: &'a Daemon,
+    live: &'a Live,
     surface: Surface,
     headers: Option<&'a HeaderMap>,
     since: Timestamp,
@@ -26,10 +28,11 @@ impl<'a> Timed<'a> {
     #[inline]
     pub(crate) fn begin(
         daemon: &'a Daemon,
+        live: &'a Live,
         surface: Surface,
         headers: Option<&'a HeaderMap>,
     ) -> Self {
-        Timed { daemon, surface, headers, since: daemon.clock.now() }
+        Timed { daemon, live, surface, headers, since: daemon.clock.now() }
     }
 
     /// Counts its checks, each under its policy, and the time that they took together.
@@ -40,9 +43,8 @@ impl<'a> Timed<'a> {
     ) {
         let mut told = Told::if_heard();
         let mut is_denied = false;
-        let tallies = self.daemon.metrics.tallies.load();
         for (policy, decision) in decisions {
-            let tally = tallies.of(policy);
+            let tally = self.live.tallies.of(policy);
             let word = tally.count(self.surface, decision);
             if let Some(told) = &mut told {
                 told.add(&tally.policy, word);
@@ -62,9 +64,8 @@ impl<'a> Timed<'a> {
             return;
         }
         let mut told = Told::if_heard();
-        let tallies = self.daemon.metrics.tallies.load();
         for policy in policies {
-            let tally = tallies.of(policy);
+            let tally = self.live.tallies.of(policy);
             let word = tally.count_error(self.surface);
             if let Some(told) = &mut told {
                 told.add(&tally.policy, word);

@@ -37,8 +37,7 @@ async fn decide(
 ) -> Result<RateLimitResponse, Refusal> {
     exchange.caller.must_have(&[Scope::Check], "ShouldRateLimit")?;
     hold(exchange, request)?;
-    let domains = exchange.daemon.domains(exchange.live);
-    let asked = asked::all(exchange, &domains, request)?;
+    let asked = asked::all(exchange, request)?;
     let said = batch::decide(exchange, &asked).await?;
     let spoken: Vec<_> = asked.iter().zip(&said).map(|(asked, said)| speak(asked, said)).collect();
     count(exchange, request, &asked, &said, &spoken);

@@ -11,7 +11,7 @@ use tollgate::{Cost, Kind, Limit, Micros, Policy, Spec};
 use super::key::key;
 use super::refusal::Refusal;
 use crate::http::{Exchange, Problem};
-use crate::ratelimit::{Domains, Lookup, Matched, Unit};
+use crate::ratelimit::{Lookup, Matched, Unit};
 
 /// A descriptor.
 #[derive(Debug)]
@@ -106,10 +106,9 @@ impl Target<'_> {
 /// The descriptors of a request, in order.
 pub(super) fn all<'a>(
     exchange: &Exchange<'a>,
-    domains: &'a Domains,
     request: &RateLimitRequest,
 ) -> Result<Vec<Asked<'a>>, Refusal> {
-    let domain = &*request.domain;
+    let (domains, domain) = (&exchange.live.domains, &*request.domain);
     let mut asked = Vec::with_capacity(request.descriptors.len());
     for (index, descriptor) in request.descriptors.iter().enumerate() {
         let entries: Vec<_> =

@@ -29,7 +29,7 @@ pub(super) fn headers(
         headers.extend(ours(exchange, asked, said, spoken));
     }
     if let (Some(names), Some(spoken)) = (&envoy.reference.headers, spoken.get(at)) {
-        headers.extend(reference(names, spoken));
+        headers.extend(reference(names, spoken).into_iter().flatten());
     }
     headers
 }
