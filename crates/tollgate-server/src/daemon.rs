@@ -18,6 +18,7 @@ use crate::resp;
 use crate::rls;
 use crate::role::Role;
 use crate::seldom::Seldom;
+use crate::xds::Discovery;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Daemon {
     live: ArcSwap<Live>,
     /// The domains that a control plane sent; they hold in place of those of files.
     discovered: Mutex<Option<Arc<Domains>>>,
+    /// How it stands with that control plane.
+    pub(crate) discovery: Discovery,
     pub(crate) metrics: Metrics,
     /// What became of the last reload.
     pub(crate) reloads: Standing,
@@ -56,6 +59,7 @@ impl Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
             discovered: Mutex::default(),
+            discovery: Discovery::default(),
             reloads: Standing::default(),
             metrics,
             clock,
@@ -88,7 +92,6 @@ impl Daemon {
     }
 
     /// Lets the domains that a control plane sent hold from now on, in place of all others.
-    #[allow(dead_code, reason = "until a control plane is asked")]
     pub(crate) fn discover(&self, domains: Arc<Domains>) {
         self.change(|discovered| {
             *discovered = Some(Arc::clone(&domains));

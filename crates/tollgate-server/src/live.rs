@@ -51,7 +51,7 @@ impl Live {
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
             envoy: config.envoy.clone(),
-            domains: Arc::default(),
+            domains: Arc::clone(&config.domains),
             headers: config.headers.clone(),
             access: Access::new(&config.tokens).map_err(|it| it.to_string())?,
             privacy: config.privacy,

@@ -37,6 +37,7 @@ async fn decide(
 ) -> Result<RateLimitResponse, Refusal> {
     exchange.caller.must_have(&[Scope::Check], "ShouldRateLimit")?;
     hold(exchange, request)?;
+    exchange.daemon.discovery.known()?;
     let asked = asked::all(exchange, request)?;
     let said = batch::decide(exchange, &asked).await?;
     let spoken: Vec<_> = asked.iter().zip(&said).map(|(asked, said)| speak(asked, said)).collect();

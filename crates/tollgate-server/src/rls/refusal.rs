@@ -3,6 +3,7 @@
 use tonic::{Code, Status};
 
 use crate::http::{Kind, Problem};
+use crate::xds::Awaited;
 
 /// Why a request got no decision.
 #[derive(Clone, Debug)]
@@ -16,6 +17,12 @@ pub(crate) enum Refusal {
 impl From<Problem> for Refusal {
     fn from(it: Problem) -> Self {
         Refusal::Problem(it)
+    }
+}
+
+impl From<Awaited> for Refusal {
+    fn from(_: Awaited) -> Self {
+        Refusal::Reference("no rate limit configuration loaded")
     }
 }
 
