@@ -179,7 +179,7 @@ fn patient(text: &str) -> String {
     limits.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("tollgate-gateways-{}-{number}", std::process::id());

@@ -13,6 +13,8 @@ mod config_layers;
 mod config_mistakes;
 mod config_pages;
 mod daemon;
+mod domain_files;
+mod domain_reload;
 mod forward;
 mod headers;
 mod hostile;
@@ -33,6 +35,7 @@ mod stop;
 mod tls;
 mod unix;
 mod verbs;
+mod xds;
 
 /// Compares a file of the repository with what it should say, or writes that into it.
 fn renewed(file: &str, expected: &str) {
