@@ -1,5 +1,6 @@
 //! How it stands with the control plane, for whoever asks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How it stands with the control plane that the configuration is taken from, if it is.
@@ -7,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) struct Discovery {
     /// The server; nothing where no configuration is taken from one.
     server: OnceLock<Arc<str>>,
+    /// Whether a configuration of the server holds.
+    holds: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     is_connected: bool,
-    /// Whether a configuration of the server holds.
-    holds: bool,
     /// Why there is no connection, as far as is known.
     lost: Option<Arc<str>>,
     /// Why what the server sent last does not hold, if so.
@@ -38,8 +39,8 @@ impl Discovery {
     /// # Errors
     /// They are those of a server that has not said them yet.
     pub(crate) fn known(&self) -> Result<(), Awaited> {
-        // Most have none, and are not to wait for each other.
-        if self.server.get().is_some() && !self.lock().holds { Err(Awaited) } else { Ok(()) }
+        let holds = self.server.get().is_none() || self.holds.load(Ordering::Acquire);
+        if holds { Ok(()) } else { Err(Awaited) }
     }
 
     pub(super) fn connected(&self) {
@@ -58,7 +59,8 @@ impl Discovery {
     pub(super) fn accepted(&self) {
         let mut state = self.lock();
         state.accepted = state.accepted.saturating_add(1);
-        (state.holds, state.refusal) = (true, None);
+        state.refusal = None;
+        self.holds.store(true, Ordering::Release);
     }
 
     /// Whether that is news.
@@ -75,7 +77,7 @@ impl Discovery {
         let server = self.server.get()?;
         let state = self.lock();
         let mut all = Vec::new();
-        if !state.holds {
+        if self.known() == Err(Awaited) {
             all.push(format!("no configuration has come from {server} yet"));
         }
         if let Some(why) = &state.refusal {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::super::fields::{Broken, Fields, Meaning, resolve};
 use super::super::schema::Value;
-pub use crate::ratelimit::Charging;
 use crate::rls::NearLimit;
 use crate::xds::{XdsOptions, XdsTls};
 
@@ -54,6 +53,16 @@ pub struct ReferenceHeaders {
     pub remaining: String,
     /// Of the seconds until there is more.
     pub reset: String,
+}
+
+/// What is charged of a request's descriptors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Charging {
+    /// All of them or none, and nothing for a denied request.
+    #[default]
+    Atomic,
+    /// Each by itself, denied ones too, as envoyproxy/ratelimit does.
+    Reference,
 }
 
 impl Meaning for Charging {
