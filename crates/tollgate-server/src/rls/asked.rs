@@ -38,6 +38,8 @@ pub(super) enum Target<'a> {
 pub(super) enum Own<'a> {
     Configured(&'a Policy),
     Brought(Policy),
+    /// The request brought that nothing passes in this unit.
+    Nothing(&'a Policy, Unit),
 }
 
 /// How much a descriptor spends.
@@ -65,6 +67,7 @@ impl Target<'_> {
             Target::Rule(it) => it.rule.policy(),
             Target::Own { policy: Own::Configured(it), .. } => Some(it),
             Target::Own { policy: Own::Brought(it), .. } => Some(it),
+            Target::Own { policy: Own::Nothing(..), .. } => None,
         }
     }
 
@@ -81,7 +84,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => "",
             Target::Rule(it) => it.rule.name.as_deref().unwrap_or_default(),
-            Target::Own { .. } => self.policy().map_or("", Policy::name),
+            Target::Own { policy, .. } => policy.it().name(),
         }
     }
 
@@ -90,7 +93,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => false,
             Target::Rule(it) => it.rule.shadow,
-            Target::Own { .. } => self.policy().is_some_and(Policy::is_shadow),
+            Target::Own { policy, .. } => policy.it().is_shadow(),
         }
     }
 
@@ -99,7 +102,20 @@ impl Target<'_> {
     }
 
     pub(super) fn is_always_over(&self) -> bool {
-        matches!(self, Target::Rule(it) if it.rule.is_always_over())
+        match self {
+            Target::Rule(it) => it.rule.is_always_over(),
+            Target::Own { policy, .. } => matches!(policy, Own::Nothing(..)),
+            Target::Free | Target::Unknown => false,
+        }
+    }
+}
+
+impl Own<'_> {
+    fn it(&self) -> &Policy {
+        match self {
+            Own::Configured(it) | Own::Nothing(it, _) => it,
+            Own::Brought(it) => it,
+        }
     }
 }
 
@@ -158,24 +174,27 @@ fn own<'a>(
     }
     let policy = match &descriptor.limit {
         None => Own::Configured(policy),
-        Some(brought) => Own::Brought(with_limit(policy, brought, index)?),
+        Some(brought) => with_limit(policy, brought, index)?,
     };
     Ok(Target::Own { policy, key })
 }
 
 /// The policy with the limit that a request brings in place of its own.
-fn with_limit(
-    policy: &Policy,
+fn with_limit<'a>(
+    policy: &'a Policy,
     brought: &RateLimitOverride,
     index: usize,
-) -> Result<Policy, Refusal> {
+) -> Result<Own<'a>, Refusal> {
     let unit = unit_of(brought).ok_or_else(|| unknown_unit(index, brought))?;
+    if brought.requests_per_unit == 0 {
+        return Ok(Own::Nothing(policy, unit));
+    }
     let kind = Kind::Fixed { offset: Micros::ZERO };
     let made = Spec::new(brought.requests_per_unit.into(), unit.window(), kind).build();
     let of = |limit: Limit| Policy::new(policy.name(), [limit]).map_err(|it| it.to_string());
     let made = made.map_err(|it| it.to_string()).and_then(of);
     let made = made.map_err(|it| Problem::bad(format!("descriptors[{index}].limit: {it}")))?;
-    Ok(policy.with_limits_of(&made))
+    Ok(Own::Brought(policy.with_limits_of(&made)))
 }
 
 fn unit_of(brought: &RateLimitOverride) -> Option<Unit> {
@@ -208,7 +227,11 @@ fn too_long(exchange: &Exchange<'_>, index: usize, bytes: usize) -> Problem {
 
 /// Refuses a policy that the caller's token is not for.
 fn must_be_for(exchange: &Exchange<'_>, target: &Target<'_>) -> Result<(), Refusal> {
-    match target.policy() {
+    let policy = match target {
+        Target::Own { policy, .. } => Some(policy.it()),
+        other => other.policy(),
+    };
+    match policy {
         Some(policy) => Ok(exchange.caller.must_be_for(policy.name())?),
         None => Ok(()),
     }

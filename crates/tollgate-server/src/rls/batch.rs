@@ -5,6 +5,7 @@ use std::ops::Range;
 use tollgate::{Answer, Check, Cost, Decision, Policy, Reason, Request, StoreError, Verb};
 
 use super::asked::{Asked, Hits};
+use super::patience::patience_of;
 use super::refusal::Refusal;
 use crate::config::Charging;
 use crate::http::{Exchange, Problem};
@@ -61,7 +62,8 @@ pub(super) async fn decide(
     }
     let requests: Vec<_> = batch.requests.iter().filter_map(|it| batch.request(it)).collect();
     let timed = exchange.timed(Surface::Envoy);
-    let answers = exchange.daemon.limiter().decide_each(&requests).await;
+    let patience = patience_of(exchange.caller.headers());
+    let answers = exchange.daemon.limiter().decide_each_within(&requests, patience).await;
     let said: Vec<_> = places.iter().map(|it| it.said(&answers)).collect();
     let decided = || asked.iter().zip(&said).filter_map(decided);
     if decided().next().is_some() {

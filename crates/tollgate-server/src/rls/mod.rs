@@ -14,6 +14,7 @@ mod health;
 pub(crate) mod json;
 mod key;
 mod metadata;
+mod patience;
 mod peer;
 mod reflection;
 mod refusal;

@@ -7,7 +7,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::{
 use envoy_types::pb::google::protobuf::Duration;
 use tollgate::{Decision, Limit, Micros, Policy, Reason};
 
-use super::asked::{Asked, Hits, Target};
+use super::asked::{Asked, Hits, Own, Target};
 use super::batch::Said;
 use crate::ratelimit::Unit;
 
@@ -149,8 +149,12 @@ fn wire(unit: Unit) -> WireUnit {
 impl Target<'_> {
     /// The limit of a rule that lets nothing pass.
     fn zero_limit(&self) -> Option<RateLimit> {
-        let Target::Rule(it) = self else { return None };
-        let unit = it.rule.unit.map_or(WireUnit::Unknown, wire);
+        let unit = match self {
+            Target::Rule(it) => it.rule.unit,
+            Target::Own { policy: Own::Nothing(_, unit), .. } => Some(*unit),
+            _ => return None,
+        };
+        let unit = unit.map_or(WireUnit::Unknown, wire);
         let name = self.name().to_owned();
         Some(RateLimit { name, requests_per_unit: 0, unit: unit.into() })
     }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status};
 
 use super::lines::{answer_line, request_of};
 use crate::daemon::Daemon;
@@ -22,9 +22,13 @@ pub(crate) async fn connect(daemon: &Daemon) -> Client {
 
 /// Asks, and writes the answer as a line, or the error: `InvalidArgument: …`.
 pub(crate) async fn ask(client: &mut Client, request: &str) -> String {
-    match call(client, request_of(request)).await {
-        Ok(it) => answer_line(&it),
-        Err(status) => error_line(&status),
+    answer_of(client.should_rate_limit(request_of(request)).await)
+}
+
+pub(crate) fn answer_of(answer: Result<Response<RateLimitResponse>, Status>) -> String {
+    match answer {
+        Ok(it) => answer_line(it.get_ref()),
+        Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }
 
@@ -33,8 +37,4 @@ pub(crate) async fn call(
     request: RateLimitRequest,
 ) -> Result<RateLimitResponse, Status> {
     Ok(client.should_rate_limit(request).await?.into_inner())
-}
-
-pub(crate) fn error_line(status: &Status) -> String {
-    format!("{:?}: {}", status.code(), status.message())
 }
