@@ -153,7 +153,7 @@ fn closed(text: &str) -> String {
 }
 
 /// As the gateway's page says to have it send a token: by what is pasted from there.
-fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
+pub(crate) fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
     let folder = folder();
     fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
     fs::write(folder.join(name), text).unwrap();

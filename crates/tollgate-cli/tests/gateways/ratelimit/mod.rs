@@ -4,6 +4,7 @@
 mod away;
 mod limits;
 mod quotas;
+mod recipe;
 mod replaces;
 mod stage;
 
