@@ -1,7 +1,6 @@
 //! Files of envoyproxy/ratelimit that change while the daemon runs.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,8 +94,7 @@ async fn until_turn(client: &mut Client, turn: u32) {
 
 /// Asks for its own key until it is told to stop; every answer must be that of its limit. How many
 /// were.
-async fn load(address: SocketAddr, key: u32, stop: Arc<AtomicBool>, all: Arc<AtomicU64>) -> u32 {
-    let mut client = connect(address).await;
+async fn load(mut client: Client, key: u32, stop: Arc<AtomicBool>, all: Arc<AtomicU64>) -> u32 {
     let mut asked = 0;
     while !stop.load(Ordering::Relaxed) {
         let said = ask(&mut client, &format!("kept | k={key}")).await;
@@ -114,9 +112,12 @@ async fn a_storm_of_swaps_fails_no_request_and_forgets_nothing() {
     let mut mount = Mount::new("mount-storm", &version(0));
     let daemon = Daemon::start_from(&mount.folder.path()).await;
     let (stop, all) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let start = |key| tokio::spawn(load(daemon.grpc, key, Arc::clone(&stop), Arc::clone(&all)));
-    let clients = [0, 1, 2].map(start);
-    let mut client = connect(daemon.grpc).await;
+    let mut clients = Vec::new();
+    for key in 0..3 {
+        let client = connect(&daemon).await;
+        clients.push(tokio::spawn(load(client, key, Arc::clone(&stop), Arc::clone(&all))));
+    }
+    let mut client = connect(&daemon).await;
     let mut http = daemon.connect().await;
     for turn in 1..=SWAPS {
         let before = all.load(Ordering::Relaxed);
@@ -151,7 +152,7 @@ async fn files_may_come_and_go_and_be_renamed() {
     let mount = Mount::new("mount-listing", &version(0));
     let limits = mount.limits();
     let daemon = Daemon::start_from(&mount.folder.path()).await;
-    let mut client = connect(daemon.grpc).await;
+    let mut client = connect(&daemon).await;
     let unknown = "OK | OK - 0 -";
     until_says(&mut client, "more | k=v", unknown).await;
     // From a name that is not read to one that is.
@@ -173,7 +174,7 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     let mut mount = Mount::new("mount-refused", &version(0));
     let limits = mount.limits();
     let daemon = Daemon::start_from(&mount.folder.path()).await;
-    let (mut client, mut http) = (connect(daemon.grpc).await, daemon.connect().await);
+    let (mut client, mut http) = (connect(&daemon).await, daemon.connect().await);
     until_turn(&mut client, 0).await;
     let empty = [("a.yaml", domain("kept", 2)), ("b.yaml", String::new())];
     let twice = [("a.yaml", domain("turn", 2)), ("b.yaml", domain("turn", 3))];

@@ -2,7 +2,7 @@
 
 mod access;
 mod atomic;
-mod client;
+pub(crate) mod client;
 mod connections;
 mod descriptors;
 mod health;
@@ -26,7 +26,7 @@ use crate::daemon::Daemon;
 
 /// Asks what the rows ask, on one connection, and holds the answers to them: `> request`, then
 /// `< answer`; `+ micros` lets time pass.
-async fn check_all(daemon: &Daemon, rows: &str) {
+pub(crate) async fn check_all(daemon: &Daemon, rows: &str) {
     let mut client = client::connect(daemon).await;
     let lines = rows.lines().map(str::trim).enumerate();
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

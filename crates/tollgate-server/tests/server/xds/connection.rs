@@ -121,11 +121,11 @@ impl Wire {
 }
 
 async fn carry(mut peer: TcpStream, server: SocketAddr, mut is_cut: watch::Receiver<bool>) {
-    is_cut.wait_for(|it| !it).await.unwrap();
+    is_cut.wait_for(|it| !it).await.map(drop).unwrap();
     let mut server = TcpStream::connect(server).await.unwrap();
     tokio::select! {
         _ = copy_bidirectional(&mut peer, &mut server) => {}
-        _ = is_cut.wait_for(|it| *it) => {
+        () = async { is_cut.wait_for(|it| *it).await.map(drop).unwrap() } => {
             // Held open, so that neither end hears of it.
             std::future::pending::<()>().await;
         }

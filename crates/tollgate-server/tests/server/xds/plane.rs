@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_server::{
@@ -11,15 +12,21 @@ use envoy_types::pb::envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
 };
 use envoy_types::pb::google::protobuf::Any;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_stream::Stream;
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::codegen::Service as _;
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Server, ServerTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
 
 /// Long enough for anything that is not stuck.
@@ -49,19 +56,11 @@ impl Plane {
         Plane::start_at("127.0.0.1:0".parse().unwrap(), None).await
     }
 
-    pub(super) async fn start_at(address: SocketAddr, tls: Option<ServerTlsConfig>) -> Self {
+    pub(super) async fn start_at(address: SocketAddr, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (begun, sessions) = mpsc::channel(8);
-        let mut server = Server::builder();
-        if let Some(tls) = tls {
-            server = server.tls_config(tls).unwrap();
-        }
-        let service = AggregatedDiscoveryServiceServer::new(Service(begun));
-        let serving = server.add_service(service);
-        let serving = tokio::spawn(async move {
-            serving.serve_with_incoming(TcpListenerStream::new(listener)).await.unwrap();
-        });
+        let serving = tokio::spawn(serve(listener, tls.map(TlsAcceptor::from), Service(begun)));
         Plane { address, sessions, serving }
     }
 
@@ -136,7 +135,35 @@ pub(super) fn resource(message: &impl Message) -> Any {
     Any { type_url: TYPE_URL.to_owned(), value: message.encode_to_vec() }
 }
 
-#[derive(Debug)]
+/// Serves until this is dropped.
+async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, service: Service) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        let (tls, service) = (tls.clone(), service.clone());
+        connections.spawn(async move {
+            match tls {
+                None => serve_one(stream, service).await,
+                // Whoever cannot agree on TLS is told so.
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        serve_one(stream, service).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve_one(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Service) {
+    let service = AggregatedDiscoveryServiceServer::new(service);
+    let service = service_fn(move |request| service.clone().call(request));
+    let serving = http2::Builder::new(TokioExecutor::new());
+    // However it ends, the daemon is asked what it makes of that.
+    let _ = serving.serve_connection(TokioIo::new(stream), service).await;
+}
+
+#[derive(Clone, Debug)]
 struct Service(mpsc::Sender<Session>);
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

@@ -1,24 +1,37 @@
 //! A control plane that speaks TLS.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tollgate_server::XdsTls;
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 use super::configs::one;
 use super::plane::Plane;
 use super::{start_changed, until_ready};
-use crate::certificates::Authority;
+use crate::certificates::{Authority, der};
 
 /// A control plane whose certificate is for `localhost`, and where it is.
 async fn plane(authority: &Authority, asks_for_certificates: bool) -> Plane {
     let pair = authority.sign("plane");
-    let tls = ServerTlsConfig::new().identity(Identity::from_pem(pair.cert, pair.key));
-    let tls = match asks_for_certificates {
-        true => tls.client_ca_root(Certificate::from_pem(&authority.pem)),
-        false => tls,
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let builder = if asks_for_certificates {
+        let mut roots = RootCertStore::empty();
+        roots.add(der(&authority.pem)).unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+        builder.with_client_cert_verifier(verifier.build().unwrap())
+    } else {
+        builder.with_no_client_auth()
     };
-    Plane::start_at("127.0.0.1:0".parse().unwrap(), Some(tls)).await
+    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
+    let mut tls = builder.with_single_cert(vec![der(&pair.cert)], key).unwrap();
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    Plane::start_at("127.0.0.1:0".parse().unwrap(), Some(Arc::new(tls))).await
 }
 
 fn trusting(authority: &Authority) -> XdsTls {
