@@ -187,9 +187,10 @@ pub(crate) struct Init {
     /// The application behind the gateway
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) upstream: Address,
-    /// The daemon, as the gateway reaches it
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) tollgate: Address,
+    /// The daemon, as the gateway reaches it [default: 127.0.0.1:8080; for envoy-ratelimit
+    /// 127.0.0.1:8081]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) tollgate: Option<Address>,
     /// The port at which the gateway listens
     #[arg(long, value_name = "PORT", default_value = "8000")]
     pub(crate) listen: std::num::NonZeroU16,
@@ -199,6 +200,15 @@ pub(crate) struct Init {
     /// Write the files into this directory, and print none
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+}
+
+impl Init {
+    /// The daemon, as the gateway reaches it.
+    pub(crate) fn tollgate(&self) -> Address {
+        let port = if self.gateway == Gateway::EnvoyRatelimit { 8081 } else { 8080 };
+        let usual = || Address { host: "127.0.0.1".to_owned(), port };
+        self.tollgate.clone().unwrap_or_else(usual)
+    }
 }
 
 /// A gateway that there is a recipe for.
@@ -214,4 +224,6 @@ pub(crate) enum Gateway {
     Haproxy,
     /// By ext_authz
     Envoy,
+    /// By its rate limit filter, over gRPC
+    EnvoyRatelimit,
 }

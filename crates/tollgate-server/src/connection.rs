@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::Either;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Version, body::Incoming};
@@ -18,6 +19,7 @@ use crate::listener::{Places, Remote, Stream};
 use crate::metrics::Cut;
 use crate::pulse::{Pulse, Verdict, Watched};
 use crate::resp;
+use crate::rls;
 use crate::role::Role;
 
 /// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
@@ -87,21 +89,46 @@ impl Serving {
         }
     }
 
+    /// The peer of a connection, if it is one of gRPC.
+    fn grpc(&self, remote: &Arc<Remote>) -> Option<Arc<rls::Peer>> {
+        let peer = || rls::Peer::new(Arc::clone(&self.daemon), Arc::clone(remote));
+        (self.role == Role::Grpc).then(|| Arc::new(peer()))
+    }
+
+    /// How long a connection of gRPC lives: up to a tenth less than may be, drawn for each, so that
+    /// those which began together do not end together.
+    fn age(&self) -> Duration {
+        let most = self.daemon.live().bounds.connection_age;
+        let mut drawn = [0; 2];
+        // Without randomness they end together, which is no fault of theirs.
+        let _ = getrandom::fill(&mut drawn);
+        let tenths = u32::from(u16::from_ne_bytes(drawn));
+        most - (most / 10).saturating_mul(tenths) / u32::from(u16::MAX)
+    }
+
     async fn serve_http(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
         let (remote, role) = (Arc::new(remote), self.role);
+        let grpc = self.grpc(&remote);
         let service = service_fn(|request| {
             let (daemon, remote) = (Arc::clone(&self.daemon), Arc::clone(&remote));
-            let busy = pulse.begin();
+            let (grpc, busy) = (grpc.clone(), pulse.begin());
             async move {
-                let reply = answer(&daemon, role, &remote, request).await;
-                drop(busy);
+                let reply = match grpc {
+                    Some(peer) => peer.answer(request, busy).await.map(Either::Right),
+                    None => {
+                        let reply = answer(&daemon, role, &remote, request).await;
+                        drop(busy);
+                        reply.map(Either::Left)
+                    }
+                };
                 Ok::<_, Infallible>(reply)
             }
         });
         let mut connection = pin!(self.protocol.serve_connection(io, service));
         let mut alarm = pin!(sleep(Duration::ZERO));
-        let mut closing = false;
+        let mut renewal = pin!(sleep(self.age()));
+        let (mut closing, mut is_old) = (false, false);
         loop {
             tokio::select! {
                 biased;
@@ -113,6 +140,7 @@ impl Serving {
                 }
                 () = pulse.nudged() => {}
                 () = alarm.as_mut() => {}
+                () = renewal.as_mut(), if grpc.is_some() && !is_old => is_old = true,
             }
             let stopping = self.daemon.is_closing();
             match pulse.verdict(&self.daemon.live().bounds) {
@@ -126,8 +154,9 @@ impl Serving {
                 Verdict::Evicted => return tracing::debug!(%remote, "connection makes room"),
             }
             let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
-            if stopping && !closing && (idle || pulse.is_http2()) {
+            if !closing && (is_old || stopping && (idle || pulse.is_http2())) {
                 closing = true;
+                grpc.iter().for_each(|it| it.end());
                 connection.as_mut().graceful_shutdown();
             }
         }

@@ -38,12 +38,14 @@ pub mod rules;
 mod seldom;
 mod serve;
 mod store_watch;
+mod xds;
 
 pub use config::{
     Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
     Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
-    OverridesFileError, Privacy, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
-    Xds, config_fields, config_reference, config_schema, read_overrides,
+    OverridesFileError, Privacy, Reference, ReferenceHeaders, Scope, StoreConfig, StoreUrl,
+    TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference, config_schema,
+    read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;
@@ -51,4 +53,6 @@ pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsErro
 pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
 pub use reload::Reload;
 pub use resp::{RespReplay, resp_reference};
+pub use rls::NearLimit;
 pub use serve::{Stop, run};
+pub use xds::{XdsError, XdsOptions, XdsTls};

@@ -1,16 +1,19 @@
 //! What a reload replaces, whole.
 
+use std::sync::Arc;
+
 use tollgate::Policies;
 
 use crate::access::Access;
-use crate::config::{Bounds, Config, HeaderStyle, Privacy};
+use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
 use crate::metrics::Tallies;
 use crate::privacy;
+use crate::ratelimit::Domains;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What a reload replaces, whole: a request holds one of these from its beginning to its end, so
 /// that it never meets half of a change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Live {
     pub(crate) policies: Policies,
     /// Where what is decided under them is counted, once it is applied.
@@ -20,6 +23,10 @@ pub(crate) struct Live {
     pub(crate) trusted_proxies: Networks,
     pub(crate) ipv6_prefix: Ipv6Prefix,
     pub(crate) jwt: Option<Jwt>,
+    /// How Envoy's rate limit service is answered.
+    pub(crate) envoy: Envoy,
+    /// The domains that hold: those of files, unless a control plane sent others.
+    pub(crate) domains: Arc<Domains>,
     /// How headers tell a client its limits.
     pub(crate) headers: Vec<HeaderStyle>,
     /// Who may do what.
@@ -43,11 +50,18 @@ impl Live {
             trusted_proxies: config.trusted_proxies.clone(),
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
+            envoy: config.envoy.clone(),
+            domains: Arc::clone(&config.domains),
             headers: config.headers.clone(),
             access: Access::new(&config.tokens).map_err(|it| it.to_string())?,
             privacy: config.privacy,
             namespace: config.namespace.clone(),
         })
+    }
+
+    /// The same with other domains.
+    pub(crate) fn with_domains(self, domains: Arc<Domains>) -> Self {
+        Live { domains, ..self }
     }
 
     /// A key as logs and the audit may show it.

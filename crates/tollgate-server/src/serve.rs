@@ -15,7 +15,7 @@ use crate::daemon::Daemon;
 use crate::listener::{Accepting, Listeners};
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::role::Role;
-use crate::store_watch;
+use crate::{store_watch, xds};
 
 /// How often memory of recovered keys is given back, and how much of each shard is looked over.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -48,12 +48,17 @@ pub async fn run(
     stop: impl Future<Output = Stop>,
 ) -> io::Result<()> {
     let drain = config.drain.clone();
+    let (discovery, read) = (config.envoy.xds.clone(), config.envoy.read_options());
     let mut overrides = OverridesFiles::default();
     let live = overrides.live(&config).map_err(io::Error::other)?;
     let daemon = Arc::new(Daemon::new(live, limiter.into()));
     let mut watch = store_watch::start(&daemon);
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
+    }
+    if let Some(options) = discovery {
+        daemon.discovery.begin(&options.server);
+        watch.spawn(xds::follow(options, read, Arc::clone(&daemon)));
     }
     for tls in listeners.tls() {
         watch.spawn(tls.watch());

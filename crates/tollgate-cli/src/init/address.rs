@@ -11,8 +11,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     /// Without the brackets of an IPv6 address.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
 }
 
 impl FromStr for Address {

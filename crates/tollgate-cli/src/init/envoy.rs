@@ -1,8 +1,9 @@
 //! Envoy.
 
-use super::{File, Recipe};
+use super::{DAEMON, File, Recipe};
 
 pub(super) const RECIPE: Recipe = Recipe {
     name: "Envoy",
+    daemon: DAEMON,
     files: &[File { name: "envoy.yaml", comment: "#", text: include_str!("envoy.yaml") }],
 };

@@ -3,6 +3,7 @@
 mod address;
 mod caddy;
 mod envoy;
+mod envoy_ratelimit;
 mod haproxy;
 mod nginx;
 mod traefik;
@@ -24,6 +25,8 @@ pub(crate) use address::Address;
 struct Recipe {
     /// As its makers write it.
     name: &'static str,
+    /// The daemon's own.
+    daemon: File,
     files: &'static [File],
 }
 
@@ -36,7 +39,7 @@ struct File {
     text: &'static str,
 }
 
-/// The daemon's own, the same for every gateway.
+/// The daemon's own, the same for every gateway that asks over HTTP.
 const DAEMON: File =
     File { name: "tollgate.yaml", comment: "#", text: include_str!("tollgate.yaml") };
 
@@ -48,13 +51,14 @@ impl Gateway {
             Self::Traefik => traefik::RECIPE,
             Self::Haproxy => haproxy::RECIPE,
             Self::Envoy => envoy::RECIPE,
+            Self::EnvoyRatelimit => envoy_ratelimit::RECIPE,
         }
     }
 }
 
 impl Recipe {
     fn all(&self) -> impl Iterator<Item = &File> {
-        std::iter::once(&DAEMON).chain(self.files)
+        std::iter::once(&self.daemon).chain(self.files)
     }
 
     fn file(&self, name: &str) -> Result<&File> {
@@ -78,7 +82,8 @@ pub(crate) fn run(arguments: &Init) -> Result<ExitCode> {
 
 /// A file with the addresses filled in.
 fn filled(file: &File, recipe: &Recipe, arguments: &Init) -> String {
-    let Init { upstream, tollgate, listen, .. } = arguments;
+    let Init { upstream, listen, .. } = arguments;
+    let tollgate = arguments.tollgate();
     let places = [
         ("<gateway>", recipe.name.to_owned()),
         ("<listen>", listen.to_string()),

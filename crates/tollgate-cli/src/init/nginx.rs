@@ -1,8 +1,9 @@
 //! nginx.
 
-use super::{File, Recipe};
+use super::{DAEMON, File, Recipe};
 
 pub(super) const RECIPE: Recipe = Recipe {
     name: "nginx",
+    daemon: DAEMON,
     files: &[File { name: "nginx.conf", comment: "#", text: include_str!("nginx.conf") }],
 };

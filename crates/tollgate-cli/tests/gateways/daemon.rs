@@ -23,13 +23,21 @@ pub(crate) struct Daemon {
     child: Child,
     config: PathBuf,
     port: u16,
+    /// Where Envoy's rate limit filter asks, if it does.
+    grpc: Option<u16>,
 }
 
 impl Daemon {
     /// Starts one with this configuration and waits until it listens.
     pub(crate) fn start(config: &Path, port: u16) -> Self {
-        let child = spawn(config, port);
-        Self { child, config: config.to_owned(), port }
+        let child = spawn(config, port, None);
+        Self { child, config: config.to_owned(), port, grpc: None }
+    }
+
+    /// Starts one that Envoy's rate limit filter can ask.
+    pub(crate) fn start_for_envoy(config: &Path, port: u16, grpc: u16) -> Self {
+        let child = spawn(config, port, Some(grpc));
+        Self { child, config: config.to_owned(), port, grpc: Some(grpc) }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -43,11 +51,11 @@ impl Daemon {
 
     /// Starts it again after it was killed, at the same port.
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(&self.config, self.port);
+        self.child = spawn(&self.config, self.port, self.grpc);
     }
 }
 
-fn spawn(config: &Path, port: u16) -> Child {
+fn spawn(config: &Path, port: u16, grpc: Option<u16>) -> Child {
     let log = File::options().create(true).append(true).open(config.with_extension("log")).unwrap();
     let mut command = tollgate();
     command.args(["serve", "--config"]).arg(config).args([
@@ -56,7 +64,7 @@ fn spawn(config: &Path, port: u16) -> Child {
         "--metrics",
         "off",
         "--grpc",
-        "off",
+        &grpc.map_or("off".to_owned(), |port| format!("127.0.0.1:{port}")),
         "--resp",
         "off",
     ]);

@@ -4,12 +4,13 @@ use std::fs;
 
 use crate::daemon::tollgate;
 
-const GATEWAYS: [(&str, &[&str]); 5] = [
+const GATEWAYS: [(&str, &[&str]); 6] = [
     ("nginx", &["nginx.conf"]),
     ("caddy", &["Caddyfile"]),
     ("traefik", &["traefik.yaml", "dynamic.yaml"]),
     ("haproxy", &["haproxy.cfg", "tollgate.lua"]),
     ("envoy", &["envoy.yaml"]),
+    ("envoy-ratelimit", &["envoy.yaml"]),
 ];
 
 /// Each gateway with all its files.
@@ -51,9 +52,15 @@ fn addresses_are_filled_in() {
         for part in ["2001:db8::7", "3007", "limits.test", "8087", "8007"] {
             assert!(text.contains(part), "{gateway} lacks {part}: {text}");
         }
-        for default in
-            ["127.0.0.1:3000", "127.0.0.1:8080", ":8000", "<upstream", "<tollgate", "<listen"]
-        {
+        for default in [
+            "127.0.0.1:3000",
+            "127.0.0.1:8080",
+            ":8081",
+            ":8000",
+            "<upstream",
+            "<tollgate",
+            "<listen",
+        ] {
             assert!(!text.contains(default), "{gateway} has {default}: {text}");
         }
     }
@@ -66,7 +73,7 @@ fn bad_words_say_what_to_type() {
         assert_eq!((code, &*text), (2, ""), "{arguments:?}");
         assert!(error.contains(remedy), "{arguments:?}: {error}");
     };
-    check(&["apache"], "nginx, caddy, traefik, haproxy, envoy");
+    check(&["apache"], "nginx, caddy, traefik, haproxy, envoy, envoy-ratelimit");
     check(&["nginx", "--upstream", "http://127.0.0.1:3000"], "such as 127.0.0.1:3000");
     check(&["nginx", "--tollgate", "limits;}"], "write HOST:PORT");
     check(&["nginx", "--tollgate", "a b:1"], "neither an address nor a name");

@@ -11,6 +11,7 @@ mod documents;
 mod hostile;
 mod init;
 mod keepalive;
+mod ratelimit;
 mod relay;
 mod stage;
 mod tokens;

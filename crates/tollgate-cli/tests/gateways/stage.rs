@@ -153,7 +153,7 @@ fn closed(text: &str) -> String {
 }
 
 /// As the gateway's page says to have it send a token: by what is pasted from there.
-fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
+pub(crate) fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
     let folder = folder();
     fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
     fs::write(folder.join(name), text).unwrap();
@@ -179,7 +179,7 @@ fn patient(text: &str) -> String {
     limits.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("tollgate-gateways-{}-{number}", std::process::id());

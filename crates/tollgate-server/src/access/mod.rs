@@ -23,7 +23,7 @@ use self::token::Token;
 pub(crate) use self::who::Who;
 
 /// The tokens there are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     tokens: Vec<Token>,
 }

@@ -30,7 +30,7 @@ impl fmt::Debug for Digest {
 }
 
 /// One token.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Token {
     name: String,
     scopes: Vec<Scope>,

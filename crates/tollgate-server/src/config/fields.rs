@@ -157,6 +157,19 @@ impl<'a> Fields<'a> {
         Broken
     }
 
+    /// Complains of a field because of a file that it names, and of a line there where it is known.
+    pub(super) fn complain_of_named(
+        &self,
+        path: &str,
+        message: impl Into<String>,
+        origin: &Origin,
+        (file, line): (&Path, Option<u64>),
+    ) -> Broken {
+        let complaint = ConfigError::new(message).of(path).at(origin.clone());
+        self.complaints.add(complaint.naming(file, line, None));
+        Broken
+    }
+
     fn kind(&self, name: &str) -> Option<(&'static Kind, &'static str)> {
         self.section.field(name).map(|it| (&it.kind, it.default))
     }

@@ -5,6 +5,7 @@
 //! flags lay over it (`layers.rs`).
 
 mod address;
+mod domain_files;
 mod environment;
 mod error;
 mod fields;
@@ -26,23 +27,26 @@ pub(crate) mod tree;
 pub(crate) mod yaml;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::Policies;
 
 pub use address::Address;
+pub(crate) use domain_files::{listed, watched};
 pub(crate) use error::Complaints;
 pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use overrides_file::{OverridesFileError, read_overrides};
-pub use read::envoy::{Charging, Envoy, Xds};
+pub use read::envoy::{Charging, Envoy, Reference, ReferenceHeaders};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
 pub use store::{StoreConfig, StoreUrl};
 
+use crate::ratelimit::Domains;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
 /// What the daemon runs with.
@@ -73,6 +77,8 @@ pub struct Config {
     pub jwks_file: Option<PathBuf>,
     /// How Envoy's rate limit service is answered.
     pub envoy: Envoy,
+    /// What the files of `envoy.config` say.
+    pub(crate) domains: Arc<Domains>,
     /// The headers that tell a client its limits; none where it is empty.
     pub headers: Vec<HeaderStyle>,
     /// How keys show in logs and in the audit.

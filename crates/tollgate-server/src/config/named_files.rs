@@ -11,18 +11,19 @@ use super::shape::join;
 use super::tree::{Body, Node};
 use crate::access::Access;
 use crate::listener::Tls;
+use crate::xds;
 
 impl Layered {
     /// Reads every file that the configuration names as the daemon will: overrides, tokens, the
-    /// certificates and keys of TLS, the store's password. Keys for `jwt` were read with the
-    /// configuration. Blocks as long as that takes: a million overrides took 0.7 s of a core.
+    /// certificates and keys of TLS, the store's password. Keys for `jwt` and files of
+    /// envoyproxy/ratelimit were read with the configuration. Blocks as long as that takes: a million overrides took 0.7 s of a core.
     ///
     /// # Errors
     /// Files cannot be used. Each error has the field that names the file, with its place, and the
     /// place in the file as [`ConfigError::named`].
     pub fn check_files(&self) -> Result<(), ConfigErrors> {
         let complaints = Complaints::default();
-        for check in [check_store, check_tls, check_tokens, check_overrides] {
+        for check in [check_store, check_tls, check_tokens, check_overrides, check_xds] {
             check(self, &complaints);
         }
         if complaints.is_empty() { Ok(()) } else { Err(self.errors(complaints)) }
@@ -43,6 +44,17 @@ fn check_tls(layered: &Layered, complaints: &Complaints) {
         let message = format!("{}: {}", error.file().display(), error.why());
         let complaint = ConfigError::new(message).of(join("listen.tls", error.field()));
         complaints.add(at(complaint.naming(error.file(), None, None), said));
+    }
+}
+
+fn check_xds(layered: &Layered, complaints: &Complaints) {
+    let xds = layered.config.envoy.xds.as_ref();
+    let Some(tls) = xds.and_then(|it| it.tls.as_ref()) else { return };
+    for it in xds::mistakes(tls) {
+        let said = find(&layered.tree, &["envoy", "xds", it.field]);
+        let complaint = ConfigError::new(format!("{}: {}", it.file.display(), it.why));
+        let complaint = complaint.of(join("envoy.xds", it.field));
+        complaints.add(at(complaint.naming(&it.file, None, None), said));
     }
 }
 

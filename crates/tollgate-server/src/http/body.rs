@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::problem::{Kind, Problem};
 
 /// Reads a whole body of at most `most` bytes, that comes within `patience`.
-pub(super) async fn read(
+pub(crate) async fn read(
     body: Incoming,
     most: usize,
     patience: Duration,

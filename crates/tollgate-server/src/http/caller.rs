@@ -14,7 +14,7 @@ const FROM_ELSEWHERE: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-rea
 
 /// Where a request brings its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bears {
+pub(crate) enum Bears {
     /// In `Authorization: Bearer …`.
     Authorization,
     /// In `Tollgate-Token`, as gateways send it: `Authorization`, which they relay, is their
@@ -24,15 +24,15 @@ pub(super) enum Bears {
 
 /// Where a request came from, and who made it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     remote: &'a Remote,
     headers: &'a HeaderMap,
-    pub(super) who: Who<'a>,
+    pub(crate) who: Who<'a>,
 }
 
 impl<'a> Caller<'a> {
     /// Who asks, if they may ask anything at all.
-    pub(super) fn of(
+    pub(crate) fn of(
         remote: &'a Remote,
         headers: &'a HeaderMap,
         bears: Bears,
@@ -47,24 +47,24 @@ impl<'a> Caller<'a> {
     }
 
     /// Who is at the other end of the connection.
-    pub(super) fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         match self.remote.peer {
             listener::Peer::Tcp(address) => Peer::Ip(address.ip()),
             listener::Peer::Unix => Peer::Unix,
         }
     }
 
-    pub(super) fn headers(&self) -> &'a HeaderMap {
+    pub(crate) fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
     /// Refuses what needs one of these scopes, to whoever has none of them.
-    pub(super) fn must_have(&self, scopes: &'static [Scope], what: &str) -> Result<(), Problem> {
+    pub(crate) fn must_have(&self, scopes: &'static [Scope], what: &str) -> Result<(), Problem> {
         Ok(self.who.must_have(scopes, what)?)
     }
 
     /// Refuses a policy that the caller's token is not for.
-    pub(super) fn must_be_for(&self, policy: &str) -> Result<(), Problem> {
+    pub(crate) fn must_be_for(&self, policy: &str) -> Result<(), Problem> {
         Ok(self.who.must_be_for(policy)?)
     }
 }

@@ -9,18 +9,18 @@ use super::caller::Caller;
 
 /// One request, with all that its answer is made from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange<'a> {
-    pub(super) daemon: &'a Daemon,
+pub(crate) struct Exchange<'a> {
+    pub(crate) daemon: &'a Daemon,
     /// What held when the request came.
-    pub(super) live: &'a Live,
-    pub(super) caller: Caller<'a>,
+    pub(crate) live: &'a Live,
+    pub(crate) caller: Caller<'a>,
     /// What the audit is to know of it, if it is an operator's.
-    pub(super) record: Option<&'a Record<'a>>,
+    pub(crate) record: Option<&'a Record<'a>>,
 }
 
 impl<'a> Exchange<'a> {
     /// That it waits for a decision from now on.
-    pub(super) fn timed(&self, surface: Surface) -> Timed<'a> {
+    pub(crate) fn timed(&self, surface: Surface) -> Timed<'a> {
         Timed::begin(self.daemon, self.live, surface, Some(self.caller.headers()))
     }
 }

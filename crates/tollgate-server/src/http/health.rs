@@ -9,18 +9,21 @@ use tokio::time::timeout;
 use super::reply::{self, Reply};
 use crate::daemon::Daemon;
 use crate::query;
+use crate::xds::Awaited;
 
 /// `/livez`: whoever reads this was answered.
 pub(super) fn live() -> Reply {
     reply::text(StatusCode::OK, "ok\n")
 }
 
-/// `/readyz`: until it is told to stop. With `?verbose` there is a line for all that may be wrong;
-/// none of that but stopping makes it unready, since the policies say what holds without a store.
+/// `/readyz`: from when the limits are known until it is told to stop. With `?verbose` there is a
+/// line for all that may be wrong; nothing else of that makes it unready, since the policies say
+/// what holds without a store.
 pub(super) async fn ready(daemon: &Daemon, query: Option<&str>) -> Reply {
-    let (status, word) = match daemon.is_draining() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-        false => (StatusCode::OK, "ok\n"),
+    let (status, word) = match (daemon.is_draining(), daemon.discovery.known()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        (false, Err(Awaited)) => (StatusCode::SERVICE_UNAVAILABLE, "waiting for limits\n"),
+        (false, Ok(())) => (StatusCode::OK, "ok\n"),
     };
     let asked = query.unwrap_or_default().as_bytes();
     if !query::pairs(asked).any(|(name, _)| &*name == b"verbose") {
@@ -37,6 +40,9 @@ pub(super) async fn ready(daemon: &Daemon, query: Option<&str>) -> Reply {
     line("requests", daemon.is_draining().then_some("draining"));
     line("store", store(daemon).await.as_deref());
     line("configuration", daemon.reloads.refusal().as_deref());
+    if let Some(amiss) = daemon.discovery.amiss() {
+        line("discovery", amiss.as_deref());
+    }
     lines.push_str(word);
     reply::text(status, lines)
 }

@@ -3,6 +3,7 @@
 mod asked;
 mod body;
 mod caller;
+mod envoy;
 mod exchange;
 mod field;
 mod forward;
@@ -24,12 +25,14 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 
-use self::caller::{Bears, Caller};
-use self::exchange::Exchange;
+pub(crate) use self::body::read;
+pub(crate) use self::caller::{Bears, Caller};
+pub(crate) use self::exchange::Exchange;
 use self::field::Field;
 use self::forward::Dialect;
+pub(crate) use self::headers::write as write_headers;
 use self::object::Object;
-use self::problem::{Kind, Problem};
+pub(crate) use self::problem::{Kind, Problem};
 pub(crate) use self::reply::{Reply, page, text};
 use self::verbs::{SPOKEN, Spoken};
 use crate::audit::Record;
@@ -49,6 +52,10 @@ pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
 enum Route {
     Live,
     Ready,
+    /// `/healthcheck`.
+    Healthcheck,
+    /// `/json`.
+    RateLimit,
     OpenApi,
     Verb(&'static Spoken),
     Forward(&'static Dialect),
@@ -60,6 +67,8 @@ pub(crate) async fn answer(daemon: &Daemon, remote: &Remote, request: Request<In
         // Probes are not counted among the requests.
         Ok(Route::Live) => return health::live(),
         Ok(Route::Ready) => return health::ready(daemon, request.uri().query()).await,
+        Ok(Route::Healthcheck) => return envoy::healthcheck(daemon),
+        Ok(Route::RateLimit) => envoy::limit(daemon, remote, request).await,
         Ok(Route::OpenApi) => answer_openapi(daemon, remote, request.headers()),
         Ok(Route::Verb(spoken)) => answer_verb(daemon, remote, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, remote, dialect, request).await),
@@ -87,14 +96,17 @@ fn route(method: &Method, path: &str) -> Result<Route, Problem> {
     }
     let spoken = path.strip_prefix("/v1/").and_then(verbs::of_name);
     match (path, spoken) {
-        ("/livez" | "/readyz" | "/openapi.json", _)
+        ("/livez" | "/readyz" | "/healthcheck" | "/openapi.json", _)
             if !matches!(*method, Method::GET | Method::HEAD) =>
         {
             Err(no_method(method, path, "GET, HEAD"))
         }
         ("/livez", _) => Ok(Route::Live),
         ("/readyz", _) => Ok(Route::Ready),
+        ("/healthcheck", _) => Ok(Route::Healthcheck),
         ("/openapi.json", _) => Ok(Route::OpenApi),
+        ("/json", _) if *method == Method::POST => Ok(Route::RateLimit),
+        ("/json", _) => Err(no_method(method, path, "POST")),
         (_, Some(spoken)) if *method == Method::POST => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) if spoken.by_query && *method == Method::GET => Ok(Route::Verb(spoken)),
         (_, Some(spoken)) => {
@@ -111,7 +123,13 @@ fn no_method(method: &Method, path: &str, allow: &'static str) -> Problem {
 
 fn no_path(path: &str) -> Problem {
     let paths: Vec<_> = SPOKEN.iter().map(|it| format!("/v1/{}", it.name)).collect();
-    let known = paths.iter().map(|it| &**it).chain(["/livez", "/readyz", "/openapi.json"]);
+    let known = paths.iter().map(|it| &**it).chain([
+        "/livez",
+        "/readyz",
+        "/healthcheck",
+        "/json",
+        "/openapi.json",
+    ]);
     let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
     let shown: String = path.chars().take(64).collect();
     Problem::new(Kind::UnknownPath, format!("there is no {shown:?}; {hint}"))
@@ -214,7 +232,7 @@ async fn answer_caller(
 
 async fn read_body(exchange: &Exchange<'_>, body: Incoming) -> Result<Bytes, Problem> {
     let bounds = &exchange.live.bounds;
-    body::read(body, bounds.body, bounds.header_timeout).await
+    read(body, bounds.body, bounds.header_timeout).await
 }
 
 /// Lets the audit know what a request that is refused is about, as far as it can be read.

@@ -9,7 +9,7 @@ use super::field::Field;
 
 /// What kind of problem it is; each has a status, a type and a title of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     BadInput,
     Unauthorized,
     Forbidden,
@@ -98,7 +98,7 @@ impl Kind {
 
 /// A problem, with the field at fault where there is one.
 #[derive(Clone, Debug)]
-pub(super) struct Problem(Box<Parts>);
+pub(crate) struct Problem(Box<Parts>);
 
 #[derive(Clone, Debug)]
 struct Parts {
@@ -117,7 +117,7 @@ impl Problem {
     }
 
     /// Bad input; `detail` says what to write instead.
-    pub(super) fn bad(detail: impl Into<String>) -> Self {
+    pub(crate) fn bad(detail: impl Into<String>) -> Self {
         Problem::new(Kind::BadInput, detail)
     }
 
@@ -167,13 +167,23 @@ impl Problem {
         self.0.kind.status()
     }
 
+    /// Whether the request itself is at fault.
+    pub(super) fn is_bad_input(&self) -> bool {
+        self.0.kind == Kind::BadInput
+    }
+
     /// Whether it is about who asks.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self.0.kind, Kind::Unauthorized | Kind::Forbidden | Kind::TokenLacks)
     }
 
+    /// What kind it is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
     /// Why.
-    pub(super) fn detail(&self) -> &str {
+    pub(crate) fn detail(&self) -> &str {
         &self.0.detail
     }
 

@@ -1,5 +1,6 @@
 //! Answers as HTTP: status and headers.
 
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
@@ -76,6 +77,16 @@ pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
         reply.headers_mut().insert(RETRY_AFTER, seconds);
     }
     reply
+}
+
+/// An answer of the rate limit service, whose code the status tells too.
+pub(super) fn rate_limit(body: String, code: Code) -> Reply {
+    let status = match code {
+        Code::Ok => StatusCode::OK,
+        Code::OverLimit => StatusCode::TOO_MANY_REQUESTS,
+        Code::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    reply(status, JSON, body)
 }
 
 /// A problem in the place of an answer.

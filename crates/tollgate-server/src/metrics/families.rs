@@ -92,6 +92,10 @@ families! {
         "Whether the configuration that was read last is the one that holds.";
     RELOAD_TIME: Gauge "tollgate_config_last_reload_success_timestamp_seconds" []
         "When the configuration that holds was read.";
+    XDS_UPDATES: Counter "tollgate_xds_updates_total" ["result"]
+        "Configurations that a control plane sent: success or failure (nothing changed).";
+    XDS_CONNECTED: Gauge "tollgate_xds_connected" []
+        "Whether there is a connection to the control plane that envoy.xds names.";
     POLICIES: Gauge "tollgate_policies" []
         "Policies in the configuration that holds.";
     DRAINING: Gauge "tollgate_draining" []

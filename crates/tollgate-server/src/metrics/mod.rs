@@ -19,20 +19,21 @@ mod timed;
 mod told;
 mod trace;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate::{Policies, Timestamp};
+use tollgate::{Policies, Policy, Timestamp};
 
 use self::connections::Traffic;
-use self::counter::Counter;
 use self::latency::Latency;
 use self::reloads::Reloads;
+use crate::ratelimit::Domains;
 use crate::role::Role;
 
 pub(crate) use self::answer::answer;
 pub(crate) use self::batch::Batch;
 pub(crate) use self::connections::Cut;
+pub(crate) use self::counter::Counter;
 pub use self::families::{FAMILIES, Family, FamilyKind};
 pub(crate) use self::tally::{Surface, Tallies};
 pub(crate) use self::timed::Timed;
@@ -72,9 +73,10 @@ impl Metrics {
 
     /// What is counted for each of these policies from now on; those that were there before go on
     /// where they were. Called once for each configuration that is to hold.
-    pub(crate) fn tallies_of(&self, policies: &Policies) -> Tallies {
+    pub(crate) fn tallies_of(&self, policies: &Policies, domains: &Domains) -> Tallies {
         let mut tallies = lock(&self.tallies);
-        *tallies = tallies.followed_by(policies);
+        let of_domains: BTreeSet<_> = domains.policies().map(|(_, it)| it.name()).collect();
+        *tallies = tallies.followed_by(policies.iter().map(Policy::name).chain(of_domains));
         tallies.clone()
     }
 

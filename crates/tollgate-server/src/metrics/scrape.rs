@@ -4,7 +4,7 @@ use super::families::{
     AUDIT, BUILD, CONNECTIONS, CONNECTIONS_ACCEPTED, CONNECTIONS_CUT, CONNECTIONS_MAX, DECISIONS,
     DEGRADED, DRAINING, DURATION, KEY_EVICTIONS, KEYS, KEYS_MAX, KEYS_REFUSED, NO_RULE, POLICIES,
     RELOAD_GOOD, RELOAD_TIME, RELOADS, REQUESTS, STORE_BATCH, STORE_DURATION, STORE_ERRORS,
-    STORE_RECONNECTS, STORE_REDIRECTIONS, STORE_UNKNOWN, STORE_UP,
+    STORE_RECONNECTS, STORE_REDIRECTIONS, STORE_UNKNOWN, STORE_UP, XDS_CONNECTED, XDS_UPDATES,
 };
 use super::page::{Class, Form, Page, Value};
 use super::tally::Surface;
@@ -133,6 +133,11 @@ fn operation(page: &mut Page, daemon: &Daemon) {
     }
     page.sample(&RELOAD_GOOD, &[], Value::Whole(metrics.reloads.is_good()));
     page.sample(&RELOAD_TIME, &[], Value::Micros(metrics.reloads.held_since()));
+    for (result, count) in daemon.discovery.by_result() {
+        page.sample(&XDS_UPDATES, &[result], Value::Whole(count));
+    }
+    let is_connected = u64::from(daemon.discovery.is_connected());
+    page.sample(&XDS_CONNECTED, &[], Value::Whole(is_connected));
     let policies = u64::try_from(daemon.live().policies.iter().count()).unwrap_or(u64::MAX);
     page.sample(&POLICIES, &[], Value::Whole(policies));
     page.sample(&DRAINING, &[], Value::Whole(u64::from(daemon.is_draining())));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tollgate::{Decision, Policies, Policy};
+use tollgate::{Decision, Policy};
 
 use super::counter::Counter;
 
@@ -221,13 +221,13 @@ impl Default for Tallies {
 impl Tallies {
     /// Those of the policies that hold from now on: the first of them in the order of their names
     /// are counted each by its own, and those known already go on where they were.
-    pub(super) fn followed_by(&self, policies: &Policies) -> Self {
+    pub(super) fn followed_by<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
         let known: HashMap<&str, _> = self.0.own.iter().map(|(_, it)| (&*it.policy, it)).collect();
-        let tally = |policy: &Policy| {
-            let tally = known.get(policy.name()).map(|it| Arc::clone(it));
-            (policy.name_hash(), tally.unwrap_or_else(|| Tally::new(policy.name())))
+        let tally = |name| {
+            let tally = known.get(name).map(|it| Arc::clone(it));
+            (Policy::hash_of_name(name), tally.unwrap_or_else(|| Tally::new(name)))
         };
-        let mut own: Vec<_> = policies.iter().take(MOST_NAMES).map(tally).collect();
+        let mut own: Vec<_> = names.into_iter().take(MOST_NAMES).map(tally).collect();
         own.sort_unstable_by_key(|(hash, _)| *hash);
         let (other, inline) = (Arc::clone(&self.0.other), Arc::clone(&self.0.inline));
         let (own, throttle) = (own.into(), Arc::clone(&self.0.throttle));
@@ -268,26 +268,18 @@ impl Tallies {
 mod tests {
     use super::*;
 
-    fn policies(names: impl IntoIterator<Item = String>) -> Policies {
-        let mut policies = Policies::new();
-        for name in names {
-            policies.define(&name, "1/s").unwrap();
-        }
-        policies
-    }
-
     fn counted(tallies: &Tallies, name: &str, limit: &str) -> Box<str> {
         let policy = match name {
             "" => limit.parse().unwrap(),
-            _ => Policies::new().define(name, limit).unwrap().clone(),
+            _ => tollgate::Policies::new().define(name, limit).unwrap().clone(),
         };
         tallies.of(&policy).policy.clone()
     }
 
     #[test]
     fn a_policy_is_counted_by_its_name_up_to_a_bound() {
-        let many = policies((0..1_500).map(|it| format!("p{it:04}")));
-        let tallies = Tallies::default().followed_by(&many);
+        let many: Vec<_> = (0..1_500).map(|it| format!("p{it:04}")).collect();
+        let tallies = Tallies::default().followed_by(many.iter().map(|it| &**it));
         assert_eq!(tallies.names(), MOST_NAMES);
         for (name, counted_as) in
             [("p0000", "p0000"), ("p0999", "p0999"), ("p1000", OTHER), ("gone", OTHER)]
@@ -299,12 +291,11 @@ mod tests {
 
     #[test]
     fn a_reload_keeps_what_was_counted() {
-        let before = Tallies::default().followed_by(&policies(["a".to_owned(), "b".to_owned()]));
-        let both = policies(["b".to_owned(), "c".to_owned()]);
-        let policy = both.get("b").unwrap();
+        let before = Tallies::default().followed_by(["a", "b"]);
+        let policy = &Policy::new("b", ["1/s".parse().unwrap()]).unwrap();
         let decision = Decision::default();
         before.of(policy).count(Surface::Http, &decision);
-        let after = before.followed_by(&both);
+        let after = before.followed_by(["b", "c"]);
         // One that began before the reload counts into the same.
         before.of(policy).count(Surface::Http, &decision);
         let counts = after.of(policy).answers(Surface::Http).counts().unwrap();

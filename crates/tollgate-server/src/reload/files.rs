@@ -2,6 +2,7 @@
 //!
 //! Files are looked at, not listened to: a write, a rename over the name and a swapped symbolic
 //! link (as Kubernetes does it) all end in another content at the same path, on every file system.
+//! What a directory holds is the names of the files that are read of it.
 
 use std::fs::{self, Metadata};
 use std::io::Read;
@@ -9,6 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+use crate::config::listed;
 
 /// Files, as they were when they were last used.
 #[derive(Debug, Default)]
@@ -90,6 +93,24 @@ impl File {
 }
 
 fn digest(path: &Path) -> Content {
+    match listed(path).ok()? {
+        None => digest_of_file(path),
+        Some(files) => Some(digest_of_names(&files)),
+    }
+}
+
+/// Of a directory: which files are in it. What they hold is told by looks at them.
+fn digest_of_names(files: &[PathBuf]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for file in files {
+        digest.update(file.as_os_str().as_encoded_bytes());
+        // No path has it.
+        digest.update([0]);
+    }
+    digest.finalize().into()
+}
+
+fn digest_of_file(path: &Path) -> Content {
     let mut file = fs::File::open(path).ok()?;
     let mut digest = Sha256::new();
     let mut bytes = vec![0; 1 << 16];

@@ -19,7 +19,7 @@ use tollgate::Policy;
 
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
-use crate::config::{Config, ConfigErrors, TokenSecret};
+use crate::config::{Config, ConfigErrors, TokenSecret, watched};
 use crate::daemon::Daemon;
 
 /// How often files are looked at; a change is applied at the second look that finds it.
@@ -271,10 +271,12 @@ impl Reloader {
         loop {
             self.files = Files::of(paths.clone());
             self.refuse_nothing()?;
-            let config = (self.read)().map_err(|it| it.to_string())?;
+            let read = (self.read)();
+            // What was amiss may have been that.
             if self.files.are_others() {
                 return Ok(None);
             }
+            let config = read.map_err(|it| it.to_string())?;
             let needed = files_of(self.file.as_ref(), &config);
             if needed.iter().all(|it| paths.contains(it)) {
                 return self.applicable(config).map(Some);
@@ -325,5 +327,7 @@ fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
         TokenSecret::File(path) => Some(path),
         TokenSecret::Text(_) => None,
     });
-    file.into_iter().chain(tokens).chain(&config.jwks_file).cloned().collect()
+    let files = file.into_iter().chain(tokens).chain(&config.jwks_file).cloned();
+    let domains = watched(&config.envoy.config);
+    files.chain(domains).collect()
 }

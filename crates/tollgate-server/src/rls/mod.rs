@@ -1,1 +1,29 @@
-//! Envoy's rate limit service.
+//! Envoy's rate limit service: `envoy.service.ratelimit.v3`, with health and reflection beside it.
+//!
+//! A call comes in by `peer.rs`, which knows paths and nothing else, and `service.rs` says who asks.
+//! From there on `answer.rs` leads: `asked.rs` finds what each descriptor is limited by, `batch.rs`
+//! asks the store once for all of them, and `status.rs` puts each decision into Envoy's words.
+
+mod answer;
+mod asked;
+mod batch;
+mod body;
+mod count;
+mod headers;
+mod health;
+pub(crate) mod json;
+mod key;
+mod metadata;
+mod patience;
+mod peer;
+mod reflection;
+mod refusal;
+mod service;
+mod stats;
+mod status;
+
+pub(crate) use self::answer::answer;
+pub(crate) use self::peer::Peer;
+pub(crate) use self::refusal::Refusal;
+pub use self::stats::NearLimit;
+pub(crate) use self::stats::Stats;

@@ -76,7 +76,8 @@ fn every_field_is_read() {
     let xds = envoy.xds.as_ref().unwrap();
     assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
     assert!(
-        envoy.config.len() == 2 && [&xds.ca, &xds.cert, &xds.key].iter().all(|it| it.is_some())
+        envoy.config.len() == 2
+            && xds.tls.as_ref().is_some_and(|it| it.ca.is_some() && it.key.is_some())
     );
     assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
     assert!(!format!("{config:?}").contains("s3cret"));

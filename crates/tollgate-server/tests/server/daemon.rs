@@ -32,7 +32,6 @@ policies:
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
     /// Where Envoy asks.
-    #[allow(dead_code, reason = "until Envoy is answered")]
     pub(crate) grpc: SocketAddr,
     /// Where clients of Redis ask.
     #[allow(dead_code, reason = "until clients of Redis are answered")]
@@ -92,7 +91,7 @@ impl Daemon {
         let reload = Reload::new(Some(path.to_owned()), read, told).every(Duration::from_millis(5));
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |http| http).await;
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |it| it).await;
         Daemon { tell: Some(tell), reads, ..daemon }
     }
 
@@ -105,12 +104,12 @@ impl Daemon {
         let reload = Reload::new(None, read, told);
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |http| http).await;
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |it| it).await;
         Daemon { tell: Some(tell), ..daemon }
     }
 
     async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {
-        Daemon::run_with(config, limiter, clock, None, |http| http).await
+        Daemon::run_with(config, limiter, clock, None, |it| it).await
     }
 
     /// With a listener in the place of one over TCP.
@@ -118,7 +117,17 @@ impl Daemon {
         let config = Config::from_yaml(yaml).unwrap();
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        Daemon::run_with(config, limiter, clock, None, http).await
+        let change = |it: Listeners| Listeners { http: it.http.map(http), ..it };
+        Daemon::run_with(config, limiter, clock, None, change).await
+    }
+
+    /// With a listener in the place of the one of gRPC over TCP.
+    pub(crate) async fn start_grpc_at(yaml: &str, grpc: impl FnOnce(Listener) -> Listener) -> Self {
+        let config = Config::from_yaml(yaml).unwrap();
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        let limiter = config.store.builder().clock(clock.clone()).build();
+        let change = |it: Listeners| Listeners { grpc: it.grpc.map(grpc), ..it };
+        Daemon::run_with(config, limiter, clock, None, change).await
     }
 
     async fn run_with(
@@ -126,7 +135,7 @@ impl Daemon {
         limiter: impl Into<Limiter>,
         clock: ManualClock,
         reload: Option<Reload>,
-        http: impl FnOnce(Listener) -> Listener,
+        change: impl FnOnce(Listeners) -> Listeners,
     ) -> Self {
         let limiter = limiter.into();
         let (tcp, metrics) = (bind().await, bind().await);
@@ -134,11 +143,12 @@ impl Daemon {
         let (over_grpc, over_resp) = (bind().await, bind().await);
         let (grpc, resp) = (over_grpc.local_addr().unwrap(), over_resp.local_addr().unwrap());
         let listeners = Listeners {
-            http: Some(http(tcp.into())),
+            http: Some(tcp.into()),
             grpc: Some(over_grpc.into()),
             resp: Some(over_resp.into()),
             metrics: Some(metrics.into()),
         };
+        let listeners = change(listeners);
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap() };
         let ended = tokio::spawn(run(config, listeners, limiter, reload, stopped));

@@ -13,6 +13,8 @@ mod config_layers;
 mod config_mistakes;
 mod config_pages;
 mod daemon;
+mod domain_files;
+mod domain_reload;
 mod forward;
 mod headers;
 mod hostile;
@@ -27,12 +29,14 @@ mod protocol;
 mod redis;
 mod reload;
 mod resp;
+mod rls;
 mod rows;
 mod rules_of_programs;
 mod stop;
 mod tls;
 mod unix;
 mod verbs;
+mod xds;
 
 /// Compares a file of the repository with what it should say, or writes that into it.
 fn renewed(file: &str, expected: &str) {

@@ -17,16 +17,16 @@ use crate::daemon::Daemon;
 const LONG: Duration = Duration::from_secs(30);
 
 /// A folder with a configuration; it goes when it is dropped.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tollgate-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.join("tollgate.yaml")
     }
 
@@ -92,7 +92,7 @@ async fn used(client: &mut Client, key: usize) -> u64 {
 }
 
 /// Asks until the answer is as it should be.
-async fn until(client: &mut Client, path: &str, is_it: impl Fn(&Answer) -> bool) {
+pub(crate) async fn until(client: &mut Client, path: &str, is_it: impl Fn(&Answer) -> bool) {
     let wait = async {
         loop {
             let answer = client.get(path).await.unwrap();

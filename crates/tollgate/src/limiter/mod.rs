@@ -11,6 +11,8 @@ mod times;
 mod url;
 mod verbs;
 
+use std::time::Duration;
+
 #[cfg(feature = "redis")]
 use tollgate_core::Check;
 use tollgate_core::{Cost, Decision, Inspection, NotationError, Policy, Request, Verb};
@@ -164,13 +166,25 @@ impl Limiter {
     /// answer for each. On Redis they are asked at once, as one call where one connection takes
     /// them; in order are there those on one key, of which a request's first counts.
     pub async fn decide_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        self.decide_each_within(requests, Duration::MAX).await
+    }
+
+    /// As [`Limiter::decide_each`] for a caller that waits at most this long: what the store has not
+    /// answered by then is as if it was away. No answer takes longer than the store's own deadline.
+    pub async fn decide_each_within(
+        &self,
+        requests: &[Request<'_>],
+        patience: Duration,
+    ) -> Vec<Result<Answer, StoreError>> {
         match &self.0 {
-            Choice::Memory(it) => requests
-                .iter()
-                .map(|request| it.decide(request).map_err(StoreError::from))
-                .collect(),
+            // It never waits.
+            Choice::Memory(it) => {
+                let _ = patience;
+                let decide = |request| it.decide(request).map_err(StoreError::from);
+                requests.iter().map(decide).collect()
+            }
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => Box::pin(it.decide_each(requests)).await,
+            Choice::Redis(it) => Box::pin(it.decide_each(requests, patience)).await,
         }
     }
 

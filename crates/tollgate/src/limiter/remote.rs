@@ -66,12 +66,13 @@ impl Remote {
     pub(super) async fn decide_each(
         &self,
         requests: &[Request<'_>],
+        patience: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
         let screened: Vec<_> = requests.iter().map(lists::screen).collect();
         let asked: Vec<_> =
             screened.iter().map(|it| it.as_ref().ok().and_then(Screened::asked)).collect();
         let rest: Vec<_> = asked.iter().flatten().copied().collect();
-        let mut answers = self.ask_each(&rest).await.into_iter();
+        let mut answers = self.ask_each(&rest, patience).await.into_iter();
         let mut answer_of = |asked: &Option<Request<'_>>| match asked {
             Some(_) => answers.next().unwrap_or_else(|| Err(no_answer())),
             None => Ok(Answer { decisions: Vec::new() }),
@@ -88,16 +89,21 @@ impl Remote {
 
     /// What the store says, or what the policies put in its place.
     async fn ask(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        let mut answers = self.ask_each(std::slice::from_ref(request)).await;
+        let mut answers = self.ask_each(std::slice::from_ref(request), Duration::MAX).await;
         answers.pop().unwrap_or_else(|| Err(no_answer()))
     }
 
-    async fn ask_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+    async fn ask_each(
+        &self,
+        requests: &[Request<'_>],
+        patience: Duration,
+    ) -> Vec<Result<Answer, StoreError>> {
         if requests.is_empty() {
             return Vec::new();
         }
         let decide = requests.iter().any(|it| it.verb.decides());
-        let patience = if decide { self.0.deadline } else { self.patience() };
+        let of_store = if decide { self.0.deadline } else { self.patience() };
+        let patience = patience.min(of_store);
         let since = self.0.clock.now();
         let answered = timeout(patience, self.0.store.decide(requests)).await;
         self.0.times.count(self.0.clock.now().since(since));

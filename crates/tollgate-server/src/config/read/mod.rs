@@ -1,5 +1,6 @@
 //! From fields to what the daemon runs with: a file for each section.
 
+mod domains;
 pub(super) mod envoy;
 mod jwt;
 mod listen;
@@ -22,9 +23,14 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
     let rules = rules::read(fields, policies.as_ref().ok().map(|(it, _)| it));
     let jwt = fields.section("jwt").and_then(|it| jwt::read(&it, rules.as_ref().ok()));
     let headers = operation::headers(fields);
-    let envoy = fields.section("envoy").and_then(|it| envoy::read(&it));
+    let envoy = fields.section("envoy").and_then(|it| {
+        let envoy = envoy::read(&it)?;
+        let domains = domains::read(&it, &envoy)?;
+        Ok((envoy, domains))
+    });
     let (policies, overrides_files) = policies?;
     let (jwt, jwks_file) = jwt?;
+    let (envoy, domains) = envoy?;
     Ok(Config {
         namespace: namespace?,
         store: store?,
@@ -37,7 +43,8 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
         ipv6_prefix: fields.get("ipv6_prefix")?,
         jwt,
         jwks_file,
-        envoy: envoy?,
+        envoy,
+        domains,
         headers: headers?,
         privacy: fields.get("privacy")?,
         log: operation::log(&fields.section("log")?)?,

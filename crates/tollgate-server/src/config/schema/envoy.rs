@@ -12,6 +12,12 @@ pub(super) static ENVOY: Section = Section {
              none of them has are names of policies.",
         ),
         Field::new(
+            "merge_domains",
+            Kind::One(Scalar::Truth),
+            "false",
+            "Whether several files may be of one domain; otherwise the second is refused.",
+        ),
+        Field::new(
             "charging",
             Kind::One(Scalar::words(&["atomic", "reference"])),
             "atomic",
@@ -42,7 +48,7 @@ pub(super) static ENVOY: Section = Section {
             "false",
             "Whether the page of metrics also has the names of envoyproxy/ratelimit.",
         ),
-        Field::section("xds", &XDS, "A server that the configuration is taken from."),
+        Field::section("xds", &XDS, "A control plane that the configuration is taken from."),
     ],
     later: &[],
 };

@@ -1,6 +1,7 @@
 //! `GET /openapi.json`: the interface as OpenAPI 3.1 describes it, made from the tables that the
 //! requests are read with. `docs/openapi.json` is the same, and a test holds it against answers.
 
+mod envoy;
 mod fields;
 mod gateways;
 mod operations;
@@ -22,8 +23,8 @@ pub(super) fn document() -> &'static str {
 
 fn value() -> Value {
     let verbs = SPOKEN.iter().map(|it| (format!("/v1/{}", it.name), operations::of_verb(it)));
-    let paths: serde_json::Map<_, _> =
-        verbs.chain(gateways::paths()).chain(operations::others()).collect();
+    let others = gateways::paths().chain(envoy::paths()).chain(operations::others());
+    let paths: serde_json::Map<_, _> = verbs.chain(others).collect();
     json!({
         "openapi": "3.1.0",
         "info": {

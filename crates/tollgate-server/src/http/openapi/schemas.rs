@@ -6,6 +6,7 @@ use tollgate::{Reason, Source};
 use super::super::forward::DenialKind;
 use super::super::json::Shape;
 use super::super::problem::Kind;
+use super::envoy;
 use super::fields::{self, ID};
 
 /// What requests and answers are made of, by name: fields of requests in small letters.
@@ -25,7 +26,7 @@ pub(super) fn all() -> Value {
         ("Denial", denial()),
     ];
     let answers = answers.into_iter().map(|(name, it)| (name.to_owned(), it));
-    Value::Object(fields::all().chain(answers).collect())
+    Value::Object(fields::all().chain(answers).chain(envoy::schemas()).collect())
 }
 
 fn seconds(description: &str) -> Value {

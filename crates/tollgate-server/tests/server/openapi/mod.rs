@@ -2,6 +2,7 @@
 
 mod coverage;
 mod document;
+mod envoy;
 mod gateways;
 mod schema;
 

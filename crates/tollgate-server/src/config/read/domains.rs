@@ -1,0 +1,73 @@
+//! What the files of `envoy.config` say.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::domain_files::{self, Unusable};
+use super::super::fields::{Broken, Fields, Written};
+use super::envoy::Envoy;
+use crate::ratelimit::{Domains, RatelimitError, ReadOptions, Source};
+
+/// The domains of all files; none where a server says what they are.
+pub(super) fn read(fields: &Fields<'_>, envoy: &Envoy) -> Result<Arc<Domains>, Broken> {
+    let mut sources = Vec::new();
+    if envoy.xds.is_some() || envoy.config.is_empty() {
+        return Ok(Arc::default());
+    }
+    let written = fields.list("config")?;
+    let mut broken = None;
+    for (at, (path, written)) in envoy.config.iter().zip(&written).enumerate() {
+        match domain_files::read(path) {
+            Ok(files) => sources.extend(files.into_iter().map(|it| (at, it))),
+            Err(it) => broken = Some(complain_of_file(fields, at, written, &it)),
+        }
+    }
+    if let Some(broken) = broken {
+        return Err(broken);
+    }
+    let (places, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
+    Domains::read(&sources, &envoy.read_options()).map(Arc::new).map_err(|error| {
+        let at = place(&places, &sources, &error);
+        complain_of_domain(fields, at, written.get(at), &error)
+    })
+}
+
+impl Envoy {
+    /// How a configuration of envoyproxy/ratelimit is read.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            merge_domains: self.merge_domains,
+            charging: self.charging,
+            ..ReadOptions::default()
+        }
+    }
+}
+
+/// Which of the paths holds the file at fault.
+fn place(places: &[usize], sources: &[Source], error: &RatelimitError) -> usize {
+    let found = places.iter().zip(sources).find(|(_, it)| it.name == error.file());
+    found.map_or(0, |(at, _)| *at)
+}
+
+fn complain_of_file(fields: &Fields<'_>, at: usize, written: &Written, it: &Unusable) -> Broken {
+    let message = format!("{}: {}", it.file.display(), it.why);
+    let field = format!("{}.config[{at}]", fields.path);
+    fields.complain_of_named(&field, message, &written.origin, (&it.file, None))
+}
+
+fn complain_of_domain(
+    fields: &Fields<'_>,
+    at: usize,
+    written: Option<&Written>,
+    error: &RatelimitError,
+) -> Broken {
+    let (file, message) = (error.file(), error.message());
+    let line = error.line().and_then(|it| u64::try_from(it).ok());
+    let message = match line {
+        Some(line) => format!("{file}:{line}: {message}"),
+        None => format!("{file}: {message}"),
+    };
+    let origin = written.map_or(&fields.origin, |it| &it.origin);
+    let field = format!("{}.config[{at}]", fields.path);
+    fields.complain_of_named(&field, message, origin, (Path::new(file), line))
+}

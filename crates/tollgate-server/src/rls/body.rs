@@ -1,0 +1,46 @@
+//! What an answer over gRPC carries, which need not end soon.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Bytes, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tonic::Status;
+
+use crate::pulse::Busy;
+
+pin_project! {
+    /// The body of an answer; as long as it is not at its end, its connection is not idle.
+    #[derive(Debug)]
+    pub(crate) struct Body {
+        #[pin]
+        body: tonic::body::Body,
+        busy: Option<Busy>,
+    }
+}
+
+impl Body {
+    pub(super) fn new(body: tonic::body::Body, busy: Option<Busy>) -> Self {
+        Body { body, busy }
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        self.project().body.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

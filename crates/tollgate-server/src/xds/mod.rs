@@ -1,0 +1,35 @@
+//! The configuration of Envoy's rate limit service from a control plane: a client of aggregated
+//! discovery, state of the world (<https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol>).
+//!
+//! One stream over one connection at a time (`connect.rs`, `stream.rs`), and when it ends another
+//! one, later and later (`backoff.rs`). Each answer is read whole (`answer.rs`) and holds, or is
+//! refused to the server with the reason, and what held before stays.
+
+mod answer;
+mod backoff;
+mod connect;
+mod discovery;
+mod options;
+mod pem;
+mod stream;
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+pub(crate) use self::discovery::{Awaited, Discovery};
+pub use self::options::{XdsError, XdsOptions, XdsTls};
+pub(crate) use self::pem::mistakes;
+use self::stream::Stream;
+use crate::daemon::Daemon;
+use crate::ratelimit::ReadOptions;
+
+/// Follows a server, for ever.
+pub(crate) async fn follow(options: XdsOptions, read: ReadOptions, daemon: Arc<Daemon>) {
+    let mut stream = Stream::new(options, read, daemon);
+    loop {
+        let why = stream.run().await;
+        let wait = stream.lost(&why);
+        sleep(wait).await;
+    }
+}

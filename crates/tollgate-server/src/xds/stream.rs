@@ -1,0 +1,191 @@
+//! One stream: asking, taking what comes, and saying what became of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use envoy_types::pb::envoy::config::core::v3::Node;
+use envoy_types::pb::envoy::config::core::v3::node::UserAgentVersionType;
+use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use envoy_types::pb::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
+use envoy_types::pb::google::protobuf::value::Kind;
+use envoy_types::pb::google::protobuf::{Struct, Value};
+use envoy_types::pb::google::rpc::Status;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request};
+
+use super::answer::{self, TYPE_URL};
+use super::backoff::Backoff;
+use super::connect::{connect, whole};
+use super::options::XdsOptions;
+use crate::daemon::Daemon;
+use crate::ratelimit::{Domains, ReadOptions};
+
+/// The longest wait before a server is told for another time that it sends what was refused.
+const MOST_OF_A_PAUSE: Duration = Duration::from_secs(10);
+
+/// The streams to a server, one after the other.
+#[derive(Debug)]
+pub(super) struct Stream {
+    options: XdsOptions,
+    read: ReadOptions,
+    daemon: Arc<Daemon>,
+    backoff: Backoff,
+    /// The version that holds, on this stream.
+    version: String,
+    refused: Refused,
+}
+
+/// What was refused last.
+#[derive(Debug)]
+struct Refused {
+    version: Option<String>,
+    pause: Backoff,
+}
+
+impl Stream {
+    pub(super) fn new(options: XdsOptions, read: ReadOptions, daemon: Arc<Daemon>) -> Self {
+        let backoff = Backoff::new(options.backoff_initial, options.backoff_max);
+        let most = options.backoff_max.min(MOST_OF_A_PAUSE);
+        let refused = Refused { version: None, pause: Backoff::new(options.backoff_initial, most) };
+        Stream { options, read, daemon, backoff, version: String::new(), refused }
+    }
+
+    /// Notes why the stream has ended. How long to wait before the next.
+    pub(super) fn lost(&mut self, why: &str) -> Duration {
+        let server = &self.options.server;
+        if self.daemon.discovery.lost(why) {
+            tracing::error!("the control plane at {server} is away, and what held stays: {why}");
+        }
+        self.backoff.next()
+    }
+
+    /// Runs a stream to its end. Why it has ended.
+    pub(super) async fn run(&mut self) -> String {
+        match self.try_run().await {
+            Ok(()) => "it has ended the stream".to_owned(),
+            Err(why) => why,
+        }
+    }
+
+    async fn try_run(&mut self) -> Result<(), String> {
+        // A server that was begun anew may count its versions from one again, and would then think
+        // that what it says is known. So each stream begins with none.
+        self.version.clear();
+        let channel = connect(&self.options).await?;
+        self.daemon.discovery.connected();
+        tracing::info!("the control plane at {} is there", self.options.server);
+        let mut client = AggregatedDiscoveryServiceClient::new(channel)
+            .max_decoding_message_size(self.options.max_message);
+        let (asking, asked) = mpsc::channel(1);
+        ask(&asking, self.request("", None)).await?;
+        let mut request = Request::new(ReceiverStream::new(asked));
+        *request.metadata_mut() = self.options.metadata_map();
+        let opened = client.stream_aggregated_resources(request).await;
+        let mut answers = opened.map_err(|it| said(&it))?.into_inner();
+        while let Some(answer) = answers.message().await.map_err(|it| said(&it))? {
+            if answer.type_url != TYPE_URL {
+                tracing::warn!(
+                    "the control plane sent {:?}, which was not asked for",
+                    answer.type_url
+                );
+                continue;
+            }
+            let verdict = self.take(answer).await;
+            ask(&asking, verdict).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes an answer, and says to the server what became of it.
+    async fn take(&mut self, answer: DiscoveryResponse) -> DiscoveryRequest {
+        let DiscoveryResponse { version_info, resources, nonce, .. } = answer;
+        let read = self.read.clone();
+        // It may have megabytes.
+        let domains = spawn_blocking(move || answer::read(&resources, &read)).await;
+        match domains.unwrap_or_else(|it| Err(it.to_string())) {
+            Ok(domains) => {
+                self.hold(version_info, domains);
+                self.request(&nonce, None)
+            }
+            Err(why) => {
+                self.refuse(version_info, &why).await;
+                self.request(&nonce, Some(why))
+            }
+        }
+    }
+
+    fn hold(&mut self, version: String, domains: Domains) {
+        let count = domains.domains().count();
+        tracing::info!(version, domains = count, "the control plane's configuration is in force");
+        self.daemon.discover(Arc::new(domains));
+        self.daemon.discovery.accepted();
+        self.version = version;
+        self.backoff.reset();
+        self.refused.version = None;
+        self.refused.pause.reset();
+    }
+
+    /// Many servers answer a refusal with the same again, at once: then it waits before it refuses
+    /// that.
+    async fn refuse(&mut self, version: String, why: &str) {
+        if self.daemon.discovery.refused(why) {
+            tracing::error!(
+                version,
+                "the control plane's configuration is refused, and what was in force stays: {why}"
+            );
+        }
+        if self.refused.version.as_ref() == Some(&version) {
+            sleep(self.refused.pause.next()).await;
+        }
+        self.refused.version = Some(version);
+    }
+
+    /// Asks for all there is, and says what became of the answer with this nonce.
+    fn request(&self, nonce: &str, refusal: Option<String>) -> DiscoveryRequest {
+        DiscoveryRequest {
+            version_info: self.version.clone(),
+            node: Some(self.node()),
+            type_url: TYPE_URL.to_owned(),
+            response_nonce: nonce.to_owned(),
+            error_detail: refusal.map(|message| Status {
+                code: i32::from(Code::InvalidArgument),
+                message,
+                details: Vec::new(),
+            }),
+            ..DiscoveryRequest::default()
+        }
+    }
+
+    fn node(&self) -> Node {
+        let text = |it: &String| Value { kind: Some(Kind::StringValue(it.clone())) };
+        let metadata = &self.options.metadata;
+        let fields = metadata.iter().map(|(name, it)| (name.clone(), text(it))).collect();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Node {
+            id: self.options.node_id.clone(),
+            metadata: Some(Struct { fields }),
+            user_agent_name: "tollgate".to_owned(),
+            user_agent_version_type: Some(UserAgentVersionType::UserAgentVersion(version)),
+            ..Node::default()
+        }
+    }
+}
+
+async fn ask(
+    asking: &mpsc::Sender<DiscoveryRequest>,
+    request: DiscoveryRequest,
+) -> Result<(), String> {
+    asking.send(request).await.map_err(|_| "the stream is broken".to_owned())
+}
+
+/// What a status says, with what lies under it.
+fn said(status: &tonic::Status) -> String {
+    let words = format!("{:?}: {}", status.code(), status.message());
+    match std::error::Error::source(status) {
+        Some(under) => format!("{words}: {}", whole(under)),
+        None => words,
+    }
+}
