@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
 use tollgate_core::parse_limits;
 
 use super::ReadOptions;
@@ -15,6 +14,9 @@ use super::overrides::Brought;
 use super::rule::{Limits, Rule};
 use super::unit::Unit;
 use super::wildcard::Wildcard;
+
+/// The most bytes of the composite keys that lead to a descriptor: those of a request's key.
+const MOST_PATH_BYTES: usize = 65_536;
 
 /// A domain that files are added to.
 #[derive(Debug)]
@@ -75,6 +77,12 @@ impl Builder {
         let index = self.nodes.len();
         let Some(above) = self.nodes.get_mut(parent) else { return Ok(parent) };
         let path = format!("{}.{composite}", above.path);
+        if path.len() > MOST_PATH_BYTES {
+            return Err(wrong(format!(
+                "a descriptor and those that it is in are longer than {MOST_PATH_BYTES} bytes; no \
+                 request has a key as long"
+            )));
+        }
         if above.children.contains_key(composite.as_bytes()) {
             return Err(wrong(format!("duplicate descriptor composite key '{path}'")));
         }
@@ -96,8 +104,7 @@ impl Builder {
             rule,
             value_to_metric,
             share_threshold,
-            children: HashMap::with_hasher(FixedState::default()),
-            wildcards: Vec::new(),
+            ..Node::default()
         });
         Ok(index)
     }

@@ -72,10 +72,14 @@ impl Domain {
         for (index, &(key, value)) in entries.iter().enumerate() {
             let (next, fit) = self.step(node, &mut joined, key, value)?;
             let pattern = (fit == Fit::Wildcard).then(|| next.pattern(key));
-            if let Some(pattern) = pattern.filter(|_| next.share_threshold) {
-                shared.push((index, pattern));
-            }
-            let measured = next.measured_value(fit, pattern, value);
+            // A star of the key may leave nothing that could stand for the value.
+            let shares = pattern.filter(|it| next.share_threshold && !it.is_empty());
+            shared.extend(shares.map(|it| (index, it)));
+            let measured = match pattern {
+                Some(pattern) if shares.is_some() || !next.value_to_metric => pattern,
+                None if fit == Fit::Key && !next.value_to_metric => "",
+                _ => value,
+            };
             if stat.is_some() || !next.is_measured_as_written(fit, key, measured) {
                 let stat = stat.get_or_insert_with(|| node.path.to_string());
                 push(stat, key, measured);
@@ -167,17 +171,6 @@ impl Node {
         value.unwrap_or(&self.composite)
     }
 
-    /// The value that the stat tells, if any.
-    fn measured_value<'a>(&self, fit: Fit, pattern: Option<&'a str>, value: &'a str) -> &'a str {
-        match (fit, pattern) {
-            (Fit::Wildcard, Some(pattern)) if self.share_threshold || !self.value_to_metric => {
-                pattern
-            }
-            (Fit::Key, _) if !self.value_to_metric => "",
-            _ => value,
-        }
-    }
-
     /// Whether key and value come to the composite key.
     fn is_measured_as_written(&self, fit: Fit, key: &str, value: &str) -> bool {
         match fit {
@@ -185,7 +178,7 @@ impl Node {
             Fit::Exact => !value.is_empty(),
             Fit::Wildcard => {
                 let rest = self.composite.strip_prefix(key).and_then(|it| it.strip_prefix('_'));
-                rest == Some(value)
+                rest == Some(value) && !value.is_empty()
             }
         }
     }

@@ -5,6 +5,7 @@ mod keys;
 mod limits;
 mod matching;
 mod metadata;
+mod model;
 mod overrides;
 mod random;
 mod refused;

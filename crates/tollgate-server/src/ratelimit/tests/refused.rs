@@ -10,6 +10,14 @@ fn error(texts: &[&str], merge_domains: bool) -> RatelimitError {
     Domains::read(&sources, &options).unwrap_err()
 }
 
+/// Rows of a file and what is said of it.
+#[track_caller]
+fn check_refused(rows: &[(&str, &str)]) {
+    for (text, message) in rows {
+        assert_eq!(error(&[text], false).to_string(), format!("1.yaml: {message}"), "{text}");
+    }
+}
+
 #[test]
 fn what_the_reference_refuses_is_refused_in_its_words() {
     let rows = [
@@ -52,6 +60,17 @@ fn what_the_reference_refuses_is_refused_in_its_words() {
             "should not have an empty replaces entry",
         ),
         (
+            "{domain: d, descriptors: [{key: k, value: v, share_threshold: true}]}",
+            "share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'",
+        ),
+    ];
+    check_refused(&rows);
+}
+
+#[test]
+fn a_field_that_there_is_not_is_refused_in_the_references_words() {
+    let rows = [
+        (
             "{domain: d, descriptors: [{key: k, ratelimit: {unit: day}}]}",
             "config error, unknown key 'ratelimit'",
         ),
@@ -77,14 +96,8 @@ fn what_the_reference_refuses_is_refused_in_its_words() {
         ),
         ("{domain: d, descriptors: [{key: k, value: 1.5}]}", "error checking config"),
         ("domain: 18446744073709551615", "error checking config"),
-        (
-            "{domain: d, descriptors: [{key: k, value: v, share_threshold: true}]}",
-            "share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'",
-        ),
     ];
-    for (text, message) in rows {
-        assert_eq!(error(&[text], false).to_string(), format!("1.yaml: {message}"), "{text}");
-    }
+    check_refused(&rows);
 }
 
 #[test]
@@ -207,4 +220,18 @@ fn aliases_do_not_make_a_small_file_large() {
     });
     let error = error(&[&bomb], false).to_string();
     assert!(error.contains("there are more than 1000000 values"), "{error}");
+}
+
+#[test]
+fn descriptors_are_no_longer_than_a_key_can_be() {
+    let text = |value: usize| {
+        format!("{{domain: d, descriptors: [{{key: k, value: {}}}]}}", "v".repeat(value))
+    };
+    let sources = |value| [Source::new("1.yaml", text(value))];
+    assert!(Domains::read(&sources(65_532), &ReadOptions::default()).is_ok());
+    let error = error(&[&text(65_533)], false).to_string();
+    assert!(
+        error.starts_with("1.yaml: a descriptor and those that it is in are longer"),
+        "{error}"
+    );
 }

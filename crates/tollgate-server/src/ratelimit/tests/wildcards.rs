@@ -23,6 +23,7 @@ descriptors:
   - { key: dead, rate_limit: { unit: minute, requests_per_unit: 12 } }
   - { key: pre*, rate_limit: { unit: minute, requests_per_unit: 13 } }
   - { key: twice, value: '**', rate_limit: { unit: minute, requests_per_unit: 14 } }
+  - { key: '*_', rate_limit: { unit: minute, requests_per_unit: 15 } }
 ";
 
 #[test]
@@ -77,6 +78,8 @@ fn an_exact_value_comes_before_wildcards_in_their_order_and_these_before_the_key
             // The star of a key goes over into the value; the stat is the reference's.
             ("prefix=x", "d.prefix_pre* 13/MINUTE"),
             ("pre=", "d.pre_pre* 13/MINUTE"),
+            ("*=_", "d.* 15/MINUTE"),
+            ("none_=", "d.none__*_ 15/MINUTE"),
         ],
     );
 }

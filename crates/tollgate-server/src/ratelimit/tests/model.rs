@@ -1,0 +1,160 @@
+//! The tree that requests go down, held against the plainest reading of what it must do.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A descriptor of a configuration; its limit is the number of requests, which no two share.
+#[derive(Clone, Debug)]
+struct Described {
+    key: String,
+    value: String,
+    limit: Option<u32>,
+    detailed: bool,
+    measured: bool,
+    shared: bool,
+    inner: Vec<Described>,
+}
+
+impl Described {
+    fn composite(&self) -> String {
+        if self.value.is_empty() {
+            self.key.clone()
+        } else {
+            format!("{}_{}", self.key, self.value)
+        }
+    }
+
+    /// As a file has it; YAML reads JSON.
+    fn json(&self) -> serde_json::Value {
+        let mut json = serde_json::json!({
+            "key": self.key,
+            "value": self.value,
+            "detailed_metric": self.detailed,
+            "value_to_metric": self.measured,
+            "share_threshold": self.shared,
+            "descriptors": self.inner.iter().map(Described::json).collect::<Vec<_>>(),
+        });
+        if let Some(limit) = self.limit {
+            json["rate_limit"] = serde_json::json!({ "unit": "day", "requests_per_unit": limit });
+        }
+        json
+    }
+
+    /// Makes composite keys of a level different, limits too, and only wildcards shared.
+    fn tidied(level: Vec<Described>, next: &mut u32) -> Vec<Described> {
+        let mut kept: Vec<Described> = Vec::new();
+        for mut it in level {
+            if kept.iter().any(|known| known.composite() == it.composite()) {
+                continue;
+            }
+            *next += 1;
+            it.limit = it.limit.map(|_| *next);
+            it.shared &= it.composite().contains('*');
+            it.inner = Described::tidied(it.inner, next);
+            kept.push(it);
+        }
+        kept
+    }
+}
+
+fn fits(pattern: &[char], text: &[char]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        ['*', rest @ ..] => (0..=text.len()).any(|at| fits(rest, &text[at..])),
+        [first, rest @ ..] => text.first() == Some(first) && fits(rest, &text[1..]),
+    }
+}
+
+/// A level of the way down: the descriptor, how it fits, and what stands for the value.
+fn step<'a>(
+    level: &'a [Described],
+    key: &str,
+    value: &str,
+) -> Option<(&'a Described, String, bool)> {
+    let composite = format!("{key}_{value}");
+    let chars = |it: &str| it.chars().collect::<Vec<_>>();
+    if let Some(it) = level.iter().find(|it| it.composite() == composite) {
+        return Some((it, value.to_owned(), false));
+    }
+    let is_wild = |it: &&Described| {
+        it.composite().contains('*') && fits(&chars(&it.composite()), &chars(&composite))
+    };
+    if let Some(it) = level.iter().find(is_wild) {
+        let pattern = it.composite();
+        let pattern = pattern.strip_prefix(&format!("{key}_")).unwrap_or(&pattern).to_owned();
+        let is_shared = it.shared && !pattern.is_empty();
+        let told = if is_shared || !it.measured { pattern } else { value.to_owned() };
+        return Some((it, told, is_shared));
+    }
+    let it = level.iter().find(|it| it.composite() == key)?;
+    Some((it, if it.measured { value.to_owned() } else { String::new() }, false))
+}
+
+/// Limit, stat and the values that a key is made of.
+fn expected(level: &[Described], entries: &[(&str, &str)]) -> Option<(u32, String, Vec<String>)> {
+    let (mut level, mut stat, mut detailed) = (level, "d".to_owned(), "d".to_owned());
+    let (mut values, mut last, mut any_shared) = (Vec::new(), None, false);
+    for (key, value) in entries {
+        let (it, told, is_shared) = step(level, key, value)?;
+        any_shared |= is_shared;
+        let part = |value: &str| {
+            if value.is_empty() { format!(".{key}") } else { format!(".{key}_{value}") }
+        };
+        stat += &part(&told);
+        values.push(if is_shared { told } else { (*value).to_owned() });
+        detailed += &part(values.last()?);
+        if values.last()?.is_empty() {
+            // Where nothing is shared the detailed stat keeps the `_` of an empty value.
+            detailed.push('\0');
+        }
+        (level, last) = (&it.inner, Some(it));
+    }
+    let last = last?;
+    let detailed = detailed.replace('\0', if any_shared { "" } else { "_" });
+    Some((last.limit?, if last.detailed { detailed } else { stat }, values))
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[ab_*]{0,3}"
+}
+
+fn levels() -> impl Strategy<Value = Vec<Described>> {
+    let one = |inner: BoxedStrategy<Vec<Described>>| {
+        let flags = any::<(bool, bool, bool, bool)>();
+        ("[ab_*]{1,2}", text(), flags, inner).prop_map(|(key, value, flags, inner)| {
+            let (has_limit, detailed, measured, shared) = flags;
+            let limit = has_limit.then_some(0);
+            Described { key, value, limit, detailed, measured, shared, inner }
+        })
+    };
+    let leaf = prop::collection::vec(one(Just(Vec::new()).boxed()), 0..4).boxed();
+    let middle = prop::collection::vec(one(leaf), 0..4).boxed();
+    prop::collection::vec(one(middle), 1..6)
+}
+
+proptest! {
+    #[test]
+    fn a_request_leads_where_the_plainest_reading_leads_it(
+        levels in levels(),
+        requests in prop::collection::vec(prop::collection::vec(("[ab_*]{0,2}", text()), 0..4), 1..40),
+    ) {
+        let levels = Described::tidied(levels, &mut 0);
+        let all = levels.iter().map(Described::json).collect::<Vec<_>>();
+        let domains = read(&serde_json::json!({ "domain": "d", "descriptors": all }).to_string());
+        for request in &requests {
+            let entries = request.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>();
+            let found = match domains.find("d", &entries) {
+                Lookup::Rule(it) => Some((it.rule.requests_per_unit, it.stat.into_owned(), it.key)),
+                _ => None,
+            };
+            let expected = expected(&levels, &entries).map(|(limit, stat, values)| {
+                let parts = entries.iter().zip(&values).map(|((key, _), value)| {
+                    format!("{}={value}", if key.is_empty() { "%" } else { key })
+                });
+                (limit, stat, parts.collect::<Vec<_>>().join(";"))
+            });
+            prop_assert_eq!(found, expected, "{:?}", entries);
+        }
+    }
+}
