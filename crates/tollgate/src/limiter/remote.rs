@@ -82,7 +82,7 @@ impl Remote {
             Ok(Screened::Listed(it)) => {
                 answer_of(asked).map(|rest| it.join(rest.decisions, self.0.clock.now()))
             }
-            Err(error) => Err(StoreError::Request(error.clone())),
+            Err(error) => Err(StoreError::Request(*error)),
         };
         screened.iter().zip(&asked).map(join).collect()
     }
