@@ -63,7 +63,10 @@ impl<'a> Batch<'a> {
         let mut words = Vec::new();
         for (policy, decision) in decisions {
             self.turn_to(policy);
-            words.push((policy, self.sums.count(decision)));
+            let word = self.sums.count(decision);
+            if self.is_heard {
+                words.push((policy, word));
+            }
         }
         if self.is_heard {
             self.tell(words);

@@ -38,6 +38,7 @@ pub(crate) async fn serve(daemon: &Arc<Daemon>, stream: Stream, remote: Remote, 
         pulse,
         conversation: Conversation::new(daemon.resp.next_id()),
         input: Vec::with_capacity(SMALL),
+        fills: false,
         out: Out::default(),
         alarm: Box::pin(sleep(Duration::ZERO)),
     };
@@ -53,6 +54,8 @@ struct Connection<'d> {
     conversation: Conversation,
     /// What was read and is not answered: it begins where a command does.
     input: Vec<u8>,
+    /// Whether there may have been more to read than there was room for.
+    fills: bool,
     out: Out,
     /// When it is looked next whether the peer dawdles. It goes on from one wait to the next: to
     /// set it for each would cost as much as a decision.
@@ -127,15 +130,18 @@ impl Connection<'_> {
 
     /// Waits for more bytes.
     async fn read(&mut self) -> Result<(), End> {
-        let (len, capacity) = (self.input.len(), self.input.capacity());
-        if capacity - len < SMALL / 4 {
-            self.input.reserve(capacity.clamp(SMALL, LARGE));
+        let capacity = self.input.capacity();
+        let is_full = capacity - self.input.len() < SMALL / 4;
+        if is_full || (self.fills && capacity < LARGE) {
+            self.input.reserve(capacity.clamp(SMALL, LARGE).max(capacity - self.input.len() + 1));
         }
         loop {
             tokio::select! {
                 biased;
                 read = self.stream.read_buf(&mut self.input) => {
-                    return if read? == 0 { Err(End::Gone) } else { Ok(()) };
+                    let read = read?;
+                    self.fills = self.input.len() == self.input.capacity();
+                    return if read == 0 { Err(End::Gone) } else { Ok(()) };
                 }
                 () = self.pulse.nudged() => {}
                 () = self.alarm.as_mut() => {}

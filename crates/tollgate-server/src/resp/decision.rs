@@ -1,6 +1,8 @@
 //! Decisions as replies: the names are those of the JSON, but for times, which are whole
 //! microseconds and say so; −1 is what is absent, −2 never.
 
+use std::fmt::Display;
+
 use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
 };
@@ -58,10 +60,10 @@ pub(super) fn write(out: &mut Out, policy: &Policy, it: &Decision, shape: Shape)
         flag(out, "changed", it.changed);
     }
     if let Some(lease) = it.lease {
-        word(out, "lease_id", &lease.to_string());
+        shown(out, "lease_id", lease);
     }
     if let Some(reservation) = it.reservation {
-        word(out, "reservation_id", &reservation.to_string());
+        shown(out, "reservation_id", reservation);
     }
     out.text("limits");
     let limits = policy.limits().iter().zip(it.each_limit());
@@ -71,7 +73,7 @@ pub(super) fn write(out: &mut Out, policy: &Policy, it: &Decision, shape: Shape)
 
 fn write_limit(out: &mut Out, limit: &Limit, said: &LimitDecision, is_shadow: bool) {
     out.map(7 + usize::from(is_shadow));
-    word(out, "limit", &limit.to_string());
+    shown(out, "limit", limit);
     flag(out, "allowed", said.allowed);
     flag(out, "binding", said.binding);
     count(out, "capacity", said.capacity);
@@ -123,7 +125,7 @@ pub(super) fn write_inspection(out: &mut Out, policy: &Policy, it: &Inspection) 
     out.array(it.reservations.len());
     for reservation in &it.reservations {
         out.map(3);
-        word(out, "reservation_id", &reservation.id.to_string());
+        shown(out, "reservation_id", reservation.id);
         count(out, "cost", reservation.cost);
         time(out, "acts_after_us", Some(reservation.acts_after));
     }
@@ -132,7 +134,7 @@ pub(super) fn write_inspection(out: &mut Out, policy: &Policy, it: &Inspection) 
 
 fn write_held(out: &mut Out, limit: &Limit, held: &LimitInspection) {
     out.map(6);
-    word(out, "limit", &limit.to_string());
+    shown(out, "limit", limit);
     count(out, "capacity", held.capacity);
     count(out, "used", held.used);
     count(out, "remaining", held.remaining);
@@ -141,7 +143,7 @@ fn write_held(out: &mut Out, limit: &Limit, held: &LimitInspection) {
     out.array(held.leases.len());
     for lease in &held.leases {
         out.map(3);
-        word(out, "lease_id", &lease.id.to_string());
+        shown(out, "lease_id", lease.id);
         count(out, "cost", lease.cost);
         time(out, "ends_after_us", Some(lease.ends_after));
     }
@@ -155,6 +157,11 @@ fn flag(out: &mut Out, name: &str, is: bool) {
 fn word(out: &mut Out, name: &str, word: &str) {
     out.text(name);
     out.text(word);
+}
+
+fn shown(out: &mut Out, name: &str, it: impl Display) {
+    out.text(name);
+    out.display(it);
 }
 
 fn count(out: &mut Out, name: &str, count: u64) {

@@ -7,61 +7,9 @@ use tollgate_core::LONGEST_REQUEST_ID;
 
 use super::asking::{Asking, Scene};
 use super::failure::{Failure, shown};
-use super::table::{Argument, Type};
+use super::word::Word;
 use crate::config::Scope;
 use crate::nearest::did_you_mean;
-
-/// A word of a command, which a value follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    Cost,
-    Tier,
-    Note,
-    Id,
-    MaxWait,
-    For,
-    Time,
-    Lease,
-    Reservation,
-}
-
-impl Word {
-    const ALL: [Word; 9] = [
-        Word::Cost,
-        Word::Tier,
-        Word::Note,
-        Word::Id,
-        Word::MaxWait,
-        Word::For,
-        Word::Time,
-        Word::Lease,
-        Word::Reservation,
-    ];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        self.argument().token
-    }
-
-    /// As `COMMAND DOCS` tells it.
-    pub(super) const fn argument(self) -> Argument {
-        let (name, kind, token) = match self {
-            Word::Cost => ("cost", Type::Integer, "COST"),
-            Word::Tier => ("tier", Type::Text, "TIER"),
-            Word::Note => ("note", Type::Text, "NOTE"),
-            Word::Id => ("request-id", Type::Text, "ID"),
-            Word::MaxWait => ("max-wait-us", Type::Integer, "MAXWAIT"),
-            Word::For => ("for-us", Type::Integer, "FOR"),
-            Word::Time => ("time-us", Type::Integer, "TIME"),
-            Word::Lease => ("lease-id", Type::Text, "LEASE"),
-            Word::Reservation => ("reservation-id", Type::Text, "RESERVATION"),
-        };
-        Argument::new(name, kind).after(token).optional()
-    }
-
-    fn of(text: &[u8]) -> Option<Self> {
-        Word::ALL.into_iter().find(|it| it.as_str().as_bytes().eq_ignore_ascii_case(text))
-    }
-}
 
 /// A policy in the form that it has for the key, or one that limits in its place make.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ mod failure;
 mod frames;
 mod given;
 mod inline;
+mod number;
 mod out;
 mod question;
 mod reference;
@@ -25,6 +26,7 @@ mod table;
 mod throttles;
 mod transaction;
 mod verb;
+mod word;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

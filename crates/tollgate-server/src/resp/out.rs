@@ -1,5 +1,7 @@
 //! Replies as they go out, in either version of the protocol.
 
+use std::fmt::{Display, Write};
+
 /// Which version of the protocol a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -14,6 +16,8 @@ pub(super) enum Protocol {
 #[derive(Debug, Default)]
 pub(super) struct Out {
     bytes: Vec<u8>,
+    /// What is being formatted, for its length goes before it.
+    formatted: String,
     pub(super) protocol: Protocol,
 }
 
@@ -92,6 +96,16 @@ impl Out {
 
     pub(super) fn text(&mut self, text: &str) {
         self.bulk(text.as_bytes());
+    }
+
+    /// What it is as a text.
+    pub(super) fn display(&mut self, it: impl Display) {
+        let mut text = std::mem::take(&mut self.formatted);
+        text.clear();
+        // Writing to a string does not fail.
+        let _ = write!(text, "{it}");
+        self.text(&text);
+        self.formatted = text;
     }
 
     /// A text for people to read as it is.

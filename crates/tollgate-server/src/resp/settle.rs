@@ -7,6 +7,10 @@ use super::out::Out;
 use super::question::{Asks, OwnCheck, Placed, Said};
 use super::session::TOO_MUCH;
 
+/// The most requests of a call: all of a call have one deadline, and a long pipeline must not miss
+/// it for being long.
+const MOST_AT_ONCE: usize = 256;
+
 /// Asks what the batch has asked, and puts each answer where it belongs among the replies.
 pub(super) async fn settle(scene: &mut Scene<'_>, out: &mut Out) {
     if scene.questions.is_empty() {
@@ -42,7 +46,7 @@ async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, St
             rest = rest.get(1..).unwrap_or_default();
             continue;
         }
-        let run = rest.iter().map_while(|it| match &it.question.asks {
+        let run = rest.iter().take(MOST_AT_ONCE).map_while(|it| match &it.question.asks {
             Asks::Decide { verb, checks, request_id } => Some((verb, checks, request_id)),
             Asks::Inspect(_) => None,
         });

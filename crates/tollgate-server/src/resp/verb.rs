@@ -5,9 +5,10 @@ use tollgate::{Policy, Verb};
 use super::asking::{Asking, Scene};
 use super::decision::{self, Shape};
 use super::failure::Failure;
-use super::given::{Given, Own, Subject, Word};
+use super::given::{Given, Own, Subject};
 use super::question::{Asks, OwnCheck, Question, Reply};
 use super::table::Command;
+use super::word::Word;
 use crate::audit::{self, Record};
 use crate::config::Scope;
 

@@ -162,15 +162,15 @@ fn keys_of<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
         Keys::All => args.from(3).collect(),
         Keys::OfChecks => {
             let mut keys = Vec::new();
-            let mut begins = true;
             let mut at = 3;
-            while let Some(word) = args.get(at) {
-                if begins {
-                    let key = at + 1 + usize::from(word.eq_ignore_ascii_case(b"LIMIT"));
-                    keys.extend(args.get(key));
-                    at = key;
+            while let Some(policy) = args.get(at) {
+                let key = at + 1 + usize::from(policy.eq_ignore_ascii_case(b"LIMIT"));
+                keys.extend(args.get(key));
+                at = key + 1;
+                // Words with a value each, up to the next check.
+                while args.get(at).is_some_and(|it| !it.eq_ignore_ascii_case(b"AND")) {
+                    at += 2;
                 }
-                begins = word.eq_ignore_ascii_case(b"AND") && !begins;
                 at += 1;
             }
             keys

@@ -6,10 +6,11 @@ use crate::config::Scope;
 use crate::resp::asking::Asking;
 use crate::resp::decision::Shape;
 use crate::resp::failure::Failure;
-use crate::resp::given::{Own, Word};
+use crate::resp::given::Own;
 use crate::resp::question::Reply;
 use crate::resp::table::{Argument, Command, Flag, Keys, Type};
 use crate::resp::verb::{self, Spoken};
+use crate::resp::word::Word;
 
 pub(super) const COMMAND: Command = Command {
     arity: -3,

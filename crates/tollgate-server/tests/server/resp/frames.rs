@@ -19,8 +19,8 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
         row(b"ECHO a\"b c\"\r\n", "$4\r\nab c\r\n"),
         row(b"PING\r\nPING a\r\n*1\r\n$4\r\nPING\r\n", "+PONG\r\n$1\r\na\r\n+PONG\r\n"),
         row(
-            b"NO SUCH thing\r\nPING\r\n",
-            "-ERR unknown command 'NO', with args beginning with: 'SUCH' 'thing' ; COMMAND LIST \
+            b"NONESUCH SUCH thing\r\nPING\r\n",
+            "-ERR unknown command 'NONESUCH', with args beginning with: 'SUCH' 'thing' ; COMMAND LIST \
              names those there are\r\n+PONG\r\n",
         ),
         row(

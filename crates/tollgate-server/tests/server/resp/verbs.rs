@@ -177,63 +177,63 @@ async fn ids_are_drawn_where_none_is_given() {
     }
 }
 
+/// What cannot be asked, and what is said of it.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "CHECK bucket",
+        "wrong number of arguments for 'tollgate.check' command; write TOLLGATE.CHECK policy \
+             key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id] [AND policy \
+             key … …]",
+    ),
+    ("CHECK buckets k", "there is no policy \"buckets\"; did you mean \"bucket\"?"),
+    (
+        "CHECK bucket k TIER pro",
+        "policy \"bucket\" has no tier \"pro\"; it has none: leave the tier out, or define it",
+    ),
+    ("CHECK LIMIT 1/s k TIER pro", "LIMIT and TIER are both there; only a policy has tiers"),
+    ("CHECK bucket k COTS 1", "tollgate.check has no word \"COTS\"; did you mean \"COST\"?"),
+    (
+        "CHECK bucket k FOR 1",
+        "tollgate.check has no word \"FOR\"; after policy and key it takes COST, TIER, NOTE, \
+             ID, LEASE",
+    ),
+    ("CHECK bucket k COST", "COST is the last word; write its value"),
+    (
+        "CHECK bucket k COST -1",
+        "COST is \"-1\"; write an integer from 0 to 9007199254740991, such as 1",
+    ),
+    (
+        "CHECK bucket k COST 9007199254740992",
+        "COST is \"9007199254740992\"; write an integer from 0 to 9007199254740991, such as 1",
+    ),
+    ("CHECK slots k LEASE x", "LEASE is \"x\"; an id is 32 hexadecimal digits"),
+    (
+        "CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a",
+        "LEASE is of all checks; write it before AND",
+    ),
+    ("TAKE bucket k AND log k", "tollgate.take takes one check; \"AND\" begins another"),
+    (
+        "RESERVE queue k MAXWAIT 1s",
+        "MAXWAIT is \"1s\"; write microseconds in digits, such as 1500000",
+    ),
+    (
+        "CANCEL queue k",
+        "RESERVATION is missing; write the one that was answered, 32 hexadecimal digits",
+    ),
+    ("RENEW slots k", "LEASE is missing; write the one that was answered, 32 hexadecimal digits"),
+    ("REFUND bucket k COST 0", "refund needs an amount of at least 1, but it is 0"),
+    (
+        "ACQUIRE bucket k",
+        "acquire is for requests in flight; this policy has no concurrent limit, such as \"20 \
+             concurrent lease 60s\"",
+    ),
+];
+
 #[tokio::test]
 async fn what_cannot_be_asked_is_told_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
-        (
-            "CHECK bucket",
-            "wrong number of arguments for 'tollgate.check' command; write TOLLGATE.CHECK policy \
-             key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id] [AND policy \
-             key … …]",
-        ),
-        ("CHECK buckets k", "there is no policy \"buckets\"; did you mean \"bucket\"?"),
-        (
-            "CHECK bucket k TIER pro",
-            "policy \"bucket\" has no tier \"pro\"; it has none: leave the tier out, or define it",
-        ),
-        ("CHECK LIMIT 1/s k TIER pro", "LIMIT and TIER are both there; only a policy has tiers"),
-        ("CHECK bucket k COTS 1", "tollgate.check has no word \"COTS\"; did you mean \"COST\"?"),
-        (
-            "CHECK bucket k FOR 1",
-            "tollgate.check has no word \"FOR\"; after policy and key it takes COST, TIER, NOTE, \
-             ID, LEASE",
-        ),
-        ("CHECK bucket k COST", "COST is the last word; write its value"),
-        (
-            "CHECK bucket k COST -1",
-            "COST is \"-1\"; write an integer from 0 to 9007199254740991, such as 1",
-        ),
-        (
-            "CHECK bucket k COST 9007199254740992",
-            "COST is \"9007199254740992\"; write an integer from 0 to 9007199254740991, such as 1",
-        ),
-        ("CHECK slots k LEASE x", "LEASE is \"x\"; an id is 32 hexadecimal digits"),
-        (
-            "CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a",
-            "LEASE is of all checks; write it before AND",
-        ),
-        ("TAKE bucket k AND log k", "tollgate.take takes one check; \"AND\" begins another"),
-        (
-            "RESERVE queue k MAXWAIT 1s",
-            "MAXWAIT is \"1s\"; write microseconds in digits, such as 1500000",
-        ),
-        (
-            "CANCEL queue k",
-            "RESERVATION is missing; write the one that was answered, 32 hexadecimal digits",
-        ),
-        (
-            "RENEW slots k",
-            "LEASE is missing; write the one that was answered, 32 hexadecimal digits",
-        ),
-        ("REFUND bucket k COST 0", "refund needs an amount of at least 1, but it is 0"),
-        (
-            "ACQUIRE bucket k",
-            "acquire is for requests in flight; this policy has no concurrent limit, such as \"20 \
-             concurrent lease 60s\"",
-        ),
-    ] {
+    for (asked, expected) in REFUSED {
         let said = talk.ask(&format!("TOLLGATE.{asked}")).await;
         assert_eq!(said, format!("-ERR {expected}"), "{asked}");
     }
