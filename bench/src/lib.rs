@@ -1,4 +1,8 @@
-//! Workloads for the benchmarks: keys, and the order in which they are asked for.
+//! What benchmarks share: keys and the order in which they are asked for, processes on cores of
+//! their own, figures.
+
+pub mod figures;
+pub mod process;
 
 /// 24-byte keys, all different.
 #[must_use]
@@ -27,6 +31,13 @@ pub fn zipf(count: usize, draws: usize) -> Vec<usize> {
         place[sums.partition_point(|it| *it <= at)]
     };
     (0..draws).map(|_| draw(&mut random)).collect()
+}
+
+/// Indices below `count`, each as likely as any other, drawn from a fixed seed.
+#[must_use]
+pub fn uniform(count: usize, draws: usize) -> Vec<usize> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    (0..draws).map(|_| random.below(count)).collect()
 }
 
 /// Marsaglia's xorshift, 64 bits.

@@ -1,6 +1,9 @@
 //! The tools that are not Rust's own. Each has one function, which looks for it, installs it where
 //! that can be done without asking, and else says exactly what to type.
 
+mod clients;
+mod skipped;
+
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -9,6 +12,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+pub(crate) use self::clients::{clients, redis_cli};
+pub(crate) use self::skipped::Skipped;
 use crate::process;
 
 /// Lists and patches files.
@@ -48,22 +53,13 @@ pub(crate) fn openssl() -> Result<()> {
 
 /// Starts the gateways that the recipes of `tollgate init` are for. Their tests are skipped where one
 /// is missing, but in CI those that have a package must be there.
-pub(crate) fn gateways(root: &Path) -> Result<()> {
+pub(crate) fn gateways(root: &Path, skipped: &mut Skipped) -> Result<()> {
     for needed in [nginx(), caddy(), haproxy()] {
-        match needed {
-            Err(error) if env::var_os("CI").is_none() => skipped(&error),
-            other => other?,
-        }
+        skipped.unless_in_ci("the tests of a gateway", needed)?;
     }
     // It comes from the network alone, which CI may not have.
-    if let Err(error) = envoy(root) {
-        skipped(&error);
-    }
+    skipped.anywhere("the tests of Envoy", envoy(root));
     Ok(())
-}
-
-fn skipped(error: &anyhow::Error) {
-    println!("SKIPPED: the tests of a gateway, because {error:#}");
 }
 
 /// Its package may start a service at port 80, as may the next one; nothing here asks either.
@@ -112,6 +108,11 @@ pub(crate) fn curl() -> Result<()> {
 /// Asks a daemon that is told to stop, as fast as it can.
 pub(crate) fn wrk() -> Result<()> {
     debian("wrk", "wrk")
+}
+
+/// Gives each side of a benchmark a core of its own.
+pub(crate) fn taskset() -> Result<()> {
+    debian("taskset", "util-linux")
 }
 
 /// Reads metrics and alerts as Prometheus does, which is in the same package.

@@ -27,7 +27,9 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     needs::curl()?;
     needs::wrk()?;
     needs::openssl()?;
-    needs::gateways(&root)?;
+    let mut skipped = needs::Skipped::default();
+    needs::gateways(&root, &mut skipped)?;
+    needs::clients(&root, &mut skipped)?;
 
     let mut steps = Steps::default();
     steps.take("tidy", || tidy::check(&root));
@@ -40,7 +42,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         steps.take_tests("crashes", |tally| count(crashes(&root), tally));
         steps.take("mutants", || mutants::check(&root, ""));
     }
-    print!("{}", steps.summary());
+    print!("{}{}", steps.summary(), skipped.summary());
     let tally = steps.tally();
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -13,9 +13,9 @@ use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_servers::Server;
 use tollgate_store::{Clock, ManualClock, Store};
 
-use crate::figures::number;
 use crate::row::{Asked, Row};
 use crate::scripts::Script;
+use bench::figures::number;
 
 /// A server that is busy with filling, or a machine that is, is no failure.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -8,10 +8,10 @@ use tollgate_redis::RedisOptions;
 use tollgate_servers::Cluster;
 
 use crate::caller::{self, StoreCaller};
-use crate::figures::{median, show};
 use crate::meter::{Meter, Spent};
 use crate::row::Row;
 use crate::{CALLERS, Effort};
+use bench::figures::{median, show};
 
 const GROUPS: [u16; 5] = [1, 16, 64, 256, 1_024];
 

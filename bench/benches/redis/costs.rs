@@ -9,10 +9,10 @@ use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_servers::Server;
 
 use crate::caller::{self, Caller, ScriptCaller, StoreCaller};
-use crate::figures::{Hundredths, median, per, show};
 use crate::meter::{Meter, Spent};
 use crate::row::{self, Asked, Row};
 use crate::{CALLERS, Effort};
+use bench::figures::{Hundredths, median, per, show};
 
 /// What is measured of a row in a round.
 #[derive(Clone, Copy, Debug)]

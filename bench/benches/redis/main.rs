@@ -9,7 +9,6 @@
 mod caller;
 mod cluster;
 mod costs;
-mod figures;
 mod meter;
 mod row;
 mod scripts;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use tollgate_servers::{Connection, Server};
 
 use crate::caller::{self, Caller};
-use crate::figures::{Hundredths, number, per};
+use bench::figures::{Hundredths, number, per};
 
 /// Reads the counters of servers.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use tollgate_redis::RedisOptions;
 use tollgate_servers::Server;
 
 use crate::caller::{self, ScriptCaller, StoreCaller};
-use crate::figures::{median, per, show};
 use crate::meter::{Meter, Spent};
 use crate::row::Row;
 use crate::{CALLERS, Effort, scripts};
+use bench::figures::{median, per, show};
 
 pub(crate) async fn run(server: &Server, effort: Effort) -> Result<()> {
     let mut meter = Meter::of([server]);

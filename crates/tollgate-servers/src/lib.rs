@@ -1,4 +1,4 @@
-//! Real Redis and Valkey servers, and real gateways, for tests.
+//! Real Redis and Valkey servers, real gateways and real clients, for tests.
 //!
 //! Each is started by the test that needs it, on free loopback ports and in a temporary folder of
 //! its own; it is killed by its process id when it is dropped, and also when the process of the
@@ -9,6 +9,7 @@
 //! - [`Sentinel`] is a primary and a replica that three sentinels watch.
 //! - [`Proxy`] stands before a server and breaks connections at a chosen request.
 //! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
+//! - [`ClientKind`] is redis-cli, or Python or Node.js with clients that others wrote.
 //! - [`Sweep`] tells what keys either holds, and which never expire.
 //!
 //! Whatever does not come up in time panics, and shows the server's log.
@@ -30,6 +31,7 @@
     reason = "servers of tests: a failure to start one is the test's failure"
 )]
 
+mod client;
 mod cluster;
 mod config;
 mod connection;
@@ -47,6 +49,7 @@ mod tls;
 mod upstream;
 mod wait;
 
+pub use client::ClientKind;
 pub use cluster::{Cluster, ClusterConfig, Failover, SLOTS, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;

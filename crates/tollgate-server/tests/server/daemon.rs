@@ -34,7 +34,6 @@ pub(crate) struct Daemon {
     /// Where Envoy asks.
     pub(crate) grpc: SocketAddr,
     /// Where clients of Redis ask.
-    #[allow(dead_code, reason = "until clients of Redis are answered")]
     pub(crate) resp: SocketAddr,
     /// Where its metrics are.
     pub(crate) scraped: SocketAddr,

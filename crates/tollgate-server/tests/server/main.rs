@@ -27,6 +27,7 @@ mod overrides;
 mod overrides_file;
 mod protocol;
 mod redis;
+mod redis_cell;
 mod reload;
 mod resp;
 mod rls;

@@ -1,0 +1,142 @@
+//! The crate `redis`: by URL, in pipelines, by a connection that comes back.
+
+use std::collections::HashMap;
+
+use redis::{Client, Connection, ErrorKind, FromRedisValue, RedisResult, Value, cmd, pipe};
+
+use crate::daemon::Daemon;
+use crate::process::SECRET;
+
+fn connect(daemon: &Daemon, more: &str) -> Connection {
+    Client::open(daemon.url("", more)).unwrap().get_connection().unwrap()
+}
+
+/// A decision by its names.
+fn decision(connection: &mut Connection, words: &[&str]) -> HashMap<String, Value> {
+    cmd(words[0]).arg(&words[1..]).query(connection).unwrap()
+}
+
+fn field<T: FromRedisValue>(decision: &HashMap<String, Value>, name: &str) -> T {
+    let value = decision.get(name).unwrap_or_else(|| panic!("{name} in {decision:?}"));
+    redis::from_redis_value(value.clone()).unwrap()
+}
+
+#[test]
+fn both_protocols_say_the_same() {
+    let daemon = Daemon::start();
+    for (key, protocol) in [("two", "0"), ("three", "0?protocol=resp3")] {
+        let mut connection = connect(&daemon, protocol);
+        let pong: String = cmd("PING").query(&mut connection).unwrap();
+        assert_eq!(pong, "PONG");
+        for (left, allowed) in [(2, true), (1, true), (0, true), (0, false)] {
+            let said = decision(&mut connection, &["TOLLGATE.CHECK", "pair", key]);
+            assert_eq!(field::<bool>(&said, "allowed"), allowed, "{said:?}");
+            assert_eq!(field::<i64>(&said, "remaining"), left, "{said:?}");
+            assert_eq!(field::<i64>(&said, "capacity"), 3, "{said:?}");
+            assert_eq!(field::<i64>(&said, "granted"), i64::from(allowed), "{said:?}");
+            assert_eq!(field::<i64>(&said, "retry_after_us") > 0, !allowed, "{said:?}");
+            let limits: Vec<HashMap<String, Value>> = field(&said, "limits");
+            let names: Vec<String> = limits.iter().map(|it| field(it, "limit")).collect();
+            assert_eq!(names, ["3/d fixed", "100/d log"]);
+        }
+        let never = decision(&mut connection, &["TOLLGATE.CHECK", "pair", "never", "COST", "4"]);
+        assert_eq!(field::<i64>(&never, "retry_after_us"), -2, "{never:?}");
+    }
+}
+
+#[test]
+fn a_pipeline_of_ten_thousand_is_answered_in_order() {
+    let daemon = Daemon::start();
+    for (protocol, is_atomic) in [("", false), ("", true), ("0?protocol=resp3", false)] {
+        let mut connection = connect(&daemon, protocol);
+        let key = format!("{protocol}{is_atomic}");
+        let mut commands = pipe();
+        for _ in 0..10_000 {
+            commands.cmd("CL.THROTTLE").arg(&key).arg(&[8_999, 1, 86_400]);
+        }
+        if is_atomic {
+            commands.atomic();
+        }
+        let answers: Vec<[i64; 5]> = commands.query(&mut connection).unwrap();
+        assert_eq!(answers.len(), 10_000);
+        for (at, answer) in (0..).zip(answers) {
+            assert_eq!(answer[0], i64::from(at >= 9_000), "{at}: {answer:?}");
+            assert_eq!(answer[2], (8_999 - at).max(0), "{at}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_are_bytes() {
+    let daemon = Daemon::start();
+    let mut connection = connect(&daemon, "");
+    let every: Vec<u8> = (0..=255).collect();
+    for (key, left) in [(&every[..], 4), (&every, 3), (&every[1..], 4), (b"\r\n", 4), (b"\0", 4)] {
+        let mut asked = cmd("TOLLGATE.CHECK");
+        let said: HashMap<String, Value> =
+            asked.arg("api").arg(key).query(&mut connection).unwrap();
+        assert_eq!(field::<i64>(&said, "remaining"), left, "{key:?}");
+    }
+}
+
+#[test]
+fn an_error_leaves_the_connection_as_it_was() {
+    let daemon = Daemon::start();
+    let mut connection = connect(&daemon, "");
+    for words in [
+        &["GET", "k"][..],
+        &["TOLLGATE.CHECK"],
+        &["TOLLGATE.CHECK", "no-such-policy", "k"],
+        &["TOLLGATE.CHECK", "api", "k", "COST", "many"],
+        &["CL.THROTTLE", "k", "1", "0", "60"],
+        &["EXEC"],
+    ] {
+        let answer: RedisResult<Value> = cmd(words[0]).arg(&words[1..]).query(&mut connection);
+        let error = answer.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Server(_)), "{words:?}: {error:?}");
+        let said = decision(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
+        assert_eq!(field::<i64>(&said, "remaining"), 5, "{words:?}");
+    }
+}
+
+#[test]
+fn a_token_is_a_password() {
+    let daemon = Daemon::guarded();
+    for (login, is_let_in) in [
+        (format!(":{SECRET}@"), true),
+        (format!("gateway:{SECRET}@"), true),
+        (":guessed@".to_owned(), false),
+        (format!("root:{SECRET}@"), false),
+    ] {
+        for protocol in ["0", "0?protocol=resp3"] {
+            let client = Client::open(daemon.url(&login, protocol)).unwrap();
+            let connected = client.get_connection();
+            assert_eq!(connected.is_ok(), is_let_in, "{login} {protocol}");
+            let Ok(mut connection) = connected else { continue };
+            let said = decision(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
+            assert!(field::<bool>(&said, "allowed"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn callers_share_a_connection_and_exactly_the_limit_passes() {
+    let daemon = Daemon::start();
+    let client = Client::open(daemon.url("", "0?protocol=resp3")).unwrap();
+    let manager = client.get_connection_manager().await.unwrap();
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let mut manager = manager.clone();
+        callers.spawn(async move {
+            let mut allowed = 0;
+            for _ in 0..40 {
+                let mut asked = cmd("TOLLGATE.CHECK");
+                let said: HashMap<String, Value> =
+                    asked.arg("many").arg("shared").query_async(&mut manager).await.unwrap();
+                allowed += u32::from(field::<bool>(&said, "allowed"));
+            }
+            allowed
+        });
+    }
+    assert_eq!(callers.join_all().await.iter().sum::<u32>(), 1_000);
+}
