@@ -36,6 +36,8 @@ const MOST_TAKEN_BACK: usize = 20;
 /// The most requests of an HTTP/2 connection that were refused for what is wrong with them; with
 /// one more it is closed.
 const MOST_REFUSED: usize = 128;
+/// How long what is under way on a connection may take that is too old for more.
+const TO_FINISH: Duration = Duration::from_secs(60);
 /// How long a connection must have been idle to be closed while stopping: whoever has just been
 /// answered may be sending its next request, and would not learn what became of it.
 const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
@@ -114,20 +116,18 @@ impl Serving {
             let (daemon, remote) = (Arc::clone(&self.daemon), Arc::clone(&remote));
             let (grpc, busy) = (grpc.clone(), pulse.begin());
             async move {
-                let reply = match grpc {
-                    Some(peer) => peer.answer(request, busy).await.map(Either::Right),
-                    None => {
-                        let reply = answer(&daemon, role, &remote, request).await;
-                        drop(busy);
-                        reply.map(Either::Left)
-                    }
-                };
-                Ok::<_, Infallible>(reply)
+                if let Some(peer) = grpc {
+                    return Ok(peer.answer(request, busy).await.map(Either::Right));
+                }
+                let reply = answer(&daemon, role, &remote, request).await;
+                drop(busy);
+                Ok::<_, Infallible>(reply.map(Either::Left))
             }
         });
         let mut connection = pin!(self.protocol.serve_connection(io, service));
         let mut alarm = pin!(sleep(Duration::ZERO));
-        let mut renewal = pin!(sleep(self.age()));
+        let age = if grpc.is_some() { self.age() } else { Duration::MAX };
+        let mut renewal = pin!(sleep(age));
         let (mut closing, mut is_old) = (false, false);
         loop {
             tokio::select! {
@@ -140,7 +140,15 @@ impl Serving {
                 }
                 () = pulse.nudged() => {}
                 () = alarm.as_mut() => {}
-                () = renewal.as_mut(), if grpc.is_some() && !is_old => is_old = true,
+                () = renewal.as_mut(), if grpc.is_some() => {
+                    if is_old {
+                        // What is under way does not end: its peer does not read it.
+                        self.cut(1, Cut::Overdue);
+                        return tracing::debug!(%remote, "connection too old");
+                    }
+                    is_old = true;
+                    renewal.set(sleep(TO_FINISH));
+                }
             }
             let stopping = self.daemon.is_closing();
             match pulse.verdict(&self.daemon.live().bounds) {

@@ -41,7 +41,10 @@ impl fmt::Display for Greeting<'_> {
         let Some(http) = &self.http else { return Ok(()) };
         let url = format!("{}{}", self.options(http), self.url(http));
         match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
-            Some(shown) => shown.write(f, &url),
+            Some(shown) => {
+                shown.write(f, &url)?;
+                self.write_what_envoy_asks(f, shown.policy, &url)
+            }
             None => Ok(()),
         }
     }
@@ -69,6 +72,26 @@ impl Greeting<'_> {
                 writeln!(f, "                    {at}: other machines reach it")
             }
         }
+    }
+
+    /// What Envoy asks over gRPC, as JSON, for whoever has no client of that.
+    fn write_what_envoy_asks(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        policy: &Policy,
+        url: &str,
+    ) -> fmt::Result {
+        if self.grpc.is_none() {
+            return Ok(());
+        }
+        let entry = "{\"key\":\"user\",\"value\":\"42\"}";
+        let descriptors = format!("[{{\"entries\":[{entry}]}}]");
+        let name = policy.name();
+        writeln!(f, "\nWhat Envoy's rate limit service asks, as JSON")?;
+        writeln!(
+            f,
+            "  curl -s {url}/json -d '{{\"domain\":\"{name}\",\"descriptors\":{descriptors}}}'"
+        )
     }
 
     /// A URL that works on this machine, wherever it listens.

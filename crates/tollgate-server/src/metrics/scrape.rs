@@ -117,9 +117,10 @@ fn connections(page: &mut Page, daemon: &Daemon) {
             page.sample(&CONNECTIONS_CUT, &[role.as_str(), reason], Value::Whole(count));
         }
     }
-    let traffic = daemon.metrics.traffic(Role::Http);
-    for (class, count) in traffic.answered_by_class() {
-        page.sample(&REQUESTS, &[Role::Http.as_str(), class], Value::Whole(count));
+    for role in [Role::Http, Role::Grpc] {
+        for (class, count) in daemon.metrics.traffic(role).answered_by_class() {
+            page.sample(&REQUESTS, &[role.as_str(), class], Value::Whole(count));
+        }
     }
 }
 

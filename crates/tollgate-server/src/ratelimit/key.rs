@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 65_536;
 /// What is shared stands in the place of the value of the entry of its index. The domain leads
 /// where the policy's name does not tell it; the unit follows where it tells apart what a request
 /// brought from what is configured.
-pub(super) fn key(
+pub(crate) fn key(
     domain: Option<&str>,
     entries: &[(&str, &str)],
     shared: &[(usize, &str)],

@@ -26,6 +26,7 @@ use tollgate::OnStoreError;
 pub use crate::config::Charging;
 pub use domains::{Domains, Lookup, Matched};
 pub use error::RatelimitError;
+pub(crate) use key::key;
 pub use rule::{Limits, Rule, RuleRef};
 pub use unit::Unit;
 

@@ -6,9 +6,9 @@ use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescript
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::RateLimitOverride;
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use envoy_types::pb::envoy::r#type::v3::RateLimitUnit;
-use tollgate::{Cost, Kind, Limit, Micros, Policy, Spec};
+use tollgate::{Cost, Policy};
 
-use super::key::key;
+use super::own::Own;
 use super::refusal::Refusal;
 use crate::http::{Exchange, Problem};
 use crate::ratelimit::{Lookup, Matched, Unit};
@@ -30,16 +30,7 @@ pub(super) enum Target<'a> {
     /// A rule of a domain.
     Rule(Matched<'a>),
     /// A policy of our own, whose name is the domain.
-    Own { policy: Own<'a>, key: String },
-}
-
-/// A policy of our own, or one that has its name and the limit that the request brought.
-#[derive(Debug)]
-pub(super) enum Own<'a> {
-    Configured(&'a Policy),
-    Brought(Policy),
-    /// The request brought that nothing passes in this unit.
-    Nothing(&'a Policy, Unit),
+    Own(Own<'a>),
 }
 
 /// How much a descriptor spends.
@@ -65,9 +56,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => None,
             Target::Rule(it) => it.rule.policy(),
-            Target::Own { policy: Own::Configured(it), .. } => Some(it),
-            Target::Own { policy: Own::Brought(it), .. } => Some(it),
-            Target::Own { policy: Own::Nothing(..), .. } => None,
+            Target::Own(it) => it.policy(),
         }
     }
 
@@ -75,7 +64,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => "",
             Target::Rule(it) => &it.key,
-            Target::Own { key, .. } => key,
+            Target::Own(it) => it.key(),
         }
     }
 
@@ -84,7 +73,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => "",
             Target::Rule(it) => it.rule.name.as_deref().unwrap_or_default(),
-            Target::Own { policy, .. } => policy.it().name(),
+            Target::Own(it) => it.named().name(),
         }
     }
 
@@ -93,7 +82,7 @@ impl Target<'_> {
         match self {
             Target::Free | Target::Unknown => false,
             Target::Rule(it) => it.rule.shadow,
-            Target::Own { policy, .. } => policy.it().is_shadow(),
+            Target::Own(it) => it.named().is_shadow(),
         }
     }
 
@@ -104,17 +93,8 @@ impl Target<'_> {
     pub(super) fn is_always_over(&self) -> bool {
         match self {
             Target::Rule(it) => it.rule.is_always_over(),
-            Target::Own { policy, .. } => matches!(policy, Own::Nothing(..)),
+            Target::Own(it) => it.nothing_in().is_some(),
             Target::Free | Target::Unknown => false,
-        }
-    }
-}
-
-impl Own<'_> {
-    fn it(&self) -> &Policy {
-        match self {
-            Own::Configured(it) | Own::Nothing(it, _) => it,
-            Own::Brought(it) => it,
         }
     }
 }
@@ -136,67 +116,26 @@ pub(super) fn all<'a>(
             None => domains.find(domain, &entries),
         };
         let target = match lookup {
-            Lookup::Rule(it) => Target::Rule(it),
+            Lookup::Rule(it) => {
+                if let Some(policy) = it.rule.policy() {
+                    exchange.caller.must_be_for(policy.name())?;
+                }
+                Target::Rule(it)
+            }
             Lookup::NoRule => Target::Free,
             Lookup::KeyTooLong(bytes) => return Err(too_long(exchange, index, bytes).into()),
-            Lookup::UnknownDomain => own(exchange, domain, &entries, descriptor, index)?,
+            Lookup::UnknownDomain => {
+                let found = Own::find(exchange, domain, &entries, descriptor, index)?;
+                found.map_or(Target::Unknown, Target::Own)
+            }
         };
-        must_be_for(exchange, &target)?;
         asked.push(Asked { target, hits: hits(descriptor, request.hits_addend) });
     }
     replace(&mut asked);
     Ok(asked)
 }
 
-/// A descriptor of a domain that no file is of: it may be a policy's name.
-fn own<'a>(
-    exchange: &Exchange<'a>,
-    domain: &str,
-    entries: &[(&str, &str)],
-    descriptor: &RateLimitDescriptor,
-    index: usize,
-) -> Result<Target<'a>, Refusal> {
-    let key = key(entries);
-    let policies = &exchange.live.policies;
-    let Ok(policy) = policies.resolve(domain, key.as_bytes(), None) else {
-        return Ok(Target::Unknown);
-    };
-    let most = exchange.live.bounds.key_bytes;
-    if key.is_empty() {
-        let detail = format!(
-            "descriptors[{index}] has no entries; send at least one, which names who is limited"
-        );
-        return Err(Problem::bad(detail).into());
-    }
-    if key.len() > most {
-        return Err(too_long(exchange, index, key.len()).into());
-    }
-    let policy = match &descriptor.limit {
-        None => Own::Configured(policy),
-        Some(brought) => with_limit(policy, brought, index)?,
-    };
-    Ok(Target::Own { policy, key })
-}
-
-/// The policy with the limit that a request brings in place of its own.
-fn with_limit<'a>(
-    policy: &'a Policy,
-    brought: &RateLimitOverride,
-    index: usize,
-) -> Result<Own<'a>, Refusal> {
-    let unit = unit_of(brought).ok_or_else(|| unknown_unit(index, brought))?;
-    if brought.requests_per_unit == 0 {
-        return Ok(Own::Nothing(policy, unit));
-    }
-    let kind = Kind::Fixed { offset: Micros::ZERO };
-    let made = Spec::new(brought.requests_per_unit.into(), unit.window(), kind).build();
-    let of = |limit: Limit| Policy::new(policy.name(), [limit]).map_err(|it| it.to_string());
-    let made = made.map_err(|it| it.to_string()).and_then(of);
-    let made = made.map_err(|it| Problem::bad(format!("descriptors[{index}].limit: {it}")))?;
-    Ok(Own::Brought(policy.with_limits_of(&made)))
-}
-
-fn unit_of(brought: &RateLimitOverride) -> Option<Unit> {
+pub(super) fn unit_of(brought: &RateLimitOverride) -> Option<Unit> {
     match RateLimitUnit::try_from(brought.unit).ok()? {
         RateLimitUnit::Unknown => None,
         RateLimitUnit::Second => Some(Unit::Second),
@@ -208,7 +147,7 @@ fn unit_of(brought: &RateLimitOverride) -> Option<Unit> {
     }
 }
 
-fn unknown_unit(index: usize, brought: &RateLimitOverride) -> Problem {
+pub(super) fn unknown_unit(index: usize, brought: &RateLimitOverride) -> Problem {
     Problem::bad(format!(
         "descriptors[{index}].limit.unit: {} is no unit; send SECOND, MINUTE, HOUR, DAY, MONTH or \
          YEAR",
@@ -216,7 +155,7 @@ fn unknown_unit(index: usize, brought: &RateLimitOverride) -> Problem {
     ))
 }
 
-fn too_long(exchange: &Exchange<'_>, index: usize, bytes: usize) -> Problem {
+pub(super) fn too_long(exchange: &Exchange<'_>, index: usize, bytes: usize) -> Problem {
     let most = exchange.live.bounds.key_bytes;
     Problem::bad(format!(
         "descriptors[{index}] makes a key of {bytes} bytes; at most {most} are taken, so send \
@@ -224,20 +163,8 @@ fn too_long(exchange: &Exchange<'_>, index: usize, bytes: usize) -> Problem {
     ))
 }
 
-/// Refuses a policy that the caller's token is not for.
-fn must_be_for(exchange: &Exchange<'_>, target: &Target<'_>) -> Result<(), Refusal> {
-    let policy = match target {
-        Target::Own { policy, .. } => Some(policy.it()),
-        other => other.policy(),
-    };
-    match policy {
-        Some(policy) => Ok(exchange.caller.must_be_for(policy.name())?),
-        None => Ok(()),
-    }
-}
-
 /// A descriptor's own number counts, also if it is 0; the request's is 1 where it is 0.
-fn hits(descriptor: &RateLimitDescriptor, of_request: u32) -> Hits {
+pub(super) fn hits(descriptor: &RateLimitDescriptor, of_request: u32) -> Hits {
     let of_request = u64::from(of_request.max(1));
     let hits = descriptor.hits_addend.map_or(of_request, |it| it.value);
     // More than a cost can be is more than any limit holds.

@@ -29,7 +29,7 @@ pub(super) fn count(
                 let counted = Counted { hits: cost.get(), limit, before, is_shadow };
                 stats.count(&request.domain, &rule.stat, envoy.reference.near_limit, counted);
             }
-            Target::Free | Target::Rule(_) | Target::Own { .. } => {}
+            Target::Free | Target::Rule(_) | Target::Own(_) => {}
         }
     }
     let is_degraded = |it: &Said| match it {

@@ -12,8 +12,8 @@ mod count;
 mod headers;
 mod health;
 pub(crate) mod json;
-mod key;
 mod metadata;
+mod own;
 mod patience;
 mod peer;
 mod reflection;
@@ -21,6 +21,8 @@ mod refusal;
 mod service;
 mod stats;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use self::answer::answer;
 pub(crate) use self::peer::Peer;

@@ -6,7 +6,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::{
     RateLimitServiceServer, SERVICE_NAME,
 };
 use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use tokio::sync::watch;
@@ -48,25 +48,24 @@ impl Peer {
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request<Incoming>, busy: Busy) -> Reply {
+        let is_probe = request.uri().path().contains(health::NAME);
         let reply = match refused(&request) {
             Some((status, line)) => plain(status, line),
             None => self.call(request, busy).await,
         };
-        self.daemon.metrics.traffic(Role::Grpc).answered(status_of(&reply));
+        if !is_probe {
+            self.daemon.metrics.traffic(Role::Grpc).answered(status_of(&reply));
+        }
         reply
     }
 
     async fn call(&self, request: Request<Incoming>, busy: Busy) -> Reply {
         let path = request.uri().path();
         match path.strip_prefix('/').and_then(|it| it.split_once('/')) {
-            Some((SERVICE_NAME, _)) => {
-                let reply = self.limit(request).await;
-                reply.map(|body| Body::new(body, Some(busy)))
-            }
+            Some((SERVICE_NAME, _)) => self.limit(request).await.map(|body| Body::new(body, None)),
+            // What is watched need not change for long.
             Some((health::NAME, _)) => {
-                let health = Health::new(&self.daemon, self.ending.subscribe());
-                let reply = HealthServer::new(health).call(request).await;
-                reply.unwrap_or_default().map(|body| Body::new(body, Some(busy)))
+                self.tell_health(request).await.map(|body| Body::new(body, Some(busy)))
             }
             Some((name, _)) => match Reflection::of_name(name) {
                 // A peer may keep a stream open and ask nothing more: that is to be idle.
@@ -80,17 +79,34 @@ impl Peer {
     /// Answers a call of the rate limit service, whose message is there whole before it is looked
     /// at.
     async fn limit(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
-        let live = self.daemon.live();
-        let (head, body) = request.into_parts();
-        let (most, patience) = (live.bounds.body, live.bounds.header_timeout);
-        let body = match http::read(body, most, patience).await {
-            Ok(body) => body,
-            Err(problem) => return Status::from(Refusal::from(problem)).into_http(),
+        let request = match self.whole(request).await {
+            Ok(request) => request,
+            Err(refusal) => return Status::from(refusal).into_http(),
         };
+        let most = self.daemon.live().bounds.body;
         let service = Service::new(Arc::clone(&self.daemon), Arc::clone(&self.remote));
         let mut server = RateLimitServiceServer::new(service).max_decoding_message_size(most);
-        let reply = server.call(Request::from_parts(head, Full::new(body))).await;
-        reply.unwrap_or_default()
+        server.call(request).await.unwrap_or_default()
+    }
+
+    async fn tell_health(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
+        let request = match self.whole(request).await {
+            Ok(request) => request,
+            Err(refusal) => return Status::from(refusal).into_http(),
+        };
+        let health = Health::new(&self.daemon, self.ending.subscribe());
+        HealthServer::new(health).call(request).await.unwrap_or_default()
+    }
+
+    /// A request with all of its body, which must be there in time.
+    async fn whole(&self, request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Refusal> {
+        let (head, body) = request.into_parts();
+        let (most, patience) = {
+            let bounds = &self.daemon.live().bounds;
+            (bounds.body, bounds.header_timeout)
+        };
+        let body = http::read(body, most, patience).await?;
+        Ok(Request::from_parts(head, Full::new(body)))
     }
 }
 

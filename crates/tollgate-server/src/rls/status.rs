@@ -7,7 +7,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::{
 use envoy_types::pb::google::protobuf::Duration;
 use tollgate::{Decision, Limit, Micros, Policy, Reason};
 
-use super::asked::{Asked, Hits, Own, Target};
+use super::asked::{Asked, Hits, Target};
 use super::batch::Said;
 use crate::ratelimit::Unit;
 
@@ -151,8 +151,8 @@ impl Target<'_> {
     fn zero_limit(&self) -> Option<RateLimit> {
         let unit = match self {
             Target::Rule(it) => it.rule.unit,
-            Target::Own { policy: Own::Nothing(_, unit), .. } => Some(*unit),
-            _ => return None,
+            Target::Own(it) => it.nothing_in(),
+            Target::Free | Target::Unknown => return None,
         };
         let unit = unit.map_or(WireUnit::Unknown, wire);
         let name = self.name().to_owned();

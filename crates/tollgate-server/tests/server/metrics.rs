@@ -17,7 +17,7 @@ pub(crate) async fn scrape(address: SocketAddr, accept: &str) -> Answer {
     client.answer().await.unwrap()
 }
 
-async fn page(daemon: &Daemon) -> String {
+pub(crate) async fn page(daemon: &Daemon) -> String {
     let answer = scrape(daemon.scraped, "").await;
     assert_eq!(answer.status, 200);
     answer.body
@@ -27,7 +27,7 @@ fn value<'a>(page: &'a str, series: &str) -> Option<&'a str> {
     page.lines().find_map(|it| it.strip_prefix(series)?.strip_prefix(' '))
 }
 
-fn assert_says(page: &str, rows: &[(&str, &str)]) {
+pub(crate) fn assert_says(page: &str, rows: &[(&str, &str)]) {
     for (series, expected) in rows {
         assert_eq!(value(page, series), Some(*expected), "{series}\n{page}");
     }

@@ -115,7 +115,7 @@ async fn tls_is_spoken_where_it_is_set() {
     let connection = tokio::spawn(connection);
     let request = Request::post("https://localhost/grpc.health.v1.Health/Check")
         .header("content-type", "application/grpc");
-    let request = request.body(Full::from(&[0; 5][..])).unwrap();
+    let request = request.body(Full::<Bytes>::from(&[0; 5][..])).unwrap();
     let answer = sender.send_request(request).await.unwrap();
     // SERVING, in a message of two bytes.
     assert_eq!(

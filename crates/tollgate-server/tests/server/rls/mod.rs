@@ -4,6 +4,7 @@ mod access;
 mod atomic;
 pub(crate) mod client;
 mod connections;
+mod counted;
 mod descriptors;
 mod health;
 mod hostile;

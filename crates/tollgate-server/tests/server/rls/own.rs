@@ -28,7 +28,7 @@ async fn a_domain_may_be_the_name_of_a_policy() {
         < OK | OK 2/MINUTE log 0 60s
         # The limit that binds of two.
         > pair +2 | a=b
-        < OK | OK 2/MINUTE pair 0 769s
+        < OK | OK 2/MINUTE pair 0 770s
         > pair | a=b
         < OVER_LIMIT | OVER_LIMIT 2/MINUTE pair 0 50s
         > bucket +2 | a=b
@@ -134,7 +134,11 @@ async fn what_no_policy_can_decide_is_refused_with_its_reason() {
              send hashes of long values",
         ),
         ("log | user=7 5/UNKNOWN".to_owned(), "InvalidArgument: descriptors[0].limit.unit: "),
-        ("slots | user=7".to_owned(), "InvalidArgument: "),
+        (
+            "slots | user=7".to_owned(),
+            "InvalidArgument: slots limits requests in flight, and nobody would say when this one \
+             ends; ask /v1/acquire and /v1/release",
+        ),
     ] {
         let answer = client::ask(&mut client, &request).await;
         assert!(answer.starts_with(refusal), "{request}: {answer}");
