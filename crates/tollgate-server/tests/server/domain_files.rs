@@ -12,7 +12,9 @@ use crate::certificates::Authority;
 
 /// A file of one domain with one limit.
 fn domain(name: &str) -> String {
-    format!("domain: {name}\ndescriptors: [{{ key: k, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}]\n")
+    format!(
+        "domain: {name}\ndescriptors: [{{ key: k, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}]\n"
+    )
 }
 
 /// Holds what is said of `envoy` against the beginnings of its lines.
@@ -34,6 +36,7 @@ fn what_cannot_be_used_is_told_with_its_file() {
     ["empty", "full", "big"].map(directory);
     folder.write("a.yaml", &domain("a"));
     folder.write("again.yaml", &domain("a"));
+    folder.write("more.yaml", &domain("a").replace("key: k", "key: l"));
     folder.write("bad.yaml", "domain: b\ndescriptors: [{ key: '' }]\n");
     folder.write("nothing.yaml", "");
     folder.write("full/b.yaml", &domain("b"));
@@ -43,10 +46,12 @@ fn what_cannot_be_used_is_told_with_its_file() {
     for (envoy, expected) in [
         ("config: a.yaml", &[][..]),
         ("config: [a.yaml, full/b.yaml]", &[]),
-        ("config: [a.yaml, again.yaml], merge_domains: true", &[]),
+        ("config: [a.yaml, more.yaml], merge_domains: true", &[]),
         (
             "config: [a.yaml, again.yaml]",
-            &["tollgate.yaml:1:27: envoy.config[1]: again.yaml: duplicate domain 'a' in config file"],
+            &[
+                "tollgate.yaml:1:27: envoy.config[1]: again.yaml: duplicate domain 'a' in config file",
+            ],
         ),
         (
             "config: [a.yaml, bad.yaml]",
@@ -68,7 +73,10 @@ fn what_cannot_be_used_is_told_with_its_file() {
             "config: latin.yaml",
             &["tollgate.yaml:1:18: envoy.config[0]: latin.yaml: it is not UTF-8 from byte 11 on"],
         ),
-        ("config: big", &["tollgate.yaml:1:18: envoy.config[0]: big/d.yaml: with it there are more"]),
+        (
+            "config: big",
+            &["tollgate.yaml:1:18: envoy.config[0]: big/d.yaml: with it there are more"],
+        ),
         // What a control plane says is all that holds.
         ("config: none, xds: { server: 'localhost:1' }", &[]),
     ] {

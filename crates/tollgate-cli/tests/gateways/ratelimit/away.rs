@@ -14,10 +14,13 @@ fn a_request_that_nobody_decides_passes_or_is_refused_as_envoy_is_told() {
     }
     for (is_closed, status) in [(false, 200), (true, 500)] {
         let mut stage = Stage::with("atomic", is_closed);
-        check(&stage, "
+        check(
+            &stage,
+            "
             /two who=a plan=basic => 200 0 of 1
             /two who=a plan=basic => 429 0 of 1
-        ");
+        ",
+        );
         stage.daemon.kill();
         for _ in 0..3 {
             let answer = stage.ask("/two who=a plan=basic");

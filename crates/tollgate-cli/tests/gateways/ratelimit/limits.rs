@@ -6,7 +6,9 @@ use super::{BOTH, check, staged};
 fn a_limit_is_kept_and_told() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /two who=a mood=calm => 200 2 of 3
                 /two who=a mood=calm => 200 1 of 3
                 /two who=a mood=calm => 200 0 of 3
@@ -15,7 +17,8 @@ fn a_limit_is_kept_and_told() {
                 /two who=b mood=calm => 200 2 of 3
                 /two who=a mood=other => 200 -
                 /two => 200 -
-            ");
+            ",
+            );
         });
     }
 }
@@ -24,13 +27,16 @@ fn a_limit_is_kept_and_told() {
 fn a_limit_that_only_records_stops_nobody() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /two who=a mood=shady => 200 2 of 3
                 /two who=a mood=shady => 200 1 of 3
                 /two who=a mood=shady => 200 0 of 3
                 /two who=a mood=shady => 200 0 of 3
                 /two who=a mood=shady => 200 0 of 3
-            ");
+            ",
+            );
         });
     }
 }
@@ -39,12 +45,15 @@ fn a_limit_that_only_records_stops_nobody() {
 fn a_value_that_no_rule_names_is_counted_by_itself() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /one only=a => 200 1 of 2
                 /one only=a => 200 0 of 2
                 /one only=a => 429 0 of 2
                 /one only=b => 200 1 of 2
-            ");
+            ",
+            );
         });
     }
 }
@@ -71,21 +80,27 @@ fn headers_tell_the_window_its_end_and_the_name_of_the_limit() {
 #[test]
 fn of_several_limits_the_one_with_the_least_left_is_told() {
     staged("atomic", |stage| {
-        check(stage, "
+        check(
+            stage,
+            "
             /two who=a plan=other mood=calm => 200 2 of 3
             /two who=a plan=basic mood=calm => 200 0 of 1
             /two who=a plan=basic mood=calm => 429 0 of 1
             # The denied one was charged nothing.
             /two who=a mood=calm => 200 0 of 3
-        ");
+        ",
+        );
     });
     staged("reference", |stage| {
-        check(stage, "
+        check(
+            stage,
+            "
             /two who=a plan=other mood=calm => 200 2 of 3
             /two who=a plan=basic mood=calm => 200 0 of 1
             /two who=a plan=basic mood=calm => 429 0 of 1
             # The denied one was charged too.
             /two who=a mood=calm => 429 0 of 3
-        ");
+        ",
+        );
     });
 }

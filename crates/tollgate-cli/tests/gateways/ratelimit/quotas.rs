@@ -10,12 +10,15 @@ use super::{BOTH, check, staged};
 fn a_request_passes_while_one_quota_is_left() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /quota => 200 0 of 1
                 /quota => 200 0 of 2
                 /quota => 429 0 of 2
                 /quota => 429 0 of 2
-            ");
+            ",
+            );
         });
     }
 }
@@ -28,10 +31,13 @@ fn what_is_charged_after_the_answer_counts_for_the_next_request() {
             check(stage, &format!("/tokens => 200 {before}"));
             until_left(stage, "second", after);
         }
-        check(stage, "
+        check(
+            stage,
+            "
             /tokens => 429 0 of 2
             /left/second => 429 0 of 2
-        ");
+        ",
+        );
     });
 }
 

@@ -26,8 +26,7 @@ impl Stage {
     fn new(edits: &[(&str, &str)], token: Option<&str>) -> Self {
         let (port, upstream, folder) = (Port::reserve(), Upstream::start(), folder());
         let (http, grpc) = (Port::reserve(), Port::reserve());
-        let [asked, listen] =
-            [format!("127.0.0.1:{}", grpc.number()), port.number().to_string()];
+        let [asked, listen] = [format!("127.0.0.1:{}", grpc.number()), port.number().to_string()];
         let recipe = |file| {
             let addresses =
                 ["--upstream", &upstream.address(), "--tollgate", &asked, "--listen", &listen];

@@ -6,7 +6,9 @@ use super::{BOTH, check, staged};
 fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /two who=a plan=banned => 429 0 of 0
                 /four who=a plan=banned from=gate to=pardon => 200 1 of 2
                 /four who=a plan=banned from=gate to=pardon => 200 0 of 2
@@ -19,7 +21,8 @@ fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
                 /four who=b plan=basic from=gate to=nobody => 200 0 of 1
                 /four who=b plan=basic from=gate to=nobody => 429 0 of 1
                 /four who=b plan=basic from=gate to=basic => 429 0 of 2
-            ");
+            ",
+            );
         });
     }
 }
@@ -28,7 +31,9 @@ fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
 fn a_rule_may_stand_in_for_several() {
     for charging in BOTH {
         staged(charging, |stage| {
-            check(stage, "
+            check(
+                stage,
+                "
                 /five who=a plan=basic from=gate to=detour category=account => 200 3 of 4
                 /five who=a plan=basic from=gate to=detour category=account => 200 2 of 4
                 /five who=a plan=basic from=gate to=detour category=account => 200 1 of 4
@@ -40,7 +45,8 @@ fn a_rule_may_stand_in_for_several() {
                 /four who=c plan=other from=gate to=detour => 200 0 of 2
                 /four who=c plan=other from=gate to=detour => 429 0 of 2
                 /five who=a plan=basic from=gate to=detour category=account => 429 0 of 4
-            ");
+            ",
+            );
         });
     }
 }
@@ -49,11 +55,16 @@ fn a_rule_may_stand_in_for_several() {
 fn a_request_that_one_limit_denies_is_charged_under_another_only_as_the_reference_does() {
     for (charging, after) in [("atomic", "200 0 of 1"), ("reference", "429 0 of 1")] {
         staged(charging, |stage| {
-            check(stage, &format!("
+            check(
+                stage,
+                &format!(
+                    "
                 /four who=a plan=banned from=gate to=plain => 429 0 of 0
                 /four from=gate to=plain => {after}
                 /four from=gate to=plain => 429 0 of 1
-            "));
+            "
+                ),
+            );
         });
     }
 }

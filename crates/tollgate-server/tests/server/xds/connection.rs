@@ -31,10 +31,14 @@ async fn a_stream_that_ends_is_begun_anew_and_what_held_stays() {
         assert_eq!((&*asked.version_info, &*asked.response_nonce), ("", ""));
         session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
     }
-    check_all(&daemon, "
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK 3/DAY 2 33200s
-    ").await;
+    ",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -48,19 +52,27 @@ async fn a_server_that_went_may_come_back_with_other_limits_of_the_same_version(
     drop((session, plane));
     // It is still ready: what it was told still holds.
     until_ready(&daemon, 200, "[-] discovery: 127.0.0.1").await;
-    check_all(&daemon, "
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK 3/DAY 2 33200s
-    ").await;
+    ",
+    )
+    .await;
     let mut plane = Plane::start_at(address, None).await;
     let mut session = plane.session().await;
     session.request().await;
     session.push_good("1", one("foo", "k1=v1 4/DAY")).await;
     until_ready(&daemon, 200, "[+] discovery ok").await;
-    check_all(&daemon, "
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK 4/DAY 2 33200s
-    ").await;
+    ",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -71,7 +83,7 @@ async fn an_answer_that_is_too_long_is_told_and_the_stream_is_begun_anew() {
     session.request().await;
     session.push("1", one("foo", &format!("k1={} 3/DAY", "v".repeat(1_000)))).await;
     let mut session = plane.session().await;
-    until_ready(&daemon, 503, "is away: OutOfRange: ").await;
+    until_ready(&daemon, 503, "is back and has said nothing since: OutOfRange: ").await;
     session.request().await;
     session.push_good("2", one("foo", "k1=v1 3/DAY")).await;
 }

@@ -2,13 +2,18 @@
 
 use envoy_types::pb::envoy::config::core::v3::node::UserAgentVersionType;
 use envoy_types::pb::envoy::service::discovery::v3::DiscoveryResponse;
-use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::Any;
+use envoy_types::pb::google::protobuf::value::Kind;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use super::configs::{config, one};
 use super::plane::{Plane, TYPE_URL};
 use super::{options, start, start_changed, until_ready};
+use crate::daemon::Daemon;
 use crate::rls::check_all;
+use crate::rls::client::channel;
 
 #[tokio::test]
 async fn the_daemon_says_who_it_is_and_what_it_wants() {
@@ -38,16 +43,33 @@ async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
     let mut session = plane.session().await;
     session.request().await;
     until_ready(&daemon, 503, "[-] discovery: no configuration has come").await;
-    check_all(&daemon, "
+    assert_eq!(health(&daemon).await, ServingStatus::NotServing);
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < Unknown: no rate limit configuration loaded
-    ").await;
+    ",
+    )
+    .await;
     session.push_good("1", Vec::new()).await;
     until_ready(&daemon, 200, "[+] discovery ok").await;
-    check_all(&daemon, "
+    assert_eq!(health(&daemon).await, ServingStatus::Serving);
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK - 0 -
-    ").await;
+    ",
+    )
+    .await;
+}
+
+async fn health(daemon: &Daemon) -> ServingStatus {
+    let mut client = HealthClient::new(channel(daemon.grpc).await);
+    let service = "ratelimit".to_owned();
+    let said = client.check(HealthCheckRequest { service }).await.unwrap();
+    said.into_inner().status()
 }
 
 #[tokio::test]
@@ -73,12 +95,16 @@ async fn what_cannot_be_used_is_refused_and_what_held_stays() {
         assert!(said.contains(why), "{said}");
         until_ready(&daemon, 200, why).await;
     }
-    check_all(&daemon, "
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK 3/DAY 2 33200s
         > bar | k1=v1
         < OK | OK - 0 -
-    ").await;
+    ",
+    )
+    .await;
     session.push_good("2", one("bar", "k1=v1 9/DAY")).await;
     until_ready(&daemon, 200, "[+] discovery ok").await;
     let page = crate::metrics::scrape(daemon.scraped, "").await.body;
@@ -114,8 +140,12 @@ async fn an_answer_that_was_not_asked_for_changes_nothing() {
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".to_owned();
     session.answer(DiscoveryResponse { type_url, ..DiscoveryResponse::default() }).await;
     session.push_good("2", one("foo", "k1=v1 4/DAY")).await;
-    check_all(&daemon, "
+    check_all(
+        &daemon,
+        "
         > foo | k1=v1
         < OK | OK 4/DAY 3 33200s
-    ").await;
+    ",
+    )
+    .await;
 }

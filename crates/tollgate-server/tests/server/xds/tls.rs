@@ -46,7 +46,8 @@ fn trusting(authority: &Authority) -> XdsTls {
 async fn a_server_must_have_the_right_name_and_authority() {
     let (authority, other) = (Authority::new(), Authority::new());
     let mut plane = plane(&authority, false).await;
-    let named = |name: Option<&str>| XdsTls { san: name.map(str::to_owned), ..trusting(&authority) };
+    let named =
+        |name: Option<&str>| XdsTls { san: name.map(str::to_owned), ..trusting(&authority) };
     for (tls, why) in [
         (trusting(&other), "invalid peer certificate: "),
         (named(None), "invalid peer certificate: certificate not valid for name"),
