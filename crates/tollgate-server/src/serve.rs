@@ -15,7 +15,7 @@ use crate::daemon::Daemon;
 use crate::listener::{Accepting, Listeners};
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::role::Role;
-use crate::{store_watch, xds};
+use crate::store_watch;
 
 /// How often memory of recovered keys is given back, and how much of each shard is looked over.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub async fn run(
     stop: impl Future<Output = Stop>,
 ) -> io::Result<()> {
     let drain = config.drain.clone();
-    let (discovery, read) = (config.envoy.xds.clone(), config.envoy.read_options());
+    let xds = config.envoy.xds.clone();
     let mut overrides = OverridesFiles::default();
     let live = overrides.live(&config).map_err(io::Error::other)?;
     let daemon = Arc::new(Daemon::new(live, limiter.into()));
@@ -56,9 +56,9 @@ pub async fn run(
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
     }
-    if let Some(options) = discovery {
+    if let Some(options) = xds {
         daemon.discovery.begin(&options.server);
-        watch.spawn(xds::follow(options, read, Arc::clone(&daemon)));
+        watch.spawn(crate::xds::follow(options, Arc::clone(&daemon)));
     }
     for tls in listeners.tls() {
         watch.spawn(tls.watch());

@@ -194,6 +194,29 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_changes_when_files_that_are_read_come_or_go() {
+        let folder = Folder::new("listing");
+        let watch = || Files::of([folder.0.clone()]);
+        for (name, is_told) in
+            [("a.yaml", true), ("b.yml", true), ("c.txt", false), (".d.yaml", false)]
+        {
+            for text in ["one", "two"] {
+                let mut files = watch();
+                let is_new = !folder.0.join(name).exists();
+                folder.write(name, text);
+                // What a file holds is told by a look at itself.
+                if is_told && is_new { assert_told(&mut files) } else { assert_quiet(&mut files) }
+            }
+        }
+        let mut files = watch();
+        fs::rename(folder.0.join("a.yaml"), folder.0.join("e.yaml")).unwrap();
+        assert_told(&mut files);
+        let mut files = watch();
+        fs::remove_dir_all(&folder.0).unwrap();
+        assert_told(&mut files);
+    }
+
+    #[test]
     fn what_is_still_being_written_is_waited_for() {
         let folder = Folder::new("slowly");
         let path = folder.write("a", "one");

@@ -1,22 +1,23 @@
 //! How it stands with the control plane, for whoever asks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::watch;
 
 /// How it stands with the control plane that the configuration is taken from, if it is.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     /// The server; nothing where no configuration is taken from one.
     server: OnceLock<Arc<str>>,
-    /// Whether a configuration of the server holds.
-    holds: AtomicBool,
+    /// Whether none of its configurations holds yet.
+    awaited: watch::Sender<bool>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     is_connected: bool,
-    /// Why there is no connection, as far as is known.
+    /// Why the last connection ended, or none was made, if nothing has come since.
     lost: Option<Arc<str>>,
     /// Why what the server sent last does not hold, if so.
     refusal: Option<Arc<str>>,
@@ -32,6 +33,7 @@ impl Discovery {
     /// From now on a configuration is awaited from this server.
     pub(crate) fn begin(&self, server: &str) {
         self.server.get_or_init(|| server.into());
+        self.awaited.send_replace(true);
     }
 
     /// Whether the limits are known.
@@ -39,13 +41,18 @@ impl Discovery {
     /// # Errors
     /// They are those of a server that has not said them yet.
     pub(crate) fn known(&self) -> Result<(), Awaited> {
-        let holds = self.server.get().is_none() || self.holds.load(Ordering::Acquire);
-        if holds { Ok(()) } else { Err(Awaited) }
+        // Most have none, and are not to wait for each other.
+        let is_awaited = self.server.get().is_some() && *self.awaited.borrow();
+        if is_awaited { Err(Awaited) } else { Ok(()) }
+    }
+
+    /// What tells when the limits are known, and while they are not.
+    pub(crate) fn awaited(&self) -> watch::Receiver<bool> {
+        self.awaited.subscribe()
     }
 
     pub(super) fn connected(&self) {
-        let mut state = self.lock();
-        (state.is_connected, state.lost) = (true, None);
+        self.lock().is_connected = true;
     }
 
     /// Whether that is news.
@@ -59,8 +66,8 @@ impl Discovery {
     pub(super) fn accepted(&self) {
         let mut state = self.lock();
         state.accepted = state.accepted.saturating_add(1);
-        state.refusal = None;
-        self.holds.store(true, Ordering::Release);
+        (state.lost, state.refusal) = (None, None);
+        self.awaited.send_replace(false);
     }
 
     /// Whether that is news.
@@ -68,7 +75,7 @@ impl Discovery {
         let mut state = self.lock();
         state.refused = state.refused.saturating_add(1);
         let is_news = state.refusal.as_deref() != Some(why);
-        state.refusal = Some(why.into());
+        (state.lost, state.refusal) = (None, Some(why.into()));
         is_news
     }
 
@@ -84,7 +91,10 @@ impl Discovery {
             all.push(format!("what {server} sent last is refused: {why}"));
         }
         if let Some(why) = &state.lost {
-            all.push(format!("{server} is away: {why}"));
+            all.push(match state.is_connected {
+                true => format!("{server} is back and has said nothing since: {why}"),
+                false => format!("{server} is away: {why}"),
+            });
         }
         Some((!all.is_empty()).then(|| all.join("\n")))
     }
@@ -114,16 +124,21 @@ mod tests {
         let discovery = Discovery::default();
         assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), None));
         discovery.begin("h:1");
+        let awaited = discovery.awaited();
+        assert!(*awaited.borrow());
         let said = |it: &[&str]| Some((!it.is_empty()).then(|| it.join("\n")));
         let none = "no configuration has come from h:1 yet";
         assert_eq!((discovery.known(), discovery.amiss()), (Err(Awaited), said(&[none])));
         assert_eq!(["no route", "no route"].map(|it| discovery.lost(it)), [true, false]);
         assert_eq!(discovery.amiss(), said(&[none, "h:1 is away: no route"]));
         discovery.connected();
+        let silent = "h:1 is back and has said nothing since: no route";
+        assert_eq!(discovery.amiss(), said(&[none, silent]));
         assert_eq!(["bad", "bad", "worse"].map(|it| discovery.refused(it)), [true, false, true]);
         assert_eq!(discovery.amiss(), said(&[none, "what h:1 sent last is refused: worse"]));
         discovery.accepted();
         assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), said(&[])));
+        assert!(!*awaited.borrow());
         assert!(discovery.lost("no route"));
         // What it said still holds.
         assert_eq!(discovery.known(), Ok(()));

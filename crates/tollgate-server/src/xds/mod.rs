@@ -22,11 +22,10 @@ pub use self::options::{XdsError, XdsOptions, XdsTls};
 pub(crate) use self::pem::mistakes;
 use self::stream::Stream;
 use crate::daemon::Daemon;
-use crate::ratelimit::ReadOptions;
 
 /// Follows a server, for ever.
-pub(crate) async fn follow(options: XdsOptions, read: ReadOptions, daemon: Arc<Daemon>) {
-    let mut stream = Stream::new(options, read, daemon);
+pub(crate) async fn follow(options: XdsOptions, daemon: Arc<Daemon>) {
+    let mut stream = Stream::new(options, daemon);
     loop {
         let why = stream.run().await;
         let wait = stream.lost(&why);

@@ -21,7 +21,7 @@ use super::backoff::Backoff;
 use super::connect::{connect, whole};
 use super::options::XdsOptions;
 use crate::daemon::Daemon;
-use crate::ratelimit::{Domains, ReadOptions};
+use crate::ratelimit::Domains;
 
 /// The longest wait before a server is told for another time that it sends what was refused.
 const MOST_OF_A_PAUSE: Duration = Duration::from_secs(10);
@@ -30,7 +30,6 @@ const MOST_OF_A_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Stream {
     options: XdsOptions,
-    read: ReadOptions,
     daemon: Arc<Daemon>,
     backoff: Backoff,
     /// The version that holds, on this stream.
@@ -46,11 +45,11 @@ struct Refused {
 }
 
 impl Stream {
-    pub(super) fn new(options: XdsOptions, read: ReadOptions, daemon: Arc<Daemon>) -> Self {
+    pub(super) fn new(options: XdsOptions, daemon: Arc<Daemon>) -> Self {
         let backoff = Backoff::new(options.backoff_initial, options.backoff_max);
         let most = options.backoff_max.min(MOST_OF_A_PAUSE);
         let refused = Refused { version: None, pause: Backoff::new(options.backoff_initial, most) };
-        Stream { options, read, daemon, backoff, version: String::new(), refused }
+        Stream { options, daemon, backoff, version: String::new(), refused }
     }
 
     /// Notes why the stream has ended. How long to wait before the next.
@@ -102,7 +101,7 @@ impl Stream {
     /// Takes an answer, and says to the server what became of it.
     async fn take(&mut self, answer: DiscoveryResponse) -> DiscoveryRequest {
         let DiscoveryResponse { version_info, resources, nonce, .. } = answer;
-        let read = self.read.clone();
+        let read = self.daemon.live().envoy.read_options();
         // It may have megabytes.
         let domains = spawn_blocking(move || answer::read(&resources, &read)).await;
         match domains.unwrap_or_else(|it| Err(it.to_string())) {

@@ -36,6 +36,7 @@ fn what_cannot_be_used_is_told_with_its_file() {
     ["empty", "full", "big"].map(directory);
     folder.write("a.yaml", &domain("a"));
     folder.write("again.yaml", &domain("a"));
+    folder.write("more.yaml", &domain("a").replace("key: k", "key: l"));
     folder.write("bad.yaml", "domain: b\ndescriptors: [{ key: '' }]\n");
     folder.write("nothing.yaml", "");
     folder.write("full/b.yaml", &domain("b"));
@@ -45,7 +46,7 @@ fn what_cannot_be_used_is_told_with_its_file() {
     for (envoy, expected) in [
         ("config: a.yaml", &[][..]),
         ("config: [a.yaml, full/b.yaml]", &[]),
-        ("config: [a.yaml, again.yaml], merge_domains: true", &[]),
+        ("config: [a.yaml, more.yaml], merge_domains: true", &[]),
         (
             "config: [a.yaml, again.yaml]",
             &[

@@ -4,11 +4,16 @@ use envoy_types::pb::envoy::config::core::v3::node::UserAgentVersionType;
 use envoy_types::pb::envoy::service::discovery::v3::DiscoveryResponse;
 use envoy_types::pb::google::protobuf::Any;
 use envoy_types::pb::google::protobuf::value::Kind;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use super::configs::{config, one};
 use super::plane::{Plane, TYPE_URL};
 use super::{options, start, start_changed, until_ready};
+use crate::daemon::Daemon;
 use crate::rls::check_all;
+use crate::rls::client::channel;
 
 #[tokio::test]
 async fn the_daemon_says_who_it_is_and_what_it_wants() {
@@ -38,6 +43,7 @@ async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
     let mut session = plane.session().await;
     session.request().await;
     until_ready(&daemon, 503, "[-] discovery: no configuration has come").await;
+    assert_eq!(health(&daemon).await, ServingStatus::NotServing);
     check_all(
         &daemon,
         "
@@ -48,6 +54,7 @@ async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
     .await;
     session.push_good("1", Vec::new()).await;
     until_ready(&daemon, 200, "[+] discovery ok").await;
+    assert_eq!(health(&daemon).await, ServingStatus::Serving);
     check_all(
         &daemon,
         "
@@ -56,6 +63,13 @@ async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
     ",
     )
     .await;
+}
+
+async fn health(daemon: &Daemon) -> ServingStatus {
+    let mut client = HealthClient::new(channel(daemon.grpc).await);
+    let service = "ratelimit".to_owned();
+    let said = client.check(HealthCheckRequest { service }).await.unwrap();
+    said.into_inner().status()
 }
 
 #[tokio::test]
