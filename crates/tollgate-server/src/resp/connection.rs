@@ -158,26 +158,26 @@ impl Connection<'_> {
     /// Writes all replies, however slowly the peer reads them.
     async fn write(&mut self) -> Result<(), End> {
         let mut written = 0;
-        while written < self.out.len() {
+        loop {
             let rest = self.out.bytes().get(written..).unwrap_or_default();
             tokio::select! {
                 biased;
-                wrote = self.stream.write(rest) => {
-                    match wrote? {
-                        0 => return Err(End::Gone),
-                        wrote => written += wrote,
+                wrote = write_some(&mut self.stream, rest) => match wrote? {
+                    0 if rest.is_empty() => break,
+                    0 => return Err(End::Gone),
+                    wrote => {
+                        written += wrote;
+                        if wrote < rest.len() {
+                            self.pulse.restart();
+                        }
+                        continue;
                     }
-                    if written < self.out.len() {
-                        self.pulse.restart();
-                    }
-                    continue;
-                }
+                },
                 () = self.pulse.nudged() => {}
                 () = self.alarm.as_mut() => {}
             }
             self.look(self.daemon.is_closing())?;
         }
-        self.stream.flush().await?;
         self.out.clear(LARGE);
         Ok(())
     }
@@ -241,4 +241,9 @@ impl Connection<'_> {
     fn cut(&self, why: Cut) {
         self.daemon.metrics.traffic(Role::Resp).cuts(1, why);
     }
+}
+
+/// Writes some of the bytes; if there are none, those that TLS has kept.
+async fn write_some(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
+    if bytes.is_empty() { stream.flush().await.map(|()| 0) } else { stream.write(bytes).await }
 }

@@ -40,9 +40,16 @@ pub(super) async fn settle(scene: &mut Scene<'_>, out: &mut Out) {
 async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, StoreError>> {
     let mut said = Vec::with_capacity(questions.len());
     let mut rest = questions;
+    // What could not be looked at for want of the store: the next need not wait as long.
+    let mut away = None;
     while let Some(first) = rest.first() {
         if let Asks::Inspect(it) = &first.question.asks {
-            said.push(inspect(limiter, it).await);
+            let looked = match away.clone() {
+                Some(error) => Err(error),
+                None => inspect(limiter, it).await,
+            };
+            away = looked.as_ref().err().filter(|it| it.failure().is_some()).cloned();
+            said.push(looked);
             rest = rest.get(1..).unwrap_or_default();
             continue;
         }

@@ -1,6 +1,7 @@
 //! Clients of Redis: bytes in, bytes out, wherever they are split.
 
 mod commands;
+mod counted;
 mod frames;
 mod hostile;
 mod reference;
