@@ -89,3 +89,12 @@ async fn a_token_is_needed_where_there_are_some() {
         assert_eq!(answer.status, status, "{token} {domain}: {}", answer.body);
     }
 }
+
+#[tokio::test]
+async fn the_page_shows_what_is_answered() {
+    let page = include_str!("../../../../../docs/envoy-rate-limit-service.md");
+    let asked = page.split("/json -d '").nth(1).unwrap().split('\'').next().unwrap();
+    let answer = page.lines().find(|it| it.starts_with(r#"{"overallCode""#)).unwrap();
+    let daemon = Daemon::start_with("policies: { login: { limits: [5/min log] } }").await;
+    assert_eq!(daemon.post("/json", asked).await.body, answer);
+}
