@@ -12,6 +12,24 @@ pub(super) enum Protocol {
     Three,
 }
 
+impl Protocol {
+    /// The version of this number, if it is spoken.
+    pub(super) const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            2 => Some(Protocol::Two),
+            3 => Some(Protocol::Three),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Protocol::Two => 2,
+            Protocol::Three => 3,
+        }
+    }
+}
+
 /// The replies that wait to be written.
 #[derive(Debug, Default)]
 pub(super) struct Out {

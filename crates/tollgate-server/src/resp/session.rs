@@ -4,7 +4,7 @@
 use super::asking::{Asking, Scene, wrong_number};
 use super::failure::Failure;
 use super::frames::{Args, FrameBounds, Frames, Parsed, ProtocolError};
-use super::out::{Out, Protocol};
+use super::out::Out;
 use super::table::{Command, Flag, Recent, near};
 use super::throttles::OwnThrottles;
 use super::transaction::Transaction;
@@ -106,7 +106,7 @@ impl Session {
     fn unknown(&mut self, name: &[u8], args: Args<'_>, scene: &Scene<'_>) -> Result<(), Failure> {
         if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
             // A browser that was made to send this must not have the rest of it taken for commands.
-            tracing::warn!(peer = %scene.remote, "HTTP was sent where RESP is spoken");
+            tracing::debug!(peer = %scene.remote, "HTTP was sent where RESP is spoken");
             (self.is_closing, self.is_broken) = (true, true);
             let detail = "Protocol error: this is HTTP; tollgate speaks it where listen.http says";
             return Err(Failure::bad(detail));
@@ -225,14 +225,5 @@ impl Conversation {
     /// Gives memory back that a large command took.
     pub(super) fn shrink(&mut self) {
         self.frames.shrink();
-    }
-}
-
-/// Which version of the protocol a number is.
-pub(super) fn protocol_of(number: i64) -> Option<Protocol> {
-    match number {
-        2 => Some(Protocol::Two),
-        3 => Some(Protocol::Three),
-        _ => None,
     }
 }

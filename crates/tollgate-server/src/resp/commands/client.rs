@@ -112,10 +112,7 @@ pub(super) fn checked(what: &str, bytes: &[u8]) -> Result<String, Failure> {
 
 fn info(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let session = &asking.session;
-    let protocol = match asking.out.protocol {
-        crate::resp::out::Protocol::Two => 2,
-        crate::resp::out::Protocol::Three => 3,
-    };
+    let protocol = asking.out.protocol.number();
     let [library, version] = &session.library;
     let user = asking.scene.who.map_or("", |it| it.name());
     let line = format!(

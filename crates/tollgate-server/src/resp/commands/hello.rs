@@ -3,7 +3,7 @@
 use super::{auth, client};
 use crate::resp::asking::Asking;
 use crate::resp::failure::{Failure, shown};
-use crate::resp::session::protocol_of;
+use crate::resp::out::Protocol;
 use crate::resp::table::{Argument, Command, Flag, Type};
 
 pub(super) const COMMAND: Command = Command {
@@ -28,12 +28,12 @@ pub(super) const REDIS_VERSION: &str = "7.4.0";
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let mut protocol = asking.out.protocol;
     if let Some(asked) = asking.args.get(1) {
-        let number = std::str::from_utf8(asked).ok().and_then(|it| it.parse().ok());
+        let number = std::str::from_utf8(asked).ok().and_then(|it| it.parse::<i64>().ok());
         let Some(number) = number else {
             let detail = "Protocol version is not an integer or out of range";
             return Err(Failure::bad(format!("{detail}: {}; write 2 or 3", shown(asked))));
         };
-        protocol = protocol_of(number).ok_or_else(|| {
+        protocol = u8::try_from(number).ok().and_then(Protocol::of_number).ok_or_else(|| {
             Failure::of("NOPROTO", format!("unsupported protocol version {number}; write 2 or 3"))
         })?;
     }
@@ -65,15 +65,11 @@ fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     if let Some(name) = name {
         asking.session.name = name;
     }
-    write(asking, number(asking));
+    write(asking);
     Ok(())
 }
 
-fn number(asking: &Asking<'_, '_>) -> i64 {
-    if protocol_of(3) == Some(asking.out.protocol) { 3 } else { 2 }
-}
-
-fn write(asking: &mut Asking<'_, '_>, number: i64) {
+fn write(asking: &mut Asking<'_, '_>) {
     let (out, id) = (&mut *asking.out, asking.session.id);
     out.map(7);
     // Clients choose by these two what they may send.
@@ -82,7 +78,7 @@ fn write(asking: &mut Asking<'_, '_>, number: i64) {
         out.text(value);
     }
     out.text("proto");
-    out.integer(number);
+    out.integer(out.protocol.number().into());
     out.text("id");
     out.count(id);
     for (name, value) in [("mode", "standalone"), ("role", "master")] {
