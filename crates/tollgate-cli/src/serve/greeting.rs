@@ -42,8 +42,8 @@ impl fmt::Display for Greeting<'_> {
         let url = format!("{}{}", self.options(http), self.url(http));
         match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
             Some(shown) => {
-                shown.write(f, &url)?;
-                self.write_what_envoy_asks(f, shown.policy, &url)
+                self.write_what_envoy_asks(f, shown.policy, &url)?;
+                shown.write(f, &url)
             }
             None => Ok(()),
         }
@@ -81,7 +81,8 @@ impl Greeting<'_> {
         policy: &Policy,
         url: &str,
     ) -> fmt::Result {
-        if self.grpc.is_none() {
+        // Nobody would say when a request ends.
+        if self.grpc.is_none() || policy.has_concurrent() {
             return Ok(());
         }
         let entry = "{\"key\":\"user\",\"value\":\"42\"}";

@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::process::{Daemon, directory, run};
+use crate::process::{Daemon, directory, run, tollgate};
 
 #[test]
 fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
@@ -54,6 +54,23 @@ fn by_own_client(daemon: &Daemon, command: &str) -> String {
         said.push('\n');
     }
     said
+}
+
+#[test]
+fn what_envoy_asks_is_printed_as_json_that_is_answered() {
+    let mut command = tollgate();
+    command.args(["serve", "3/d", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]);
+    command.args(["--metrics", "off", "--resp", "off"]).stderr(Stdio::null());
+    let daemon = Daemon::spawn(&mut command);
+    let line = daemon.greeting.lines().find(|it| it.contains("/json -d '")).unwrap();
+    let body = line.split('\'').nth(1).unwrap();
+    let mut stream = TcpStream::connect(daemon.address()).unwrap();
+    let head = "POST /json HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut said).unwrap();
+    assert!(said.contains(r#"{"overallCode":"OK","#), "{line}: {said}");
+    daemon.stop();
 }
 
 #[test]
