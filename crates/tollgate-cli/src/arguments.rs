@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Ratelimit(Ratelimit),
     Health(Health),
     Config(Config),
     Init(Init),
@@ -82,6 +83,28 @@ pub(crate) struct Serve {
     /// The most keys in memory [default: 1000000]
     #[arg(long, value_name = "N")]
     pub(crate) max_keys: Option<String>,
+}
+
+/// Run the daemon in the place of envoyproxy/ratelimit, by its environment variables
+///
+/// Its ports, its files of limits or its server of xDS, its health, its debug pages, its metrics. No
+/// variable of Tollgate is read. Called as `ratelimit`, this program does the same.
+#[derive(Args, Debug)]
+pub(crate) struct Ratelimit {
+    /// List the environment variables and what becomes of each, and do nothing else
+    #[arg(long)]
+    pub(crate) variables: bool,
+}
+
+/// Tollgate in the place of envoyproxy/ratelimit, by its environment variables
+///
+/// Its ports, its files of limits or its server of xDS, its health, its debug pages, its metrics. No
+/// variable of Tollgate is read.
+#[derive(Debug, Parser)]
+#[command(name = "ratelimit", version)]
+pub(crate) struct RatelimitAlone {
+    #[command(flatten)]
+    pub(crate) it: Ratelimit,
 }
 
 /// Ask whether a key may spend a cost now, and spend it

@@ -87,7 +87,9 @@ impl Serving {
     pub(crate) async fn serve(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
         match self.role {
             Role::Resp => resp::serve(&self.daemon, stream, remote, pulse).await,
-            Role::Http | Role::Grpc | Role::Metrics => self.serve_http(stream, remote, pulse).await,
+            Role::Http | Role::Grpc | Role::Metrics | Role::Debug => {
+                self.serve_http(stream, remote, pulse).await
+            }
         }
     }
 

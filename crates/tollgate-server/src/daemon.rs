@@ -1,6 +1,6 @@
 //! What all connections share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -20,6 +20,11 @@ use crate::role::Role;
 use crate::seldom::Seldom;
 use crate::xds::Discovery;
 
+/// How it stands with the store.
+const NEVER_THERE: u8 = 0;
+const THERE: u8 = 1;
+const GONE: u8 = 2;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
@@ -34,7 +39,11 @@ pub(crate) struct Daemon {
     pub(crate) reloads: Standing,
     /// Whose time connections are held to; decisions have the limiter's.
     pub(crate) clock: Clock,
-    draining: watch::Sender<bool>,
+    draining: AtomicBool,
+    /// Whether it wants requests.
+    healthy: watch::Sender<bool>,
+    /// Whether the store was there at the last look, and whether it ever was.
+    store: AtomicU8,
     closing: AtomicBool,
     places: [Arc<Places>; Role::ALL.len()],
     /// Who brought no token that is known.
@@ -55,7 +64,7 @@ impl Daemon {
         let started = clock.now();
         let metrics = Metrics::new(started);
         live.tallies = metrics.tallies_of(&live.policies, &live.domains);
-        Daemon {
+        let daemon = Daemon {
             limiter,
             live: ArcSwap::from_pointee(live),
             discovered: Mutex::default(),
@@ -63,7 +72,9 @@ impl Daemon {
             reloads: Standing::default(),
             metrics,
             clock,
-            draining: watch::Sender::new(false),
+            draining: AtomicBool::new(false),
+            healthy: watch::Sender::new(false),
+            store: AtomicU8::new(NEVER_THERE),
             closing: AtomicBool::new(false),
             places: Default::default(),
             failures: Failures::default(),
@@ -71,7 +82,9 @@ impl Daemon {
             unknown_domains: Seldom::default(),
             undecided: Seldom::default(),
             resp: resp::Shared::new(started),
-        }
+        };
+        daemon.review();
+        daemon
     }
 
     pub(crate) fn limiter(&self) -> &Limiter {
@@ -105,20 +118,59 @@ impl Daemon {
         let mut live = change(&mut discovered);
         live.tallies = self.metrics.tallies_of(&live.policies, &live.domains);
         self.live.store(Arc::new(live));
+        self.review();
     }
 
     /// Whether it was told to stop.
     pub(crate) fn is_draining(&self) -> bool {
-        *self.draining.borrow()
-    }
-
-    /// What tells of the word to stop.
-    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
-        self.draining.subscribe()
+        self.draining.load(Ordering::Relaxed)
     }
 
     pub(crate) fn drain(&self) {
-        self.draining.send_replace(true);
+        self.draining.store(true, Ordering::Relaxed);
+        self.review();
+    }
+
+    /// Notes whether the store is there.
+    pub(crate) fn store_seen(&self, is_there: bool) {
+        self.metrics.store_seen(is_there);
+        let before = self.store.load(Ordering::Relaxed);
+        let now = match (is_there, before) {
+            (true, _) => THERE,
+            (false, NEVER_THERE) => NEVER_THERE,
+            (false, _) => GONE,
+        };
+        self.store.store(now, Ordering::Relaxed);
+        if now != before {
+            self.review();
+        }
+    }
+
+    /// What tells whether it wants requests, as gateways ask it.
+    pub(crate) fn healthy(&self) -> watch::Receiver<bool> {
+        self.healthy.subscribe()
+    }
+
+    /// Looks again whether it wants requests: something that it depends on has changed.
+    pub(crate) fn review(&self) {
+        let is_healthy = self.is_healthy();
+        self.healthy.send_if_modified(|it| std::mem::replace(it, is_healthy) != is_healthy);
+    }
+
+    fn is_healthy(&self) -> bool {
+        if self.is_draining() {
+            return false;
+        }
+        let live = self.live();
+        let has_limits = self.discovery.known().is_ok();
+        let Some(health) = &live.envoy.reference.health else { return has_limits };
+        let store = self.store.load(Ordering::Relaxed);
+        let has_store = self.limiter.as_memory().is_some()
+            || store == THERE
+            || (store == GONE && !health.needs_store);
+        has_store
+            && (has_limits || health.starts_without_limits)
+            && (!health.needs_domains || !live.domains.is_empty())
     }
 
     /// Whether each connection is to end after the request that is under way on it.
@@ -133,12 +185,13 @@ impl Daemon {
     /// The connections of a listener. Each has as many places as `limits.connections` says, so
     /// that one can be asked while the other is full.
     pub(crate) fn places(&self, role: Role) -> &Arc<Places> {
-        let [http, grpc, resp, metrics] = &self.places;
+        let [http, grpc, resp, metrics, debug] = &self.places;
         match role {
             Role::Http => http,
             Role::Grpc => grpc,
             Role::Resp => resp,
             Role::Metrics => metrics,
+            Role::Debug => debug,
         }
     }
 }

@@ -20,6 +20,7 @@ mod audit;
 mod config;
 mod connection;
 mod daemon;
+mod debug;
 mod http;
 mod keeper;
 mod listener;
@@ -43,9 +44,9 @@ mod xds;
 pub use config::{
     Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
     Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
-    OverridesFileError, Privacy, Reference, ReferenceHeaders, Scope, StoreConfig, StoreUrl,
-    TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference, config_schema,
-    read_overrides,
+    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth, Scope,
+    StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference,
+    config_schema, read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

@@ -4,6 +4,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 
 use crate::daemon::Daemon;
+use crate::debug;
 use crate::http::{self, Reply};
 use crate::listener::Remote;
 use crate::metrics;
@@ -19,10 +20,13 @@ pub(crate) enum Role {
     Resp,
     /// What is counted, and whether it lives, where nobody asks for decisions.
     Metrics,
+    /// What is in force and what is counted, for people who debug.
+    Debug,
 }
 
 impl Role {
-    pub(crate) const ALL: [Role; 4] = [Role::Http, Role::Grpc, Role::Resp, Role::Metrics];
+    pub(crate) const ALL: [Role; 5] =
+        [Role::Http, Role::Grpc, Role::Resp, Role::Metrics, Role::Debug];
 
     /// The word that stands for it in labels.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -31,6 +35,7 @@ impl Role {
             Role::Grpc => "grpc",
             Role::Resp => "resp",
             Role::Metrics => "metrics",
+            Role::Debug => "debug",
         }
     }
 
@@ -46,6 +51,7 @@ impl Role {
                 Some(reply) => reply,
                 None => metrics::answer(daemon, &request),
             },
+            Role::Debug => debug::answer(daemon, &request),
         }
     }
 }

@@ -58,6 +58,7 @@ pub async fn run(
     }
     if let Some(options) = xds {
         daemon.discovery.begin(&options.server);
+        daemon.review();
         watch.spawn(crate::xds::follow(options, Arc::clone(&daemon)));
     }
     for tls in listeners.tls() {
@@ -70,6 +71,7 @@ pub async fn run(
         (listeners.grpc, Role::Grpc),
         (listeners.resp, Role::Resp),
         (listeners.metrics, Role::Metrics),
+        (listeners.debug, Role::Debug),
     ];
     for (listener, role) in listeners {
         let Some(listener) = listener else { continue };

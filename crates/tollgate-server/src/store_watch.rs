@@ -32,7 +32,7 @@ async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
         let without = stats.degraded_allowed + stats.degraded_denied;
         let why = || stats.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
         let news = watched.look(ready, without);
-        daemon.metrics.store_seen(watched.known == Known::There);
+        daemon.store_seen(watched.known == Known::There);
         match news {
             Some(News::There) => tracing::info!("the store is there"),
             Some(News::Away(why)) => tracing::error!("the store is away: {why}"),

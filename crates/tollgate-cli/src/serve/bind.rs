@@ -1,7 +1,7 @@
 //! Binding the sockets, and what to say where that fails.
 
-use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::{Result, anyhow, ensure};
 use tokio::net::{TcpListener, lookup_host};
@@ -9,10 +9,10 @@ use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 
 /// Binds all that is listened at.
 pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
-    let http = bind_one(&listen.http, "--http").await?;
-    let grpc = bind_one(&listen.grpc, "--grpc").await?;
-    let resp = bind_one(&listen.resp, "--resp").await?;
-    let metrics = bind_one(&listen.metrics, "--metrics").await?;
+    let http = bind_at(&listen.http, "--http").await?;
+    let grpc = bind_at(&listen.grpc, "--grpc").await?;
+    let resp = bind_at(&listen.resp, "--resp").await?;
+    let metrics = bind_at(&listen.metrics, "--metrics").await?;
     ensure!(
         [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
         "every listener is off, so nobody could ask anything; name an address with --http"
@@ -23,10 +23,12 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
         grpc: grpc.map(with_tls),
         resp: resp.map(with_tls),
         metrics: metrics.map(with_tls),
+        debug: None,
     })
 }
 
-async fn bind_one(address: &Address, flag: &str) -> Result<Option<Listener>> {
+/// Binds one, which is said by this.
+pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<Listener>> {
     match address {
         Address::Off => Ok(None),
         Address::Tcp(address) => Ok(Some(bind_tcp(address, flag).await?.into())),
@@ -39,7 +41,7 @@ async fn bind_one(address: &Address, flag: &str) -> Result<Option<Listener>> {
 }
 
 async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
-    match TcpListener::bind(address).await {
+    match listen(address).await {
         Ok(it) => Ok(it),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {
             Some(free) => anyhow!(
@@ -53,6 +55,18 @@ async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
         Err(error) => Err(anyhow!(
             "cannot listen at {address}: {error}; name a HOST:PORT of this machine with {flag}"
         )),
+    }
+}
+
+/// Where no host is named that is all of them, of IPv6 as well if the machine has it.
+async fn listen(address: &str) -> io::Result<TcpListener> {
+    let port = address.strip_prefix(':').and_then(|it| it.parse::<u16>().ok());
+    let Some(port) = port else { return TcpListener::bind(address).await };
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+        Err(error) if error.kind() != ErrorKind::AddrInUse => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
+        }
+        bound => bound,
     }
 }
 

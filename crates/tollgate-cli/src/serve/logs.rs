@@ -14,7 +14,7 @@ pub(super) type Listener = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// The log, while it is written.
 #[derive(Clone, Debug)]
-pub(super) struct Logs {
+pub(crate) struct Logs {
     level: reload::Handle<Targets, Registry>,
 }
 

@@ -39,12 +39,12 @@ pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use overrides_file::{OverridesFileError, read_overrides};
-pub use read::envoy::{Charging, Envoy, Reference, ReferenceHeaders};
+pub use read::envoy::{Charging, Envoy, Reference, ReferenceHeaders, ReferenceHealth};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
-pub use store::{StoreConfig, StoreUrl};
+pub use store::{Password, StoreConfig, StoreUrl};
 
 use crate::ratelimit::Domains;
 use crate::rules::{Ipv6Prefix, Jwt, Networks, Rules};
@@ -118,13 +118,16 @@ pub struct TlsConfig {
     pub key: PathBuf,
     /// What a client's certificate must lead to, if clients are to show one.
     pub client_ca: Option<PathBuf>,
+    /// The name that a client's certificate must have too, of a host or an address. No field of the
+    /// file says it.
+    pub client_name: Option<String>,
 }
 
 impl TlsConfig {
     /// With no certificate asked of clients.
     #[must_use]
     pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        TlsConfig { cert: cert.into(), key: key.into(), client_ca: None }
+        TlsConfig { cert: cert.into(), key: key.into(), client_ca: None, client_name: None }
     }
 }
 

@@ -43,6 +43,26 @@ pub struct StoreConfig {
     pub username: Option<String>,
     /// The file that holds the password, in place of the URL's.
     pub password_file: Option<PathBuf>,
+    /// Who logs in at sentinels, which have users of their own. No field of the file says it.
+    pub sentinel_username: Option<String>,
+    /// Its password. No field of the file says it.
+    pub sentinel_password: Option<Password>,
+}
+
+/// A password. It is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(Box<str>);
+
+impl From<&str> for Password {
+    fn from(text: &str) -> Self {
+        Password(text.into())
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(***)")
+    }
 }
 
 /// The URL of a store. It is shown without its password.
@@ -134,6 +154,9 @@ impl StoreConfig {
         if let Some(username) = &self.username {
             builder = builder.username(username);
         }
+        if let Some(password) = &self.sentinel_password {
+            builder = builder.sentinel_login(self.sentinel_username.as_deref(), &*password.0);
+        }
         // The store reads it for each connection; that it cannot is told before the first.
         self.check_password_file()?;
         if let Some(file) = &self.password_file {
@@ -218,6 +241,8 @@ impl StoreConfig {
             key: fields.get("key")?,
             username: fields.get("username")?,
             password_file: fields.get("password_file")?,
+            sentinel_username: None,
+            sentinel_password: None,
         };
         if is_whole || fields.said("url").is_some() {
             store.check().map_err(|it| {

@@ -12,11 +12,11 @@ use crate::daemon::Daemon;
 use crate::listener::Remote;
 use crate::rls::{self, Refusal, json};
 
-/// `/healthcheck`: until it is told to stop.
+/// `/healthcheck`: whether it wants requests.
 pub(super) fn healthcheck(daemon: &Daemon) -> Reply {
-    match daemon.is_draining() {
-        true => reply::text(StatusCode::INTERNAL_SERVER_ERROR, "draining"),
-        false => reply::text(StatusCode::OK, "OK"),
+    match *daemon.healthy().borrow() {
+        true => reply::text(StatusCode::OK, "OK"),
+        false => reply::text(StatusCode::INTERNAL_SERVER_ERROR, "not ready"),
     }
 }
 

@@ -96,13 +96,15 @@ pub struct Listeners {
     pub resp: Option<Listener>,
     /// For `/livez` and `/readyz` where no gateway sends anybody.
     pub metrics: Option<Listener>,
+    /// For people who debug: anybody who reaches it may read what is in force.
+    pub debug: Option<Listener>,
 }
 
 impl Listeners {
     /// What TLS they speak, each once.
     pub(crate) fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
-        let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics];
+        let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];
         for tls in listeners.into_iter().flatten().filter_map(|it| it.tls.as_ref()) {
             if !all.iter().any(|it| it.is(tls)) {
                 all.push(tls.clone());

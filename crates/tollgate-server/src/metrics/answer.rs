@@ -9,12 +9,19 @@ use crate::http::{Reply, page, text};
 
 /// Answers a scrape. But for probes there is nothing else on that listener.
 pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
-    if request.uri().path() != "/metrics" {
-        return text(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
+    let live = daemon.live();
+    let path = live.envoy.reference.metrics_path.as_deref().unwrap_or("/metrics");
+    if request.uri().path() != path {
+        return text(StatusCode::NOT_FOUND, format!("metrics are at {path}\n"));
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return text(StatusCode::METHOD_NOT_ALLOWED, "metrics are read with GET\n");
     }
+    page_of(daemon, request)
+}
+
+/// The page, in the form that is asked for.
+pub(crate) fn page_of<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
     let wanted = request.headers().get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
     let form = accept::form(&wanted.collect::<Vec<_>>().join(","));
     page(HeaderValue::from_static(form.content_type()), scrape::text(daemon, form))

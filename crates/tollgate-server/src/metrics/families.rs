@@ -13,6 +13,8 @@ pub enum FamilyKind {
     Histogram,
     /// Always 1; the labels say it. Its name ends in `_info`.
     Info,
+    /// Something that others named, without a kind.
+    Unknown,
 }
 
 /// A metric with all its series.

@@ -12,6 +12,7 @@ mod families;
 mod latency;
 mod page;
 mod process;
+mod reference;
 mod reloads;
 mod scrape;
 mod tally;
@@ -30,11 +31,12 @@ use self::reloads::Reloads;
 use crate::ratelimit::Domains;
 use crate::role::Role;
 
-pub(crate) use self::answer::answer;
+pub(crate) use self::answer::{answer, page_of};
 pub(crate) use self::batch::Batch;
 pub(crate) use self::connections::Cut;
 pub(crate) use self::counter::Counter;
 pub use self::families::{FAMILIES, Family, FamilyKind};
+pub(crate) use self::reference::statsd;
 pub(crate) use self::tally::{Surface, Tallies};
 pub(crate) use self::timed::Timed;
 pub use self::told::DECISIONS;
@@ -102,12 +104,13 @@ impl Metrics {
 
     /// What is counted of a listener.
     pub(crate) fn traffic(&self, role: Role) -> &Traffic {
-        let [http, grpc, resp, metrics] = &self.traffic;
+        let [http, grpc, resp, metrics, debug] = &self.traffic;
         match role {
             Role::Http => http,
             Role::Grpc => grpc,
             Role::Resp => resp,
             Role::Metrics => metrics,
+            Role::Debug => debug,
         }
     }
 

@@ -109,13 +109,14 @@ impl Page {
         let ending = match family.kind {
             FamilyKind::Counter => "_total",
             FamilyKind::Info => "_info",
-            FamilyKind::Gauge | FamilyKind::Histogram => "",
+            FamilyKind::Gauge | FamilyKind::Histogram | FamilyKind::Unknown => "",
         };
         let (name, kind) = match (self.form, family.kind) {
             (Form::OpenMetrics, kind) => {
                 (family.name.strip_suffix(ending).unwrap_or(family.name), kind.as_str())
             }
             (Form::Classic, FamilyKind::Info) => (family.name, FamilyKind::Gauge.as_str()),
+            (Form::Classic, FamilyKind::Unknown) => (family.name, "untyped"),
             (Form::Classic, kind) => (family.name, kind.as_str()),
         };
         let help = family.help;
@@ -194,6 +195,7 @@ impl FamilyKind {
             FamilyKind::Gauge => "gauge",
             FamilyKind::Histogram => "histogram",
             FamilyKind::Info => "info",
+            FamilyKind::Unknown => "unknown",
         }
     }
 }

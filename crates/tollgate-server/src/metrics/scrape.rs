@@ -8,7 +8,7 @@ use super::families::{
 };
 use super::page::{Class, Form, Page, Value};
 use super::tally::Surface;
-use super::{lock, process};
+use super::{lock, process, reference};
 use crate::daemon::Daemon;
 use crate::role::Role;
 
@@ -20,6 +20,9 @@ pub(super) fn text(daemon: &Daemon, form: Form) -> String {
     memory(&mut page, daemon);
     connections(&mut page, daemon);
     operation(&mut page, daemon);
+    if daemon.live().envoy.reference_metrics {
+        reference::write(&mut page, daemon);
+    }
     page.sample(&BUILD, &[env!("CARGO_PKG_VERSION")], Value::Whole(1));
     process::write(&mut page);
     page.finish()

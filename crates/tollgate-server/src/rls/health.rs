@@ -19,16 +19,14 @@ const KNOWN: [&str; 3] = ["", "ratelimit", SERVICE_NAME];
 /// The service, for one call.
 #[derive(Debug)]
 pub(super) struct Health {
-    draining: watch::Receiver<bool>,
-    /// Whether limits are not known yet.
-    awaited: watch::Receiver<bool>,
+    healthy: watch::Receiver<bool>,
     /// Whether the connection is to end.
     ending: watch::Receiver<bool>,
 }
 
 impl Health {
     pub(super) fn new(daemon: &Daemon, ending: watch::Receiver<bool>) -> Self {
-        Health { draining: daemon.draining(), awaited: daemon.discovery.awaited(), ending }
+        Health { healthy: daemon.healthy(), ending }
     }
 }
 
@@ -43,8 +41,7 @@ impl health_server::Health for Health {
             let known = "ask for \"\", \"ratelimit\" or the rate limit service's full name";
             return Err(Status::not_found(format!("that service is not served; {known}")));
         }
-        let is_away = *self.draining.borrow() || *self.awaited.borrow();
-        Ok(Response::new(health(serving(is_away))))
+        Ok(Response::new(health(serving(*self.healthy.borrow()))))
     }
 
     type WatchStream = ReceiverStream<Result<HealthCheckResponse, Status>>;
@@ -55,8 +52,7 @@ impl health_server::Health for Health {
     ) -> Result<Response<Self::WatchStream>, Status> {
         let is_known = KNOWN.contains(&&*request.into_inner().service);
         let (told, stream) = mpsc::channel(1);
-        let away = (self.draining.clone(), self.awaited.clone());
-        tokio::spawn(tell(is_known, away, self.ending.clone(), told));
+        tokio::spawn(tell(is_known, self.healthy.clone(), self.ending.clone(), told));
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 }
@@ -64,20 +60,18 @@ impl health_server::Health for Health {
 /// Tells how it is, and again when that changes, until the peer leaves or must.
 async fn tell(
     is_known: bool,
-    (mut draining, mut awaited): (watch::Receiver<bool>, watch::Receiver<bool>),
+    mut healthy: watch::Receiver<bool>,
     mut ending: watch::Receiver<bool>,
     told: mpsc::Sender<Result<HealthCheckResponse, Status>>,
 ) {
     loop {
-        let is_draining = *draining.borrow_and_update();
-        let is_away = *awaited.borrow_and_update() || is_draining;
-        let status = if is_known { serving(is_away) } else { ServingStatus::ServiceUnknown };
+        let is_healthy = *healthy.borrow_and_update();
+        let status = if is_known { serving(is_healthy) } else { ServingStatus::ServiceUnknown };
         if told.send(Ok(health(status))).await.is_err() {
             return;
         }
         let has_news = tokio::select! {
-            changed = draining.changed() => changed.is_ok(),
-            changed = awaited.changed() => changed.is_ok(),
+            changed = healthy.changed() => changed.is_ok(),
             () = told.closed() => false,
             _ = ending.wait_for(|it| *it) => false,
         };
@@ -90,8 +84,8 @@ async fn tell(
     }
 }
 
-fn serving(is_away: bool) -> ServingStatus {
-    if is_away { ServingStatus::NotServing } else { ServingStatus::Serving }
+fn serving(is_healthy: bool) -> ServingStatus {
+    if is_healthy { ServingStatus::Serving } else { ServingStatus::NotServing }
 }
 
 fn health(status: ServingStatus) -> HealthCheckResponse {

@@ -28,4 +28,4 @@ pub(crate) use self::answer::answer;
 pub(crate) use self::peer::Peer;
 pub(crate) use self::refusal::Refusal;
 pub use self::stats::NearLimit;
-pub(crate) use self::stats::Stats;
+pub(crate) use self::stats::{RuleCounts, Stats};

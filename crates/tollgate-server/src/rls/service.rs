@@ -33,6 +33,7 @@ impl RateLimitService for Service {
     ) -> Result<Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
         let (daemon, remote) = (&*self.daemon, &*self.remote);
+        daemon.rls.count_call();
         let live = daemon.live();
         let caller = Caller::of(remote, metadata.as_ref(), Bears::Authorization, &live.access);
         let caller = caller.map_err(|problem| {

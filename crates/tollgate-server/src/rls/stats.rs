@@ -37,6 +37,7 @@ type Series = HashMap<Box<str>, Arc<Counters>>;
 pub(crate) struct Stats {
     series: RwLock<HashMap<Box<str>, Series>>,
     unknown_domains: RwLock<HashMap<Box<str>, Arc<Counter>>>,
+    calls: Counter,
     service_errors: Counter,
     store_errors: Counter,
     global_shadow: Counter,
@@ -73,6 +74,8 @@ pub(crate) struct Snapshot {
     pub(crate) rules: Vec<RuleCounts>,
     /// The descriptors of domains that there are not, by domain.
     pub(crate) domains_not_found: Vec<(String, u64)>,
+    /// The calls over gRPC, refused ones too.
+    pub(crate) calls: u64,
     /// The requests that were refused.
     pub(crate) service_errors: u64,
     /// The requests that the store had no part in.
@@ -104,6 +107,10 @@ impl Stats {
             Arc::clone(all.entry(name.into()).or_default())
         });
         counter.count();
+    }
+
+    pub(super) fn count_call(&self) {
+        self.calls.count();
     }
 
     pub(super) fn count_service_error(&self) {
@@ -148,6 +155,7 @@ impl Stats {
         Snapshot {
             rules,
             domains_not_found,
+            calls: self.calls.get(),
             service_errors: self.service_errors.get(),
             store_errors: self.store_errors.get(),
             global_shadow: self.global_shadow.get(),

@@ -1,8 +1,7 @@
 //! How it stands with the control plane, for whoever asks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-use tokio::sync::watch;
 
 /// How it stands with the control plane that the configuration is taken from, if it is.
 #[derive(Debug, Default)]
@@ -10,7 +9,7 @@ pub(crate) struct Discovery {
     /// The server; nothing where no configuration is taken from one.
     server: OnceLock<Arc<str>>,
     /// Whether none of its configurations holds yet.
-    awaited: watch::Sender<bool>,
+    awaited: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -33,7 +32,7 @@ impl Discovery {
     /// From now on a configuration is awaited from this server.
     pub(crate) fn begin(&self, server: &str) {
         self.server.get_or_init(|| server.into());
-        self.awaited.send_replace(true);
+        self.awaited.store(true, Ordering::Release);
     }
 
     /// Whether the limits are known.
@@ -42,13 +41,8 @@ impl Discovery {
     /// They are those of a server that has not said them yet.
     pub(crate) fn known(&self) -> Result<(), Awaited> {
         // Most have none, and are not to wait for each other.
-        let is_awaited = self.server.get().is_some() && *self.awaited.borrow();
+        let is_awaited = self.server.get().is_some() && self.awaited.load(Ordering::Acquire);
         if is_awaited { Err(Awaited) } else { Ok(()) }
-    }
-
-    /// What tells when the limits are known, and while they are not.
-    pub(crate) fn awaited(&self) -> watch::Receiver<bool> {
-        self.awaited.subscribe()
     }
 
     pub(super) fn connected(&self) {
@@ -67,7 +61,7 @@ impl Discovery {
         let mut state = self.lock();
         state.accepted = state.accepted.saturating_add(1);
         (state.lost, state.refusal) = (None, None);
-        self.awaited.send_replace(false);
+        self.awaited.store(false, Ordering::Release);
     }
 
     /// Whether that is news.
@@ -124,8 +118,6 @@ mod tests {
         let discovery = Discovery::default();
         assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), None));
         discovery.begin("h:1");
-        let awaited = discovery.awaited();
-        assert!(*awaited.borrow());
         let said = |it: &[&str]| Some((!it.is_empty()).then(|| it.join("\n")));
         let none = "no configuration has come from h:1 yet";
         assert_eq!((discovery.known(), discovery.amiss()), (Err(Awaited), said(&[none])));
@@ -138,7 +130,6 @@ mod tests {
         assert_eq!(discovery.amiss(), said(&[none, "what h:1 sent last is refused: worse"]));
         discovery.accepted();
         assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), said(&[])));
-        assert!(!*awaited.borrow());
         assert!(discovery.lost("no route"));
         // What it said still holds.
         assert_eq!(discovery.known(), Ok(()));

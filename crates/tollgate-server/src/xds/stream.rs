@@ -121,6 +121,7 @@ impl Stream {
         tracing::info!(version, domains = count, "the control plane's configuration is in force");
         self.daemon.discover(Arc::new(domains));
         self.daemon.discovery.accepted();
+        self.daemon.review();
         self.version = version;
         self.backoff.reset();
         self.refused.version = None;

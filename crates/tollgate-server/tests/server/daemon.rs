@@ -146,6 +146,7 @@ impl Daemon {
             grpc: Some(over_grpc.into()),
             resp: Some(over_resp.into()),
             metrics: Some(metrics.into()),
+            ..Listeners::default()
         };
         let listeners = change(listeners);
         let (stop, stopped) = oneshot::channel();

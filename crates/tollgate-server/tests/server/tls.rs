@@ -89,6 +89,29 @@ async fn only_whom_the_authority_vouches_for_is_served() {
 }
 
 #[tokio::test]
+async fn whom_the_authority_vouches_for_must_have_the_name_that_is_asked_for() {
+    let authority = Authority::new();
+    let known = authority.sign("gateway");
+    let config = authority.client(Some(&known), &[]);
+    for (name, is_served) in [("localhost", true), ("gateway", false), ("192.0.2.1", false)] {
+        let mut files = authority.write_pair(&authority.sign("daemon"));
+        files.client_ca = Some(authority.write("ca.pem", &authority.pem));
+        files.client_name = Some(name.to_owned());
+        let daemon = start(&Tls::open(files).unwrap(), "").await;
+        let asked = match connect(daemon.address, &config).await {
+            Ok(mut client) => client.post("/v1/check", BODY).await,
+            Err(error) => Err(error),
+        };
+        assert_eq!(asked.is_ok_and(|it| it.status == 200), is_served, "{name}");
+    }
+    let mut files = authority.write_pair(&known);
+    files.client_ca = Some(authority.write("ca.pem", &authority.pem));
+    files.client_name = Some("no name".to_owned());
+    let error = Tls::open(files).unwrap_err().to_string();
+    assert!(error.contains("\"no name\" is no name that a certificate can have"), "{error}");
+}
+
+#[tokio::test]
 async fn new_files_are_shown_to_new_connections_and_bad_ones_to_nobody() {
     let authority = Authority::new();
     let (first, second) = (authority.sign("first"), authority.sign("second"));

@@ -89,6 +89,13 @@ impl LimiterBuilder {
         self
     }
 
+    /// Logs in at the sentinels, which have users and passwords of their own.
+    pub fn sentinel_login(mut self, username: Option<&str>, password: impl Into<String>) -> Self {
+        self.redis.sentinel_username = username.map(str::to_owned);
+        self.redis.sentinel_password = Some(password.into());
+        self
+    }
+
     /// Trusts these certificates with TLS, in PEM as a path or as bytes; the system's unless told
     /// otherwise.
     pub fn ca(mut self, ca: impl Into<Pem>) -> Self {

@@ -41,6 +41,23 @@ pub struct Reference {
     pub quota_mode: bool,
     /// From which part of a limit on hits count as near it.
     pub near_limit: NearLimit,
+    /// When it is healthy, in its place; otherwise from when the limits are known.
+    pub health: Option<ReferenceHealth>,
+    /// Where the page of metrics is on the listener that is for it, if not at `/metrics`.
+    pub metrics_path: Option<String>,
+}
+
+/// When a daemon is healthy that stands in for envoyproxy/ratelimit: once the store was there, until
+/// it is told to stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReferenceHealth {
+    /// Also before a control plane has said what the limits are.
+    pub starts_without_limits: bool,
+    /// Only while there is a domain.
+    pub needs_domains: bool,
+    /// Only while the store is there.
+    pub needs_store: bool,
 }
 
 /// The names of the headers that tell Envoy's client its limits.

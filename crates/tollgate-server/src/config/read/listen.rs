@@ -19,7 +19,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Listen, Broken> {
 fn tls(fields: &Fields<'_>) -> Result<Option<TlsConfig>, Broken> {
     let client_ca: Option<PathBuf> = fields.get("client_ca")?;
     match (fields.get("cert")?, fields.get("key")?) {
-        (Some(cert), Some(key)) => Ok(Some(TlsConfig { cert, key, client_ca })),
+        (Some(cert), Some(key)) => Ok(Some(TlsConfig { client_ca, ..TlsConfig::new(cert, key) })),
         (Some(PathBuf { .. }), None) => Err(fields.complain("cert", "write listen.tls.key too")),
         (None, Some(PathBuf { .. })) => Err(fields.complain("key", "write listen.tls.cert too")),
         (None, None) if client_ca.is_some() => {

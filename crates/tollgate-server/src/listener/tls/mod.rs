@@ -1,6 +1,7 @@
 //! TLS: what is shown to peers, what they must show, and new files in the place of old ones.
 
 mod certificate;
+mod client_name;
 mod error;
 mod files;
 mod settings;

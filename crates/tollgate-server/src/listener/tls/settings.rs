@@ -7,6 +7,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{Error, InconsistentKeys, RootCertStore, ServerConfig};
 
+use super::client_name::NamedClients;
 use super::error::TlsError;
 use super::files::Contents;
 use crate::config::TlsConfig;
@@ -48,7 +49,11 @@ fn verifier(
         roots.add(authority).map_err(|it| failed(format!("it is no authority: {it}")))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    verifier.map(Some).map_err(|it| failed(it.to_string()))
+    let verifier = verifier.map_err(|it| failed(it.to_string()))?;
+    Ok(Some(match &files.client_name {
+        Some(name) => Arc::new(NamedClients::new(verifier, name).map_err(failed)?),
+        None => verifier,
+    }))
 }
 
 fn misfit(files: &TlsConfig, error: &Error) -> TlsError {

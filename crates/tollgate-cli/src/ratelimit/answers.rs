@@ -1,0 +1,104 @@
+//! How requests are decided and answered.
+
+use tollgate_server::{Config, NearLimit, ReferenceHeaders, ReferenceHealth};
+
+use super::environment::Environment;
+use super::value::Decimal;
+
+/// Says how requests are decided and answered.
+pub(super) fn read(environment: &Environment, config: &mut Config) {
+    let envoy = &mut config.envoy;
+    envoy.shadow = environment.truth("SHADOW_MODE");
+    envoy.dynamic_metadata = environment.truth("RESPONSE_DYNAMIC_METADATA");
+    envoy.reference_metrics = true;
+    envoy.reference.quota_mode = environment.truth("QUOTA_MODE");
+    envoy.reference.near_limit = near_limit(environment);
+    envoy.reference.headers = headers(environment);
+    let mut health = ReferenceHealth::default();
+    health.starts_without_limits = environment.truth("FORCE_START_WITHOUT_INITIAL_CONFIG");
+    health.needs_domains = environment.truth("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED");
+    health.needs_store = environment.truth("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION");
+    envoy.reference.health = Some(health);
+}
+
+/// It is rounded as the reference does, so it is a float as there.
+fn near_limit(environment: &Environment) -> NearLimit {
+    const NAME: &str = "NEAR_LIMIT_RATIO";
+    let Decimal { millionths } = environment.decimal(NAME);
+    if millionths > 1_000_000 {
+        environment.refuse(NAME, "write a share from 0 to 1, such as 0.8");
+    }
+    let ratio = environment.said(NAME).and_then(|it| it.parse().ok());
+    ratio.map_or_else(NearLimit::default, NearLimit::from_ratio)
+}
+
+fn headers(environment: &Environment) -> Option<ReferenceHeaders> {
+    let headers = ReferenceHeaders {
+        limit: header(environment, "LIMIT_LIMIT_HEADER"),
+        remaining: header(environment, "LIMIT_REMAINING_HEADER"),
+        reset: header(environment, "LIMIT_RESET_HEADER"),
+    };
+    environment.truth("LIMIT_RESPONSE_HEADERS_ENABLED").then_some(headers)
+}
+
+/// The name of a header, which Envoy is told as it is.
+fn header(environment: &Environment, name: &'static str) -> String {
+    let header = environment.text(name);
+    let is_sign = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    if header.is_empty() || !header.bytes().all(is_sign) {
+        environment.refuse(name, "write the name of a header, such as RateLimit-Limit");
+    }
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::environment::tests::environment;
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_is_as_the_reference_has_it() {
+        let mut config = Config::default();
+        let environment = environment("");
+        read(&environment, &mut config);
+        assert!(environment.wrong().is_empty());
+        let reference = &config.envoy.reference;
+        assert_eq!(reference.near_limit, NearLimit::default());
+        assert!(reference.headers.is_none() && !reference.quota_mode);
+        assert_eq!(reference.health, Some(ReferenceHealth::default()));
+        assert!(config.envoy.reference_metrics && !config.envoy.shadow);
+    }
+
+    #[test]
+    fn what_is_set_is_taken() {
+        let mut config = Config::default();
+        let environment = environment(
+            "SHADOW_MODE=1 QUOTA_MODE=t RESPONSE_DYNAMIC_METADATA=true \
+             LIMIT_RESPONSE_HEADERS_ENABLED=true LIMIT_RESET_HEADER=x-reset NEAR_LIMIT_RATIO=.75 \
+             HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
+        );
+        read(&environment, &mut config);
+        assert!(environment.wrong().is_empty());
+        let reference = &config.envoy.reference;
+        assert!(config.envoy.shadow && config.envoy.dynamic_metadata && reference.quota_mode);
+        assert_eq!(reference.near_limit, NearLimit::from_ratio(0.75));
+        let health = reference.health.as_ref().unwrap();
+        assert!(health.needs_domains && !health.needs_store && !health.starts_without_limits);
+        let names = reference.headers.as_ref().unwrap();
+        let names = [&*names.limit, &*names.remaining, &*names.reset];
+        assert_eq!(names, ["RateLimit-Limit", "RateLimit-Remaining", "x-reset"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (lines, wrong) in [
+            ("NEAR_LIMIT_RATIO=1.1", "NEAR_LIMIT_RATIO is \"1.1\"; write a share from 0 to 1"),
+            ("LIMIT_LIMIT_HEADER=a:b", "LIMIT_LIMIT_HEADER is \"a:b\"; write the name"),
+            ("SHADOW_MODE=yes", "SHADOW_MODE is \"yes\"; write true or false"),
+        ] {
+            let environment = environment(lines);
+            read(&environment, &mut Config::default());
+            assert!(environment.wrong()[0].to_string().starts_with(wrong), "{lines}");
+        }
+    }
+}

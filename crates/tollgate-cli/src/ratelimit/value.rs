@@ -1,0 +1,233 @@
+//! Values of variables, as Go's envconfig reads them.
+
+use std::time::Duration;
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Whole,
+    Truth,
+    Duration,
+    /// A number with a point.
+    Decimal,
+    /// Values between commas.
+    List,
+    /// `NAME:VALUE` between commas.
+    Pairs,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Whole(i64),
+    Truth(bool),
+    Duration(Duration),
+    Decimal(Decimal),
+    List(Vec<String>),
+    Pairs(Vec<(String, String)>),
+}
+
+/// A number of millionths: nothing here is finer, and nothing is decided by a float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Decimal {
+    pub(super) millionths: u64,
+}
+
+impl Kind {
+    /// The word for it in the table.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Whole => "number",
+            Kind::Truth => "truth",
+            Kind::Duration => "duration",
+            Kind::Decimal => "decimal",
+            Kind::List => "list",
+            Kind::Pairs => "pairs",
+        }
+    }
+
+    /// Reads a value; what to write instead if it is none.
+    pub(super) fn read(self, text: &str) -> Result<Value, &'static str> {
+        match self {
+            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Whole => whole(text).map(Value::Whole).ok_or("write a whole number"),
+            Kind::Truth => truth(text).map(Value::Truth).ok_or("write true or false"),
+            Kind::Duration => duration(text)
+                .map(Value::Duration)
+                .ok_or("write a number and its unit, such as 300ms, 10s or 24h"),
+            Kind::Decimal => decimal(text).map(Value::Decimal).ok_or("write a number such as 0.8"),
+            Kind::List => Ok(Value::List(parts(text).map(str::to_owned).collect())),
+            Kind::Pairs => pairs(text)
+                .map(Value::Pairs)
+                .ok_or("write NAME:VALUE, and more of them after commas"),
+        }
+    }
+}
+
+/// In base 10, or in 2, 8 or 16 by its beginning; digits may be parted by `_` then, and only then.
+fn whole(text: &str) -> Option<i64> {
+    let (is_negative, digits) = match text.strip_prefix(['-', '+']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (base, digits) = match lower.get(..2) {
+        Some("0x") => (16, lower.get(2..)?),
+        Some("0o") => (8, lower.get(2..)?),
+        Some("0b") => (2, lower.get(2..)?),
+        _ if lower.len() > 1 && lower.starts_with('0') => (8, lower.get(1..)?),
+        _ => (10, &*lower),
+    };
+    let is_parted = digits.starts_with('_') && base == 10 || digits.ends_with('_');
+    if is_parted || digits.contains("__") || digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let number = i64::from_str_radix(&digits.replace('_', ""), base).ok()?;
+    Some(if is_negative { -number } else { number })
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// Numbers with units one after the other, as `1h30m`; 0 needs no unit. Less than nothing is none.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut all = Duration::ZERO;
+    while !rest.is_empty() {
+        let end = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
+        let (number, after) = rest.split_at(end);
+        let unit_end = after.find(|it: char| it.is_ascii_digit() || it == '.');
+        let (unit, after) = after.split_at(unit_end.unwrap_or(after.len()));
+        all = all.checked_add(part_of_duration(number, unit)?)?;
+        rest = after;
+    }
+    Some(all)
+}
+
+fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
+    let nanos: u128 = match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return None;
+    }
+    let digits = |it: &str| if it.is_empty() { Some(0) } else { it.parse::<u64>().ok() };
+    // Digits past the ninth are less than what a part of an hour is told by.
+    let fraction = fraction.get(..fraction.len().min(15))?;
+    let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let nanos = u128::from(digits(whole)?) * nanos + u128::from(digits(fraction)?) * nanos / scale;
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
+}
+
+/// Not less than nothing; what is finer than a millionth is cut off.
+fn decimal(text: &str) -> Option<Decimal> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    if whole.is_empty() && fraction.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let fraction: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    let millionths = whole.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)?;
+    Some(Decimal { millionths })
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    (!text.trim().is_empty()).then(|| text.split(',')).into_iter().flatten()
+}
+
+fn pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let pair = |it: &str| {
+        let (name, value) = it.split_once(':').filter(|(_, value)| !value.contains(':'))?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    parts(text).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_go_reads_them() {
+        let text = |it: &str| it.to_owned();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let nanos = |it| Some(Value::Duration(Duration::from_nanos(it)));
+        let millionths = |millionths| Some(Value::Decimal(Decimal { millionths }));
+        for (kind, written, value) in [
+            (Kind::Text, "", Some(Value::Text(text("")))),
+            (Kind::Text, " a ", Some(Value::Text(text(" a ")))),
+            (Kind::Whole, "8080", Some(Value::Whole(8080))),
+            (Kind::Whole, "-1", Some(Value::Whole(-1))),
+            (Kind::Whole, "0", Some(Value::Whole(0))),
+            (Kind::Whole, "0x1F", Some(Value::Whole(31))),
+            (Kind::Whole, "010", Some(Value::Whole(8))),
+            (Kind::Whole, "0b11", Some(Value::Whole(3))),
+            (Kind::Whole, "0o17", Some(Value::Whole(15))),
+            (Kind::Whole, "", None),
+            (Kind::Whole, "8080 ", None),
+            (Kind::Whole, "+-1", None),
+            (Kind::Whole, "9223372036854775808", None),
+            (Kind::Whole, "1e3", None),
+            (Kind::Truth, "1", Some(Value::Truth(true))),
+            (Kind::Truth, "t", Some(Value::Truth(true))),
+            (Kind::Truth, "True", Some(Value::Truth(true))),
+            (Kind::Truth, "F", Some(Value::Truth(false))),
+            (Kind::Truth, "tRUE", None),
+            (Kind::Truth, "yes", None),
+            (Kind::Truth, "", None),
+            (Kind::Duration, "24h", nanos(86_400_000_000_000)),
+            (Kind::Duration, "300ms", nanos(300_000_000)),
+            (Kind::Duration, "1h30m", nanos(5_400_000_000_000)),
+            (Kind::Duration, "1.5s", nanos(1_500_000_000)),
+            (Kind::Duration, ".5us", nanos(500)),
+            (Kind::Duration, "150µs", nanos(150_000)),
+            (Kind::Duration, "0", nanos(0)),
+            (Kind::Duration, "10", None),
+            (Kind::Duration, "", None),
+            (Kind::Duration, "s", None),
+            (Kind::Duration, ".s", None),
+            (Kind::Duration, "-1s", None),
+            (Kind::Duration, "1d", None),
+            (Kind::Duration, "1.2.3s", None),
+            (Kind::Duration, "99999999999999999999h", None),
+            (Kind::Decimal, "0.8", millionths(800_000)),
+            (Kind::Decimal, "1", millionths(1_000_000)),
+            (Kind::Decimal, ".5", millionths(500_000)),
+            (Kind::Decimal, "0.33333333", millionths(333_333)),
+            (Kind::Decimal, "-0.1", None),
+            (Kind::Decimal, ".", None),
+            (Kind::Decimal, "NaN", None),
+            (Kind::List, "", Some(Value::List(vec![]))),
+            (Kind::List, "a, b", Some(Value::List(vec![text("a"), text(" b")]))),
+            (Kind::Pairs, " ", Some(Value::Pairs(vec![]))),
+            (Kind::Pairs, "a:1,b:", Some(Value::Pairs(vec![pair("a", "1"), pair("b", "")]))),
+            (Kind::Pairs, "a", None),
+            (Kind::Pairs, "a:b:c", None),
+        ] {
+            assert_eq!(kind.read(written).ok(), value, "{} {written:?}", kind.name());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The server of xDS that limits come from.
+
+use tollgate_server::{XdsOptions, XdsTls};
+
+use super::environment::Environment;
+
+const SERVER: &str = "CONFIG_GRPC_XDS_SERVER_URL";
+const HEADERS: &str = "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS";
+/// As many bytes as a message may have, and as few as one that says something does.
+const MESSAGE: (u32, u32) = (1_024, 1 << 30);
+
+/// The server, where the limits come from one.
+pub(super) fn read(environment: &Environment, is_on: bool) -> Option<XdsOptions> {
+    let options = options(environment);
+    match options {
+        Ok(options) => Some(options).filter(|_| is_on),
+        Err((name, why)) => {
+            if is_on {
+                environment.refuse(name, why);
+            }
+            None
+        }
+    }
+}
+
+fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, String)> {
+    let node_id = environment.text("CONFIG_GRPC_XDS_NODE_ID");
+    let tls = tls(environment);
+    let size = environment.whole("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", MESSAGE.0, MESSAGE.1);
+    let metadata = environment.text("CONFIG_GRPC_XDS_NODE_METADATA");
+    let headers = environment.pairs(HEADERS);
+    let times = ["XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL"]
+        .map(|it| (environment.said(it).is_some(), environment.duration(it)));
+    let options = XdsOptions::new(&environment.text(SERVER));
+    let mut options = options.map_err(|_| {
+        (SERVER, "write HOST:PORT, such as envoy-gateway:18001, without a scheme".to_owned())
+    })?;
+    for (name, value) in headers {
+        options = options.header(&name, &value).map_err(|it| (HEADERS, it.to_string()))?;
+    }
+    (options.node_id, options.metadata, options.tls) = (node_id, pairs(&metadata).collect(), tls);
+    if let Some(size) = size {
+        options.max_message = usize::try_from(size).unwrap_or(usize::MAX);
+    }
+    let [(is_initial_said, initial), (is_max_said, max)] = times;
+    if is_initial_said {
+        options.backoff_initial = initial;
+    }
+    if is_max_said {
+        options.backoff_max = max;
+    }
+    Ok(options)
+}
+
+fn tls(environment: &Environment) -> Option<XdsTls> {
+    let is_on = environment.truth("CONFIG_GRPC_XDS_SERVER_USE_TLS");
+    let file = |name| environment.some(name).map(Into::into);
+    let tls = XdsTls {
+        ca: file("CONFIG_GRPC_XDS_SERVER_TLS_CACERT"),
+        cert: file("CONFIG_GRPC_XDS_CLIENT_TLS_CERT"),
+        key: file("CONFIG_GRPC_XDS_CLIENT_TLS_KEY"),
+        san: environment.some("CONFIG_GRPC_XDS_SERVER_TLS_SAN"),
+    };
+    if is_on && tls.cert.is_some() != tls.key.is_some() {
+        let missing = match tls.cert {
+            None => "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
+            Some(_) => "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
+        };
+        environment.refuse(missing, "certificate and key are named both, or neither");
+    }
+    is_on.then_some(tls)
+}
+
+/// `NAME=VALUE` between commas; what is none says nothing, to the reference neither.
+fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+    let pairs = text.split(',').filter_map(|it| it.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::environment::tests::environment;
+    use super::*;
+
+    #[test]
+    fn the_server_is_asked_as_the_variables_say() {
+        let environment = environment(
+            "CONFIG_GRPC_XDS_SERVER_URL=envoy-gateway:18001 CONFIG_GRPC_XDS_NODE_ID=envoy-ratelimit \
+             CONFIG_GRPC_XDS_NODE_METADATA=zone=a,nothing,rack=b=c \
+             CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=authorization:s3cret \
+             CONFIG_GRPC_XDS_SERVER_USE_TLS=true CONFIG_GRPC_XDS_CLIENT_TLS_CERT=/certs/tls.crt \
+             CONFIG_GRPC_XDS_CLIENT_TLS_KEY=/certs/tls.key CONFIG_GRPC_XDS_SERVER_TLS_SAN=gateway \
+             CONFIG_GRPC_XDS_SERVER_TLS_CACERT=/certs/ca.crt \
+             XDS_CLIENT_BACKOFF_INITIAL_INTERVAL=20ms XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=5000",
+        );
+        let options = read(&environment, true).unwrap();
+        assert!(environment.wrong().is_empty(), "{:?}", environment.wrong());
+        assert_eq!(
+            (&*options.server, &*options.node_id),
+            ("envoy-gateway:18001", "envoy-ratelimit")
+        );
+        let metadata: Vec<_> = options.metadata.iter().map(|(a, b)| format!("{a}:{b}")).collect();
+        assert_eq!(metadata, ["rack:b=c", "zone:a"]);
+        assert_eq!(options.backoff_initial, Duration::from_millis(20));
+        assert_eq!(options.backoff_max, XdsOptions::new("a:1").unwrap().backoff_max);
+        assert_eq!(options.max_message, 5_000);
+        let shown = format!("{options:?}");
+        assert!(shown.contains("authorization") && !shown.contains("s3cret"), "{shown}");
+        let tls = options.tls.unwrap();
+        assert_eq!(tls.ca.as_deref(), Some("/certs/ca.crt".as_ref()));
+        assert_eq!(tls.san.as_deref(), Some("gateway"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_where_a_server_is_asked() {
+        for (lines, wrong) in [
+            (
+                "CONFIG_GRPC_XDS_SERVER_URL=http://a:1",
+                "CONFIG_GRPC_XDS_SERVER_URL is \"http://a:1\"",
+            ),
+            (
+                "CONFIG_GRPC_XDS_SERVER_URL=a",
+                "CONFIG_GRPC_XDS_SERVER_URL is \"a\"; write HOST:PORT",
+            ),
+            ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a", HEADERS),
+            ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a=b:c", HEADERS),
+            ("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=1", "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES is \"1\""),
+            (
+                "CONFIG_GRPC_XDS_SERVER_USE_TLS=1 CONFIG_GRPC_XDS_CLIENT_TLS_KEY=/k",
+                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT is not set; certificate and key",
+            ),
+        ] {
+            let environment = environment(lines);
+            read(&environment, true);
+            let said = environment.wrong()[0].to_string();
+            assert!(said.starts_with(wrong), "{lines}: {said}");
+        }
+        let off = environment("CONFIG_GRPC_XDS_SERVER_URL=http://a:1");
+        assert_eq!(read(&off, false), None);
+        assert!(off.wrong().is_empty());
+    }
+}

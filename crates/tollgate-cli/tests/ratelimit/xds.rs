@@ -1,0 +1,72 @@
+//! Limits from a control plane.
+
+use envoy_types::pb::ratelimit::config::ratelimit::v3::{
+    RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
+};
+
+use crate::client;
+use crate::plane::{Plane, resource};
+use crate::process::{Folder, get};
+
+fn limits(requests_per_unit: u32) -> RateLimitConfig {
+    let rate_limit = RateLimitPolicy {
+        requests_per_unit,
+        unit: RateLimitUnit::Day.into(),
+        ..RateLimitPolicy::default()
+    };
+    let descriptor = RateLimitDescriptor {
+        key: "k".to_owned(),
+        rate_limit: Some(rate_limit),
+        ..RateLimitDescriptor::default()
+    };
+    RateLimitConfig {
+        name: "shop".to_owned(),
+        domain: "shop".to_owned(),
+        descriptors: vec![descriptor],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_waits_for_its_limits_and_follows_them() {
+    let mut plane = Plane::start().await;
+    let address = plane.address.to_string();
+    let folder = Folder::new();
+    let ratelimit = folder.start(&[
+        ("BACKEND_TYPE", "memory"),
+        ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+        ("CONFIG_GRPC_XDS_SERVER_URL", &address),
+        ("CONFIG_GRPC_XDS_NODE_ID", "envoy-ratelimit"),
+        ("CONFIG_GRPC_XDS_NODE_METADATA", "zone=a"),
+        ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "x-who:me"),
+    ]);
+    let mut session = plane.session().await;
+    assert_eq!(session.headers.get("x-who").unwrap(), "me");
+    let node = session.request().await.node.unwrap();
+    assert_eq!(node.id, "envoy-ratelimit");
+    assert!(node.metadata.unwrap().fields.contains_key("zone"));
+    assert_eq!(get(ratelimit.http(), "/healthcheck").0, 500);
+    let mut client = client::connect(ratelimit.grpc()).await;
+    let answer = client::ask(&mut client, "shop | k=v").await;
+    assert_eq!(answer, "Unknown: no rate limit configuration loaded");
+    session.push_good("1", vec![resource(&limits(2))]).await;
+    ratelimit.wait_for_health(200);
+    assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 2/DAY 1");
+    session.push_good("2", vec![resource(&limits(5))]).await;
+    assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 5/DAY 3");
+    assert!(ratelimit.debug("/rlconfig").contains("shop.k"));
+    assert_eq!(ratelimit.stat("ratelimit.service.config_load_success"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_does_not_wait_where_that_is_said() {
+    let plane = Plane::start().await;
+    let address = plane.address.to_string();
+    let folder = Folder::new();
+    let ratelimit = folder.start(&[
+        ("BACKEND_TYPE", "memory"),
+        ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+        ("CONFIG_GRPC_XDS_SERVER_URL", &address),
+        ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
+    ]);
+    assert_eq!(get(ratelimit.http(), "/healthcheck").0, 200);
+}

@@ -1,0 +1,64 @@
+//! The listener for people who debug: what is in force, and what is counted.
+
+mod config;
+mod stats;
+
+use std::fmt::Write;
+
+use hyper::{Method, Request, StatusCode};
+
+use crate::daemon::Daemon;
+use crate::http::{Reply, text};
+use crate::metrics;
+
+/// A page.
+struct Page {
+    path: &'static str,
+    about: &'static str,
+    text: fn(&Daemon) -> String,
+}
+
+/// Those that are text, in the order in which they are listed.
+static PAGES: &[Page] = &[
+    Page {
+        path: "/rlconfig",
+        about: "print out the currently loaded configuration for debugging",
+        text: config::text,
+    },
+    Page { path: "/stats", about: "print out stats", text: stats::text },
+];
+
+const METRICS: &str = "/metrics";
+/// Where programs in Go show what they are doing.
+const PROFILES: &str = "/debug/pprof";
+
+/// Answers a request. Nothing that anybody asks for here changes anything.
+pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
+    let path = request.uri().path();
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "pages are read with GET\n");
+    }
+    if path == METRICS {
+        return metrics::page_of(daemon, request);
+    }
+    if path.starts_with(PROFILES) {
+        let line = "this is no program in Go; perf can profile it where it runs\n";
+        return text(StatusCode::NOT_FOUND, line);
+    }
+    match PAGES.iter().find(|it| it.path == path) {
+        Some(page) => text(StatusCode::OK, (page.text)(daemon)),
+        None if path == "/" => text(StatusCode::OK, list()),
+        None => {
+            text(StatusCode::NOT_FOUND, format!("there is no such page; there are\n{}", list()))
+        }
+    }
+}
+
+fn list() -> String {
+    let mut list = format!("{METRICS}: print out metrics for Prometheus\n");
+    for Page { path, about, .. } in PAGES {
+        // Writing into a text does not fail.
+        let _ = writeln!(list, "{path}: {about}");
+    }
+    list
+}

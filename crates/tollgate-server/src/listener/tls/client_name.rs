@@ -1,0 +1,69 @@
+//! Clients whose certificates must have a name.
+
+use std::sync::Arc;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::client::verify_server_name;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+
+/// Takes of the clients that another takes those whose certificate has this name among its
+/// alternative ones.
+#[derive(Debug)]
+pub(super) struct NamedClients {
+    verifier: Arc<dyn ClientCertVerifier>,
+    name: ServerName<'static>,
+}
+
+impl NamedClients {
+    pub(super) fn new(
+        verifier: Arc<dyn ClientCertVerifier>,
+        name: &str,
+    ) -> Result<NamedClients, String> {
+        let wrong = |_| format!("{name:?} is no name that a certificate can have; write a host's");
+        let name = ServerName::try_from(name.to_owned()).map_err(wrong)?;
+        Ok(NamedClients { verifier, name })
+    }
+}
+
+impl ClientCertVerifier for NamedClients {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.verifier.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now)?;
+        // Names are held against certificates in one way, whoever shows them.
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, &self.name)?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
