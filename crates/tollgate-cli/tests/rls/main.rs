@@ -13,7 +13,7 @@ use tollgate_servers::ClientKind;
 use process::{Daemon, SECRET, TOKENS};
 use script::{check_lines, printed};
 
-/// No window of these ends in a test's time, but for the one test that runs through New Year's Eve.
+/// Windows that end in hardly any test's time.
 const RULES: &str = r#"
 domain: shop
 descriptors:
@@ -62,7 +62,7 @@ what is left: OK | OK 3/YEAR per-user 0 later
 brought: OK | OK 50/HOUR - 49 later
 brought again: OK | OK 50/HOUR - 48 later
 with metadata: OK | OK 100/YEAR - 98 later
-metadata: ['descriptors', 'domain', 'hitsAddend']
+metadata: ['descriptors', 'domain', 'metadata']
 no domain: INVALID_ARGUMENT: domain is empty; send the one of a file of envoy.config, or a policy's name
 no descriptors: INVALID_ARGUMENT: descriptors is empty; send at least one
 no message: INTERNAL
