@@ -31,6 +31,7 @@ struct Place {
 
 /// What the store said of a descriptor.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are decided")]
 pub(super) enum Said {
     /// It was not asked.
     Nothing,

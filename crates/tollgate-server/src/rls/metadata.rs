@@ -19,7 +19,7 @@ pub(super) fn metadata(
     let mut metadata = Struct::default();
     let mut put = |name: &str, kind| metadata.fields.insert(name.to_owned(), value(kind));
     put("domain", Kind::StringValue(request.domain.clone()));
-    put("descriptors", list(request.descriptors.iter().map(|it| descriptor(it))));
+    put("descriptors", list(request.descriptors.iter().map(descriptor)));
     if request.hits_addend != 0 {
         put("hitsAddend", Kind::NumberValue(f64::from(request.hits_addend)));
     }
