@@ -39,7 +39,8 @@ fn config((at, resource): (usize, &Any)) -> Result<RateLimitConfig, String> {
 /// A message may quote what the server sent.
 fn bounded(mut said: String) -> String {
     if said.len() > MOST_SAID {
-        said.truncate(said.floor_char_boundary(MOST_SAID));
+        let end = (0..=MOST_SAID).rev().find(|at| said.is_char_boundary(*at));
+        said.truncate(end.unwrap_or_default());
         said.push('…');
     }
     said

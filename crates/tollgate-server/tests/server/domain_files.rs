@@ -33,7 +33,7 @@ fn check(folder: &Path, envoy: &str, expected: &[&str]) {
 fn what_cannot_be_used_is_told_with_its_file() {
     let folder = Authority::new();
     let directory = |name: &str| fs::create_dir(folder.directory.join(name)).unwrap();
-    ["empty", "full", "big"].map(directory);
+    ["empty", "full", "big"].into_iter().for_each(directory);
     folder.write("a.yaml", &domain("a"));
     folder.write("again.yaml", &domain("a"));
     folder.write("more.yaml", &domain("a").replace("key: k", "key: l"));

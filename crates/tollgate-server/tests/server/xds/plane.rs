@@ -66,7 +66,7 @@ impl Plane {
 
     /// The next stream that the daemon begins.
     pub(super) async fn session(&mut self) -> Session {
-        timeout(LONG, self.sessions.recv()).await.expect("the daemon does not come").unwrap()
+        timeout(LONG, self.sessions.recv()).await.unwrap().unwrap()
     }
 }
 
@@ -79,13 +79,8 @@ impl Drop for Plane {
 impl Session {
     /// What the daemon says next.
     pub(super) async fn request(&mut self) -> DiscoveryRequest {
-        self.try_request().await.expect("the daemon has gone")
-    }
-
-    /// Nothing when the daemon has gone.
-    pub(super) async fn try_request(&mut self) -> Option<DiscoveryRequest> {
         let said = timeout(LONG, self.requests.message()).await;
-        said.expect("the daemon says nothing").ok().flatten()
+        said.unwrap().unwrap().unwrap()
     }
 
     /// Sends resources as a version of all there is.
