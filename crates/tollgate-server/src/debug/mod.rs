@@ -20,12 +20,8 @@ struct Page {
 
 /// Those that are text, in the order in which they are listed.
 static PAGES: &[Page] = &[
-    Page {
-        path: "/rlconfig",
-        about: "print out the currently loaded configuration for debugging",
-        text: config::text,
-    },
-    Page { path: "/stats", about: "print out stats", text: stats::text },
+    Page { path: "/rlconfig", about: "the limits that are in force", text: config::text },
+    Page { path: "/stats", about: "what is counted, by the names of StatsD", text: stats::text },
 ];
 
 const METRICS: &str = "/metrics";
@@ -55,7 +51,7 @@ pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
 }
 
 fn list() -> String {
-    let mut list = format!("{METRICS}: print out metrics for Prometheus\n");
+    let mut list = format!("{METRICS}: what is counted, for Prometheus\n");
     for Page { path, about, .. } in PAGES {
         // Writing into a text does not fail.
         let _ = writeln!(list, "{path}: {about}");
