@@ -107,12 +107,12 @@ fn ticks(id: u32) -> Result<u64> {
     Ok(times.sum::<Result<u64, _>>()? * TICK_NS)
 }
 
-/// Waits until it is so, some seconds at most.
+/// Waits until it is so, a minute at most.
 ///
 /// # Errors
 /// It never is.
 pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         if is_so() {
             return Ok(());
         }

@@ -39,7 +39,7 @@ peek 0 2 of 5
 take 2
 denied 0 0 of 5
 unknown ResponseError: there is no policy \"no-such-policy\"
-not ours ResponseError: unknown command 'GET', with args beginning with: 'k' 
+not ours ResponseError: unknown command 'GET', with args beginning with: 'k'
 at once 1000
 no token: AuthenticationError
 another: AuthenticationError

@@ -33,7 +33,7 @@ def failure(work):
         return f"no failure but {work()!r}"
     except redis.RedisError as error:
         # What to do about it is another test's.
-        return f"{type(error).__name__}: {error}".partition(";")[0]
+        return f"{type(error).__name__}: {error}".partition(";")[0].strip()
 
 
 def greeting(client):
