@@ -10,6 +10,24 @@ use tollgate_server::{
 };
 
 #[test]
+fn every_field_of_envoys_and_of_clients_of_redis_is_read() {
+    let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
+    assert_eq!(config.listen.grpc.to_string(), "127.0.0.1:0");
+    assert_eq!(config.listen.resp.to_string(), "unix:run/resp");
+    let envoy = &config.envoy;
+    assert_eq!(envoy.charging, Charging::Reference);
+    assert!(envoy.response_headers && envoy.dynamic_metadata);
+    assert!(envoy.shadow && envoy.reference_metrics);
+    let xds = envoy.xds.as_ref().unwrap();
+    assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
+    assert!(
+        envoy.config.len() == 2
+            && xds.tls.as_ref().is_some_and(|it| it.ca.is_some() && it.key.is_some())
+    );
+    assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
+}
+
+#[test]
 fn every_field_is_read() {
     let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
     assert_eq!(config.namespace, "shop");
@@ -69,17 +87,6 @@ fn every_field_is_read() {
     assert_eq!(config.headers, [HeaderStyle::Draft6, HeaderStyle::LegacyEpoch]);
     assert_eq!((config.privacy, config.drain.delay), (Privacy::Masked, Duration::ZERO));
     assert_eq!((config.log.level, config.log.format), (LogLevel::Debug, LogFormat::Json));
-    let envoy = &config.envoy;
-    assert_eq!(envoy.charging, Charging::Reference);
-    assert!(envoy.response_headers && envoy.dynamic_metadata);
-    assert!(envoy.shadow && envoy.reference_metrics);
-    let xds = envoy.xds.as_ref().unwrap();
-    assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
-    assert!(
-        envoy.config.len() == 2
-            && xds.tls.as_ref().is_some_and(|it| it.ca.is_some() && it.key.is_some())
-    );
-    assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
     assert!(!format!("{config:?}").contains("s3cret"));
     let api = config.policies.get("api").unwrap();
     assert_eq!(api.to_string(), "10/s burst 20; 1000/h sliding by 1min");
