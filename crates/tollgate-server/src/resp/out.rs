@@ -99,7 +99,13 @@ impl Out {
     /// A count, or as much of it as an integer holds.
     #[inline]
     pub(super) fn count(&mut self, count: u64) {
-        self.integer(i64::try_from(count).unwrap_or(i64::MAX));
+        match u8::try_from(count) {
+            Ok(one @ 0..=9) => self.raw(&[b':', b'0' + one, b'\r', b'\n']),
+            Ok(two @ 10..=99) => {
+                self.raw(&[b':', b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']);
+            }
+            _ => self.integer(i64::try_from(count).unwrap_or(i64::MAX)),
+        }
     }
 
     pub(super) fn size(&mut self, size: usize) {

@@ -94,9 +94,31 @@ fn cost(quantity: &[u8]) -> Result<Cost, Failure> {
 /// An integer of 64 bits, in as few instructions as most need.
 #[inline]
 fn integer(name: &str, bytes: &[u8]) -> Result<i64, Failure> {
-    if (1..=18).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
-        return Ok(bytes.iter().fold(0, |value, it| value * 10 + i64::from(it - b'0')));
+    match digits(bytes) {
+        Some(value) => Ok(value),
+        None => signed(name, bytes),
     }
+}
+
+/// The value of up to 18 digits, which fit whatever they are.
+#[inline]
+fn digits(bytes: &[u8]) -> Option<i64> {
+    if !(1..=18).contains(&bytes.len()) {
+        return None;
+    }
+    let mut value = 0;
+    for byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(value)
+}
+
+#[cold]
+fn signed(name: &str, bytes: &[u8]) -> Result<i64, Failure> {
     let parsed = std::str::from_utf8(bytes).ok().and_then(|it| it.parse().ok());
     parsed.ok_or_else(|| {
         let (shown, remedy) = (shown(bytes), "write digits alone, at most 9223372036854775807");

@@ -146,7 +146,7 @@ fn replay() -> RespReplay {
 
 #[test]
 fn any_bytes_are_answered_alike_however_they_are_split() {
-    let mut runner = TestRunner::new(Cases::with_cases(512));
+    let mut runner = TestRunner::new(Cases::default());
     let cases = (bytes(), 1_usize..9);
     let run = runner.run(&cases, |(bytes, part)| {
         let (mut whole, mut split) = (replay(), replay());
