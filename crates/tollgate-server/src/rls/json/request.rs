@@ -2,6 +2,7 @@
 //! not there.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
@@ -10,21 +11,45 @@ use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descri
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use envoy_types::pb::envoy::r#type::v3::RateLimitUnit;
 use envoy_types::pb::google::protobuf::UInt64Value;
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 /// Reads a request.
 ///
 /// # Errors
 /// It is none, or has a field that is not known.
 pub(crate) fn request(json: &[u8]) -> Result<RateLimitRequest, serde_json::Error> {
-    serde_json::from_slice::<Request>(json).map(Into::into)
+    serde_json::from_slice::<Message<Request>>(json).map(|it| it.0.into())
+}
+
+/// A message, which is an object and never a list of its fields.
+struct Message<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Message<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Object(PhantomData)).map(Message)
+    }
+}
+
+struct Object<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
 }
 
 #[derive(Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Request {
     domain: Option<String>,
-    descriptors: Option<Vec<Descriptor>>,
+    descriptors: Option<Vec<Message<Descriptor>>>,
     #[serde(alias = "hits_addend")]
     hits_addend: Option<Number<u32>>,
 }
@@ -32,8 +57,8 @@ struct Request {
 #[derive(Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Descriptor {
-    entries: Option<Vec<JsonEntry>>,
-    limit: Option<Limit>,
+    entries: Option<Vec<Message<JsonEntry>>>,
+    limit: Option<Message<Limit>>,
     #[serde(alias = "hits_addend")]
     hits_addend: Option<Number<u64>>,
     #[serde(alias = "is_negative_hits")]
@@ -59,7 +84,7 @@ impl From<Request> for RateLimitRequest {
     fn from(it: Request) -> Self {
         RateLimitRequest {
             domain: it.domain.unwrap_or_default(),
-            descriptors: it.descriptors.into_iter().flatten().map(Into::into).collect(),
+            descriptors: it.descriptors.into_iter().flatten().map(|it| it.0.into()).collect(),
             hits_addend: it.hits_addend.map_or(0, |it| it.0),
         }
     }
@@ -67,11 +92,11 @@ impl From<Request> for RateLimitRequest {
 
 impl From<Descriptor> for RateLimitDescriptor {
     fn from(it: Descriptor) -> Self {
-        let entry = |it: JsonEntry| Entry {
+        let entry = |Message(it): Message<JsonEntry>| Entry {
             key: it.key.unwrap_or_default(),
             value: it.value.unwrap_or_default(),
         };
-        let limit = |it: Limit| RateLimitOverride {
+        let limit = |Message(it): Message<Limit>| RateLimitOverride {
             requests_per_unit: it.requests_per_unit.map_or(0, |it| it.0),
             unit: it.unit.map_or(0, |it| it.0),
         };
@@ -190,6 +215,10 @@ mod tests {
             (r#"{"descriptors":[{"limit":{}}]}"#, Some("+0: 0/0;")),
             ("", None),
             ("[]", None),
+            (r#"["d"]"#, None),
+            (r#"{"descriptors":[[]]}"#, None),
+            (r#"{"descriptors":[{"entries":[["k","v"]]}]}"#, None),
+            (r#"{"descriptors":[{"limit":[5,2]}]}"#, None),
             ("null", None),
             (r#"{"unknown":1}"#, None),
             (r#"{"domain":1}"#, None),
