@@ -55,7 +55,7 @@ fn what_cannot_be_used_is_told_with_its_file() {
         ),
         (
             "config: [a.yaml, bad.yaml]",
-            &["tollgate.yaml:1:27: envoy.config[1]: bad.yaml: descriptor has empty key"],
+            &["tollgate.yaml:1:27: envoy.config[1]: bad.yaml:2: descriptor has empty key"],
         ),
         (
             "config: [none, nothing.yaml, empty]",

@@ -5,9 +5,8 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
 };
 
-use super::plane::{Plane, Session, resource};
+use super::plane::{Plane, resource};
 use super::start;
-use crate::daemon::Daemon;
 use crate::rls::check_all;
 
 /// A limit: `3/MINUTE` or `unlimited`.
@@ -46,72 +45,60 @@ pub(super) fn one(domain: &str, line: &str) -> Vec<Any> {
     vec![config(domain, domain, vec![descriptor(line, Vec::new())])]
 }
 
-/// Sends a version, and holds the answers to the rows when it holds.
-async fn check(
-    daemon: &Daemon,
-    session: &mut Session,
-    version: &str,
-    resources: Vec<Any>,
-    rows: &str,
-) {
-    session.push_good(version, resources).await;
-    check_all(daemon, rows).await;
-}
-
-#[tokio::test]
-async fn configurations_replace_each_other_whole() {
+/// Sends one version after the other, and holds the answers to the rows of each when it holds.
+async fn check(turns: Vec<(Vec<Any>, &str)>) {
     let mut plane = Plane::start().await;
     let daemon = start(&plane).await;
     let mut session = plane.session().await;
     session.request().await;
-    let mut turn = async |version, resources, rows| {
-        check(&daemon, &mut session, version, resources, rows).await;
-    };
-    // The first.
-    turn(
-        "1",
-        one("foo", "k1=v1 3/DAY"),
-        "
+    for (version, (resources, rows)) in turns.into_iter().enumerate() {
+        session.push_good(&version.to_string(), resources).await;
+        check_all(&daemon, rows).await;
+    }
+}
+
+#[tokio::test]
+async fn configurations_replace_each_other_whole() {
+    let first = "
         > foo | k1=v1
         < OK | OK 3/DAY 2 33200s
         > foo | k2=v2
         < OK | OK - 0 -
         > bar | k1=v1
         < OK | OK - 0 -
-    ",
-    )
-    .await;
-    // Another one.
-    turn(
-        "2",
-        one("foo", "k2=v2 5/DAY"),
-        "
+    ";
+    let other = "
         > foo | k1=v1
         < OK | OK - 0 -
         > foo | k2=v2
         < OK | OK 5/DAY 4 33200s
-    ",
-    )
-    .await;
-    // Several domains.
-    turn(
-        "3",
-        [one("foo", "k1=v1 10/DAY"), one("bar", "k1=v1 100/DAY")].concat(),
-        "
+    ";
+    let several = "
         > foo | k1=v1
         < OK | OK 10/DAY 8 33200s
         > bar | k1=v1
         < OK | OK 100/DAY 99 33200s
-    ",
-    )
-    .await;
-    // Limits further down.
-    turn(
-        "4",
-        deep(),
-        "
+    ";
+    let none = "
         > foo | k1=v1
-        < OK | OK 10/DAY 7 33200s
+        < OK | OK - 0 -
+    ";
+    check(vec![
+        (one("foo", "k1=v1 3/DAY"), first),
+        (one("foo", "k2=v2 5/DAY"), other),
+        ([one("foo", "k1=v1 10/DAY"), one("bar", "k1=v1 100/DAY")].concat(), several),
+        (Vec::new(), none),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn limits_may_be_far_down_and_a_domain_in_parts() {
+    let parts = [("foo-1", "k1=v1 10/DAY"), ("foo-2", "k1=v2 100/DAY")];
+    let parts = parts.map(|(name, line)| config(name, "foo", vec![descriptor(line, Vec::new())]));
+    let of_deep = "
+        > foo | k1=v1
+        < OK | OK 10/DAY 9 33200s
         > foo | k1=v1 k2=v2
         < OK | OK 15/DAY 14 33200s
         > foo | k1=v1 k2=other
@@ -120,33 +107,14 @@ async fn configurations_replace_each_other_whole() {
         < OK | OK - all -
         > foo | j1=v2 j2=v2
         < OK | OK 15/DAY 14 33200s
-    ",
-    )
-    .await;
-    // One domain in two parts.
-    let parts = [("foo-1", "k1=v1 10/DAY"), ("foo-2", "k1=v2 100/DAY")];
-    let parts = parts.map(|(name, line)| config(name, "foo", vec![descriptor(line, Vec::new())]));
-    turn(
-        "5",
-        parts.to_vec(),
-        "
+    ";
+    let of_parts = "
         > foo | k1=v1
-        < OK | OK 10/DAY 6 33200s
+        < OK | OK 10/DAY 8 33200s
         > foo | k1=v2
         < OK | OK 100/DAY 99 33200s
-    ",
-    )
-    .await;
-    // None.
-    turn(
-        "6",
-        Vec::new(),
-        "
-        > foo | k1=v1
-        < OK | OK - 0 -
-    ",
-    )
-    .await;
+    ";
+    check(vec![(deep(), of_deep), (parts.to_vec(), of_parts)]).await;
 }
 
 fn deep() -> Vec<Any> {
