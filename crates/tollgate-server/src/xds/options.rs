@@ -77,7 +77,8 @@ impl XdsOptions {
         let uri = options.uri().ok();
         let is_whole = uri.is_some_and(|it| {
             let port = it.port_u16().filter(|port| *port > 0);
-            it.path() == "/" && it.query().is_none() && !server.contains('@') && port.is_some()
+            let is_bare = it.path() == "/" && it.query().is_none() && !server.contains('@');
+            is_bare && it.host().is_some_and(|host| !host.is_empty()) && port.is_some()
         });
         match is_whole {
             true => Ok(options),
