@@ -71,8 +71,20 @@ const ARROWS: &[Arrows] = &[
         outside: ANY,
     },
     Arrows {
+        package: "tollgate-load",
+        rooms: &["tollgate", "tollgate-redis", "tollgate-store", "tollgate-core"],
+        outside: ANY,
+    },
+    Arrows {
+        package: "tollgate-replay",
+        rooms: &["tollgate", "tollgate-redis", "tollgate-store", "tollgate-core"],
+        outside: NO_HTTP,
+    },
+    Arrows {
         package: "tollgate-cli",
         rooms: &[
+            "tollgate-load",
+            "tollgate-replay",
             "tollgate-server",
             "tollgate",
             "tollgate-redis",

@@ -1,0 +1,1 @@
+//! A load generator for rate limiters, which holds what they admit against their bound.

@@ -1,0 +1,1 @@
+//! Generated traffic in place of a log.

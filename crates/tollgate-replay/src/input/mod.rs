@@ -1,0 +1,1 @@
+//! Files, plain or compressed, and standard input, as blocks of whole lines.

@@ -1,0 +1,1 @@
+//! Pictures of a report, in light and dark.
