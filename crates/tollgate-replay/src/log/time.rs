@@ -1,0 +1,267 @@
+//! Times as logs write them.
+
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+use tollgate::Timestamp;
+
+use super::broken::BrokenLine;
+use super::fields::TimeUnit;
+use super::line::Stamp;
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+];
+
+/// `10/Oct/2000:13:55:36 -0700`.
+pub(super) const DATE_BYTES: usize = 26;
+/// `10/Oct/2000:13:55`.
+const MINUTE_BYTES: usize = 17;
+
+/// The dates of an access log. Lines that follow each other mostly have the same second, or else the
+/// same minute, so both are remembered.
+#[derive(Clone, Debug)]
+pub(super) struct Dates {
+    date: [u8; DATE_BYTES],
+    at: Timestamp,
+    /// When the minute of `date` began, in seconds since the epoch.
+    minute: i64,
+}
+
+impl Default for Dates {
+    fn default() -> Self {
+        Dates { date: *b"01/Jan/1970:00:00:00 +0000", at: Timestamp::EPOCH, minute: 0 }
+    }
+}
+
+impl Dates {
+    /// The time that stands in the brackets of an access log.
+    pub(super) fn read(&mut self, text: &[u8]) -> Result<Stamp, BrokenLine> {
+        match <&[u8; DATE_BYTES]>::try_from(text) {
+            Ok(date) if *date == self.date => Ok(Stamp { at: self.at, whole_second: true }),
+            Ok(date) => self.whole(date).or_else(|broken| other(text).ok_or(broken)),
+            Err(_) => other(text).ok_or(BrokenLine::Time),
+        }
+    }
+
+    fn whole(&mut self, date: &[u8; DATE_BYTES]) -> Result<Stamp, BrokenLine> {
+        let same = |from: usize, to: usize| date.get(from..to) == self.date.get(from..to);
+        let minute = if same(0, MINUTE_BYTES) && same(20, DATE_BYTES) {
+            self.minute
+        } else {
+            minute(date).ok_or(BrokenLine::Time)?
+        };
+        let second = seconds(date.get(MINUTE_BYTES..20).unwrap_or_default());
+        let second = second.filter(|_| date.get(20) == Some(&b' ')).ok_or(BrokenLine::Time)?;
+        let at = timestamp(minute.saturating_add(second), 0)?;
+        *self = Dates { date: *date, at, minute };
+        Ok(Stamp { at, whole_second: true })
+    }
+}
+
+/// `:36`; a leap second, 60, is the last of its minute.
+fn seconds(text: &[u8]) -> Option<i64> {
+    let [b':', tens, ones] = *text else { return None };
+    let second = number(&[tens, ones])?;
+    (second <= 60).then_some(second.min(59))
+}
+
+/// When the minute of a date began, in seconds since the epoch.
+fn minute(date: &[u8; DATE_BYTES]) -> Option<i64> {
+    let (day, [b'/', month @ .., b'/'], year, [b':', hour @ ..], [b':', minute @ ..]) =
+        (date.get(0..2)?, date.get(2..7)?, date.get(7..11)?, date.get(11..14)?, date.get(14..17)?)
+    else {
+        return None;
+    };
+    let month = (1..).zip(MONTHS).find(|(_, name)| month == &name[..])?.0;
+    let offset = offset(date.get(21..)?)?;
+    let small = |digits: &[u8]| i8::try_from(number(digits)?).ok();
+    let year = i16::try_from(number(year)?).ok()?;
+    let date = DateTime::new(year, month, small(day)?, small(hour)?, small(minute)?, 0, 0).ok()?;
+    Some(offset.to_timestamp(date).ok()?.as_second())
+}
+
+/// `-0700`.
+fn offset(text: &[u8]) -> Option<Offset> {
+    let (sign, digits) = text.split_first()?;
+    let sign = match sign {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = (number(digits.get(..2)?)?, number(digits.get(2..4)?)?);
+    let seconds = sign * (hours * 3_600 + minutes * 60);
+    Offset::from_seconds(i32::try_from(seconds).ok().filter(|_| minutes < 60)?).ok()
+}
+
+/// What is not the usual date: with a fraction behind its second, or RFC 3339.
+fn other(text: &[u8]) -> Option<Stamp> {
+    let Some(b".") = text.get(20..21) else {
+        let whole_second = !text.contains(&b'.');
+        return Some(Stamp { at: rfc_3339(text).ok()?, whole_second });
+    };
+    let digits = text.get(21..)?.iter().take_while(|it| it.is_ascii_digit()).count();
+    let (fraction, zone) = text.get(21..)?.split_at_checked(digits)?;
+    let date = [text.get(..20)?, zone].concat();
+    let whole = Dates::default().whole(&date.try_into().ok()?).ok()?;
+    let at = whole.at.as_micros().checked_add(micros_of_fraction(fraction))?;
+    Some(Stamp { at: Timestamp::from_micros(at), whole_second: false })
+}
+
+/// A time in a text: seconds (or the unit told) since the epoch, RFC 3339, or the date of an access log.
+pub(super) fn in_text(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
+    let text = text.trim_ascii();
+    match text.first() {
+        None => Err(BrokenLine::NoTime),
+        Some(b'-') if text.len() == 1 => Err(BrokenLine::NoTime),
+        _ if text.iter().all(|it| it.is_ascii_digit() || *it == b'.') => decimal(text, unit),
+        Some(b'-') if decimal(text.get(1..).unwrap_or_default(), unit).is_ok() => {
+            Err(BrokenLine::BeforeEpoch)
+        }
+        _ => rfc_3339(text).or_else(|broken| {
+            let date = text.strip_prefix(b"[").and_then(|it| it.strip_suffix(b"]")).unwrap_or(text);
+            let date = date.try_into().map_err(|_| broken)?;
+            Ok(Dates::default().whole(date)?.at)
+        }),
+    }
+}
+
+/// `1763650000.123456` in its unit, exactly; what is less than a microsecond is cut off.
+fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
+    let point = memchr::memchr(b'.', text).unwrap_or(text.len());
+    let (whole, fraction) = text.split_at_checked(point).ok_or(BrokenLine::Time)?;
+    let fraction = fraction.strip_prefix(b".").unwrap_or_default();
+    let are_digits = |it: &[u8]| it.iter().all(u8::is_ascii_digit);
+    if whole.is_empty() || !are_digits(whole) || !are_digits(fraction) {
+        return Err(BrokenLine::Time);
+    }
+    let micros = micros_of_fraction(fraction);
+    let whole = number(whole).and_then(|it| u64::try_from(it).ok());
+    let in_micros = whole.and_then(|whole| match unit {
+        TimeUnit::Seconds => whole.checked_mul(1_000_000)?.checked_add(micros),
+        TimeUnit::Millis => whole.checked_mul(1_000)?.checked_add(micros / 1_000),
+        TimeUnit::Micros => Some(whole),
+        TimeUnit::Nanos => Some(whole / 1_000),
+    });
+    in_micros.ok_or(BrokenLine::FarFuture).and_then(fits)
+}
+
+/// RFC 3339, with whatever digits its second has; more than six are cut off.
+fn rfc_3339(text: &[u8]) -> Result<Timestamp, BrokenLine> {
+    let text = std::str::from_utf8(text).map_err(|_| BrokenLine::Time)?;
+    let at: jiff::Timestamp = match text.parse() {
+        Ok(at) => at,
+        // As `date +%z` writes it, without the colon in its offset.
+        Err(_) => jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%z", text)
+            .and_then(|it| it.to_timestamp())
+            .map_err(|_| BrokenLine::Time)?,
+    };
+    timestamp(at.as_second(), i64::from(at.subsec_nanosecond()) / 1_000)
+}
+
+fn timestamp(seconds: i64, micros: i64) -> Result<Timestamp, BrokenLine> {
+    let in_micros = seconds.checked_mul(1_000_000).and_then(|it| it.checked_add(micros));
+    let in_micros = in_micros.ok_or(BrokenLine::FarFuture)?;
+    u64::try_from(in_micros).map_err(|_| BrokenLine::BeforeEpoch).and_then(fits)
+}
+
+fn fits(micros: u64) -> Result<Timestamp, BrokenLine> {
+    let at = Timestamp::from_micros(micros);
+    if at.as_micros() == micros { Ok(at) } else { Err(BrokenLine::FarFuture) }
+}
+
+/// Of the digits behind a point, the first six.
+fn micros_of_fraction(digits: &[u8]) -> u64 {
+    let padded = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+    padded.fold(0, |sum, digit| sum * 10 + u64::from(digit.wrapping_sub(b'0').min(9)))
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0_i64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF_AN_ACCESS_LOG: [(&str, &str); 14] = [
+        ("10/Oct/2000:13:55:36 -0700", "971211336 whole"),
+        ("10/Oct/2000:20:55:36 +0000", "971211336 whole"),
+        ("11/Oct/2000:02:25:36 +0530", "971211336 whole"),
+        ("31/Dec/2016:23:59:60 +0000", "1483228799 whole"),
+        ("29/Feb/2024:00:00:00 +0000", "1709164800 whole"),
+        ("10/Oct/2000:13:55:36.25 -0700", "971211336.25"),
+        ("10/Oct/2000:13:55:36.1234567 -0700", "971211336.123456"),
+        ("2000-10-10T13:55:36-07:00", "971211336 whole"),
+        ("2000-10-10T20:55:36.5Z", "971211336.5"),
+        ("29/Feb/2023:00:00:00 +0000", "Time"),
+        ("10/Okt/2000:13:55:36 -0700", "Time"),
+        ("10/Oct/2000:13:55:61 -0700", "Time"),
+        ("10/Oct/2000:13:55:36 -0770", "Time"),
+        ("31/Dec/1969:23:59:59 +0000", "BeforeEpoch"),
+    ];
+
+    #[test]
+    fn a_date_of_an_access_log_is_a_time() {
+        let mut dates = Dates::default();
+        for round in ["unknown", "remembered"] {
+            for (text, expected) in OF_AN_ACCESS_LOG {
+                let found = match dates.read(text.as_bytes()) {
+                    Ok(Stamp { at, whole_second: true }) => format!("{at} whole"),
+                    Ok(Stamp { at, whole_second: false }) => at.to_string(),
+                    Err(broken) => format!("{broken:?}"),
+                };
+                assert_eq!(found, expected, "{text}, {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_of_a_date_is_not_seen() {
+        let mut dates = Dates::default();
+        for (text, expected) in [
+            ("10/Oct/2000:13:55:36 -0700", "971211336"),
+            ("10/Oct/2000:13:55:37 -0700", "971211337"),
+            ("10/Oct/2000:13:55:37 -0800", "971214937"),
+            ("10/Oct/2000:13:56:37 -0800", "971214997"),
+        ] {
+            assert_eq!(dates.read(text.as_bytes()).unwrap().at.to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_a_text_is_exact() {
+        let check = |text: &str, unit: TimeUnit, expected: &str| {
+            let found = match in_text(text.as_bytes(), unit) {
+                Ok(at) => at.to_string(),
+                Err(broken) => format!("{broken:?}"),
+            };
+            assert_eq!(found, expected, "{text}");
+        };
+        use TimeUnit::{Micros, Millis, Nanos, Seconds};
+        check("1763650000.123456", Seconds, "1763650000.123456");
+        check(" 1763650000.1234569 ", Seconds, "1763650000.123456");
+        check("0", Seconds, "0");
+        check("1763650000123.5", Millis, "1763650000.1235");
+        check("1763650000123456", Micros, "1763650000.123456");
+        check("1763650000123456789", Nanos, "1763650000.123456");
+        check("2025-11-20T14:46:40.123456789Z", Seconds, "1763650000.123456");
+        check("2025-11-20t15:46:40+01:00", Seconds, "1763650000");
+        check("2025-11-20T15:46:40.5+0100", Seconds, "1763650000.5");
+        check("20/Nov/2025:14:46:40 +0000", Seconds, "1763650000");
+        check("[20/Nov/2025:14:46:40 +0000]", Seconds, "1763650000");
+        check("", Seconds, "NoTime");
+        check("-", Seconds, "NoTime");
+        check("-1.5", Seconds, "BeforeEpoch");
+        check("1969-12-31T23:59:59Z", Seconds, "BeforeEpoch");
+        check("1763650000123", Seconds, "FarFuture");
+        check("99999999999999999999999999", Seconds, "FarFuture");
+        check("1.2.3", Seconds, "Time");
+        check(".5", Seconds, "Time");
+        check("1e9", Seconds, "Time");
+        check("2025-11-20T14:46:40", Seconds, "Time");
+        check("soon", Seconds, "Time");
+    }
+}

@@ -1,0 +1,86 @@
+//! Lines of CSV.
+
+use proptest::prelude::*;
+use tollgate_replay::log::{Fields, Format, Reader};
+
+use crate::said::{reader, said};
+
+const HEADER: &str = "time,key,cost,verb,note,max_wait,ip,header.x-plan";
+const FURTHER: &[&str] = &["verb", "max_wait", "header.X-Plan"];
+
+const ROWS: &[(&str, &str)] = &[
+    (
+        "1763650000.123456,user:1,3,reserve,why,2s,192.0.2.1,pro",
+        "time=1763650000.123456 ip=192.0.2.1 key=user:1 cost=3 note=why verb=reserve max_wait=2s \
+         header.X-Plan=pro",
+    ),
+    ("2025-11-20T14:46:40Z,a", "time=1763650000 key=a"),
+    ("1,a,,,,,,", "time=1 key=a verb= max_wait= header.X-Plan="),
+    (
+        r#""1.5","a,b",2,"take","say ""hi""","","#,
+        r#"time=1.5 key=a,b cost=2 note=say "hi" verb=take max_wait="#,
+    ),
+    ("1,,", "time=1"),
+    ("1, a ,1", "time=1 key= a  cost=1"),
+    (HEADER, "nothing"),
+    (",a", "NoTime"),
+    ("x,a", "Time"),
+    ("1,a,many", r#"Number { field: "cost" }"#),
+    ("1,a,1,check,n,1,::1,p,more,yet more", "Columns { values: 10, columns: 8 }"),
+    (r#"1,a,1,check,n,1,::1,p,"more""#, "Columns { values: 9, columns: 8 }"),
+    (r#"1,"a"#, "Unclosed"),
+];
+
+#[test]
+fn columns_are_what_the_header_says() {
+    let mut reader = reader(Format::Csv, HEADER, &Fields::default());
+    for (line, expected) in ROWS {
+        assert_eq!(said(&mut reader, line.as_bytes(), FURTHER), *expected, "{line}");
+    }
+}
+
+#[test]
+fn a_header_may_be_written_in_many_ways() {
+    for header in ["\u{FEFF}time,key", "Time , KEY\r", "\"key\",\"time\"\r\n1,2", "x,key,y,time\n"]
+    {
+        assert_eq!(Format::recognize(header.as_bytes()), Some(Format::Csv), "{header:?}");
+        let mut reader = reader(Format::Csv, header, &Fields::default());
+        let first = header.trim_end_matches('\n').split('\n').next().unwrap();
+        assert_eq!(said(&mut reader, first.as_bytes(), &[]), "nothing", "{header:?}");
+    }
+}
+
+#[test]
+fn columns_have_the_names_that_were_said() {
+    let mut fields = Fields::default();
+    fields.assign("time=when").unwrap();
+    fields.assign("key=Who").unwrap();
+    fields.assign("max_wait=patience").unwrap();
+    let mut reader = reader(Format::Csv, "when,who,patience", &fields);
+    assert_eq!(said(&mut reader, b"1,ada,9", &["max_wait"]), "time=1 key=ada max_wait=9");
+}
+
+#[test]
+fn a_header_that_cannot_do_is_refused() {
+    let check = |header: &str, expected: &str| {
+        let error = Reader::open(Some(Format::Csv), header.as_bytes(), &Fields::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{header}: {error}");
+    };
+    check("", "no column time");
+    check("\u{0},b", "no column time");
+    check("when,key", "--field time=COLUMN");
+    check("time,cost", "no column key");
+    check("time,\"key", "cannot be a CSV's header");
+}
+
+proptest! {
+    #[test]
+    fn values_in_quotes_are_those_without(values in prop::collection::vec("[ -!#-+\\--~]{0,9}", 7)) {
+        let mut reader = reader(Format::Csv, HEADER, &Fields::default());
+        let plain = format!("1,{}", values.join(","));
+        let quoted = format!("1,\"{}\"", values.join("\",\""));
+        let expected = said(&mut reader, plain.as_bytes(), FURTHER);
+        prop_assert_eq!(said(&mut reader, quoted.as_bytes(), FURTHER), expected);
+    }
+}
