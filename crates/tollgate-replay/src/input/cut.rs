@@ -1,0 +1,254 @@
+//! A stream of bytes, cut at ends of lines.
+
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::block::{Beginning, Block, Buffers, Part, TooLong};
+
+/// So much of a file is its beginning.
+const BEGINNING_BYTES: usize = 16 << 10;
+/// So much of a line that is too long is told.
+const TOLD_BYTES: usize = 512;
+
+/// Cuts a file into parts.
+#[derive(Debug)]
+pub(super) struct Cut<R> {
+    file: usize,
+    name: Arc<str>,
+    from: R,
+    buffers: Buffers,
+    beginning: Option<Arc<Beginning>>,
+    /// What was read behind the last end of line.
+    rest: Vec<u8>,
+    /// How many lines are done.
+    lines: u64,
+    failed: Option<io::Error>,
+    ended: bool,
+}
+
+impl<R: Read> Cut<R> {
+    /// A buffer is as long as the longest line: so each that is not too long fits, since a block begins
+    /// where a line does.
+    pub(super) fn new(file: usize, name: Arc<str>, from: R, buffers: Buffers) -> Self {
+        Cut {
+            file,
+            name,
+            from,
+            buffers,
+            beginning: None,
+            rest: Vec::new(),
+            lines: 0,
+            failed: None,
+            ended: false,
+        }
+    }
+
+    /// How many lines are done.
+    pub(super) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The next part; nothing behind the last.
+    ///
+    /// A read that fails ends the file: the whole lines that were read before it come first.
+    pub(super) fn next(&mut self) -> io::Result<Option<Part>> {
+        let mut buffer = self.buffers.take();
+        let filled = self.fill(&mut buffer.bytes);
+        let bytes = buffer.bytes.get(..filled).unwrap_or_default();
+        let is_full = filled == buffer.bytes.len();
+        let end = match memrchr(b'\n', bytes) {
+            Some(at) => at + 1,
+            None if is_full => return self.too_long(&mut buffer.bytes).map(Some),
+            None if self.ended && self.failed.is_none() => filled,
+            None => 0,
+        };
+        let (block, rest) = bytes.split_at_checked(end).unwrap_or_default();
+        // A last line without its end is a line; one that a failure cut is none.
+        if self.failed.is_none() {
+            self.rest.extend_from_slice(rest);
+        }
+        if block.is_empty() {
+            return self.failed.take().map_or(Ok(None), Err);
+        }
+        let first_line = self.lines.saturating_add(1);
+        self.lines = self.lines.saturating_add(count_lines(block));
+        let beginning = self.beginning(block);
+        Ok(Some(Part::Lines(Block::new(buffer, end, first_line, beginning))))
+    }
+
+    /// Fills a buffer with what is left, and then with what comes. Says how much of it is full.
+    fn fill(&mut self, buffer: &mut [u8]) -> usize {
+        let mut filled = self.rest.len();
+        if let Some(place) = buffer.get_mut(..filled) {
+            place.copy_from_slice(&self.rest);
+        }
+        self.rest.clear();
+        while let Some(place) = buffer.get_mut(filled..).filter(|it| !it.is_empty()) {
+            match self.read(place) {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        filled
+    }
+
+    /// Reads some bytes; none if there are no more, or a read failed.
+    fn read(&mut self, place: &mut [u8]) -> usize {
+        while !self.ended {
+            match self.from.read(place) {
+                Ok(0) => self.ended = true,
+                Ok(read) => return read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => (self.ended, self.failed) = (true, Some(error)),
+            }
+        }
+        0
+    }
+
+    /// Leaves out a line, of which the buffer is full, with all that follows up to its end.
+    fn too_long(&mut self, buffer: &mut [u8]) -> io::Result<Part> {
+        let beginning = buffer.get(..TOLD_BYTES).unwrap_or(buffer).to_vec();
+        loop {
+            let read = self.read(buffer);
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if let Some(rest) = memchr(b'\n', bytes).and_then(|end| bytes.get(end + 1..)) {
+                self.rest.extend_from_slice(rest);
+                break;
+            }
+            if read == 0 {
+                break;
+            }
+        }
+        self.lines = self.lines.saturating_add(1);
+        Ok(Part::TooLong(TooLong { file: self.file, line: self.lines, beginning }))
+    }
+
+    fn beginning(&mut self, block: &[u8]) -> Arc<Beginning> {
+        let begin = || {
+            let most = block.get(..BEGINNING_BYTES).unwrap_or(block);
+            let end = memrchr(b'\n', most).map_or(most.len(), |at| at + 1);
+            let lines = most.get(..end).unwrap_or_default().to_vec();
+            Arc::new(Beginning { file: self.file, name: Arc::clone(&self.name), lines })
+        };
+        Arc::clone(self.beginning.get_or_insert_with(begin))
+    }
+}
+
+fn count_lines(block: &[u8]) -> u64 {
+    let ends = memchr_iter(b'\n', block).count() + usize::from(!block.ends_with(b"\n"));
+    u64::try_from(ends).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gives its bytes in pieces of the lengths told, then fails if it is told to.
+    #[derive(Debug)]
+    struct Pieces {
+        bytes: Vec<u8>,
+        lengths: Vec<usize>,
+        at: usize,
+        fails: bool,
+    }
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.lengths[self.at % self.lengths.len()].min(buffer.len());
+            self.at += 1;
+            if self.at.is_multiple_of(5) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let length = length.min(self.bytes.len());
+            if length == 0 && self.fails {
+                return Err(io::Error::other("damaged"));
+            }
+            buffer[..length].copy_from_slice(&self.bytes[..length]);
+            self.bytes.drain(..length);
+            Ok(length)
+        }
+    }
+
+    /// The lines of a text cut with buffers of so many bytes, each with its number; `…` is one that was
+    /// left out.
+    fn lines(pieces: Pieces, size: usize) -> Vec<String> {
+        let mut cut = Cut::new(0, "a.log".into(), pieces, Buffers::new(size));
+        let mut found = Vec::new();
+        loop {
+            match cut.next() {
+                Ok(Some(Part::Lines(block))) => found.extend(
+                    block.lines().map(|(at, it)| format!("{at} {}", String::from_utf8_lossy(it))),
+                ),
+                Ok(Some(Part::TooLong(it))) => found.push(format!("{} …", it.line)),
+                Ok(None) => return found,
+                Err(error) => {
+                    found.push(format!("{error} after {}", cut.lines()));
+                    return found;
+                }
+            }
+        }
+    }
+
+    fn check(text: &str, fails: bool, expected: &[&str]) {
+        for length in 1..12 {
+            let bytes = text.as_bytes().to_vec();
+            let pieces = Pieces { bytes, lengths: vec![length], at: 0, fails };
+            assert_eq!(lines(pieces, 8), expected, "{text:?} in pieces of {length}");
+        }
+    }
+
+    #[test]
+    fn lines_are_whole_wherever_reads_end() {
+        check("", false, &[]);
+        check("a", false, &["1 a"]);
+        check("a\nb\r\n\nc", false, &["1 a", "2 b", "3 ", "4 c"]);
+        check("1234567\n89\n", false, &["1 1234567", "2 89"]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_left_out_alone() {
+        check("12345678\nb\n", false, &["1 …", "2 b"]);
+        check("a\n1234567890123456789012\nb\nc", false, &["1 a", "2 …", "3 b", "4 c"]);
+        check("a\n12345678", false, &["1 a", "2 …"]);
+    }
+
+    #[test]
+    fn what_was_read_before_a_failure_stays() {
+        check("a\nb\nc", true, &["1 a", "2 b", "damaged after 2"]);
+        check("", true, &["damaged after 0"]);
+        check("a\n12345678901", true, &["1 a", "2 …", "damaged after 2"]);
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_may_be_cut_anywhere(
+            text in "[ab\n\r]{0,200}",
+            lengths in prop::collection::vec(1_usize..40, 1..5),
+            size in 1_usize..50,
+        ) {
+            let mut expected: Vec<&str> = text.split('\n').collect();
+            if text.ends_with('\n') || text.is_empty() {
+                expected.pop();
+            }
+            let last = text.rfind('\n').map_or(0, |at| at + 1);
+            let expected: Vec<String> = expected
+                .iter()
+                .enumerate()
+                .map(|(at, line)| {
+                    // A last line without its end is not known to be one if it fills the buffer.
+                    let is_last = at + 1 == expected.len() && last < text.len();
+                    let fits = line.len() + usize::from(!is_last) <= size
+                        && !(is_last && line.len() == size);
+                    let line = line.strip_suffix('\r').unwrap_or(line);
+                    if fits { format!("{} {line}", at + 1) } else { format!("{} …", at + 1) }
+                })
+                .collect();
+            let pieces = Pieces { bytes: text.into_bytes(), lengths, at: 0, fails: false };
+            prop_assert_eq!(lines(pieces, size), expected);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Files as blocks of whole lines.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tollgate_replay::input::{Input, LONGEST_LINE, Part};
+
+/// A folder of this test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// What is yielded: `FILE:LINE text` for each line, and errors as they are told, without the folder.
+fn yielded(input: Input) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in input {
+        match part {
+            Ok(Part::Lines(block)) => found.extend(block.lines().map(|(at, line)| {
+                format!("{}:{at} {}", block.beginning().file, String::from_utf8_lossy(line))
+            })),
+            Ok(Part::TooLong(it)) => found.push(format!("{}:{} …", it.file, it.line)),
+            Err(error) => {
+                let error = error.to_string();
+                found.push(error.rsplit('/').next().unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn files_follow_each_other_whatever_their_compression() {
+    let folder = folder("follow");
+    let zstd = ruzstd::encoding::compress_to_vec(
+        &b"c1\r\nc2"[..],
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let files: [(&str, &[u8]); 4] = [
+        // Names say nothing: rotated logs are called anything.
+        ("a.gz", b"a1\na2\n"),
+        ("b", &[gzip(b"b1\nb"), gzip(b"2\n")].concat()),
+        ("c.1", &zstd),
+        ("empty", b""),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    let input = Input::open(files.map(|(name, _)| folder.join(name)));
+    let progress = input.progress();
+    assert_eq!(yielded(input), ["0:1 a1", "0:2 a2", "1:1 b1", "1:2 b2", "2:1 c1", "2:2 c2"]);
+    let total = files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+    assert_eq!(progress.total(), Some(total.try_into().unwrap()));
+    assert_eq!(Some(progress.read()), progress.total());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_in_its_place() {
+    let folder = folder("unreadable");
+    let text: Vec<u8> = (0..200_000_u32).flat_map(|it| format!("{it:x}\n").into_bytes()).collect();
+    let whole = gzip(&text);
+    let files: [(&str, &[u8]); 3] =
+        [("cut.gz", &whole[..whole.len() / 2]), ("log.xz", b"\xFD7zXZ\0\0"), ("last", b"z\n")];
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    let names = ["cut.gz", "missing", "log.xz", "last"];
+    let found = yielded(Input::open(names.map(|name| folder.join(name))));
+    let lines = found.iter().filter(|it| it.starts_with("0:")).count();
+    assert!(lines > 10_000, "{lines}");
+    let expected = format!("cut.gz cannot be decompressed after line {lines}: ");
+    assert!(found[lines].starts_with(&expected), "{}", found[lines]);
+    assert!(found[lines].contains("gzip -t"), "{}", found[lines]);
+    assert!(found[lines + 1].starts_with("missing cannot be opened: "), "{}", found[lines + 1]);
+    assert!(found[lines + 2].contains(" | tollgate replay -"), "{}", found[lines + 2]);
+    assert_eq!(found[lines + 3..], ["3:1 z"]);
+}
+
+#[test]
+fn a_block_knows_how_its_file_begins() {
+    let text = [b"time,key\n".to_vec(), b"1,a\n".repeat(1_000_000)].concat();
+    let mut lines = 0;
+    for part in Input::of("a.csv", io::Cursor::new(text)) {
+        let Ok(Part::Lines(block)) = part else { panic!("{part:?}") };
+        assert!(block.beginning().lines.starts_with(b"time,key\n1,a\n"));
+        assert_eq!(&*block.beginning().name, "a.csv");
+        assert_eq!(block.first_line(), lines + 1);
+        lines += u64::try_from(block.lines().count()).unwrap();
+    }
+    assert_eq!(lines, 1_000_001);
+}
+
+#[test]
+fn a_line_without_an_end_takes_no_memory() {
+    let long = io::repeat(b'x').take(64 * u64::try_from(LONGEST_LINE).unwrap());
+    let text = (&b"a\n"[..]).chain(long).chain(&b"\nb\n"[..]);
+    assert_eq!(yielded(Input::of("-", text)), ["0:1 a", "0:2 …", "0:3 b"]);
+}
+
+/// Says when it is dropped, and never ends.
+#[derive(Debug)]
+struct Endless(Sender<()>);
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        buffer.fill(b'x');
+        Ok(buffer.len())
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        self.0.send(()).unwrap();
+    }
+}
+
+#[test]
+fn reading_ends_when_nobody_reads() {
+    let (sender, dropped): (_, Receiver<()>) = channel();
+    drop(Input::of("endless", Endless(sender)));
+    dropped.recv().unwrap();
+}
+
+/// Waits for ever, as a terminal does.
+#[derive(Debug)]
+struct Waiting(Receiver<u8>);
+
+impl Read for Waiting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.recv() {
+            Ok(byte) => {
+                buffer[0] = byte;
+                Ok(1)
+            }
+            Err(_) => Ok(0),
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_read_that_waits() {
+    let (keep, waiting) = channel();
+    drop(Input::of("-", Waiting(waiting)));
+    drop(keep);
+}
+
+#[test]
+fn a_reader_that_panics_is_an_error() {
+    #[derive(Debug)]
+    struct Panics;
+    impl Read for Panics {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            panic!("on purpose")
+        }
+    }
+    let found = yielded(Input::of("a.log", Panics));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("ended without a reason"), "{found:?}");
+}
