@@ -1,1 +1,0 @@
-//! Events in the order of their time.
