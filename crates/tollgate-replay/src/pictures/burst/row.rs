@@ -1,0 +1,128 @@
+//! A panel: what one outcome did with each request.
+
+use super::bound::Bound;
+use crate::pictures::axis::{Counts, Times};
+use crate::pictures::canvas::Canvas;
+use crate::pictures::ink::Ink;
+use crate::pictures::over_time::{self, edges_of};
+use crate::pictures::panel::{Caption, LEFT, Panel, RIGHT};
+use crate::pictures::rolling::Moment;
+use crate::report::{Decided, Outcome, Report, shown};
+
+/// How wide a bar is that stands for the requests of its time, and the gap behind it.
+const BAR: i32 = 4;
+const GAP: i32 = 1;
+
+/// What a panel shows.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    pub(super) outcome: &'a Outcome,
+    pub(super) moments: Vec<Moment>,
+    pub(super) bound: Option<Bound>,
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn of(report: &Report, outcome: &'a Outcome) -> Self {
+        let moments = moments(report, outcome);
+        // The sums of several keys are held to no limit.
+        let limits = if report.keys <= 1 { outcome.limits.as_slice() } else { &[] };
+        let bounds = limits.iter().filter_map(|limit| Bound::of(limit, &moments));
+        // Of several limits that is shown which was stretched most.
+        let bound = bounds.max_by(|one, other| one.stretch(other).cmp(&other.stretch(one)));
+        Row { outcome, moments, bound }
+    }
+
+    pub(super) fn caption(&self, report: &Report) -> Caption {
+        let caption = over_time::caption(report, self.outcome);
+        let Some(bound) = &self.bound else {
+            return caption;
+        };
+        let window = shown::window(bound.limit.spec().window);
+        let most = shown::grouped(bound.most);
+        let times = shown::ratio(bound.most, bound.limit.spec().count);
+        Caption {
+            figures: format!("up to {most} within {window}: {times} × the limit"), ..caption
+        }
+    }
+
+    /// Draws what was admitted upwards and what was denied downwards.
+    pub(super) fn draw_requests(
+        &self,
+        canvas: &Canvas<'_>,
+        times: &Times,
+        all: &[Row<'_>],
+        top: i32,
+        height: i32,
+    ) {
+        let bars = self.bars(times);
+        let most = all.iter().flat_map(|row| row.bars(times));
+        let most = most.map(|(_, it)| it.admitted.max(it.denied)).max().unwrap_or(1);
+        let middle = top + height / 2;
+        let plane = Panel::new(times, Counts::up_to(most), top, middle - 2);
+        for (x, bar) in bars {
+            // A single request stays visible beside a thousand.
+            let tall =
+                |cost: u64| if cost == 0 { 0 } else { (middle - 2 - plane.at(0, cost).1).max(4) };
+            let (up, down) = (tall(bar.admitted), tall(bar.denied));
+            let right = x + BAR - GAP;
+            if up > 0 {
+                canvas.rectangle((x, middle - 2 - up), (right, middle - 2), Ink::Admitted);
+            }
+            if down > 0 {
+                canvas.rectangle((x, middle + 2), (right, middle + 2 + down), Ink::DeniedLine);
+            }
+        }
+        canvas.line((LEFT, middle), (RIGHT, middle), Ink::Muted, 1);
+    }
+
+    /// The requests, those together that lie within the width of a bar.
+    fn bars(&self, times: &Times) -> Vec<(i32, Moment)> {
+        let plane = Panel::new(times, Counts::up_to(1), 0, 1);
+        let mut bars: Vec<(i32, Moment)> = Vec::new();
+        for moment in &self.moments {
+            let x = (plane.at(moment.time, 0).0 - LEFT) / BAR * BAR + LEFT;
+            match bars.last_mut() {
+                Some((last, bar)) if *last == x => {
+                    bar.admitted = bar.admitted.saturating_add(moment.admitted);
+                    bar.denied = bar.denied.saturating_add(moment.denied);
+                }
+                _ => bars.push((x, *moment)),
+            }
+        }
+        bars
+    }
+
+    /// Whether windows begin within its time.
+    pub(super) fn has_edges(&self) -> bool {
+        let span = self.moments.first().zip(self.moments.last());
+        let edges = self
+            .bound
+            .as_ref()
+            .zip(span)
+            .and_then(|(bound, (first, last))| edges_of(&bound.limit, first.time, last.time));
+        edges.is_some_and(|edges| !edges.is_empty())
+    }
+}
+
+/// Each request where the report has them, else the bins of its timeline.
+fn moments(report: &Report, outcome: &Outcome) -> Vec<Moment> {
+    if !outcome.decisions.is_empty() {
+        let moment = |it: &Decided| {
+            let (admitted, denied) = if it.is_admitted { (it.cost, 0) } else { (0, it.cost) };
+            Moment { time: it.time.as_micros(), admitted, denied }
+        };
+        let mut moments: Vec<_> = outcome.decisions.iter().map(moment).collect();
+        moments.sort_by_key(|it| it.time);
+        return moments;
+    }
+    let mut time = report.timeline.start.as_micros();
+    let admitted = outcome.admitted_over_time.iter().copied().chain(std::iter::repeat(0));
+    let mut moments = Vec::new();
+    for (offered, admitted) in report.timeline.costs.iter().zip(admitted) {
+        if *offered > 0 {
+            moments.push(Moment { time, admitted, denied: offered.saturating_sub(admitted) });
+        }
+        time = time.saturating_add(report.timeline.width.get());
+    }
+    moments
+}

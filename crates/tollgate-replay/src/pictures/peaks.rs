@@ -1,0 +1,233 @@
+//! How much single keys asked for at most: how many keys have their peak where, and where limits lie.
+
+use plotters::coord::CoordTranslate;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::style::text_anchor::HPos;
+
+use super::axis::{Counts, Log};
+use super::canvas::{About, Canvas, Face, draw};
+use super::ink::Ink;
+use super::panel::{self, Caption, HEAD, LEFT, LINE, RIGHT};
+use crate::report::{Peaks, Report, shown};
+
+/// The most panels that are drawn.
+const MOST_PANELS: usize = 12;
+/// The most limits that are marked in one panel.
+const MOST_MARKS: usize = 8;
+/// What the name of a mark takes.
+const MARK: i32 = 40;
+const PLOT: i32 = 250;
+const FOOT: i32 = 40;
+/// Bars end at these numbers times powers of ten, which are about equally far apart.
+const BAR_ENDS: [u64; 5] = [1, 2, 3, 5, 7];
+
+/// Draws how many keys asked for how much at most within each window.
+#[must_use]
+pub fn peaks(report: &Report) -> String {
+    let all = report.peaks.iter().filter(|it| !it.keys_by_cost.is_empty());
+    let rows: Vec<_> = all.take(MOST_PANELS).map(|it| Row::of(report, it)).collect();
+    let about = about(report, &rows);
+    let Some(highest) = rows.iter().map(Row::highest).max() else {
+        return super::draw_nothing(&about);
+    };
+    let costs = Log::new(7, tenths(bar_end_from(highest)));
+    let tallest = rows.iter().flat_map(|row| &row.bars).map(|bar| bar.keys).max().unwrap_or(1);
+    let captions: Vec<_> = rows.iter().map(Row::caption).collect();
+    let lines = panel::lines(&captions);
+    let each = |row: &Row<'_>| lines * LINE + row.marks_height() + 16 + PLOT + 30;
+    let height = HEAD + 20 + rows.iter().map(each).sum::<i32>() + FOOT;
+    draw(&about, height, |canvas| {
+        panel::draw_head(canvas, &about.title, &below(report));
+        let mut top = HEAD + 20;
+        for (row, caption) in rows.iter().zip(&captions) {
+            caption.draw(canvas, top + LINE / 2, lines);
+            row.draw(canvas, &costs, tallest, top + lines * LINE + row.marks_height() + 16);
+            top += each(row);
+        }
+        draw_costs(canvas, &costs, top - 30);
+    })
+}
+
+/// One window.
+#[derive(Debug)]
+struct Row<'a> {
+    peaks: &'a Peaks,
+    bars: Vec<Bar>,
+    marks: Vec<Mark>,
+}
+
+/// How many keys have their peak above one cost and at most at another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bar {
+    above: u64,
+    to: u64,
+    keys: u64,
+}
+
+/// A limit of that window.
+#[derive(Debug)]
+struct Mark {
+    count: u64,
+    words: String,
+}
+
+impl<'a> Row<'a> {
+    fn of(report: &Report, peaks: &'a Peaks) -> Self {
+        let limits = report.outcomes.iter().flat_map(|outcome| &outcome.limits);
+        let limits = limits.filter(|it| !it.is_concurrent() && it.spec().window == peaks.window);
+        let mut counts: Vec<u64> = limits.map(|limit| limit.spec().count).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts.truncate(MOST_MARKS);
+        let marks = counts.into_iter().map(|count| {
+            let above = peaks.keys_by_cost.iter().filter(|(cost, _)| *cost > count);
+            let above = above.fold(0_u64, |sum, (_, keys)| sum.saturating_add(*keys));
+            let keys = shown::counted(above, "key");
+            Mark { count, words: format!("limit {}: {keys} above", shown::grouped(count)) }
+        });
+        Row { peaks, bars: bars(&peaks.keys_by_cost), marks: marks.collect() }
+    }
+
+    /// The greatest number that the axis must hold.
+    fn highest(&self) -> u64 {
+        let bars = self.bars.iter().map(|bar| bar.to);
+        bars.chain(self.marks.iter().map(|mark| mark.count)).max().unwrap_or(1)
+    }
+
+    fn caption(&self) -> Caption {
+        let figures = self.peaks.highest.as_ref().map_or_else(String::new, |(cost, key)| {
+            format!("highest: {} by {}", shown::grouped(*cost), shown::key(key))
+        });
+        Caption { name: format!("Within {}", shown::window(self.peaks.window)), figures }
+    }
+
+    fn marks_height(&self) -> i32 {
+        i32::try_from(self.marks.len()).unwrap_or_default() * MARK
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>, costs: &Log, tallest: u64, top: i32) {
+        let bottom = top + PLOT;
+        let keys = Log::new(5, tenths(tallest).saturating_add(tenths(tallest) / 3));
+        let plane =
+            Cartesian2d::<Log, Log>::new(costs.clone(), keys.clone(), (LEFT..RIGHT, bottom..top));
+        for tick in keys.ticks(5) {
+            let (_, y) = plane.translate(&(0, tick));
+            canvas.line((LEFT, y), (RIGHT, y), Ink::Grid, 2);
+            canvas.text((LEFT - 14, y), &Counts::label(tick / 10), Face::LABEL, HPos::Right);
+        }
+        for bar in &self.bars {
+            // The first bar has no lower end that a logarithm could show.
+            let above = if bar.above == 0 { 7 } else { tenths(bar.above) };
+            let (left, _) = plane.translate(&(above, 0));
+            let (right, y) = plane.translate(&(tenths(bar.to), tenths(bar.keys)));
+            canvas.rectangle((left + 2, y), (right - 1, bottom), Ink::Keys);
+        }
+        canvas.line((LEFT, bottom), (RIGHT, bottom), Ink::Muted, 2);
+        self.draw_marks(canvas, |cost| plane.translate(&(tenths(cost), 0)).0, (top, bottom));
+    }
+
+    /// Draws a line for each limit, from its name down. The names stand below each other from left
+    /// to right, so that no line runs through the name of another but where one had no room.
+    fn draw_marks(&self, canvas: &Canvas<'_>, x: impl Fn(u64) -> i32, (top, bottom): (i32, i32)) {
+        let first = top - self.marks_height() + MARK / 2 - 8;
+        let rows = (0..).map(|at| first + at * MARK);
+        for (mark, y) in self.marks.iter().zip(rows.clone()) {
+            let line = ((x(mark.count), y - 14), (x(mark.count), bottom));
+            canvas.line(line.0, line.1, Ink::Ground, 10);
+            canvas.line(line.0, line.1, Ink::Bound, 4);
+        }
+        for (mark, y) in self.marks.iter().zip(rows) {
+            let width = Face::LABEL.width(&mark.words);
+            let left = (x(mark.count) + 14).min(RIGHT - width);
+            canvas.rectangle((left - 6, y - 17), (left + width, y + 17), Ink::Ground);
+            canvas.text((left, y), &mark.words, Face::LABEL, HPos::Left);
+        }
+    }
+}
+
+fn tenths(cost: u64) -> u64 {
+    cost.saturating_mul(10)
+}
+
+/// The numbers at which bars end, ascending.
+fn bar_ends() -> impl Iterator<Item = u64> {
+    let powers = (0..20).filter_map(|power| 10_u64.checked_pow(power));
+    powers.flat_map(|power| BAR_ENDS.map(|digit| digit.saturating_mul(power)))
+}
+
+fn bar_end_from(cost: u64) -> u64 {
+    bar_ends().find(|end| *end >= cost).unwrap_or(u64::MAX)
+}
+
+fn bars(keys_by_cost: &[(u64, u64)]) -> Vec<Bar> {
+    let mut bars: Vec<Bar> = Vec::new();
+    for (cost, keys) in keys_by_cost {
+        let to = bar_end_from(*cost);
+        match bars.last_mut() {
+            Some(last) if last.to == to => last.keys = last.keys.saturating_add(*keys),
+            _ => {
+                let above = bar_ends().take_while(|end| *end < to).last().unwrap_or(0);
+                bars.push(Bar { above, to, keys: *keys });
+            }
+        }
+    }
+    bars
+}
+
+fn about(report: &Report, rows: &[Row<'_>]) -> About {
+    let told = |row: &Row<'_>| {
+        let Caption { name, figures } = row.caption();
+        let marks: String = row.marks.iter().map(|mark| format!("; {}", mark.words)).collect();
+        format!(" {name}: {figures}{marks}.")
+    };
+    let windows: String = rows.iter().map(told).collect();
+    About {
+        id: "peaks",
+        title: "Peaks of single keys".to_owned(),
+        description: format!(
+            "How many of {} have their highest {} within a window at which number.{windows}",
+            shown::counted(report.keys, "key"),
+            report.unit()
+        ),
+    }
+}
+
+fn below(report: &Report) -> String {
+    format!(
+        "up: how many of {} · across: their most {} within the window",
+        shown::counted(report.keys, "key"),
+        report.unit()
+    )
+}
+
+/// Writes the costs below the panels.
+fn draw_costs(canvas: &Canvas<'_>, costs: &Log, y: i32) {
+    let plane =
+        Cartesian2d::<Log, Log>::new(costs.clone(), Log::new(5, 10), (LEFT..RIGHT, y..y + 8));
+    let mut free_from = LEFT - 40;
+    for tick in costs.ticks(12) {
+        let (x, _) = plane.translate(&(tick, 0));
+        canvas.line((x, y), (x, y + 8), Ink::Muted, 2);
+        free_from = panel::draw_centred(canvas, (x, y + 26), &Counts::label(tick / 10), free_from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_hold_each_key_once_and_end_at_round_numbers() {
+        let bar = |(above, to, keys)| Bar { above, to, keys };
+        for (keys_by_cost, expected) in [
+            (vec![], vec![]),
+            (vec![(1, 9)], vec![(0, 1, 9)]),
+            (vec![(4, 1), (5, 2), (6, 3)], vec![(3, 5, 3), (5, 7, 3)]),
+            (vec![(10, 1), (11, 2)], vec![(7, 10, 1), (10, 20, 2)]),
+        ] {
+            let expected: Vec<Bar> = expected.into_iter().map(bar).collect();
+            assert_eq!(bars(&keys_by_cost), expected, "{keys_by_cost:?}");
+        }
+        assert_eq!(bars(&[(u64::MAX, 1)]).len(), 1);
+    }
+}

@@ -1,0 +1,214 @@
+//! Reports of made-up traffic, decided by the library itself.
+
+use std::collections::BTreeMap;
+
+use tollgate::{Cost, Key, ManualClock, MemoryLimiter, Micros, Policy, Timestamp};
+use tollgate_replay::report::{
+    Amount, BrokenSample, Decided, Denial, Outcome, Peaks, Report, Source, Suggestion, Timeline,
+    WorstKey,
+};
+
+/// 2025-11-20 14:46:40 UTC.
+pub(crate) const NOW: u64 = 1_763_650_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) time: u64,
+    pub(crate) key: Vec<u8>,
+    pub(crate) cost: u64,
+}
+
+/// Numbers that look random and are the same each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+}
+
+/// One key that asks little, and ten times as much for some seconds around the end of a minute.
+pub(crate) fn edge_burst() -> Vec<Asked> {
+    let edge = (NOW / (60 * SECOND) + 1) * 60 * SECOND;
+    let quiet = (0..30).map(|at| edge - 60 * SECOND + at * 4 * SECOND);
+    let burst = (0..300).map(|at| edge - 6 * SECOND + at * SECOND / 25);
+    asked(quiet.chain(burst))
+}
+
+fn asked(times: impl Iterator<Item = u64>) -> Vec<Asked> {
+    let mut all: Vec<_> =
+        times.map(|time| Asked { time, key: b"user:42".to_vec(), cost: 1 }).collect();
+    all.sort_by_key(|it| it.time);
+    all
+}
+
+/// An hour of some hundred keys, some of which ask far more than others, with three waves.
+pub(crate) fn waves() -> Vec<Asked> {
+    let mut random = Random(7);
+    let mut all = Vec::new();
+    for second in 0..3_600_u64 {
+        let wave = match second {
+            600..900 => 60,
+            1_800..2_000 => 120,
+            3_000..3_500 => 40,
+            _ => 8,
+        };
+        for _ in 0..random.below(wave) + wave / 2 {
+            let key = random.below(400) * random.below(400) / 400;
+            let time = NOW + second * SECOND + random.below(SECOND);
+            all.push(Asked { time, key: format!("user:{key}").into_bytes(), cost: 1 });
+        }
+    }
+    all.sort_by_key(|it| it.time);
+    all
+}
+
+/// What several alternatives do with what was asked, in bins of one width.
+pub(crate) fn report(asked: &[Asked], width: u64, policies: &[&str]) -> Report {
+    let start = asked.first().map_or(0, |it| it.time / width * width);
+    let bin = |time: u64| usize::try_from((time - start) / width).unwrap();
+    let bins = asked.last().map_or(0, |it| bin(it.time) + 1);
+    let mut timeline =
+        Timeline { start: at(start), width: Micros::new(width), costs: vec![0; bins] };
+    let mut offered = Amount::default();
+    let mut keys: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for it in asked {
+        timeline.costs[bin(it.time)] += it.cost;
+        offered.requests += 1;
+        offered.cost += it.cost;
+        *keys.entry(&it.key).or_default() += 1;
+    }
+    let first_and_last = asked.first().zip(asked.last());
+    Report {
+        source: Source {
+            command: Some(format!(
+                "tollgate replay access.log --limit '{}'",
+                policies.join("' --limit '")
+            )),
+            names: vec!["access.log".to_owned()],
+            format: Some("combined"),
+            lines: offered.requests,
+            span: first_and_last.map(|(first, last)| (at(first.time), at(last.time))),
+            ..Source::default()
+        },
+        offered,
+        keys: u64::try_from(keys.len()).unwrap(),
+        outcomes: policies.iter().map(|text| outcome(asked, text, bins, bin)).collect(),
+        peaks: [SECOND, 60 * SECOND].map(|window| peaks(asked, window)).to_vec(),
+        timeline,
+    }
+}
+
+fn at(micros: u64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize) -> Outcome {
+    let policy: Policy = text.parse().unwrap();
+    let clock = ManualClock::at(at(asked.first().map_or(0, |it| it.time)));
+    let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
+    let mut outcome = Outcome {
+        name: text.to_owned(),
+        limits: policy.limits().to_vec(),
+        admitted_over_time: vec![0; bins],
+        bytes_per_key: 96,
+        ..Outcome::default()
+    };
+    let mut worst: BTreeMap<&[u8], WorstKey> = BTreeMap::new();
+    for it in asked {
+        clock.set(at(it.time));
+        let cost = Cost::new(it.cost).unwrap();
+        let is_admitted = limiter.check_cost(&policy, Key::new(&it.key).unwrap(), cost).allowed();
+        let amount = if is_admitted { &mut outcome.admitted } else { &mut outcome.denied };
+        amount.requests += 1;
+        amount.cost += it.cost;
+        if is_admitted {
+            outcome.admitted_over_time[bin(it.time)] += it.cost;
+        }
+        outcome.decisions.push(Decided { time: at(it.time), is_admitted, cost: it.cost });
+        let key = worst.entry(&it.key).or_insert_with(|| WorstKey {
+            key: it.key.clone(),
+            offered: Amount::default(),
+            denied: Amount::default(),
+            first_denied: at(it.time),
+            longest_denial: Micros::new(250_000),
+        });
+        key.offered.requests += 1;
+        key.denied.requests += u64::from(!is_admitted);
+        key.offered.cost += it.cost;
+        key.denied.cost += if is_admitted { 0 } else { it.cost };
+    }
+    if outcome.decisions.len() > 20_000 {
+        outcome.decisions.clear();
+    }
+    outcome.worst = worst.into_values().filter(|it| it.denied.requests > 0).collect();
+    outcome.worst.sort_by_key(|it| std::cmp::Reverse(it.denied.requests));
+    outcome.keys_denied = u64::try_from(outcome.worst.len()).unwrap();
+    outcome.worst.truncate(10);
+    outcome.longest_denial = outcome.worst.first().map(|it| Denial {
+        key: it.key.clone(),
+        start: it.first_denied,
+        length: Micros::new(83_500_000),
+    });
+    outcome.suggestion =
+        Some(Suggestion { share_ppm: 1_000, limits: policy.limits().to_vec(), keys_denied: 1 });
+    outcome
+}
+
+fn peaks(asked: &[Asked], window: u64) -> Peaks {
+    let mut counts: BTreeMap<(&[u8], u64), u64> = BTreeMap::new();
+    for it in asked {
+        *counts.entry((&it.key, it.time / window)).or_default() += it.cost;
+    }
+    let mut peak_of: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for ((key, _), cost) in counts {
+        let peak = peak_of.entry(key).or_default();
+        *peak = cost.max(*peak);
+    }
+    let mut keys_by_cost: BTreeMap<u64, u64> = BTreeMap::new();
+    for peak in peak_of.values() {
+        *keys_by_cost.entry(*peak).or_default() += 1;
+    }
+    let highest = peak_of.iter().max_by_key(|(_, peak)| **peak);
+    Peaks {
+        window: Micros::new(window),
+        keys_by_cost: keys_by_cost.into_iter().collect(),
+        highest: highest.map(|(key, peak)| (*peak, key.to_vec())),
+    }
+}
+
+/// A report in which everything that others write is hostile.
+pub(crate) fn hostile() -> Report {
+    const SCRIPT: &str = "</style></title><script>alert(1)</script><img src=x onerror='alert(2)'>";
+    let hostile = |text: &str| format!("{SCRIPT}\" onload=\"{text}\u{202e}\u{1b}[31m\0&amp;]]>");
+    let mut report = report(&waves(), 10 * SECOND, &["10/s", "100/min fixed"]);
+    report.source.names = vec![hostile("name")];
+    report.source.command = Some(hostile("command"));
+    report.source.broken = 2;
+    report.source.broken_samples = vec![BrokenSample {
+        name: hostile("file"),
+        line: 7,
+        text: hostile("text"),
+        reason: hostile("reason"),
+    }];
+    for outcome in &mut report.outcomes {
+        outcome.name = hostile("outcome");
+        for worst in &mut outcome.worst {
+            worst.key = hostile("key").into_bytes();
+            worst.key.push(0xff);
+        }
+        outcome.longest_denial = outcome
+            .longest_denial
+            .take()
+            .map(|it| Denial { key: hostile("denied").into_bytes(), ..it });
+    }
+    for peaks in &mut report.peaks {
+        peaks.highest = peaks.highest.take().map(|(cost, _)| (cost, hostile("peak").into_bytes()));
+    }
+    report
+}
