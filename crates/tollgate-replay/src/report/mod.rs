@@ -1,9 +1,12 @@
 //! What a replay found: plain data, which a table, JSON, a page or a picture is made of.
 
 mod json;
+pub(crate) mod notices;
 pub(crate) mod shown;
+mod table;
 mod timeline;
 
+use serde::Serialize;
 use tollgate::{Limit, Micros, Timestamp};
 
 pub use timeline::Timeline;
@@ -74,7 +77,7 @@ pub struct BrokenSample {
 }
 
 /// How many requests, and what they cost together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
     /// Requests.
     pub requests: u64,

@@ -120,6 +120,11 @@ pub(crate) fn moment(time: Timestamp) -> String {
     text
 }
 
+/// The second in UTC that a moment is in.
+pub(crate) fn second(time: Timestamp) -> String {
+    moment(Timestamp::from_micros(time.as_micros() / 1_000_000 * 1_000_000))
+}
+
 /// The calendar's fields in UTC of a time in microseconds since the epoch.
 pub(crate) fn civil(micros: u64) -> Option<jiff::civil::DateTime> {
     let timestamp = jiff::Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()?;

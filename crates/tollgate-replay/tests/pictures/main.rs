@@ -44,3 +44,15 @@ fn pictures_are_xml_whatever_the_report_holds() {
         }
     }
 }
+
+#[test]
+fn a_table_fits_its_terminal() {
+    for (name, report) in reports() {
+        for width in [0, 40, 80, 200] {
+            let table = report.table(width);
+            keep(&format!("{name}-{width}.txt"), &table);
+            let is_control = |letter: char| letter.is_control() && letter != '\n';
+            assert!(!table.contains(is_control), "{name} at {width}: {table}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a reader of a report must know before trusting it.
+
+use super::Report;
+use super::shown::counted;
+
+/// Sentences about what was left out, put in order or guessed.
+pub(crate) fn notices(report: &Report) -> Vec<String> {
+    let source = &report.source;
+    let mut notices = Vec::new();
+    if source.interrupted {
+        notices.push("it was interrupted: this is of the first part only".to_owned());
+    }
+    let lines = counted(source.lines, "line");
+    if source.broken > 0 {
+        notices.push(format!("{} of {lines} could not be read", counted(source.broken, "line")));
+    }
+    if source.keyless > 0 {
+        notices.push(format!("{} of {lines} had no key", counted(source.keyless, "line")));
+    }
+    if source.late > 0 {
+        let late = counted(source.late, "line");
+        notices.push(format!("{late} came too late to be put in order: see --reorder"));
+    }
+    if source.spread {
+        let spread = "stamps of whole seconds were spread evenly over their second";
+        notices.push(format!("{spread}: see --stamps"));
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Source;
+
+    #[test]
+    fn nothing_is_said_without_need() {
+        let source = Source { lines: 7, ..Source::default() };
+        let none = Report { source: source.clone(), ..Report::default() };
+        assert_eq!(notices(&none), [""; 0]);
+        let source =
+            Source { broken: 1, keyless: 2, late: 3, spread: true, interrupted: true, ..source };
+        let all = notices(&Report { source, ..Report::default() });
+        assert_eq!(all.len(), 5, "{all:?}");
+        assert!(all.contains(&"1 line of 7 lines could not be read".to_owned()), "{all:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! A report as a plain text for a terminal.
+
+mod columns;
+
+use std::fmt::Write;
+
+use tollgate::Limit;
+
+use self::columns::{Columns, Side};
+use super::notices::notices;
+use super::shown::{counted, grouped, key, length, ppm, second, share, text, window};
+use super::{Outcome, Peaks, Report};
+
+/// The narrowest terminal that is written for.
+const NARROWEST: usize = 40;
+/// How many of the worst keys are told of each outcome.
+const WORST: usize = 5;
+/// How long a bar of what was admitted is.
+const BAR: u64 = 10;
+
+impl Report {
+    /// The report as lines of text, each at most so many columns wide as the terminal is; below 40
+    /// and for what cannot be cut they are longer.
+    #[must_use]
+    pub fn table(&self, width: usize) -> String {
+        let width = width.max(NARROWEST);
+        let mut out = String::new();
+        write_source(&mut out, self);
+        if self.offered.requests > 0 {
+            write_outcomes(&mut out, self, width);
+            for outcome in &self.outcomes {
+                write_worst(&mut out, outcome, width);
+            }
+            write_peaks(&mut out, self, width);
+        }
+        write_broken(&mut out, self);
+        out
+    }
+}
+
+/// Writes a line. Writing to a string does not fail.
+macro_rules! line {
+    ($out:expr, $($words:tt)*) => {
+        let _ = writeln!($out, $($words)*);
+    };
+}
+
+fn write_source(out: &mut String, report: &Report) {
+    let names: Vec<_> = report.source.names.iter().map(|name| text(name)).collect();
+    let format = report.source.format.map_or_else(String::new, |it| format!(" ({it})"));
+    let requests = counted(report.offered.requests, "request");
+    line!(out, "{}{format}: {requests} of {}", names.join(", "), counted(report.keys, "key"));
+    if report.offered.cost != report.offered.requests {
+        line!(out, "cost {} in all", grouped(report.offered.cost));
+    }
+    if let Some((first, last)) = report.source.span {
+        let span = length(last.since(first));
+        line!(out, "{} to {} UTC, {span}", second(first), second(last));
+    }
+    for notice in notices(report) {
+        line!(out, "note: {notice}");
+    }
+}
+
+fn write_outcomes(out: &mut String, report: &Report, width: usize) {
+    let mut columns = Columns::new(&[
+        ("limit", Side::Left),
+        ("admitted", Side::Right),
+        ("denied", Side::Right),
+        ("", Side::Right),
+        ("keys denied", Side::Right),
+        ("", Side::Right),
+        ("longest denial", Side::Right),
+        ("admitted", Side::Left),
+    ]);
+    for it in &report.outcomes {
+        let longest = it.longest_denial.as_ref().map_or("-".to_owned(), |it| length(it.length));
+        columns.row(vec![
+            text(&it.name),
+            grouped(it.admitted.requests),
+            grouped(it.denied.requests),
+            share(it.denied.requests, report.offered.requests),
+            grouped(it.keys_denied),
+            share(it.keys_denied, report.keys),
+            longest,
+            bar(it.admitted.requests, report.offered.requests),
+        ]);
+    }
+    out.push('\n');
+    columns.write(out, width);
+    out.push('\n');
+    let suggestions = report.outcomes.iter().filter_map(|it| Some((it, it.suggestion.as_ref()?)));
+    for (outcome, it) in suggestions {
+        let limits: Vec<_> = it.limits.iter().map(Limit::to_string).collect();
+        let (denied, most) = (counted(it.keys_denied, "key"), ppm(it.share_ppm));
+        let (name, limits) = (text(&outcome.name), limits.join("; "));
+        line!(out, "to deny at most {most} of the keys: {limits} for {name} (denies {denied})");
+    }
+}
+
+/// What part is of the whole, as a bar.
+fn bar(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * u128::from(BAR) / u128::from(whole.max(1));
+    let full = usize::try_from(tenths.min(u128::from(BAR))).unwrap_or_default();
+    let rest = usize::try_from(BAR).unwrap_or_default() - full;
+    format!("{}{}", "#".repeat(full), ".".repeat(rest))
+}
+
+fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
+    if outcome.worst.is_empty() {
+        return;
+    }
+    let mut columns = Columns::new(&[
+        ("key", Side::Left),
+        ("denied", Side::Right),
+        ("of", Side::Right),
+        ("", Side::Right),
+        ("longest denial", Side::Right),
+        ("first denied (UTC)", Side::Right),
+    ]);
+    for worst in outcome.worst.iter().take(WORST) {
+        columns.row(vec![
+            key(&worst.key),
+            grouped(worst.denied.requests),
+            grouped(worst.offered.requests),
+            share(worst.denied.requests, worst.offered.requests),
+            length(worst.longest_denial),
+            second(worst.first_denied),
+        ]);
+    }
+    line!(out, "\ndenied most by {}", text(&outcome.name));
+    columns.write(out, width);
+}
+
+fn write_peaks(out: &mut String, report: &Report, width: usize) {
+    if report.peaks.is_empty() {
+        return;
+    }
+    let mut columns = Columns::new(&[
+        ("within", Side::Right),
+        ("half of the keys", Side::Right),
+        ("99 %", Side::Right),
+        ("highest", Side::Right),
+        ("by", Side::Left),
+    ]);
+    for it in &report.peaks {
+        let (highest, by) = it
+            .highest
+            .as_ref()
+            .map_or(("-".to_owned(), String::new()), |it| (grouped(it.0), key(&it.1)));
+        let peak_of = |percent| it.peak_of(percent).map_or("-".to_owned(), grouped);
+        columns.row(vec![window(it.window), peak_of(50), peak_of(99), highest, by]);
+    }
+    line!(out, "\nmost {} of one key: at most", report.unit());
+    columns.write(out, width);
+}
+
+fn write_broken(out: &mut String, report: &Report) {
+    for sample in &report.source.broken_samples {
+        line!(out, "\n{}:{}: {}", text(&sample.name), sample.line, text(&sample.reason));
+        line!(out, "  {}", text(&sample.text));
+    }
+}
+
+impl Peaks {
+    /// The peak that so many percent of the keys do not exceed.
+    pub(crate) fn peak_of(&self, percent: u64) -> Option<u64> {
+        let keys = self.keys_by_cost.iter().map(|(_, keys)| u128::from(*keys)).sum::<u128>();
+        let wanted = (keys * u128::from(percent)).div_ceil(100);
+        let mut seen = 0;
+        let reached = self.keys_by_cost.iter().find(|(_, keys)| {
+            seen += u128::from(*keys);
+            seen >= wanted
+        });
+        reached.map(|(cost, _)| *cost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_full_only_of_the_whole() {
+        for (part, whole, expected) in [
+            (0, 0, ".........."),
+            (99, 100, "#########."),
+            (100, 100, "##########"),
+            (u64::MAX, 1, "##########"),
+        ] {
+            assert_eq!(bar(part, whole), expected);
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_the_least_that_suffices() {
+        let peaks = Peaks { keys_by_cost: vec![(1, 50), (2, 49), (900, 1)], ..Peaks::default() };
+        assert_eq!([1, 50, 51, 99, 100].map(|it| peaks.peak_of(it)), [1, 1, 2, 2, 900].map(Some));
+        assert_eq!(Peaks::default().peak_of(50), None);
+    }
+}
