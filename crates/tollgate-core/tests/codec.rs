@@ -273,12 +273,13 @@ fn policies_and_flags_are_taken_in_one_form_only() {
     let mut bytes = Vec::new();
     let named = Policy::new("api", parse_limits("240/h; 10/s").unwrap()).unwrap();
     let unnamed: Policy = "10/s burst 20".parse().unwrap();
-    for policy in [&named, &unnamed] {
-        policy.encode(&mut bytes);
-    }
+    let of_protocol = Policy::of_protocol("@envoy.shop", ["10/s".parse().unwrap()]).unwrap();
+    let all = [named, unnamed, of_protocol];
+    all.iter().for_each(|it| it.encode(&mut bytes));
     let mut from = Bytes::new(&bytes);
-    assert_eq!(Policy::decode(&mut from), Ok(named));
-    assert_eq!(Policy::decode(&mut from), Ok(unnamed));
+    for policy in all {
+        assert_eq!(Policy::decode(&mut from), Ok(policy));
+    }
     assert!(from.is_empty());
 
     let text = |it: &str| {
@@ -292,6 +293,7 @@ fn policies_and_flags_are_taken_in_one_form_only() {
         ("api", "240/h; 10/s"),
         ("=10/s", "10/s"),
         ("5api", "10/s"),
+        ("@", "10/s"),
     ] {
         let bytes = [text(name), text(limits)].concat();
         assert!(Policy::decode(&mut Bytes::new(&bytes)).is_err(), "{name:?} {limits:?}");

@@ -29,7 +29,11 @@ impl Policy {
             limits.parse().map_err(|_| NOT_A_POLICY)?
         } else {
             let limits = parse_limits(limits).map_err(|_| NOT_A_POLICY)?;
-            Policy::new(name, limits).map_err(|_| NOT_A_POLICY)?
+            let policy = match name.starts_with('@') {
+                true => Policy::of_protocol(name, limits),
+                false => Policy::new(name, limits),
+            };
+            policy.map_err(|_| NOT_A_POLICY)?
         };
         ensure(policy.to_string() == limits, "limits that are not in their canonical form")?;
         Ok(policy)

@@ -1,6 +1,6 @@
 //! What a snapshot holds, thing by thing.
 
-use tollgate_core::{Check, Cost, Micros, Reason, Request, Verb};
+use tollgate_core::{Check, Cost, Micros, Policy, Reason, Request, Verb};
 
 use crate::{Bench, id, named};
 
@@ -22,6 +22,22 @@ fn leases_are_renewed_and_released_after_a_restore() {
     assert!(ask(Verb::Release { lease: id(1) }).changed);
     assert!(!ask(Verb::Release { lease: id(1) }).changed);
     assert_eq!(restored.remaining(&policy, b"k"), 2);
+}
+
+/// A snapshot with one such key was set aside as a whole: no policy of that name could be read.
+#[test]
+fn keys_of_protocols_are_kept_beside_others() {
+    let limits = || ["3/30w burst 2".parse().unwrap()];
+    let throttle = Policy::of_protocol("@throttle", limits()).unwrap();
+    let (rule, api) = (Policy::of_protocol("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
+    let saved = Bench::new();
+    let policies = [&throttle, &rule, &api];
+    policies.iter().for_each(|it| assert!(saved.check(it, b"k", 1).allowed()));
+    let (restored, report) = saved.restored();
+    assert_eq!(report.keys, 3);
+    for policy in policies {
+        assert_eq!(restored.remaining(policy, b"k"), 1, "{}", policy.name());
+    }
 }
 
 #[test]
