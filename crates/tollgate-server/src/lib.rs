@@ -46,7 +46,7 @@ pub use config::{
     Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
     OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth, Scope,
     StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference,
-    config_schema, read_overrides,
+    config_schema, is_without_domains, read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

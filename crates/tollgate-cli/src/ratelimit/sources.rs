@@ -1,9 +1,8 @@
 //! Where the limits come from.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tollgate_server::{Config, ConfigErrors, Layers, XdsOptions};
+use tollgate_server::{Config, ConfigErrors, Layers, XdsOptions, is_without_domains};
 
 use super::environment::Environment;
 use super::xds;
@@ -44,7 +43,7 @@ impl Sources {
     /// without a file is one without a limit.
     pub(super) fn config(&self) -> Result<Config, ConfigErrors> {
         match &self.directory {
-            Some(directory) if !is_empty(directory) => {
+            Some(directory) if !is_without_domains(directory) => {
                 let files = directory.display().to_string();
                 let layers = self.layers().flag(DIRECTORY, "envoy.config", &files);
                 layers.partial().map(|it| it.config)
@@ -73,11 +72,9 @@ impl Sources {
     fn layers(&self) -> Layers {
         let merge = if self.merge_domains { "true" } else { "false" };
         let charging = if self.is_atomic { "atomic" } else { "reference" };
-        Layers::new().flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge).flag(
-            "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
-            "envoy.charging",
-            charging,
-        )
+        Layers::new()
+            .flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge)
+            .flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "envoy.charging", charging)
     }
 }
 
@@ -90,17 +87,10 @@ fn directory(environment: &Environment) -> PathBuf {
     directory
 }
 
-/// Whether it is a directory without a file of limits.
-fn is_empty(directory: &Path) -> bool {
-    let is_read = |name: &[u8]| {
-        !name.starts_with(b".") && (name.ends_with(b".yaml") || name.ends_with(b".yml"))
-    };
-    let Ok(mut entries) = fs::read_dir(directory) else { return false };
-    !entries.any(|it| it.is_ok_and(|it| is_read(it.file_name().as_encoded_bytes())))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use tollgate_server::Charging;
 
     use super::super::environment::tests::environment;

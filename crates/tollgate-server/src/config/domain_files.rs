@@ -45,6 +45,12 @@ pub(crate) fn listed(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     Ok(Some(files))
 }
 
+/// Whether a path of `envoy.config` is a directory that says nothing: none of its files is read.
+#[must_use]
+pub fn is_without_domains(path: &Path) -> bool {
+    listed(path).is_ok_and(|it| it.is_some_and(|files| files.is_empty()))
+}
+
 fn is_named_so(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     !name.starts_with(b".") && (name.ends_with(b".yaml") || name.ends_with(b".yml"))

@@ -33,6 +33,7 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
+pub use domain_files::is_without_domains;
 pub(crate) use domain_files::{listed, watched};
 pub(crate) use error::Complaints;
 pub use error::{ConfigError, ConfigErrors, NamedPlace};
