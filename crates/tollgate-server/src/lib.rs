@@ -44,9 +44,9 @@ mod xds;
 pub use config::{
     Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
     Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
-    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth, Scope,
-    StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, config_fields, config_reference,
-    config_schema, is_without_domains, read_overrides,
+    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth,
+    RuleOnStoreError, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
+    config_fields, config_reference, config_schema, is_without_domains, read_overrides,
 };
 pub use http::decision_json;
 pub use keeper::Keeper;

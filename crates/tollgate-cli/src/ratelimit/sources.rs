@@ -75,6 +75,8 @@ impl Sources {
         Layers::new()
             .flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge)
             .flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "envoy.charging", charging)
+            // The reference answers an error then, and Envoy's `failure_mode_deny` is set for that.
+            .flag("ratelimit", "envoy.on_store_error", "error")
     }
 }
 
@@ -91,7 +93,7 @@ fn directory(environment: &Environment) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use tollgate_server::Charging;
+    use tollgate_server::{Charging, RuleOnStoreError};
 
     use super::super::environment::tests::environment;
     use super::*;
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn denied_requests_are_charged_as_by_the_reference_unless_told_otherwise() {
+    fn charges_and_failures_are_as_the_reference_has_them_unless_told_otherwise() {
         for (lines, charging) in [
             ("CONFIG_TYPE=GRPC_XDS_SOTW", Charging::Reference),
             (
@@ -122,6 +124,7 @@ mod tests {
         ] {
             let config = Sources::read(&environment(lines)).config().unwrap();
             assert_eq!(config.envoy.charging, charging);
+            assert_eq!(config.envoy.on_store_error, RuleOnStoreError::Error);
             assert_eq!(config.envoy.xds.unwrap().server, "localhost:18000");
         }
     }

@@ -3,6 +3,7 @@
 use tollgate_servers::{Cluster, Sentinel, Server};
 
 use crate::basic::{check, folder};
+use crate::client;
 
 /// Answers as on memory, whichever server these variables name.
 async fn check_on(variables: &[(&str, &str)]) {
@@ -19,6 +20,27 @@ async fn one_server() {
     let server = Server::start();
     check_on(&[("REDIS_SOCKET_TYPE", "tcp"), ("REDIS_URL", &server.address())]).await;
     assert!(!server.keys("tollgate").is_empty(), "the limits are there");
+}
+
+/// The reference answers an error then, and whoever has set `failure_mode_deny` in Envoy relies on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_server_is_away_a_call_that_is_limited_is_an_error() {
+    let server = Server::start();
+    let folder = folder();
+    let ratelimit = folder.start(&[("REDIS_URL", &*server.address()), ("REDIS_TIMEOUT", "10s")]);
+    ratelimit.wait_for_health(200);
+    let mut client = client::connect(ratelimit.grpc()).await;
+    assert_eq!(client::ask(&mut client, "another | key2=v").await, "OK | OK 20/DAY 19");
+    server.kill();
+    for (request, expected) in [
+        ("another | key2=v", "Unknown: the store gave no answer"),
+        ("another | other=v | key2=v", "Unknown: the store gave no answer"),
+        ("another | other=v", "OK | OK"),
+        ("unknown | key2=v", "OK | OK"),
+    ] {
+        assert_eq!(client::ask(&mut client, request).await, expected, "{request}");
+    }
+    assert_eq!(ratelimit.stat("ratelimit.service.call.should_rate_limit.redis_error"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

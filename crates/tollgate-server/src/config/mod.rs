@@ -40,7 +40,9 @@ pub use error::{ConfigError, ConfigErrors, NamedPlace};
 pub use json_schema::config_schema;
 pub use layers::{Layered, Layers};
 pub use overrides_file::{OverridesFileError, read_overrides};
-pub use read::envoy::{Charging, Envoy, Reference, ReferenceHeaders, ReferenceHealth};
+pub use read::envoy::{
+    Charging, Envoy, Reference, ReferenceHeaders, ReferenceHealth, RuleOnStoreError,
+};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};

@@ -4,13 +4,13 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
 use super::asked::{self, Asked, Target};
-use super::batch;
+use super::batch::{self, Said};
 use super::count::count;
 use super::headers::headers;
 use super::metadata::metadata;
 use super::refusal::Refusal;
 use super::status::{Spoken, speak};
-use crate::config::{Charging, Scope};
+use crate::config::{Charging, RuleOnStoreError, Scope};
 use crate::http::{Exchange, Problem};
 
 /// The most characters of a name that the log shows.
@@ -25,8 +25,10 @@ pub(crate) async fn answer(
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, Refusal> {
     let answered = decide(exchange, request).await;
-    if answered.is_err() {
-        exchange.daemon.rls.count_service_error();
+    match answered {
+        // A failure of the store was counted as such.
+        Ok(_) | Err(Refusal::StoreAway) => {}
+        Err(_) => exchange.daemon.rls.count_service_error(),
     }
     answered
 }
@@ -40,6 +42,7 @@ async fn decide(
     exchange.daemon.discovery.known()?;
     let asked = asked::all(exchange, request)?;
     let said = batch::decide(exchange, &asked).await?;
+    hold_to_store(exchange, &asked, &said)?;
     let spoken: Vec<_> = asked.iter().zip(&said).map(|(asked, said)| speak(asked, said)).collect();
     count(exchange, request, &asked, &said, &spoken);
     tell_of_unknown(exchange, request, &asked);
@@ -68,6 +71,23 @@ fn hold(exchange: &Exchange<'_>, request: &RateLimitRequest) -> Result<(), Refus
         Charging::Atomic => Problem::bad(detail).into(),
         Charging::Reference => Refusal::Reference(reference),
     })
+}
+
+/// Refuses a request of whose rules the store decided nothing, where that is to be an error.
+fn hold_to_store(
+    exchange: &Exchange<'_>,
+    asked: &[Asked<'_>],
+    said: &[Said],
+) -> Result<(), Refusal> {
+    if exchange.live.envoy.on_store_error != RuleOnStoreError::Error {
+        return Ok(());
+    }
+    let mut both = asked.iter().zip(said);
+    if !both.any(|(asked, said)| asked.is_of_rule() && said.is_degraded()) {
+        return Ok(());
+    }
+    exchange.daemon.rls.count_store_error();
+    Err(Refusal::StoreAway)
 }
 
 /// What a request is told as a whole.

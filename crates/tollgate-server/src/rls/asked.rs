@@ -43,6 +43,11 @@ pub(super) enum Hits {
 }
 
 impl Asked<'_> {
+    /// Whether a rule limits it, of a file or of a control plane.
+    pub(super) fn is_of_rule(&self) -> bool {
+        matches!(self.target, Target::Rule(_))
+    }
+
     /// Whether it stops only where all such do; the reference can have all of them so.
     pub(super) fn is_quota(&self, all: bool) -> bool {
         let is_of_quota = matches!(&self.target, Target::Rule(it) if it.rule.quota);

@@ -47,6 +47,17 @@ pub(super) enum Said {
     Failed,
 }
 
+impl Said {
+    /// Whether the store had no part in it.
+    pub(super) fn is_degraded(&self) -> bool {
+        match self {
+            Said::Decided { decision, .. } => decision.degraded,
+            Said::Failed => true,
+            Said::Nothing => false,
+        }
+    }
+}
+
 /// What the store says of each descriptor.
 pub(super) async fn decide(
     exchange: &Exchange<'_>,

@@ -32,12 +32,7 @@ pub(super) fn count(
             Target::Free | Target::Rule(_) | Target::Own(_) => {}
         }
     }
-    let is_degraded = |it: &Said| match it {
-        Said::Decided { decision, .. } => decision.degraded,
-        Said::Failed => true,
-        Said::Nothing => false,
-    };
-    if said.iter().any(is_degraded) {
+    if said.iter().any(Said::is_degraded) {
         stats.count_store_error();
     }
 }

@@ -12,6 +12,8 @@ pub(crate) enum Refusal {
     Problem(Problem),
     /// In the words of envoyproxy/ratelimit, which those who are used to it look for.
     Reference(&'static str),
+    /// The store gave no answer, and nothing stands in for it.
+    StoreAway,
 }
 
 impl From<Problem> for Refusal {
@@ -31,6 +33,7 @@ impl From<Refusal> for Status {
         match it {
             Refusal::Problem(it) => Status::new(code(it.kind()), it.detail()),
             Refusal::Reference(text) => Status::unknown(text),
+            Refusal::StoreAway => Status::unknown("the store gave no answer"),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tollgate::OnStoreError;
 use tollgate_server::rules::{OnMissing, OnNoRule};
 use tollgate_server::{
-    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, Scope, TokenSecret,
+    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, RuleOnStoreError, Scope,
+    TokenSecret,
 };
 
 #[test]
@@ -16,6 +17,7 @@ fn every_field_of_envoys_and_of_clients_of_redis_is_read() {
     assert_eq!(config.listen.resp.to_string(), "unix:run/resp");
     let envoy = &config.envoy;
     assert_eq!(envoy.charging, Charging::Reference);
+    assert_eq!(envoy.on_store_error, RuleOnStoreError::Error);
     assert!(envoy.response_headers && envoy.dynamic_metadata);
     assert!(envoy.shadow && envoy.reference_metrics);
     let xds = envoy.xds.as_ref().unwrap();

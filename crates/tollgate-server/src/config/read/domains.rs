@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tollgate::OnStoreError;
+
 use super::super::domain_files::{self, Unusable};
 use super::super::fields::{Broken, Fields, Written};
-use super::envoy::Envoy;
+use super::envoy::{Envoy, RuleOnStoreError};
 use crate::ratelimit::{Domains, RatelimitError, ReadOptions, Source};
 
 /// The domains of all files; none where a server says what they are.
@@ -38,7 +40,11 @@ impl Envoy {
         ReadOptions {
             merge_domains: self.merge_domains,
             charging: self.charging,
-            ..ReadOptions::default()
+            on_store_error: match self.on_store_error {
+                RuleOnStoreError::Allow => OnStoreError::Allow,
+                // An error is made of the decision, so that none passes by another way.
+                RuleOnStoreError::Deny | RuleOnStoreError::Error => OnStoreError::Deny,
+            },
         }
     }
 }

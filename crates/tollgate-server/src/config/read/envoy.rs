@@ -17,6 +17,8 @@ pub struct Envoy {
     pub merge_domains: bool,
     /// What is charged of a request's descriptors.
     pub charging: Charging,
+    /// What holds for rules while the store gives no answer.
+    pub on_store_error: RuleOnStoreError,
     /// Whether Envoy is told headers for its client's response.
     pub response_headers: bool,
     /// Whether Envoy is told dynamic metadata.
@@ -82,6 +84,29 @@ pub enum Charging {
     Reference,
 }
 
+/// What holds for the rules of domains while the store gives no answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuleOnStoreError {
+    /// What they limit is over.
+    #[default]
+    Deny,
+    /// It passes.
+    Allow,
+    /// The call is an error, as with envoyproxy/ratelimit, and Envoy decides.
+    Error,
+}
+
+impl Meaning for RuleOnStoreError {
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Word("deny") => Some(RuleOnStoreError::Deny),
+            Value::Word("allow") => Some(RuleOnStoreError::Allow),
+            Value::Word("error") => Some(RuleOnStoreError::Error),
+            _ => None,
+        }
+    }
+}
+
 impl Meaning for Charging {
     fn of(value: Value) -> Option<Self> {
         match value {
@@ -105,6 +130,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
         config: fields.list("config")?.into_iter().map(path).collect(),
         merge_domains: fields.get("merge_domains")?,
         charging: fields.get("charging")?,
+        on_store_error: fields.get("on_store_error")?,
         response_headers: fields.get("response_headers")?,
         dynamic_metadata: fields.get("dynamic_metadata")?,
         shadow: fields.get("shadow")?,

@@ -25,6 +25,14 @@ pub(super) static ENVOY: Section = Section {
              `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.",
         ),
         Field::new(
+            "on_store_error",
+            Kind::One(Scalar::words(&["deny", "allow", "error"])),
+            "deny",
+            "What holds for descriptors that a file or a control plane limits while the store gives \
+             no answer: they are over, they pass, or the call is an error, so that Envoy's \
+             `failure_mode_deny` decides. Policies have their own.",
+        ),
+        Field::new(
             "response_headers",
             Kind::One(Scalar::Truth),
             "false",

@@ -114,6 +114,41 @@ async fn while_the_store_is_away_a_decision_is_spoken_all_the_same() {
     until(&mut client, "domain | user=a", "OK | OK 3/DAY per-user 2 ").await;
 }
 
+/// What holds for rules is said apart from what holds for policies, which have their own.
+#[tokio::test]
+async fn while_the_store_is_away_rules_are_over_or_pass_or_are_an_error() {
+    let server = Server::start();
+    let error = "Unknown: the store gave no answer";
+    for (setting, user, json) in [
+        ("on_store_error: deny", "OVER_LIMIT | OVER_LIMIT 3/DAY per-user 0 -", 429),
+        ("on_store_error: allow", "OK | OK - 0 -", 200),
+        ("on_store_error: error", error, 400),
+        ("on_store_error: error, charging: reference", error, 400),
+    ] {
+        let mut config = on(&server, setting);
+        config.policies.define("closed", "10/h").unwrap();
+        let daemon = Daemon::start_of_store(config).await;
+        let mut client = connect(&daemon).await;
+        assert!(ask(&mut client, "closed | a=b").await.starts_with("OK"), "{setting}");
+        assert!(ask(&mut client, "domain | user=a").await.starts_with("O"), "{setting}");
+        server.kill();
+        until(&mut client, "domain | user=a", user).await;
+        let is_error = user == error;
+        for (request, expected) in [
+            ("closed | a=b", "OVER_LIMIT | OVER_LIMIT 10/HOUR closed 0 -"),
+            ("domain | nothing=a", "OK | OK"),
+            ("domain | shadow=a", if is_error { error } else { "OK | OK" }),
+            ("domain | nothing=a | user=a", if is_error { error } else { "O" }),
+        ] {
+            until(&mut client, request, expected).await;
+        }
+        let asked =
+            r#"{"domain":"domain","descriptors":[{"entries":[{"key":"user","value":"a"}]}]}"#;
+        assert_eq!(daemon.post("/json", asked).await.status, json, "{setting}");
+        server.restart();
+    }
+}
+
 /// Asks until the answer begins so: that the store is gone, or back, is known a little later.
 async fn until(client: &mut Client, request: &str, expected: &str) {
     let mut last = String::new();
