@@ -46,6 +46,7 @@ impl Role {
         request: Request<Incoming>,
     ) -> Reply {
         match self {
+            // Clients of gRPC and of Redis are answered elsewhere, and never come here.
             Role::Http | Role::Grpc | Role::Resp => http::answer(daemon, remote, request).await,
             Role::Metrics => match http::probe(daemon, &request).await {
                 Some(reply) => reply,

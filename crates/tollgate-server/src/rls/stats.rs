@@ -141,7 +141,6 @@ impl Stats {
     }
 
     /// All that was counted until now.
-    #[allow(dead_code, reason = "until a page shows it")]
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut rules: Vec<_> = read(&self.series)
             .iter()
