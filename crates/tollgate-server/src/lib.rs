@@ -27,6 +27,7 @@ mod listener;
 mod live;
 mod metrics;
 mod nearest;
+mod pem;
 mod privacy;
 mod pulse;
 mod query;

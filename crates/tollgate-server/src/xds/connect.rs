@@ -7,8 +7,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 
+use super::files;
 use super::options::XdsOptions;
-use super::pem;
 
 /// How often the kernel asks whether a silent peer is there, and how often in vain. No server sees
 /// that, so none can mind; it finds hosts that are gone and networks that are cut, not a process
@@ -35,7 +35,7 @@ async fn endpoint(options: &XdsOptions) -> Result<Endpoint, String> {
         .keep_alive_timeout(options.ping_timeout)
         .keep_alive_while_idle(true);
     let Some(tls) = options.tls.clone() else { return Ok(endpoint) };
-    let config = spawn_blocking(move || pem::config(&tls)).await.map_err(|it| it.to_string())?;
+    let config = spawn_blocking(move || files::config(&tls)).await.map_err(|it| it.to_string())?;
     endpoint.tls_config(config?).map_err(|it| whole(&it))
 }
 

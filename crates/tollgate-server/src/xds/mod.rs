@@ -9,8 +9,8 @@ mod answer;
 mod backoff;
 mod connect;
 mod discovery;
+mod files;
 mod options;
-mod pem;
 mod stream;
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 use tokio::time::sleep;
 
 pub(crate) use self::discovery::{Awaited, Discovery};
+pub(crate) use self::files::mistakes;
 pub use self::options::{XdsError, XdsOptions, XdsTls};
-pub(crate) use self::pem::mistakes;
 use self::stream::Stream;
 use crate::daemon::Daemon;
 

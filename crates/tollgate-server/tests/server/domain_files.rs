@@ -109,8 +109,15 @@ fn the_files_of_tls_with_a_control_plane_are_tried() {
     authority.write_pair(&authority.sign("edge"));
     authority.write("ca.pem", &authority.pem);
     authority.write("empty.pem", "");
+    let encrypted =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    authority.write("encrypted.pem", encrypted);
     for (files, expected) in [
         ("ca: ca.pem, cert: cert.pem, key: key.pem", &[][..]),
+        (
+            "ca: ca.pem, cert: cert.pem, key: encrypted.pem",
+            &["envoy.xds.key: encrypted.pem: it is encrypted, and "],
+        ),
         (
             "ca: none, cert: empty.pem, key: cert.pem",
             &[
