@@ -60,7 +60,8 @@ and no policy says what holds then. A denial is no error.
 decided between. Bounds are `limits.pipeline`, `limits.body` (of an argument; 16 of it a command) and `limits.key_bytes`.
 
 **What redis-cell does otherwise.** Parts of a second, however small, are rounded up; a quantity of 0 changes nothing; a negative one is
-refused; numbers that are none are errors. Other numbers for a key keep what was used, as long as the period is the same.
+refused; numbers that are none are errors. Other numbers for a key keep what was used; another period does where both divide 210 days, as
+do the usual ones from a second to a week and to 30 days (not 28, 60, 90 or 365 days), and else begins anew.
 ";
 
 /// The groups of commands, in the order of the page.

@@ -4,11 +4,16 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use tollgate::{Kind, LimitError, Micros, Policy, Spec};
+use tollgate::{Kind, Limit, LimitError, Micros, Policy, Spec};
 
 /// The policy whose state `CL.THROTTLE` keeps.
 pub(super) const NAME: &str = "@throttle";
 
+/// The window, in seconds, of quotas whose period divides it: 210 days. State is kept for as long as
+/// the window is the same, so a key keeps what was used when its period changes. Of the windows that
+/// may be, this is the only one that every usual period divides, from a second to a week and to 30
+/// days; 28, 60 and 90 days do not.
+const WINDOW: u64 = 210 * 24 * 3_600;
 /// How many quotas are kept as policies.
 const MOST_SHARED: usize = 4_096;
 /// How many of them a connection finds without a lock; a power of two.
@@ -26,12 +31,26 @@ pub(super) struct Quota {
 
 impl Quota {
     fn policy(self) -> Result<Policy, LimitError> {
-        let kind = Kind::TokenBucket { burst: self.capacity };
-        let limit = Spec::new(self.count, Micros::from_secs(self.period), kind).build()?;
+        let limit = match self.widened() {
+            Some(it) => it,
+            None => self.limit_of(self.count, self.period)?,
+        };
         match Policy::of_protocol(NAME, [limit]) {
             Ok(policy) => Ok(policy),
             Err(it) => unreachable!("the name is a protocol's, and the limit is one: {it}"),
         }
+    }
+
+    /// Its limit in the window that all periods share. Rates are reduced before they are used, so
+    /// that every answer is as in its own window.
+    fn widened(self) -> Option<Limit> {
+        let factor = WINDOW.checked_div(self.period).filter(|it| it * self.period == WINDOW)?;
+        self.limit_of(self.count.checked_mul(factor)?, WINDOW).ok()
+    }
+
+    fn limit_of(self, count: u64, window: u64) -> Result<Limit, LimitError> {
+        Spec::new(count, Micros::from_secs(window), Kind::TokenBucket { burst: self.capacity })
+            .build()
     }
 
     /// Its place among a connection's own.
@@ -87,5 +106,70 @@ impl OwnThrottles {
             Some((_, policy)) => Ok(policy),
             None => unreachable!("it was just put there"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400;
+
+    fn window(quota: Quota) -> u64 {
+        quota.policy().unwrap().limits()[0].spec().window.secs_rounded_up()
+    }
+
+    #[test]
+    fn usual_periods_share_a_window() {
+        for (period, is_shared) in [
+            (1, true),
+            (7, true),
+            (10, true),
+            (60, true),
+            (90, true),
+            (900, true),
+            (3_600, true),
+            (8 * 3_600, true),
+            (DAY, true),
+            (7 * DAY, true),
+            (14 * DAY, true),
+            (30 * DAY, true),
+            (11, false),
+            (1_024, false),
+            (28 * DAY, false),
+            (90 * DAY, false),
+            (365 * DAY, false),
+        ] {
+            let found = window(Quota { capacity: 10, count: 3, period });
+            assert_eq!(found, if is_shared { WINDOW } else { period }, "{period}");
+        }
+        // More than can be counted in it.
+        assert_eq!(window(Quota { capacity: 10, count: 2_000_000_000_000, period: 1 }), 1);
+    }
+
+    /// Also where the tick of a limit is coarser than a microsecond, which no model covers.
+    #[test]
+    fn the_shared_window_computes_as_the_period_does() {
+        // What a script computes with stands at the end of what it is told; 23 bytes into that, the
+        // tick.
+        let computed = |it: &Policy| *it.script_argument().last_chunk::<44>().unwrap();
+        let (mut widened, mut coarse) = (0, 0);
+        for capacity in [1, 10, 1_001, 123_456, 10_000_019, 3_000_000_001] {
+            for count in [1, 3, 7, 10, 999, 1_000, 1_024, 65_537, 1_000_003, 12_345_678_901] {
+                for period in [1, 2, 7, 9, 30, 60, 100, 3_600, DAY, 7 * DAY, 30 * DAY, 210 * DAY] {
+                    let quota = Quota { capacity, count, period };
+                    let Ok(own) = quota.limit_of(count, period) else {
+                        assert!(quota.policy().is_err(), "{quota:?}");
+                        continue;
+                    };
+                    let own = Policy::of_protocol(NAME, [own]).unwrap();
+                    let policy = quota.policy().unwrap();
+                    assert_eq!(computed(&policy), computed(&own), "{quota:?}");
+                    widened += u32::from(policy.to_string() != own.to_string());
+                    coarse += u32::from(computed(&policy)[23] != 1);
+                }
+            }
+        }
+        assert!(widened > 400 && coarse > 20, "{widened} {coarse}");
     }
 }

@@ -73,6 +73,42 @@ async fn other_numbers_keep_what_was_used() {
 }
 
 #[tokio::test]
+async fn another_period_keeps_what_was_used() {
+    check(&[
+        (0, "k 9 10 60 6", "0 10 4 -1 36"),
+        (0, "k 9 10 30 0", "0 10 4 -1 18"),
+        (0, "k 9 10 30", "0 10 3 -1 21"),
+        // Each rate drains by itself, and both are charged.
+        (3_000, "k 9 10 60 0", "0 10 3 -1 39"),
+        (3_000, "k 9 10 30 0", "0 10 4 -1 18"),
+        // The same rate over another period is the same.
+        (3_000, "k 9 20 120 0", "0 10 3 -1 39"),
+        (3_000, "k 9 1 3 5", "1 10 4 3 18"),
+        (3_000, "week 9 10 604800 6", "0 10 4 -1 362880"),
+        (3_000, "week 9 10 2592000 0", "0 10 4 -1 1555200"),
+        (3_000, "week 9 10 1 0", "0 10 4 -1 1"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_period_that_does_not_divide_210_days_begins_anew() {
+    check(&[
+        (0, "k 9 10 7776000 6", "0 10 4 -1 4665600"),
+        (0, "k 4 10 7776000 0", "0 5 0 -1 3888000"),
+        (0, "k 9 10 60 0", "0 10 10 -1 0"),
+        (0, "k 9 10 60", "0 10 9 -1 6"),
+        (0, "k 9 10 7776000 0", "0 10 4 -1 4665600"),
+        (0, "odd 9 10 1024", "0 10 9 -1 103"),
+        (0, "odd 9 10 1024 10", "1 10 9 103 103"),
+        // More than can be counted in 210 days.
+        (0, "fast 9 2000000000000 1", "0 10 9 -1 1"),
+        (0, "fast 9 2000000000000 1 11", "1 10 9 -1 1"),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn numbers_that_are_none_are_refused_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut talk = Talk::with(&daemon).await;
