@@ -26,7 +26,7 @@ impl Daemon {
         Daemon::start_with(TOKENS)
     }
 
-    fn start_with(more: &str) -> Self {
+    pub(crate) fn start_with(more: &str) -> Self {
         let config = format!("{POLICIES}{more}");
         let process = process::Daemon::start("--resp", &[("tollgate.yaml", &config)]);
         Daemon { port: process.port, _process: process }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tollgate_servers::ClientKind;
+use tollgate_servers::{ClientKind, Server};
 
 use crate::daemon::Daemon;
 use crate::process::SECRET;
@@ -132,4 +132,33 @@ fn a_token_is_its_password() {
     // The connection that was refused is as it was.
     let words = [&quiet[..], &["-a", "guessed"], &asked].concat();
     check_has(&daemon, &words, "", &["NOAUTH Authentication required"]);
+}
+
+/// The files are a Redis's, which takes nobody without a certificate either: the same words ask both.
+#[test]
+fn it_asks_with_tls_and_a_certificate_as_it_asks_redis() {
+    let redis = Server::with(|config| config.tls_auth_clients("yes"));
+    let file = |name: &str| redis.folder().join(name).display().to_string();
+    let [ca, cert, key] = ["ca.pem", "client.pem", "client.key"].map(file);
+    let daemon = Daemon::start_with(&format!(
+        "listen: {{ tls: {{ cert: {}, key: {}, client_ca: {ca} }} }}\n",
+        file("server.pem"),
+        file("server.key"),
+    ));
+    let tls = ["--tls", "--cacert", &ca, "--cert", &cert, "--key", &key];
+    let asked = |words: &[&'static str]| [&tls[..], words].concat();
+    check(&daemon, &asked(&["CL.THROTTLE", "k", "15", "30", "60"]), "", "0\n16\n15\n-1\n2\n");
+    check_has(&daemon, &asked(&["-3", "TOLLGATE.PEEK", "api", "k"]), "", &["allowed"]);
+    // More than one record of TLS, both ways.
+    let pings = "*1\r\n$4\r\nPING\r\n".repeat(10_000);
+    check_has(&daemon, &asked(&["--pipe"]), &pings, &["errors: 0, replies: 10000\n"]);
+    for port in [daemon.port, redis.port()] {
+        for (options, is_answered) in [(&tls[..], true), (&tls[..3], false), (&[], false)] {
+            let Some(mut command) = ClientKind::RedisCli.command() else { return };
+            let port = port.to_string();
+            let output = command.args(["-p", &port]).args(options).arg("PING").output().unwrap();
+            assert_eq!(output.status.success(), is_answered, "{options:?}: {output:?}");
+            assert_eq!(output.stdout == b"PONG\n", is_answered, "{options:?}: {output:?}");
+        }
+    }
 }

@@ -43,6 +43,7 @@ async fn a_pipeline_is_asked_together_and_answered_in_order() {
         ("EXEC", "*4 *5 :1 :500 :0 :86400 :43200000 +PONG :1 *5 :0 :500 :499 :-1 :86400"),
         ("TTL none", ":-2"),
         ("TTL k", ":86400"),
+        ("CL.THROTTLE k 499 1 604800 0", "*5 :0 :500 :499 :-1 :604800"),
         ("TOLLGATE.CHECK nobody k", "-ERR there is no policy"),
     ] {
         sent.extend(words(asked));
