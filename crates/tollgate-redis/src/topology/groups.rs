@@ -19,12 +19,15 @@ pub(super) struct GroupsCheck {
     name: String,
     slot: u16,
     groups: u16,
+    kept_ms: &'static str,
     /// When it was last checked, in µs.
     checked: AtomicU64,
 }
 
 /// How long it is kept from the last time that anybody has checked it: 400 days, in ms.
 const KEPT_MS: &str = "34560000000";
+/// The same where a test or a replay brings the time, which nobody comes back to.
+const KEPT_BRIEFLY_MS: &str = "3600000";
 /// How often it is checked.
 const EVERY: Micros = Micros::from_secs(600);
 
@@ -35,6 +38,7 @@ impl GroupsCheck {
             name: format!("{namespace}:{{{namespace}}}:#groups"),
             slot: slot(namespace.as_bytes()),
             groups: options.groups,
+            kept_ms: if options.clock.is_some() { KEPT_BRIEFLY_MS } else { KEPT_MS },
             checked: AtomicU64::new(0),
         }
     }
@@ -61,7 +65,7 @@ impl GroupsCheck {
 
     async fn stored(&self, link: &Link) -> Result<u16, Fault> {
         let (name, own) = (self.name.as_str(), self.groups.to_string());
-        link.command(&["SET", name, &own, "NX", "PX", KEPT_MS]).await?;
+        link.command(&["SET", name, &own, "NX", "PX", self.kept_ms]).await?;
         let stored = match link.command(&["GET", name]).await {
             // Of a foreign type.
             Err(Fault::Server(it)) if it.code() == "WRONGTYPE" => Value::Nil,
@@ -71,11 +75,13 @@ impl GroupsCheck {
         match stored {
             Some(stored) => {
                 let text = stored.to_string();
-                link.command(&["SET", name, &text, "XX", "PX", KEPT_MS]).await?;
+                link.command(&["SET", name, &text, "XX", "PX", self.kept_ms]).await?;
                 Ok(stored)
             }
             // Nobody of us has written it.
-            None => link.command(&["SET", name, &own, "PX", KEPT_MS]).await.map(|_| self.groups),
+            None => {
+                link.command(&["SET", name, &own, "PX", self.kept_ms]).await.map(|_| self.groups)
+            }
         }
     }
 }
