@@ -75,10 +75,13 @@ pub enum Pem {
     Path(PathBuf),
 }
 
+/// How names begin for everybody who has not chosen.
+pub(crate) const DEFAULT_NAMESPACE: &str = "tollgate";
+
 impl Default for RedisOptions {
     fn default() -> Self {
         RedisOptions {
-            namespace: "tollgate".to_owned(),
+            namespace: DEFAULT_NAMESPACE.to_owned(),
             connections: 2,
             connect_timeout: Duration::from_secs(1),
             call_timeout: Duration::from_millis(500),

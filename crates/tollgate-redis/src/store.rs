@@ -144,8 +144,12 @@ impl RedisStore {
         self.common().counters.read()
     }
 
-    fn common(&self) -> &Arc<Common> {
+    pub(crate) fn common(&self) -> &Arc<Common> {
         &self.0.sender.common
+    }
+
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.0.sender.routes
     }
 
     /// Sends a request; the answer comes later.

@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::path::Path;
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy, remaining, until};
@@ -105,15 +104,6 @@ async fn there_are_unix_sockets_and_databases() {
     assert_eq!(kind(beyond.ready().await), FailureKind::Refused);
 }
 
-/// The rights of the crate's documentation, as they stand there.
-fn documented_rights() -> String {
-    let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"));
-    let source = source.unwrap();
-    let from = source.find("//! user tollgate on").unwrap();
-    let line = source[from..].lines().take_while(|it| *it != "//! ```");
-    line.map(|it| it.trim_start_matches("//! ").trim_end_matches('\\')).collect::<String>()
-}
-
 /// Asks every verb.
 async fn ask_everything(store: &RedisStore) {
     let meter = named("meter", "1000/h; 1000/d fixed; 500/h log; 300/h sliding count-denied");
@@ -162,7 +152,7 @@ async fn ask_everything(store: &RedisStore) {
 
 #[tokio::test]
 async fn a_user_needs_the_documented_rights_and_no_others() {
-    let rights = documented_rights();
+    let rights = support::documented_rights();
     let rules = rights.strip_prefix("user ").unwrap().replace(">PASSWORD", ">secret");
     let server = Server::with(|it| it.user(&rules));
     let store = open(&server.url_as("tollgate", "secret"));

@@ -44,7 +44,7 @@ pub use tollgate_core::{
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use tollgate_redis::{
-    OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
+    EraseError, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{

@@ -7,8 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Decision, FailureKind, Key, Limiter, ManualClock, Micros, OnStoreError, Policy,
-    Reason, Request, RequestError, Source, StoreError, Timestamp, Verb, draw_id,
+    Check, Cost, Decision, EraseError, FailureKind, Key, Limiter, ManualClock, Micros,
+    OnStoreError, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp, Verb,
+    draw_id,
 };
 use tollgate_servers::{Cluster, Sentinel, Server};
 
@@ -346,4 +347,17 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     panic!("{what} does not come about");
+}
+
+#[tokio::test]
+async fn what_a_limiter_with_a_clock_of_its_own_has_left_is_erased() {
+    let server = Server::start();
+    let builder = Limiter::builder().namespace("trial").deadline(Duration::from_secs(5));
+    let real = builder.clone().open(&server.url()).await.unwrap();
+    let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
+    assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());
+    let refused = real.as_redis().unwrap().erase().await.unwrap_err();
+    assert!(matches!(refused, EraseError::ServerClock { .. }), "{refused}");
+    assert_eq!(trial.as_redis().unwrap().erase().await, Ok(1));
+    assert_eq!(server.keys(""), Vec::<String>::new());
 }

@@ -58,10 +58,10 @@ impl Link {
     }
 
     /// Sends a command.
-    pub(crate) async fn command(&self, words: &[&str]) -> Result<Value, Fault> {
+    pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, Fault> {
         let mut command = Cmd::new();
         for word in words {
-            command.arg(*word);
+            command.arg(word.as_ref());
         }
         let mut connection = self.connection.clone();
         judged(connection.send_packed_command(&command).await)

@@ -33,17 +33,21 @@ impl Cluster {
                 nodes.push(seed.clone());
             }
         }
-        let found = first_of(nodes.iter().map(|it| self.ask(it))).await?;
+        let found = ask_for_slots(&self.common, &nodes).await?;
         self.groups.check(&self.common, &found).await?;
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = found.nodes.clone();
         Ok(found)
     }
+}
 
-    async fn ask(&self, node: &Address) -> Result<Found, Failure> {
-        let link = self.common.dialer.dial(node, || ()).await?;
-        let reply = link.command(&["CLUSTER", "SLOTS"]).await.map_err(|it| it.failure())?;
-        Found::of_reply(&reply, node).ok_or_else(|| {
-            Failure::new(FailureKind::ClusterDown, format!("{node} knows of no slots"))
-        })
-    }
+/// Which node has which slots, as the first of these says who answers.
+pub(crate) async fn ask_for_slots(common: &Common, nodes: &[Address]) -> Result<Found, Failure> {
+    first_of(nodes.iter().map(|it| ask(common, it))).await
+}
+
+async fn ask(common: &Common, node: &Address) -> Result<Found, Failure> {
+    let link = common.dialer.dial(node, || ()).await?;
+    let reply = link.command(&["CLUSTER", "SLOTS"]).await.map_err(|it| it.failure())?;
+    Found::of_reply(&reply, node)
+        .ok_or_else(|| Failure::new(FailureKind::ClusterDown, format!("{node} knows of no slots")))
 }

@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tollgate_core::Micros;
 use tollgate_store::{Failure, FailureKind};
 
-pub(crate) use cluster::Cluster;
+pub(crate) use cluster::{Cluster, ask_for_slots};
 pub(crate) use routes::Routes;
 pub(crate) use sentinels::Sentinels;
 pub(crate) use slots::Found;

@@ -8,6 +8,7 @@
     reason = "tests, each of which uses some of it"
 )]
 
+use std::path::Path;
 use std::time::Duration;
 
 use tollgate_core::{Check, Cost, Decision, Policy, Request, Verb};
@@ -84,4 +85,13 @@ pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("{what} does not come about");
+}
+
+/// The rights of the crate's documentation, as they stand there.
+pub fn documented_rights() -> String {
+    let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"));
+    let source = source.unwrap();
+    let from = source.find("//! user tollgate on").unwrap();
+    let line = source[from..].lines().take_while(|it| *it != "//! ```");
+    line.map(|it| it.trim_start_matches("//! ").trim_end_matches('\\')).collect::<String>()
 }

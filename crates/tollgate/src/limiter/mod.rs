@@ -234,7 +234,8 @@ impl Limiter {
     }
 
     /// The store on Redis or Valkey, if that is where state lives: to wait until it is there, to
-    /// read its figures.
+    /// read its figures, to [erase](RedisStore::erase) what a limiter with a clock of its own has
+    /// left there. What is on memory goes with the limiter.
     #[cfg(feature = "redis")]
     #[must_use]
     pub fn as_redis(&self) -> Option<&RedisStore> {

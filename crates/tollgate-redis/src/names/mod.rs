@@ -6,6 +6,8 @@
 //! user's text stands last, so it can neither be taken for another part nor choose a slot; one of
 //! more than 256 bytes is its SHA-256 in hexadecimal, marked `h`.
 
+mod own;
+
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
