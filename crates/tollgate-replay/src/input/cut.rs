@@ -128,8 +128,9 @@ impl<R: Read> Cut<R> {
     fn beginning(&mut self, block: &[u8]) -> Arc<Beginning> {
         let begin = || {
             let most = block.get(..BEGINNING_BYTES).unwrap_or(block);
-            let end = memrchr(b'\n', most).map_or(most.len(), |at| at + 1);
-            let lines = most.get(..end).unwrap_or_default().to_vec();
+            // A header may be longer than that; then it is all.
+            let end = memrchr(b'\n', most).or_else(|| memchr(b'\n', block));
+            let lines = end.and_then(|end| block.get(..=end)).unwrap_or(block).to_vec();
             Arc::new(Beginning { file: self.file, name: Arc::clone(&self.name), lines })
         };
         Arc::clone(self.beginning.get_or_insert_with(begin))

@@ -37,3 +37,4 @@ pub use fields::{Fields, FieldsError, TimeUnit};
 pub use format::{Format, UnknownFormat};
 pub use line::{Line, Stamp};
 pub use reader::{OpenError, Reader};
+pub(crate) use time::in_text as time_in_text;

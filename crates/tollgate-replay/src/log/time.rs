@@ -108,7 +108,7 @@ fn other(text: &[u8]) -> Option<Stamp> {
 }
 
 /// A time in a text: seconds (or the unit told) since the epoch, RFC 3339, or the date of an access log.
-pub(super) fn in_text(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
+pub(crate) fn in_text(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
     let text = text.trim_ascii();
     match text.first() {
         None => Err(BrokenLine::NoTime),

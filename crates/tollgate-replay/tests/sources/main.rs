@@ -4,6 +4,7 @@
 mod access;
 mod any_bytes;
 mod csv;
+mod generate;
 mod input;
 mod json;
 mod order;

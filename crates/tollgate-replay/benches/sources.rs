@@ -1,0 +1,205 @@
+//! What each step from a file to ordered events costs for a line of a combined log of 1 M addresses:
+//! `cargo bench -p tollgate-replay --bench sources`. The best of some rounds is told, on one thread
+//! unless it says otherwise.
+#![expect(
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::float_arithmetic,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "it measures, and says what it found"
+)]
+
+use std::fs;
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use tollgate::Micros;
+use tollgate_replay::generate::{Traffic, write_combined};
+use tollgate_replay::input::{Block, Input, Part, in_order};
+use tollgate_replay::log::{Fields, Format, Reader, Stamp};
+use tollgate_replay::order::Order;
+
+const ROUNDS: usize = 5;
+
+fn main() {
+    let traffic: Traffic = "zipf rate 20000/s for 50s keys 1000000".parse().unwrap();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let mut log = Vec::new();
+    let lines = write_combined(&traffic, &mut log).unwrap();
+    println!("{lines} lines, {} bytes each", log.len() as u64 / lines);
+
+    show("generate", lines, None, || {
+        for event in traffic.events() {
+            black_box(event);
+        }
+    });
+    show("write as a combined log", lines, Some(log.len()), || {
+        write_combined(&traffic, io::sink()).unwrap();
+    });
+    show("parse combined", lines, Some(log.len()), || parse(Format::Combined, &log));
+    let json = as_json(&log);
+    show("parse JSON", lines, Some(json.len()), || parse(Format::Json, &json));
+    let csv = as_csv(&log);
+    show("parse CSV", lines, Some(csv.len()), || parse(Format::Csv, &csv));
+    order(lines);
+    files(&folder, &log, lines);
+}
+
+/// Tells the best of some rounds.
+fn show(name: &str, lines: u64, bytes: Option<usize>, mut work: impl FnMut()) {
+    let round = |_| {
+        let begin = Instant::now();
+        work();
+        begin.elapsed()
+    };
+    let best = (0..ROUNDS).map(round).min().unwrap_or(Duration::ZERO);
+    let nanos = best.as_nanos() as f64 / lines as f64;
+    let rate = bytes.map_or_else(String::new, |bytes| {
+        format!("{:8.0} MB/s", bytes as f64 / best.as_secs_f64() / 1e6)
+    });
+    println!("{name:36} {nanos:8.1} ns a line{rate}");
+}
+
+fn parse(format: Format, log: &[u8]) {
+    let mut reader = Reader::open(Some(format), log, &Fields::default()).unwrap();
+    for line in lines_of(log) {
+        if let Some(line) = reader.read(line).unwrap() {
+            black_box((line.time, line.address, line.target, line.key));
+        }
+    }
+}
+
+fn lines_of(log: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', log).map(move |end| {
+        let line = &log[start..end];
+        start = end + 1;
+        line
+    })
+}
+
+fn as_json(log: &[u8]) -> Vec<u8> {
+    rewritten(log, "", |line, to| {
+        let (at, address, target) = line;
+        writeln!(
+            to,
+            r#"{{"ts":{at}.25,"level":"info","request":{{"remote_ip":"{address}","method":"GET","host":"a.example","uri":"{target}","headers":{{"User-Agent":["curl/8.5"]}}}},"duration":0.001,"status":200}}"#
+        )
+    })
+}
+
+fn as_csv(log: &[u8]) -> Vec<u8> {
+    rewritten(log, "time,key,cost,note\n", |(at, address, target), to| {
+        writeln!(to, "{at}.25,{address},1,{target}")
+    })
+}
+
+fn rewritten(
+    log: &[u8],
+    header: &str,
+    put: impl Fn((&str, &str, &str), &mut Vec<u8>) -> io::Result<()>,
+) -> Vec<u8> {
+    let mut reader = Reader::open(Some(Format::Combined), log, &Fields::default()).unwrap();
+    let mut to = header.as_bytes().to_vec();
+    for line in lines_of(log) {
+        let line = reader.read(line).unwrap().unwrap();
+        let text = |it: Option<&[u8]>| String::from_utf8(it.unwrap().to_vec()).unwrap();
+        let (at, address) = (line.time.at.to_string(), text(line.address));
+        put((&at, &address, &text(line.target)), &mut to).unwrap();
+    }
+    to
+}
+
+fn order(lines: u64) {
+    let stamps = |late: u64| {
+        (0..lines).map(move |it| {
+            let second = 1_767_225_600 + it / 20_000 - if it % 7 == 0 { late } else { 0 };
+            let at = tollgate::Timestamp::from_micros(second * 1_000_000);
+            (Stamp { at, whole_second: true }, (it, 1_u64))
+        })
+    };
+    let run = |late| {
+        let mut order = Order::new(Micros::from_secs(60), true);
+        let mut events = Vec::new();
+        for (at, (stamp, event)) in stamps(late).enumerate() {
+            order.push(stamp, event);
+            if at % 5_000 == 0 {
+                events.clear();
+                order.release(&mut events);
+                black_box(&events);
+            }
+        }
+        events.clear();
+        order.finish(&mut events);
+        black_box(&events);
+    };
+    show("order, all in order", lines, None, || run(0));
+    show("order, one of seven 30 s late", lines, None, || run(30));
+}
+
+fn files(folder: &Path, log: &[u8], lines: u64) {
+    let plain = folder.join("sources.log");
+    fs::write(&plain, log).unwrap();
+    let gzip = folder.join("sources.log.gz");
+    let mut encoder = GzEncoder::new(fs::File::create(&gzip).unwrap(), flate2::Compression::new(6));
+    encoder.write_all(log).unwrap();
+    encoder.finish().unwrap();
+    let zstd = folder.join("sources.log.zst");
+    fs::write(&zstd, compress_to_vec(log, CompressionLevel::Fastest)).unwrap();
+
+    for path in [&plain, &gzip, &zstd] {
+        let name = path.extension().unwrap().display();
+        show(&format!("read {name} (a thread ahead)"), lines, Some(log.len()), || {
+            let blocks = Input::open([path]).map(lines_in);
+            black_box(blocks.map(|it| it.bytes().len()).sum::<usize>());
+        });
+    }
+    for threads in [1, 2] {
+        let name = format!("plain to ordered, {threads} parsing");
+        show(&name, lines, Some(log.len()), || to_ordered(&plain, threads));
+    }
+    for path in [plain, gzip, zstd] {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+fn lines_in(part: Result<Part, tollgate_replay::input::InputError>) -> Block {
+    match part {
+        Ok(Part::Lines(block)) => block,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All that comes before deciding: reading, parsing on threads, and ordering on this one.
+fn to_ordered(path: &Path, threads: usize) {
+    let mut order = Order::new(Micros::from_secs(60), true);
+    let mut events = Vec::new();
+    let worker = || {
+        let mut reader = None;
+        move |block: Block| {
+            let open = || Reader::open(None, &block.beginning().lines, &Fields::default()).unwrap();
+            let reader = reader.get_or_insert_with(open);
+            let mut parsed: Vec<(Stamp, u64)> = Vec::with_capacity(8_192);
+            for (_, line) in block.lines() {
+                if let Ok(Some(line)) = reader.read(line) {
+                    parsed.push((line.time, line.address.map_or(0, |it| it.len() as u64)));
+                }
+            }
+            parsed
+        }
+    };
+    in_order(Input::open([path]).map(lines_in), threads, worker, |parsed: Vec<(Stamp, u64)>| {
+        parsed.into_iter().for_each(|(stamp, event)| order.push(stamp, event));
+        events.clear();
+        order.release(&mut events);
+        black_box(&events);
+        ControlFlow::Continue(())
+    });
+}

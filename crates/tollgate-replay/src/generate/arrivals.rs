@@ -1,0 +1,115 @@
+//! When requests come, in microseconds from the start.
+#![expect(clippy::float_arithmetic, reason = "traffic is drawn here, and nothing is decided")]
+
+use std::f64::consts::TAU;
+
+use super::random::{Random, float, whole};
+use super::{Rate, Shape, Traffic};
+
+const DAY: u64 = 86_400_000_000;
+/// How far the wave goes up and down from the average, as a part of it.
+const SWING: f64 = 0.9;
+
+/// Times, ascending and without an end.
+#[derive(Clone, Debug)]
+pub(super) enum Arrivals {
+    Floods(Floods),
+    Poisson { at: f64, mean: f64 },
+    Wave { at: f64, mean: f64, period: f64 },
+}
+
+impl Arrivals {
+    pub(super) fn new(traffic: &Traffic) -> Self {
+        let Traffic { shape, rate, window, duration, .. } = traffic;
+        let (window, per) = (window.get().max(1), rate.per.get().max(1));
+        let mean = float(per) / float(rate.count.max(1));
+        match shape {
+            Shape::Steady => Arrivals::Floods(Floods::new(*rate, 0, per, per)),
+            Shape::Bursts => Arrivals::Floods(Floods::new(*rate, 0, window, 0)),
+            Shape::Stampede => {
+                let first = to_first_flood(traffic.start.as_micros(), window);
+                let two = window.saturating_mul(2);
+                Arrivals::Floods(Floods::new(*rate, first, two, window / 5))
+            }
+            Shape::Poisson | Shape::Zipf => Arrivals::Poisson { at: 0.0, mean },
+            Shape::Diurnal => {
+                let period = float(duration.get().clamp(1, DAY));
+                Arrivals::Wave { at: 0.0, mean, period }
+            }
+        }
+    }
+
+    pub(super) fn next(&mut self, random: &mut Random) -> u64 {
+        match self {
+            Arrivals::Floods(it) => it.next(),
+            Arrivals::Poisson { at, mean } => {
+                *at += random.gap() * *mean;
+                whole(*at)
+            }
+            // Times are drawn for the crest, and kept with the chance that the height then has to it.
+            Arrivals::Wave { at, mean, period } => loop {
+                *at += random.gap() * *mean / (1.0 + SWING);
+                let height = 1.0 - SWING * (TAU * *at / *period).cos();
+                if random.unit() * (1.0 + SWING) < height {
+                    return whole(*at);
+                }
+            },
+        }
+    }
+}
+
+/// From the start until the first flood begins, a tenth of a window before an edge.
+fn to_first_flood(start: u64, window: u64) -> u64 {
+    let tenth = window / 10;
+    let edge = (start.saturating_add(tenth)).div_ceil(window).saturating_mul(window);
+    edge.saturating_sub(tenth).saturating_sub(start)
+}
+
+/// One flood in each `step`, of as many requests as the rate gives in that time, even over `length`.
+#[derive(Clone, Debug)]
+pub(super) struct Floods {
+    rate: Rate,
+    first: u64,
+    step: u64,
+    length: u64,
+    /// Which flood this is, from 0; how many are in it, and how many of them were given.
+    number: u64,
+    count: u64,
+    given: u64,
+}
+
+impl Floods {
+    fn new(rate: Rate, first: u64, step: u64, length: u64) -> Self {
+        let mut floods = Floods { rate, first, step, length, number: 0, count: 0, given: 0 };
+        floods.count = floods.before(1);
+        floods
+    }
+
+    fn next(&mut self) -> u64 {
+        if self.given >= self.count {
+            self.next_flood();
+        }
+        let part = u128::from(self.length) * u128::from(self.given) / u128::from(self.count.max(1));
+        self.given += 1;
+        let begin = self.first.saturating_add(self.number.saturating_mul(self.step));
+        begin.saturating_add(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
+    /// Goes to the next flood that has a request: if the rate gives less than one in a step, some have none.
+    fn next_flood(&mut self) {
+        let before = self.before(self.number.saturating_add(1));
+        let per = u128::from(self.rate.per.get()) * (u128::from(before) + 1);
+        let step = u128::from(self.step) * u128::from(self.rate.count.max(1));
+        let number = u64::try_from(per.div_ceil(step).saturating_sub(1)).unwrap_or(u64::MAX);
+        self.number = number.max(self.number.saturating_add(1));
+        self.count = self.before(self.number.saturating_add(1)).saturating_sub(before);
+        self.given = 0;
+    }
+
+    /// How many requests come before the flood of this number.
+    fn before(&self, number: u64) -> u64 {
+        let time = u128::from(number) * u128::from(self.step);
+        let count = time.saturating_mul(u128::from(self.rate.count));
+        u64::try_from(count / u128::from(self.rate.per.get().max(1))).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,110 @@
+//! Traffic as a log.
+
+use std::io::{self, Write};
+
+use tollgate::Timestamp;
+
+use super::Traffic;
+use super::events::{Generated, address_of};
+
+/// So much is written at once.
+const WRITTEN_BYTES: usize = 64 << 10;
+
+/// What is asked; a number follows.
+const PATHS: [&str; 8] = [
+    "/",
+    "/api/v1/items/",
+    "/api/v1/orders/",
+    "/api/v1/search?page=",
+    "/login?try=",
+    "/assets/app.js?v=",
+    "/images/",
+    "/products/view?id=",
+];
+const REFERERS: [&str; 4] = [
+    "-",
+    "https://www.example.com/",
+    "https://www.example.com/products",
+    "https://search.example.net/",
+];
+const AGENTS: [&str; 4] = [
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/143.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:146.0) Gecko/20100101 Firefox/146.0",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148",
+    "curl/8.5.0",
+];
+
+/// Writes the traffic as a combined log, one line of some 200 bytes for each request, whose address is
+/// [`address_of`] its key. It says how many lines it wrote.
+///
+/// The log tells whole seconds, as such logs do.
+///
+/// # Errors
+/// Those of `to`.
+///
+/// ```
+/// use tollgate_replay::generate::write_combined;
+///
+/// let mut log = Vec::new();
+/// write_combined(&"steady rate 2/s for 1s".parse()?, &mut log)?;
+/// assert!(log.starts_with(br#"10.0.0.0 - - [01/Jan/2026:00:00:00 +0000] "GET /"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_combined(traffic: &Traffic, mut to: impl Write) -> io::Result<u64> {
+    let mut lines = Lines::default();
+    for event in traffic.events() {
+        lines.put(&event)?;
+        if lines.text.len() >= WRITTEN_BYTES {
+            to.write_all(&lines.text)?;
+            lines.text.clear();
+        }
+    }
+    to.write_all(&lines.text)?;
+    to.flush()?;
+    Ok(lines.count)
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    text: Vec<u8>,
+    count: u64,
+    /// The last second, and its date.
+    second: Option<u64>,
+    date: String,
+}
+
+impl Lines {
+    fn put(&mut self, event: &Generated) -> io::Result<()> {
+        self.set_date(event.at)?;
+        // Nothing here is random: a key always has the same client, and asks one thing after the other.
+        let mixed = (self.count ^ u64::from(event.key)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let client = u64::from(event.key).wrapping_mul(0x9E37_79B9) >> 20;
+        let (path, referer) = (pick(&PATHS, mixed), pick(&REFERERS, mixed >> 3));
+        let agent = pick(&AGENTS, client);
+        let (number, size) = (mixed >> 4, 200 + (mixed & 0x3FFF));
+        writeln!(
+            self.text,
+            r#"{} - - [{}] "GET {path}{number} HTTP/1.1" 200 {size} "{referer}" "{agent}""#,
+            address_of(event.key),
+            self.date,
+        )?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn set_date(&mut self, at: Timestamp) -> io::Result<()> {
+        let second = at.as_micros() / 1_000_000;
+        if self.second != Some(second) {
+            let at = i64::try_from(second).map_err(io::Error::other)?;
+            let at = jiff::Timestamp::from_second(at).map_err(io::Error::other)?;
+            self.date = at.strftime("%d/%b/%Y:%H:%M:%S +0000").to_string();
+            self.second = Some(second);
+        }
+        Ok(())
+    }
+}
+
+fn pick<'a>(texts: &[&'a str], number: u64) -> &'a str {
+    let at = usize::try_from(number).unwrap_or(0) % texts.len().max(1);
+    texts.get(at).copied().unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! Generated traffic: what each shape is, and that it is always the same.
+
+use std::collections::BTreeMap;
+
+use tollgate::Timestamp;
+use tollgate_replay::generate::{Generated, Shape, Traffic, address_of, key_of, write_combined};
+use tollgate_replay::log::{Fields, Format, Reader};
+
+fn traffic(text: &str) -> Traffic {
+    text.parse().unwrap()
+}
+
+fn events(text: &str) -> Vec<Generated> {
+    let traffic = traffic(text);
+    let events: Vec<Generated> = traffic.events().collect();
+    assert!(events.is_sorted_by_key(|it| it.at), "{text}");
+    let end = traffic.start.after(traffic.duration);
+    assert!(events.iter().all(|it| (traffic.start..end).contains(&it.at)), "{text}");
+    assert!(events.iter().all(|it| it.key < traffic.keys && it.cost == 1), "{text}");
+    events
+}
+
+/// How many come in each stretch of so many seconds from the start on.
+fn counts(text: &str, seconds: u64) -> Vec<usize> {
+    let start = traffic(text).start;
+    let mut counts = BTreeMap::new();
+    for event in events(text) {
+        *counts.entry(event.at.since(start).get() / 1_000_000 / seconds).or_insert(0) += 1;
+    }
+    let last = counts.keys().last().copied().unwrap_or(0);
+    (0..=last).map(|it| counts.get(&it).copied().unwrap_or(0)).collect()
+}
+
+fn times(text: &str) -> String {
+    let start = traffic(text).start;
+    let times = events(text).into_iter().map(|it| it.at.since(start).to_string());
+    times.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_shape_is_the_same_again_and_has_its_rate() {
+    for shape in Shape::all() {
+        let text = format!("{shape} rate 50/s for 1h keys 10 window 1min");
+        let found = events(&text);
+        assert_eq!(found, events(&text), "{shape}");
+        let expected = 50.0 * 3_600.0;
+        let off = f64::from(u32::try_from(found.len()).unwrap()) / expected - 1.0;
+        assert!(off.abs() < 0.02, "{shape}: {} events", found.len());
+        let is_random = matches!(shape, Shape::Poisson | Shape::Zipf | Shape::Diurnal);
+        assert_eq!(found != events(&format!("{text} seed 2")), is_random, "{shape}");
+    }
+}
+
+#[test]
+fn steady_traffic_is_even_and_its_keys_take_turns() {
+    assert_eq!(times("steady rate 3/s for 2s"), "0 0.333333 0.666666 1 1.333333 1.666666");
+    assert_eq!(times("steady rate 1/h for 3h"), "0 3600 7200");
+    let keys: Vec<u32> = events("steady rate 5/s for 1s keys 2").iter().map(|it| it.key).collect();
+    assert_eq!(keys, [0, 1, 0, 1, 0]);
+}
+
+#[test]
+fn a_burst_is_all_of_a_window_at_once() {
+    assert_eq!(times("bursts rate 1/s for 7s window 3s"), "0 0 0 3 3 3 6 6 6");
+    assert_eq!(times("bursts rate 1/2s for 9s window 3s"), "0 3 3 6");
+    assert_eq!(times("bursts rate 1/10s for 45s window 3s"), "9 18 27 39");
+    assert_eq!(times("bursts rate 1/365d for 1s window 1ms"), "");
+}
+
+#[test]
+fn a_stampede_is_twice_a_window_across_its_edge() {
+    // The start is an edge, which the first flood would have to begin before: so it is the next.
+    let text = "stampede rate 10/s for 4min window 1min keys 1";
+    let all = events(text);
+    let expected = counts(text, 6);
+    assert_eq!(all.len(), 2_400);
+    let floods: Vec<(usize, usize)> =
+        expected.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(floods, [(9, 600), (10, 600), (29, 600), (30, 600)]);
+}
+
+#[test]
+fn a_day_has_its_night() {
+    let hours = counts("diurnal rate 10/s for 2d", 3_600);
+    assert_eq!(hours.len(), 48);
+    for day in hours.chunks(24) {
+        assert!(day[0] < 36_000 / 5 && day[23] < 36_000 / 5, "{day:?}");
+        assert!(day[11] > 36_000 * 9 / 5 && day[12] > 36_000 * 9 / 5, "{day:?}");
+    }
+    let minutes = counts("diurnal rate 100/s for 10min", 60);
+    assert!(minutes[0] < minutes[2] && minutes[2] < minutes[4], "{minutes:?}");
+    assert!(minutes[5] > minutes[7] && minutes[7] > minutes[9], "{minutes:?}");
+}
+
+#[test]
+fn keys_have_names_and_addresses_of_their_own() {
+    assert_eq!(key_of(17), "user:17");
+    assert_eq!(address_of(0).to_string(), "10.0.0.0");
+    assert_eq!(address_of((1 << 24) - 1).to_string(), "10.255.255.255");
+}
+
+#[test]
+fn what_is_written_as_a_log_is_read_as_the_same() {
+    let traffic = traffic("zipf rate 100/s for 1min keys 1000000");
+    let mut log = Vec::new();
+    let lines = write_combined(&traffic, &mut log).unwrap();
+    let expected: Vec<Generated> = traffic.events().collect();
+    assert_eq!(lines, u64::try_from(expected.len()).unwrap());
+    assert!((150..250).contains(&(log.len() / expected.len())), "{}", log.len() / expected.len());
+
+    let mut reader = Reader::open(None, &log, &Fields::default()).unwrap();
+    assert_eq!(reader.format(), Format::Combined);
+    for (line, event) in log.split(|it| *it == b'\n').zip(expected) {
+        let line = reader.read(line).unwrap().unwrap();
+        let second = event.at.as_micros() / 1_000_000 * 1_000_000;
+        assert_eq!(line.time.at, Timestamp::from_micros(second));
+        assert_eq!(line.address, Some(address_of(event.key).to_string().as_bytes()));
+        assert!(line.target.is_some() && line.header("user-agent").is_some());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_ends() {
+    use tollgate::Micros;
+    use tollgate_replay::generate::Rate;
+    for shape in Shape::all() {
+        let none = Rate { count: 0, per: Micros::ZERO };
+        let traffic =
+            Traffic { shape, rate: none, keys: 0, window: Micros::ZERO, ..Traffic::default() };
+        assert_eq!(traffic.events().count(), 0, "{shape}");
+        let far = Traffic { shape, start: Timestamp::MAX, keys: 0, ..Traffic::default() };
+        assert!(far.events().take(10).all(|it| it.at == Timestamp::MAX), "{shape}");
+        let rate = Rate { count: u64::MAX, per: Micros::new(1) };
+        let much = Traffic { shape, rate, window: Micros::new(u64::MAX), ..Traffic::default() };
+        assert!(much.events().take(10).is_sorted_by_key(|it| it.at), "{shape}");
+    }
+}
