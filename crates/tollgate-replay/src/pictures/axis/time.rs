@@ -65,6 +65,9 @@ pub(in crate::pictures) fn even_multiple(width: u64, fits: impl Fn(u64) -> bool)
     EVEN.iter().copied().find(|even| even.is_multiple_of(width) && fits(*even))
 }
 
+/// Before the last year of the calendar; no event is as late, but the end of a bin may be.
+const LATEST: u64 = 250_000_000_000_000_000;
+
 /// How far apart labels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -93,7 +96,8 @@ pub(in crate::pictures) struct Times {
 impl Times {
     /// `fits` says whether so many labels, as long as this one, have room.
     pub(in crate::pictures) fn new(from: u64, to: u64, fits: impl Fn(usize, &str) -> bool) -> Self {
-        let to = to.max(from.saturating_add(1));
+        let from = from.min(LATEST);
+        let to = to.min(LATEST).max(from + 1);
         let evens = EVEN.iter().map(|even| Step::Micros(*even));
         let steps = evens.chain(MONTHS.iter().map(|months| Step::Months(*months)));
         let longest = Step::Months(MONTHS.last().copied().unwrap_or(1));

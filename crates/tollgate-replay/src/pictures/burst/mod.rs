@@ -15,6 +15,9 @@ use crate::report::{Report, shown};
 /// The most panels that are drawn.
 const MOST_PANELS: usize = 32;
 
+/// What is shown before and after requests that all came at once.
+const ALONE: u64 = 500_000;
+
 /// Draws how each limit treats the same requests of one key: the sum within its window at each
 /// moment against its count, and each request. Of more than one key, only the requests.
 #[must_use]
@@ -28,7 +31,7 @@ pub fn burst(report: &Report) -> String {
     ) else {
         return super::draw_nothing(&about);
     };
-    let margin = ((to - from) / 40).max(1);
+    let margin = if from == to { ALONE } else { ((to - from) / 40).max(1) };
     let times =
         Times::new(from.saturating_sub(margin), to.saturating_add(margin), panel::labels_fit);
     let captions: Vec<_> = all.iter().map(|row| row.caption(report)).collect();
@@ -117,6 +120,8 @@ fn draw_keys(canvas: &Canvas<'_>, rows: &[Row<'_>]) {
     let mut keys = vec![(Ink::Admitted, "admitted, up"), (Ink::DeniedLine, "denied, down")];
     if rows.iter().any(|row| row.bound.is_some()) {
         keys.push((Ink::Bound, "limit"));
+    }
+    if rows.iter().any(Row::is_over) {
         keys.push((Ink::Over, "over it"));
     }
     if rows.iter().any(Row::has_edges) {

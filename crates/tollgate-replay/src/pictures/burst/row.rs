@@ -92,6 +92,11 @@ impl<'a> Row<'a> {
         bars
     }
 
+    /// Whether more was admitted within a window than the limit's count.
+    pub(super) fn is_over(&self) -> bool {
+        self.bound.as_ref().is_some_and(|bound| bound.most > bound.limit.spec().count)
+    }
+
     /// Whether windows begin within its time.
     pub(super) fn has_edges(&self) -> bool {
         let span = self.moments.first().zip(self.moments.last());
