@@ -1,7 +1,7 @@
 //! What a reader of a report must know before trusting it.
 
 use super::Report;
-use super::shown::counted;
+use super::shown::{counted, grouped};
 
 /// Sentences about what was left out, put in order or guessed.
 pub(crate) fn notices(report: &Report) -> Vec<String> {
@@ -12,10 +12,10 @@ pub(crate) fn notices(report: &Report) -> Vec<String> {
     }
     let lines = counted(source.lines, "line");
     if source.broken > 0 {
-        notices.push(format!("{} of {lines} could not be read", counted(source.broken, "line")));
+        notices.push(format!("{} of {lines} could not be read", grouped(source.broken)));
     }
     if source.keyless > 0 {
-        notices.push(format!("{} of {lines} had no key", counted(source.keyless, "line")));
+        notices.push(format!("{} of {lines} had no key", grouped(source.keyless)));
     }
     if source.late > 0 {
         let late = counted(source.late, "line");
@@ -42,6 +42,6 @@ mod tests {
             Source { broken: 1, keyless: 2, late: 3, spread: true, interrupted: true, ..source };
         let all = notices(&Report { source, ..Report::default() });
         assert_eq!(all.len(), 5, "{all:?}");
-        assert!(all.contains(&"1 line of 7 lines could not be read".to_owned()), "{all:?}");
+        assert!(all.contains(&"1 of 7 lines could not be read".to_owned()), "{all:?}");
     }
 }

@@ -132,12 +132,12 @@ pub(crate) fn civil(micros: u64) -> Option<jiff::civil::DateTime> {
 }
 
 /// A key in one line, whatever bytes it has: what cannot be printed, or turns the direction of
-/// reading, is escaped.
+/// reading, is escaped, and so is what escapes.
 pub(crate) fn key(key: &[u8]) -> String {
     let (first, rest) = key.split_at(key.len().min(MOST_SHOWN));
     let mut shown = String::with_capacity(first.len());
     for chunk in first.utf8_chunks() {
-        shown.push_str(&text(chunk.valid()));
+        shown.push_str(&text(&chunk.valid().replace('\\', "\\\\")));
         shown.extend(chunk.invalid().escape_ascii().map(char::from));
     }
     if !rest.is_empty() {
@@ -146,12 +146,12 @@ pub(crate) fn key(key: &[u8]) -> String {
     shown
 }
 
-/// A text in one line; as [`key`], but of any length.
+/// A text in one line, of any length: what cannot be printed is escaped.
 pub(crate) fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '"' | '\'' => shown.push(letter),
+            '"' | '\'' | '\\' => shown.push(letter),
             _ => shown.extend(letter.escape_debug()),
         }
     }
@@ -233,6 +233,7 @@ mod tests {
         ] {
             assert_eq!(key(bytes), expected);
         }
+        assert_eq!(text("a\\b \u{7}"), "a\\b \\u{7}");
         assert_eq!(key(&[b'x'; 300]).chars().count(), 257);
     }
 }

@@ -68,6 +68,23 @@ pub(crate) fn waves() -> Vec<Asked> {
     all
 }
 
+/// Two days from noon of some keys that are busy by day and quiet by night.
+pub(crate) fn two_days() -> Vec<Asked> {
+    let noon = NOW / (86_400 * SECOND) * 86_400 * SECOND + 43_200 * SECOND;
+    let mut random = Random(11);
+    let mut all = Vec::new();
+    for minute in 0..2_880_u64 {
+        let from_noon = (minute % 1_440).min(1_440 - minute % 1_440);
+        for _ in 0..random.below(2 + (720 - from_noon) / 40) {
+            let time = noon + minute * 60 * SECOND + random.below(60 * SECOND);
+            let key = random.below(30) * random.below(30) / 30;
+            all.push(Asked { time, key: format!("10.0.0.{key}").into_bytes(), cost: 1 });
+        }
+    }
+    all.sort_by_key(|it| it.time);
+    all
+}
+
 /// What several alternatives do with what was asked, in bins of one width.
 pub(crate) fn report(asked: &[Asked], width: u64, policies: &[&str]) -> Report {
     let start = asked.first().map_or(0, |it| it.time / width * width);

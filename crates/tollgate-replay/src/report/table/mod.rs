@@ -138,8 +138,8 @@ fn write_peaks(out: &mut String, report: &Report, width: usize) {
     }
     let mut columns = Columns::new(&[
         ("within", Side::Right),
-        ("half of the keys", Side::Right),
-        ("99 %", Side::Right),
+        ("half at most", Side::Right),
+        ("99 % at most", Side::Right),
         ("highest", Side::Right),
         ("by", Side::Left),
     ]);
@@ -151,7 +151,7 @@ fn write_peaks(out: &mut String, report: &Report, width: usize) {
         let peak_of = |percent| it.peak_of(percent).map_or("-".to_owned(), grouped);
         columns.row(vec![window(it.window), peak_of(50), peak_of(99), highest, by]);
     }
-    line!(out, "\nmost {} of one key: at most", report.unit());
+    line!(out, "\nthe most {} of single keys", report.unit());
     columns.write(out, width);
 }
 

@@ -1,0 +1,212 @@
+//! What tables, pages and JSON say.
+
+use serde_json::{Value, json};
+use tollgate::{Micros, Timestamp};
+use tollgate_replay::page;
+use tollgate_replay::report::{
+    Amount, BrokenSample, Decided, Denial, Outcome, Peaks, Report, Source, Suggestion, Timeline,
+    WorstKey,
+};
+
+use crate::rows::reports;
+use crate::samples::NOW;
+use crate::{keep, read};
+
+/// A small report in which everything is said.
+fn full() -> Report {
+    let at = |micros| Timestamp::from_micros(NOW + micros);
+    let amount = |requests, cost| Amount { requests, cost };
+    let denial = Denial { key: b"user:1".to_vec(), start: at(0), length: Micros::new(90_000_000) };
+    Report {
+        source: Source {
+            command: Some("tollgate replay a.log --limit 10/s".to_owned()),
+            names: vec!["a.log".to_owned(), "-".to_owned()],
+            format: Some("combined"),
+            lines: 12_350,
+            broken: 3,
+            broken_samples: vec![BrokenSample {
+                name: "a.log".to_owned(),
+                line: 7,
+                text: "<b>\\x00".to_owned(),
+                reason: "there is no time; write one".to_owned(),
+            }],
+            keyless: 2,
+            late: 1,
+            spread: true,
+            interrupted: true,
+            span: Some((at(0), at(3_600_250_000))),
+        },
+        offered: amount(12_345, 20_000),
+        keys: 300,
+        timeline: Timeline { start: at(0), width: Micros::from_secs(60), costs: vec![20_000] },
+        outcomes: vec![Outcome {
+            name: "10/s".to_owned(),
+            limits: vec!["10/s".parse().unwrap()],
+            admitted: amount(12_000, 19_000),
+            denied: amount(345, 1_000),
+            keys_denied: 3,
+            admitted_over_time: vec![19_000],
+            decisions: vec![Decided { time: at(0), is_admitted: true, cost: 1 }],
+            longest_denial: Some(denial),
+            worst: vec![WorstKey {
+                key: b"user:\xff\x1b[0m".to_vec(),
+                offered: amount(1_000, 2_000),
+                denied: amount(345, 1_000),
+                first_denied: at(1_500_000),
+                longest_denial: Micros::new(250_000),
+            }],
+            suggestion: Some(Suggestion {
+                share_ppm: 1_000,
+                limits: vec!["20/s burst 40".parse().unwrap()],
+                keys_denied: 1,
+            }),
+            bytes_per_key: 96,
+        }],
+        peaks: vec![Peaks {
+            window: Micros::from_secs(1),
+            keys_by_cost: vec![(1, 200), (7, 99), (1_100, 1)],
+            highest: Some((1_100, b"user:1".to_vec())),
+        }],
+    }
+}
+
+#[test]
+fn a_table_says_it_all_in_eighty_columns() {
+    let expected = r"a.log, - (combined): 12,345 requests of 300 keys
+cost 20,000 in all
+2025-11-20 14:46:40 to 2025-11-20 15:46:40 UTC, 1 h
+note: it was interrupted: this is of the first part only
+note: 3 of 12,350 lines could not be read
+note: 2 of 12,350 lines had no key
+note: 1 line came too late to be put in order: see --reorder
+note: stamps of whole seconds were spread evenly over their second: see --stamps
+
+  limit  admitted  denied         keys denied         longest denial  admitted
+  10/s     12,000     345  2.8 %            3  1.0 %      1 min 30 s  #########.
+
+to deny at most 0.1 % of the keys: 20/s burst 40 for 10/s (denies 1 key)
+
+denied most by 10/s
+  key                 denied     of          longest denial   first denied (UTC)
+  user:\xff\u{1b}[0m     345  1,000  34.5 %          250 ms  2025-11-20 14:46:41
+
+the most cost of single keys
+  within  half at most  99 % at most  highest  by
+     1 s             1             7    1,100  user:1
+
+a.log:7: there is no time; write one
+  <b>\x00
+";
+    let table = full().table(80);
+    assert_eq!(table, expected);
+}
+
+#[test]
+fn a_page_says_it_all() {
+    let html = page(&full());
+    let document = read(&html).unwrap();
+    let body = document.descendants().find(|node| node.has_tag_name("body")).unwrap();
+    let texts = body.descendants().filter(|node| node.is_text()).filter_map(|node| node.text());
+    let text: Vec<_> = texts.flat_map(str::split_whitespace).collect();
+    let text = text.join(" ");
+    for expected in [
+        "Replay of a.log, -",
+        "12,345 requests of 300 keys, cost 20,000 in all, 2025-11-20 14:46:40 to",
+        "; format combined",
+        "tollgate replay a.log --limit 10/s",
+        "it was interrupted: this is of the first part only",
+        "3 of 12,350 lines could not be read",
+        "2 of 12,350 lines had no key",
+        "1 line came too late to be put in order: see --reorder",
+        "stamps of whole seconds were spread evenly over their second: see --stamps",
+        "10/s 12,000 345 2.8 % 3 1.0 % 1 min 30 s 96 B a key",
+        "10/s 19,000 1,000 5.0 %",
+        "the longest denial was that of user:1 , 1 min 30 s from 2025-11-20 14:46:40",
+        "To deny at most 0.1 % of the keys: 20/s burst 40 , which denies 1 key (0.3 %).",
+        "user:\\xff\\u{1b}[0m 345 1,000 34.5 % 250 ms 2025-11-20 14:46:41",
+        "1 s 1 7 1,100 user:1",
+        "a.log 7 there is no time; write one <b>\\x00",
+    ] {
+        assert!(text.contains(expected), "{expected}\nis not in\n{text}");
+    }
+}
+
+#[test]
+fn json_says_it_all() {
+    let text = serde_json::to_string(&full()).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let expected = json!({
+        "source": {
+            "command": "tollgate replay a.log --limit 10/s", "names": ["a.log", "-"],
+            "format": "combined", "lines": 12_350, "broken": 3,
+            "broken_samples": [{
+                "name": "a.log", "line": 7, "text": "<b>\\x00",
+                "reason": "there is no time; write one"
+            }],
+            "keyless": 2, "late": 1, "spread": true, "interrupted": true,
+            "first": 1_763_650_000, "last": 1_763_653_600.25
+        },
+        "offered": {"requests": 12_345, "cost": 20_000},
+        "keys": 300,
+        "timeline": {"start": 1_763_650_000, "width": 60, "costs": [20_000]},
+        "outcomes": [{
+            "name": "10/s", "limits": ["10/s"],
+            "admitted": {"requests": 12_000, "cost": 19_000},
+            "denied": {"requests": 345, "cost": 1_000},
+            "keys_denied": 3, "admitted_over_time": [19_000],
+            "longest_denial": {"key": "user:1", "start": 1_763_650_000, "length": 90},
+            "worst": [{
+                "key_base64": "dXNlcjr/G1swbQ==",
+                "offered": {"requests": 1_000, "cost": 2_000},
+                "denied": {"requests": 345, "cost": 1_000},
+                "first_denied": 1_763_650_001.5, "longest_denial": 0.25
+            }],
+            "suggestion": {"share": 0.001, "limits": ["20/s burst 40"], "keys_denied": 1},
+            "bytes_per_key": 96
+        }],
+        "peaks": [{
+            "window": 1, "keys_by_cost": [[1, 200], [7, 99], [1_100, 1]],
+            "highest": {"cost": 1_100, "key": "user:1"}
+        }]
+    });
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn a_table_fits_its_terminal() {
+    for (name, report) in reports() {
+        for width in [0, 40, 80, 200] {
+            let table = report.table(width);
+            keep(&format!("{name}-{width}.txt"), &table);
+            let is_control = |letter: char| letter.is_control() && letter != '\n';
+            assert!(!table.contains(is_control), "{name} at {width}: {table}");
+        }
+    }
+}
+
+#[test]
+fn a_page_takes_nothing_from_elsewhere_and_runs_nothing() {
+    for (name, report) in reports() {
+        let html = page(&report);
+        keep(&format!("{name}.html"), &html);
+        let document = read(&html).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut ids = Vec::new();
+        for node in document.descendants().filter(|node| node.is_element()) {
+            let tag = node.tag_name().name();
+            let forbidden = ["script", "img", "iframe", "object", "embed", "link", "base", "form"];
+            assert!(!forbidden.contains(&tag), "{name}: {tag}");
+            for attribute in node.attributes() {
+                let (attribute, value) = (attribute.name(), attribute.value());
+                assert!(!attribute.starts_with("on"), "{name}: {attribute}");
+                let is_inside = value.starts_with('#') || value.starts_with("url(#");
+                let is_link = ["href", "src", "action", "srcset"].contains(&attribute);
+                assert!(is_inside || !(is_link || value.contains("url(")), "{name}: {value}");
+            }
+            ids.extend(node.attribute("id"));
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{name}: an id stands twice");
+    }
+}
