@@ -99,13 +99,14 @@ fn told(outcome: &Outcome, report: &Report) -> Option<String> {
 }
 
 fn over_time(report: &Report) -> Option<String> {
-    (!report.outcomes.is_empty()).then(|| figure(&pictures::over_time(report)))
+    (!report.outcomes.is_empty()).then(|| figure(&pictures::over_time(report), "Picture over time"))
 }
 
 /// Only where single requests are known, and of one key, whose sums a limit is held against.
 fn requests(report: &Report) -> Option<String> {
     let is_known = report.outcomes.iter().any(|outcome| !outcome.decisions.is_empty());
-    (is_known && report.keys == 1).then(|| figure(&pictures::burst(report)))
+    (is_known && report.keys == 1)
+        .then(|| figure(&pictures::burst(report), "Picture of each request"))
 }
 
 fn worst(report: &Report) -> Option<String> {
@@ -148,7 +149,7 @@ fn peaks(report: &Report) -> Option<String> {
         ]);
     }
     let has_peaks = report.peaks.iter().any(|it| !it.keys_by_cost.is_empty());
-    has_peaks.then(|| figure(&pictures::peaks(report)) + &table.html())
+    has_peaks.then(|| figure(&pictures::peaks(report), "Picture of the peaks") + &table.html())
 }
 
 fn broken(report: &Report) -> Option<String> {
@@ -169,6 +170,10 @@ fn broken(report: &Report) -> Option<String> {
     (!samples.is_empty()).then(|| table.html())
 }
 
-fn figure(svg: &str) -> String {
-    format!("<figure>\n{svg}</figure>\n")
+/// A picture in a region that a keyboard can scroll, where the window is too narrow for it.
+fn figure(svg: &str, label: &str) -> String {
+    format!(
+        "<figure class=\"scroll\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">\n\
+         {svg}</figure>\n"
+    )
 }

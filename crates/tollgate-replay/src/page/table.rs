@@ -60,7 +60,11 @@ fn html_of_row(row: &[Cell]) -> String {
 }
 
 fn html_of_cell(cell: &Cell, names_row: bool) -> String {
-    let class = if matches!(cell, Cell::Number(_)) { " class=\"number\"" } else { "" };
+    let class = match cell {
+        Cell::Words(_) => "",
+        Cell::Number(_) => " class=\"number\"",
+        Cell::Code(_) => " class=\"code\"",
+    };
     let content = match cell {
         Cell::Words(text) | Cell::Number(text) => escape(text),
         Cell::Code(text) => code(text),

@@ -39,14 +39,16 @@ pub fn burst(report: &Report) -> String {
     draw(&about, layout.height, |canvas| {
         panel::draw_head(canvas, &about.title, &below(report, &all));
         draw_keys(canvas, &all);
-        for (at, (row, caption)) in all.iter().zip(&captions).enumerate() {
-            let top = layout.top(at);
+        let mut top = HEAD + LINE + 16;
+        for (row, caption) in all.iter().zip(&captions) {
             caption.draw(canvas, top + LINE / 2, layout.lines);
             let plot = top + layout.lines * LINE + 20;
+            let strip = plot + layout.plot(row);
             if let Some(bound) = &row.bound {
-                bound.draw(canvas, &times, &all, (plot, plot + layout.plot));
+                bound.draw(canvas, &times, &all, (plot, strip - 12));
             }
-            row.draw_requests(canvas, &times, &all, plot + layout.plot + 12, layout.strip);
+            row.draw_requests(canvas, &times, &all, strip, layout.strip);
+            top += layout.each(row);
         }
         panel::draw_times(canvas, &times, layout.height - FOOT);
     })
@@ -58,7 +60,6 @@ struct Layout {
     lines: i32,
     plot: i32,
     strip: i32,
-    each: i32,
     height: i32,
 }
 
@@ -71,14 +72,19 @@ impl Layout {
             _ => (150, 70),
         };
         let has_plot = rows.iter().any(|row| row.bound.is_some());
-        let (plot, strip) = if has_plot { (plot, strip) } else { (0, 180) };
-        let each = lines * LINE + 20 + plot + 12 + strip + 26;
-        let panels = i32::try_from(rows.len()).unwrap_or(i32::MAX);
-        Layout { lines, plot, strip, each, height: HEAD + LINE + 16 + panels * each + FOOT }
+        let strip = if has_plot { strip } else { 180 };
+        let layout = Layout { lines, plot, strip, height: 0 };
+        let panels: i32 = rows.iter().map(|row| layout.each(row)).sum();
+        Layout { height: HEAD + LINE + 16 + panels + FOOT, ..layout }
     }
 
-    fn top(&self, at: usize) -> i32 {
-        HEAD + LINE + 16 + i32::try_from(at).unwrap_or_default() * self.each
+    /// How high the sums within the window are drawn, with the gap below them.
+    fn plot(&self, row: &Row<'_>) -> i32 {
+        if row.bound.is_some() { self.plot + 12 } else { 0 }
+    }
+
+    fn each(&self, row: &Row<'_>) -> i32 {
+        self.lines * LINE + 20 + self.plot(row) + self.strip + 26
     }
 }
 
