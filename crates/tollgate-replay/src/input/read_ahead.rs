@@ -106,8 +106,11 @@ impl Input {
             progress: progress.clone(),
             buffers: Buffers::new(LONGEST_LINE),
         };
-        // It is never joined: it may wait for a terminal that says nothing any more.
-        thread::spawn(move || reader.read_all(sources));
+        // It is never joined: it may wait for a terminal that says nothing any more. If there can be no
+        // such thread, its end of the channel is gone, and that is told as an error.
+        let _thread = thread::Builder::new()
+            .name("tollgate-input".to_owned())
+            .spawn(move || reader.read_all(sources));
         let at = Some((Arc::from(STANDARD_INPUT), 0));
         Input { messages, stop, progress, at }
     }

@@ -36,7 +36,10 @@ const ROWS: &[(&str, &str)] = &[
         r#"time=1763650000.123456 method=GET key=a\x00b" cost=3 note=-"#,
     ),
     (r#"{"time":1,"ip":"-","remote_addr":"::1","key":"-"}"#, "time=1 ip=::1 key=-"),
-    (r#"{"time":1763650000,"key":7,"cost":null}"#, "time=1763650000 key=7"),
+    (
+        r#"{"time":1763650000,"key":7,"cost":null,"user":12,"client":null,"request":["GET / HTTP/1.1"],"url":1.5}"#,
+        "time=1763650000 user=12 method=GET target=/ key=7",
+    ),
     (
         r#"{"time":1763650000,"ip":"[2001:db8::7]:99","status":"ok"}"#,
         "time=1763650000 ip=2001:db8::7",
@@ -77,6 +80,12 @@ fn a_field_is_what_it_is_said_to_be() {
     let expected = "time=1763650000.123 key=ada verb=reserve max_wait=2.5 header.x-plan=pro";
     let further = ["verb", "max_wait", "header.x-plan", "request_id"];
     assert_eq!(said(&mut reader, line, &further), expected);
+}
+
+#[test]
+fn what_is_no_text_is_no_json() {
+    let mut reader = reader(Format::Json, "", &Fields::default());
+    assert_eq!(said(&mut reader, b"{\"time\":1,\"key\":\"\xFF\"}", &[]), "NotJson { column: 18 }");
 }
 
 #[test]

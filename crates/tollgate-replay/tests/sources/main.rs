@@ -10,3 +10,4 @@ mod json;
 mod order;
 mod recognize;
 mod said;
+mod whole;

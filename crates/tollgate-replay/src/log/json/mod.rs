@@ -48,7 +48,10 @@ impl Json {
 
     pub(super) fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, BrokenLine> {
         self.found.clear();
-        let mut json = serde_json::Deserializer::from_slice(line);
+        // To look once whether it is text is less work than to do so for each of its strings.
+        let text = std::str::from_utf8(line)
+            .map_err(|error| BrokenLine::NotJson { column: error.valid_up_to() + 1 })?;
+        let mut json = serde_json::Deserializer::from_str(text);
         let object = Object { tree: &self.tree, node: Tree::ROOT, found: &mut self.found };
         object
             .deserialize(&mut json)

@@ -1,5 +1,7 @@
 //! The names that are looked for, as a tree of objects.
 
+use std::cmp::Ordering;
+
 use crate::log::escape::fold;
 
 /// The names that are looked for. Node 0 is the object of a line.
@@ -10,7 +12,8 @@ pub(super) struct Tree {
 
 #[derive(Clone, Debug, Default)]
 struct Node {
-    /// By name, folded, in order.
+    /// By name, folded; in the order of length and then of letters, so that most of those that are
+    /// passed in a search are known by their length.
     children: Vec<(Vec<u8>, usize)>,
     /// For which slots a value here is one, and how good a place this is for it.
     slots: Vec<(usize, usize)>,
@@ -38,7 +41,7 @@ impl Tree {
             let name: Vec<u8> = name.bytes().map(fold).collect();
             let new = self.nodes.len();
             let Some(node) = self.nodes.get_mut(at) else { return };
-            at = match node.children.binary_search_by(|it| it.0.cmp(&name)) {
+            at = match node.children.binary_search_by(|it| order(&it.0, &name)) {
                 Ok(found) => node.children.get(found).map_or(Self::ROOT, |it| it.1),
                 Err(place) => {
                     node.children.insert(place, (name, new));
@@ -57,8 +60,7 @@ impl Tree {
     /// The node of a name in an object.
     pub(super) fn child(&self, node: usize, name: &str) -> Option<usize> {
         let children = &self.nodes.get(node)?.children;
-        let compare = |it: &(Vec<u8>, usize)| it.0.iter().copied().cmp(name.bytes().map(fold));
-        let found = children.binary_search_by(compare).ok()?;
+        let found = children.binary_search_by(|it| order(&it.0, name.as_bytes())).ok()?;
         children.get(found).map(|it| it.1)
     }
 
@@ -69,4 +71,10 @@ impl Tree {
     pub(super) fn slots(&self, node: usize) -> &[(usize, usize)] {
         self.nodes.get(node).map_or(&[], |it| &it.slots)
     }
+}
+
+/// How a folded name stands to any other.
+fn order(folded: &[u8], name: &[u8]) -> Ordering {
+    let letters = || folded.iter().copied().cmp(name.iter().copied().map(fold));
+    folded.len().cmp(&name.len()).then_with(letters)
 }

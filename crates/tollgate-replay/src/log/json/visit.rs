@@ -11,7 +11,7 @@ use super::tree::Tree;
 /// No field has so many places.
 const WORST_PLACE: usize = 1_000;
 
-/// An object, of which the names below `node` are looked for.
+/// A line: an object, of which the names below `node` are looked for.
 #[derive(Debug)]
 pub(super) struct Object<'t> {
     pub(super) tree: &'t Tree,
@@ -27,6 +27,18 @@ impl<'de> DeserializeSeed<'de> for Object<'_> {
     }
 }
 
+/// A value that may be an object of which names are looked for, or else what its own name says.
+#[derive(Debug)]
+struct Branch<'t>(Object<'t>);
+
+impl<'de> DeserializeSeed<'de> for Branch<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self.0)
+    }
+}
+
 impl<'de> Visitor<'de> for Object<'_> {
     type Value = ();
 
@@ -34,15 +46,17 @@ impl<'de> Visitor<'de> for Object<'_> {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let tree = self.tree;
-        while let Some(child) = map.next_key_seed(Name { tree, node: self.node })? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Object { tree, node, found } = self;
+        while let Some(child) = map.next_key_seed(Name { tree, node })? {
             match child {
-                Some(child) => {
+                Some(node) if tree.has_children(node) => {
+                    map.next_value_seed(Branch(Object { tree, node, found: &mut *found }))?;
+                }
+                // What a number says exactly is in its text only.
+                Some(node) => {
                     let value: &'de RawValue = map.next_value()?;
-                    // What `RawValue` holds is valid, so only its depth can stop this walk; then it
-                    // holds nothing that is looked for.
-                    self.take(value.get(), child);
+                    Object { tree, node, found: &mut *found }.keep_json(value.get());
                 }
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -51,47 +65,76 @@ impl<'de> Visitor<'de> for Object<'_> {
         }
         Ok(())
     }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {
+        if let Some(first) = First.visit_seq(list)? {
+            self.keep_json(first);
+        }
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.keep(text);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.keep(&number.to_string());
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.keep(&number.to_string());
+        Ok(())
+    }
+
+    /// Nothing that can be an object as well is such a number.
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<(), E> {
+        self.keep(if truth { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
 }
 
 impl Object<'_> {
-    fn take(&mut self, value: &str, node: usize) {
-        match value.as_bytes().first() {
-            Some(b'{') if self.tree.has_children(node) => {
-                let object = Object { tree: self.tree, node, found: &mut *self.found };
-                let mut json = serde_json::Deserializer::from_str(value);
-                object.deserialize(&mut json).unwrap_or_default();
-            }
-            Some(b'[') => {
-                let mut json = serde_json::Deserializer::from_str(value);
-                if let Ok(Some(first)) = First.deserialize(&mut json) {
-                    self.keep(first, node);
+    /// Keeps a value as JSON has it: a text, a number or a truth, of a list the first; `null` and an object
+    /// are nothing.
+    fn keep_json(self, value: &str) {
+        match value.as_bytes() {
+            [b'"', .., b'"'] => match value.get(1..value.len() - 1) {
+                Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => self.keep(text),
+                _ => self.keep(&serde_json::from_str::<String>(value).unwrap_or_default()),
+            },
+            [b'[', ..] => {
+                let mut list = serde_json::Deserializer::from_str(value);
+                match First.deserialize(&mut list) {
+                    // A list in a list is nothing, so this goes no deeper.
+                    Ok(Some(first)) if !first.starts_with('[') => self.keep_json(first),
+                    _ => {}
                 }
             }
-            _ => self.keep(value, node),
+            [b'{', ..] | b"null" => {}
+            _ => self.keep(value),
         }
     }
 
-    /// Keeps a text, a number or a truth; `null` is nothing, and so is an empty text. A dash is worse
-    /// than what stands in any other place.
-    fn keep(&mut self, value: &str, node: usize) {
-        let slots = self.tree.slots(node);
-        if slots.is_empty() || matches!(value, "null" | r#""""#) {
+    /// Keeps a text, unless it is empty. A dash is worse than what stands in any other place.
+    fn keep(self, text: &str) {
+        let slots = self.tree.slots(self.node);
+        if slots.is_empty() || text.is_empty() {
             return;
         }
         let start = self.found.text.len();
-        match value.strip_prefix('"').and_then(|it| it.strip_suffix('"')) {
-            Some(text) if !text.contains('\\') => {
-                self.found.text.extend_from_slice(text.as_bytes())
-            }
-            Some(_) => {
-                let text: String = serde_json::from_str(value).unwrap_or_default();
-                self.found.text.extend_from_slice(text.as_bytes());
-            }
-            None if value.starts_with(['{', '[']) => return,
-            None => self.found.text.extend_from_slice(value.as_bytes()),
-        }
+        self.found.text.extend_from_slice(text.as_bytes());
         let range = start..self.found.text.len();
-        let penalty = if value == r#""-""# { WORST_PLACE } else { 0 };
+        let penalty = if text == "-" { WORST_PLACE } else { 0 };
         for (slot, rank) in slots {
             self.found.keep(*slot, *rank + penalty, &range);
         }
