@@ -78,4 +78,4 @@ pub use block::{Beginning, Block, LONGEST_LINE, Part, TooLong};
 pub use error::{InputError, InputErrorKind};
 pub use parallel::in_order;
 pub use progress::Progress;
-pub use read_ahead::Input;
+pub use read_ahead::{Input, Stopper};

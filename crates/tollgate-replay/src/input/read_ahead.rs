@@ -44,7 +44,7 @@ const STANDARD_INPUT: &str = "-";
 #[derive(Debug)]
 pub struct Input {
     messages: Receiver<Message>,
-    stop: Stop,
+    stopper: Stopper,
     progress: Progress,
     /// Where the reading is; nothing when it has ended.
     at: Option<(Arc<str>, u64)>,
@@ -55,15 +55,38 @@ enum Message {
     Part(Part),
     Failed(InputError),
     Ended,
+    /// The thread that reads has panicked.
+    Gone,
 }
 
-/// Whether the reading is to end; it is when one of its holders goes.
+/// Ends an [`Input`] from another thread, as if its sources ended there: what waits for their bytes waits
+/// no longer.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    stop: Stop,
+    sender: SyncSender<Message>,
+}
+
+impl Stopper {
+    /// Ends the input. What was yielded stays, what was read ahead does not.
+    pub fn stop(&self) {
+        self.stop.0.store(true, Ordering::Relaxed);
+        // If there is no room for this, nobody waits, and the next look is at what was stored.
+        let _told = self.sender.try_send(Message::Ended);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the reading is to end.
 #[derive(Clone, Debug, Default)]
 struct Stop(Arc<AtomicBool>);
 
 impl Drop for Input {
     fn drop(&mut self) {
-        self.stop.0.store(true, Ordering::Relaxed);
+        self.stopper.stop();
     }
 }
 
@@ -94,25 +117,31 @@ impl Input {
         self.progress.clone()
     }
 
+    /// What ends it from another thread, such as one that heard an interrupt.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
     fn start<O>(progress: Progress, sources: Vec<(String, O)>) -> Self
     where
         O: FnOnce() -> io::Result<Source> + Send + 'static,
     {
         let (sender, messages) = sync_channel(PARTS_AHEAD);
-        let stop = Stop::default();
+        let stopper = Stopper { stop: Stop::default(), sender };
         let reader = ReadAhead {
-            sender,
-            stop: stop.clone(),
+            sender: stopper.sender.clone(),
+            stop: stopper.stop.clone(),
             progress: progress.clone(),
             buffers: Buffers::new(LONGEST_LINE),
         };
-        // It is never joined: it may wait for a terminal that says nothing any more. If there can be no
-        // such thread, its end of the channel is gone, and that is told as an error.
-        let _thread = thread::Builder::new()
-            .name("tollgate-input".to_owned())
-            .spawn(move || reader.read_all(sources));
+        // It is never joined: it may wait for a terminal that says nothing any more.
+        let thread = thread::Builder::new().name("tollgate-input".to_owned());
+        if thread.spawn(move || reader.read_all(sources)).is_err() {
+            let _told = stopper.sender.try_send(Message::Gone);
+        }
         let at = Some((Arc::from(STANDARD_INPUT), 0));
-        Input { messages, stop, progress, at }
+        Input { messages, stopper, progress, at }
     }
 }
 
@@ -121,24 +150,23 @@ impl Iterator for Input {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at.as_mut()?;
-        match self.messages.recv() {
-            Ok(Message::Part(part)) => {
+        let message = self.messages.recv().unwrap_or(Message::Gone);
+        match message {
+            _ if self.stopper.is_stopped() => self.at = None,
+            Message::Part(part) => {
                 if let Part::Lines(block) = &part {
                     *at = (Arc::clone(&block.beginning().name), block.first_line());
                 }
-                Some(Ok(part))
+                return Some(Ok(part));
             }
-            Ok(Message::Failed(error)) => Some(Err(error)),
-            Ok(Message::Ended) => {
-                self.at = None;
-                None
-            }
-            // The thread is gone without a word, so it has panicked.
-            Err(_) => {
+            Message::Failed(error) => return Some(Err(error)),
+            Message::Ended => self.at = None,
+            Message::Gone => {
                 let (name, lines) = self.at.take()?;
-                Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }))
+                return Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }));
             }
         }
+        None
     }
 }
 
@@ -149,6 +177,14 @@ struct ReadAhead {
     stop: Stop,
     progress: Progress,
     buffers: Buffers,
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _told = self.sender.send(Message::Gone);
+        }
+    }
 }
 
 /// Whether anybody still wants to know.

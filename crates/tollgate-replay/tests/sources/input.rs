@@ -159,6 +159,22 @@ fn nobody_waits_for_a_read_that_waits() {
 }
 
 #[test]
+fn whoever_waits_for_lines_can_be_stopped() {
+    let (keep, waiting) = channel();
+    let input = Input::of("-", Waiting(waiting));
+    let stopper = input.stopper();
+    let thread = std::thread::spawn(move || stopper.stop());
+    assert_eq!(yielded(input), Vec::<String>::new());
+    thread.join().unwrap();
+    drop(keep);
+
+    let mut input = Input::of("a.log", io::Cursor::new(b"a\n".repeat(20 * LONGEST_LINE)));
+    assert!(matches!(input.next(), Some(Ok(Part::Lines(_)))));
+    input.stopper().stop();
+    assert!(input.next().is_none() && input.next().is_none());
+}
+
+#[test]
 fn a_reader_that_panics_is_an_error() {
     #[derive(Debug)]
     struct Panics;
