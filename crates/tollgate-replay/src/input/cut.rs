@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -12,6 +13,24 @@ const BEGINNING_BYTES: usize = 16 << 10;
 /// So much of a line that is too long is told.
 const TOLD_BYTES: usize = 512;
 
+/// How many parts wait to be taken. While none does, a block is short rather than late.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue(Arc<AtomicUsize>);
+
+impl Queue {
+    pub(super) fn put(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn take(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
 /// Cuts a file into parts.
 #[derive(Debug)]
 pub(super) struct Cut<R> {
@@ -19,6 +38,7 @@ pub(super) struct Cut<R> {
     name: Arc<str>,
     from: R,
     buffers: Buffers,
+    queue: Queue,
     beginning: Option<Arc<Beginning>>,
     /// What was read behind the last end of line.
     rest: Vec<u8>,
@@ -31,12 +51,19 @@ pub(super) struct Cut<R> {
 impl<R: Read> Cut<R> {
     /// A buffer is as long as the longest line: so each that is not too long fits, since a block begins
     /// where a line does.
-    pub(super) fn new(file: usize, name: Arc<str>, from: R, buffers: Buffers) -> Self {
+    pub(super) fn new(
+        file: usize,
+        name: Arc<str>,
+        from: R,
+        buffers: Buffers,
+        queue: Queue,
+    ) -> Self {
         Cut {
             file,
             name,
             from,
             buffers,
+            queue,
             beginning: None,
             rest: Vec::new(),
             lines: 0,
@@ -88,10 +115,22 @@ impl<R: Read> Cut<R> {
         while let Some(place) = buffer.get_mut(filled..).filter(|it| !it.is_empty()) {
             match self.read(place) {
                 0 => break,
-                read => filled += read,
+                read => {
+                    let is_line = memchr(b'\n', place.get(..read).unwrap_or_default()).is_some();
+                    filled += read;
+                    if is_line && self.may_be_short(filled) {
+                        break;
+                    }
+                }
             }
         }
         filled
+    }
+
+    /// Whether a block may have so few bytes. The first has enough for the beginning, which is always the same.
+    fn may_be_short(&self, filled: usize) -> bool {
+        let has_beginning = self.beginning.is_some() || filled > BEGINNING_BYTES;
+        has_beginning && self.queue.is_empty()
     }
 
     /// Reads some bytes; none if there are no more, or a read failed.
@@ -176,8 +215,12 @@ mod tests {
 
     /// The lines of a text cut with buffers of so many bytes, each with its number; `…` is one that was
     /// left out.
-    fn lines(pieces: Pieces, size: usize) -> Vec<String> {
-        let mut cut = Cut::new(0, "a.log".into(), pieces, Buffers::new(size));
+    fn lines(pieces: Pieces, size: usize, waits: bool) -> Vec<String> {
+        let queue = Queue::default();
+        if !waits {
+            queue.put();
+        }
+        let mut cut = Cut::new(0, "a.log".into(), pieces, Buffers::new(size), queue);
         let mut found = Vec::new();
         loop {
             match cut.next() {
@@ -198,7 +241,7 @@ mod tests {
         for length in 1..12 {
             let bytes = text.as_bytes().to_vec();
             let pieces = Pieces { bytes, lengths: vec![length], at: 0, fails };
-            assert_eq!(lines(pieces, 8), expected, "{text:?} in pieces of {length}");
+            assert_eq!(lines(pieces, 8, true), expected, "{text:?} in pieces of {length}");
         }
     }
 
@@ -230,6 +273,7 @@ mod tests {
             text in "[ab\n\r]{0,200}",
             lengths in prop::collection::vec(1_usize..40, 1..5),
             size in 1_usize..50,
+            waits: bool,
         ) {
             let mut expected: Vec<&str> = text.split('\n').collect();
             if text.ends_with('\n') || text.is_empty() {
@@ -249,7 +293,7 @@ mod tests {
                 })
                 .collect();
             let pieces = Pieces { bytes: text.into_bytes(), lengths, at: 0, fails: false };
-            prop_assert_eq!(lines(pieces, size), expected);
+            prop_assert_eq!(lines(pieces, size, waits), expected);
         }
     }
 }

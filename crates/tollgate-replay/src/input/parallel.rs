@@ -1,7 +1,7 @@
 //! Work on many threads, whose results come in the order of the work.
 
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 /// So many items of work wait for each thread, besides the one that it works at.
@@ -37,7 +37,7 @@ pub fn in_order<T, R, W>(
     R: Send,
     W: FnMut(T) -> R,
 {
-    let mut items = items.into_iter().fuse();
+    let mut items = items.into_iter();
     thread::scope(|scope| {
         let lanes: Vec<Lane<T, R>> = (0..threads.max(1))
             .map(|_| {
@@ -53,23 +53,32 @@ pub fn in_order<T, R, W>(
             })
             .collect();
         // Lanes take turns, both at getting work and at giving results, so that these are in order. So
-        // many items are under way that no lane has to wait for this thread.
+        // many items are under way that no lane has to wait for this thread; and a result that is there is
+        // given before the next item is waited for.
         let most = lanes.len() * (WAITING + 1);
-        let (mut work, mut results) = (lanes.iter().cycle(), lanes.iter().cycle());
-        let mut under_way = 0;
+        let (mut work, mut results) = (lanes.iter().cycle(), lanes.iter().cycle().peekable());
+        let (mut under_way, mut has_ended) = (0, false);
         loop {
-            while under_way < most
-                && let Some(item) = items.next()
-            {
-                let Some(Ok(())) = work.next().map(|lane| lane.work.send(item)) else { return };
-                under_way += 1;
+            if under_way < most && !has_ended {
+                match items.next() {
+                    Some(item) => {
+                        let Some(Ok(())) = work.next().map(|lane| lane.work.send(item)) else {
+                            return;
+                        };
+                        under_way += 1;
+                    }
+                    None => has_ended = true,
+                }
             }
-            if under_way == 0 {
-                return;
-            }
-            let Some(Ok(result)) = results.next().map(|lane| lane.results.recv()) else { return };
+            let Some(lane) = results.peek().filter(|_| under_way > 0) else { return };
+            let result = match lane.results.try_recv() {
+                Err(TryRecvError::Empty) if under_way < most && !has_ended => continue,
+                Err(TryRecvError::Empty) => lane.results.recv().ok(),
+                result => result.ok(),
+            };
+            results.next();
             under_way -= 1;
-            if then(result).is_break() {
+            if result.is_none_or(|it| then(it).is_break()) {
                 return;
             }
         }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::block::{Buffers, LONGEST_LINE, Part};
-use super::cut::Cut;
+use super::cut::{Cut, Queue};
 use super::decompress::{Compression, open};
 use super::error::{InputError, InputErrorKind};
 use super::progress::{Counted, Progress};
@@ -45,6 +45,7 @@ const STANDARD_INPUT: &str = "-";
 pub struct Input {
     messages: Receiver<Message>,
     stopper: Stopper,
+    queue: Queue,
     progress: Progress,
     /// Where the reading is; nothing when it has ended.
     at: Option<(Arc<str>, u64)>,
@@ -128,10 +129,11 @@ impl Input {
         O: FnOnce() -> io::Result<Source> + Send + 'static,
     {
         let (sender, messages) = sync_channel(PARTS_AHEAD);
-        let stopper = Stopper { stop: Stop::default(), sender };
+        let (stopper, queue) = (Stopper { stop: Stop::default(), sender }, Queue::default());
         let reader = ReadAhead {
             sender: stopper.sender.clone(),
             stop: stopper.stop.clone(),
+            queue: queue.clone(),
             progress: progress.clone(),
             buffers: Buffers::new(LONGEST_LINE),
         };
@@ -141,7 +143,7 @@ impl Input {
             let _told = stopper.sender.try_send(Message::Gone);
         }
         let at = Some((Arc::from(STANDARD_INPUT), 0));
-        Input { messages, stopper, progress, at }
+        Input { messages, stopper, queue, progress, at }
     }
 }
 
@@ -154,6 +156,7 @@ impl Iterator for Input {
         match message {
             _ if self.stopper.is_stopped() => self.at = None,
             Message::Part(part) => {
+                self.queue.take();
                 if let Part::Lines(block) = &part {
                     *at = (Arc::clone(&block.beginning().name), block.first_line());
                 }
@@ -175,6 +178,7 @@ impl Iterator for Input {
 struct ReadAhead {
     sender: SyncSender<Message>,
     stop: Stop,
+    queue: Queue,
     progress: Progress,
     buffers: Buffers,
 }
@@ -211,10 +215,14 @@ impl ReadAhead {
         if let Compression::Other(program) = compression {
             return self.fail(name, 0, InputErrorKind::Unsupported(program));
         }
-        let mut cut = Cut::new(file, Arc::clone(name), reader, self.buffers.clone());
+        let mut cut =
+            Cut::new(file, Arc::clone(name), reader, self.buffers.clone(), self.queue.clone());
         loop {
             match cut.next() {
-                Ok(Some(part)) => self.send(Message::Part(part))?,
+                Ok(Some(part)) => {
+                    self.queue.put();
+                    self.send(Message::Part(part))?;
+                }
                 Ok(None) => return Some(()),
                 Err(error) => {
                     let is_of_the_system = error.raw_os_error().is_some();

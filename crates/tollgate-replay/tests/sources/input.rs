@@ -159,6 +159,24 @@ fn nobody_waits_for_a_read_that_waits() {
 }
 
 #[test]
+fn what_came_is_not_kept_from_who_waits() {
+    let (bytes, waiting) = channel();
+    let mut input = Input::of("-", Waiting(waiting));
+    let send = |text: &[u8]| text.iter().for_each(|it| bytes.send(*it).unwrap());
+    // The beginning takes the first 16 KiB. The sender is kept, so that no end is in sight.
+    send(&b"0123456789abcde\n".repeat(1_025));
+    send(b"one");
+    for more in [&b"\ntwo"[..], b"\nthree\n"] {
+        let Some(Ok(Part::Lines(block))) = input.next() else { panic!("it ended") };
+        assert_eq!(block.beginning().lines.len(), 16 << 10);
+        assert!(block.bytes().ends_with(b"\n"));
+        send(more);
+    }
+    drop(bytes);
+    assert_eq!(yielded(input), ["0:1027 two", "0:1028 three"]);
+}
+
+#[test]
 fn whoever_waits_for_lines_can_be_stopped() {
     let (keep, waiting) = channel();
     let input = Input::of("-", Waiting(waiting));
