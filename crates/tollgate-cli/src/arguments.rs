@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::init::Address;
+use crate::replay::arguments::Replay;
 
 /// Exact rate limits: may this key spend this cost now, and if not, when?
 #[derive(Debug, Parser)]
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Health(Health),
     Config(Config),
     Init(Init),
+    Replay(Replay),
     Completions(Completions),
     Man(Man),
 }

@@ -9,6 +9,7 @@ mod init;
 mod man;
 mod output;
 mod ratelimit;
+mod replay;
 mod serve;
 mod url;
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Health(it) => health::run(&it),
         Command::Config(it) => config::run(&it),
         Command::Init(it) => init::run(&it),
+        Command::Replay(it) => replay::run(&it),
         Command::Completions(it) => completions::run(&it),
         Command::Man(it) => man::run(&it),
     };

@@ -20,3 +20,9 @@ pub(crate) fn has_colours() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
     !refused && !dumb && io::stdout().is_terminal()
 }
+
+/// How many columns standard output has; 100 where it is no terminal.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.ok().map(|it| usize::from(it.ws_col)).filter(|it| *it > 0).unwrap_or(100)
+}

@@ -14,17 +14,18 @@
 use std::fs;
 use std::hint::black_box;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use tollgate::Micros;
+use tollgate::{Cost, Micros};
 use tollgate_replay::generate::{Traffic, write_combined};
-use tollgate_replay::input::{Block, Input, Part, in_order};
-use tollgate_replay::log::{Fields, Format, Reader, Stamp};
+use tollgate_replay::input::{Block, Input, Part};
+use tollgate_replay::log::{Fields, Format, Line, Reader, Stamp};
 use tollgate_replay::order::Order;
+use tollgate_replay::{Alternative, Ask, Asked, Log, NotAsked, One, Options, Replay};
 
 const ROUNDS: usize = 5;
 
@@ -162,8 +163,8 @@ fn files(folder: &Path, log: &[u8], lines: u64) {
         });
     }
     for threads in [1, 2] {
-        let name = format!("plain to ordered, {threads} parsing");
-        show(&name, lines, Some(log.len()), || to_ordered(&plain, threads));
+        let name = format!("replay of one limit, {threads} threads");
+        show(&name, lines, Some(log.len()), || replay(&plain, threads));
     }
     for path in [plain, gzip, zstd] {
         fs::remove_file(path).unwrap();
@@ -177,29 +178,28 @@ fn lines_in(part: Result<Part, tollgate_replay::input::InputError>) -> Block {
     }
 }
 
-/// All that comes before deciding: reading, parsing on threads, and ordering on this one.
-fn to_ordered(path: &Path, threads: usize) {
-    let mut order = Order::new(Micros::from_secs(60), true);
-    let mut events = Vec::new();
-    let worker = || {
-        let mut reader = None;
-        move |block: Block| {
-            let open = || Reader::open(None, &block.beginning().lines, &Fields::default()).unwrap();
-            let reader = reader.get_or_insert_with(open);
-            let mut parsed: Vec<(Stamp, u64)> = Vec::with_capacity(8_192);
-            for (_, line) in block.lines() {
-                if let Ok(Some(line)) = reader.read(line) {
-                    parsed.push((line.time, line.address.map_or(0, |it| it.len() as u64)));
-                }
-            }
-            parsed
-        }
-    };
-    in_order(Input::open([path]).map(lines_in), threads, worker, |parsed: Vec<(Stamp, u64)>| {
-        parsed.into_iter().for_each(|(stamp, event)| order.push(stamp, event));
-        events.clear();
-        order.release(&mut events);
-        black_box(&events);
-        ControlFlow::Continue(())
-    });
+/// Who is limited is the address.
+#[derive(Debug)]
+struct ByAddress;
+
+impl Ask for ByAddress {
+    fn one(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<One, NotAsked> {
+        key.extend_from_slice(line.address.ok_or(NotAsked::NoKey)?);
+        Ok(One { policy: 0, cost: Cost::ONE })
+    }
+
+    fn any(&self, _: &Line<'_>, _: u64) -> Result<Asked, NotAsked> {
+        Err(NotAsked::Nothing)
+    }
+}
+
+/// All of it: reading, parsing, ordering, deciding, summing up.
+fn replay(path: &Path, threads: usize) {
+    let alternatives = [Alternative::one("10/s burst 20", "10/s burst 20".parse().unwrap())];
+    let stop = AtomicBool::new(false);
+    let options = Options { threads, ..Options::default() };
+    let replay =
+        Replay { alternatives: &alternatives, options, stop: &stop, progress: &mut |_| {} };
+    let log = Log::new(Input::open([path]), None, Fields::default());
+    black_box(replay.by_key(log, &ByAddress).unwrap());
 }

@@ -5,12 +5,22 @@
 //! ([`order`]), decided, and told in one [`report::Report`], which is drawn by
 //! [`pictures`] and shown whole by [`page`].
 
+mod ask;
+mod decide;
 pub mod generate;
 pub mod input;
 pub mod log;
 pub mod order;
 mod page;
 pub mod pictures;
+mod read;
 pub mod report;
+mod run;
+mod threads;
+pub mod verbs;
 
-pub use self::page::page;
+pub use ask::{Ask, Asked, AskedCheck, NotAsked, One};
+pub use decide::{Alternative, Answered, Choose, Holds, MOST_ALTERNATIVES, Store};
+pub use page::page;
+pub use run::{Log, Options, Progress, Replay, ReplayError};
+use threads::each;

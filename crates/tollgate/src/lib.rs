@@ -36,10 +36,10 @@ pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTi
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
-    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
-    LimitDecision, LimitError, LimitInspection, Listed, Micros, NotationError, OnStoreError,
-    Policy, PolicyError, Reason, Request, RequestError, ReservationInspection, Source, Spec,
-    Timestamp, Verb, parse_duration,
+    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LONGEST_KEY,
+    LeaseInspection, Limit, LimitDecision, LimitError, LimitInspection, Listed, Micros,
+    NotationError, OnStoreError, Policy, PolicyError, Reason, Request, RequestError,
+    ReservationInspection, Source, Spec, Timestamp, Verb, parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]

@@ -20,6 +20,8 @@ pub enum Part {
 pub struct TooLong {
     /// In which file, from 0.
     pub file: usize,
+    /// What the file is called.
+    pub name: Arc<str>,
     /// Which line of it, from 1.
     pub line: u64,
     /// How it begins.

@@ -161,7 +161,12 @@ impl<R: Read> Cut<R> {
             }
         }
         self.lines = self.lines.saturating_add(1);
-        Ok(Part::TooLong(TooLong { file: self.file, line: self.lines, beginning }))
+        Ok(Part::TooLong(TooLong {
+            file: self.file,
+            name: Arc::clone(&self.name),
+            line: self.lines,
+            beginning,
+        }))
     }
 
     fn beginning(&mut self, block: &[u8]) -> Arc<Beginning> {

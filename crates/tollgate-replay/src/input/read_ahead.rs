@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use super::block::{Buffers, LONGEST_LINE, Part};
 use super::cut::{Cut, Queue};
@@ -16,6 +17,9 @@ use super::progress::{Counted, Progress};
 
 /// So many parts are read ahead.
 const PARTS_AHEAD: usize = 4;
+
+/// How often a wait looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What standard input is called.
 const STANDARD_INPUT: &str = "-";
@@ -44,7 +48,7 @@ const STANDARD_INPUT: &str = "-";
 #[derive(Debug)]
 pub struct Input {
     messages: Receiver<Message>,
-    stopper: Stopper,
+    stop: Stop,
     queue: Queue,
     progress: Progress,
     /// Where the reading is; nothing when it has ended.
@@ -56,29 +60,6 @@ enum Message {
     Part(Part),
     Failed(InputError),
     Ended,
-    /// The thread that reads has panicked.
-    Gone,
-}
-
-/// Ends an [`Input`] from another thread, as if its sources ended there: what waits for their bytes waits
-/// no longer.
-#[derive(Clone, Debug)]
-pub struct Stopper {
-    stop: Stop,
-    sender: SyncSender<Message>,
-}
-
-impl Stopper {
-    /// Ends the input. What was yielded stays, what was read ahead does not.
-    pub fn stop(&self) {
-        self.stop.0.store(true, Ordering::Relaxed);
-        // If there is no room for this, nobody waits, and the next look is at what was stored.
-        let _told = self.sender.try_send(Message::Ended);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Whether the reading is to end.
@@ -87,7 +68,7 @@ struct Stop(Arc<AtomicBool>);
 
 impl Drop for Input {
     fn drop(&mut self) {
-        self.stopper.stop();
+        self.stop.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -118,10 +99,42 @@ impl Input {
         self.progress.clone()
     }
 
-    /// What ends it from another thread, such as one that heard an interrupt.
-    #[must_use]
-    pub fn stopper(&self) -> Stopper {
-        self.stopper.clone()
+    /// The next part; none, too, once `stop` is set, though standard input may say nothing for long.
+    pub fn next_unless(&mut self, stop: &AtomicBool) -> Option<Result<Part, InputError>> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            match self.messages.recv_timeout(LOOK) {
+                Ok(message) => return self.took(Some(message)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.took(None),
+            }
+        }
+    }
+
+    /// What a message says; none is a thread that is gone.
+    fn took(&mut self, message: Option<Message>) -> Option<Result<Part, InputError>> {
+        let at = self.at.as_mut()?;
+        match message {
+            Some(Message::Part(part)) => {
+                self.queue.take();
+                if let Part::Lines(block) = &part {
+                    *at = (Arc::clone(&block.beginning().name), block.first_line());
+                }
+                Some(Ok(part))
+            }
+            Some(Message::Failed(error)) => Some(Err(error)),
+            Some(Message::Ended) => {
+                self.at = None;
+                None
+            }
+            // The thread is gone without a word, so it has panicked.
+            None => {
+                let (name, lines) = self.at.take()?;
+                Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }))
+            }
+        }
     }
 
     fn start<O>(progress: Progress, sources: Vec<(String, O)>) -> Self
@@ -129,21 +142,21 @@ impl Input {
         O: FnOnce() -> io::Result<Source> + Send + 'static,
     {
         let (sender, messages) = sync_channel(PARTS_AHEAD);
-        let (stopper, queue) = (Stopper { stop: Stop::default(), sender }, Queue::default());
+        let (stop, queue) = (Stop::default(), Queue::default());
         let reader = ReadAhead {
-            sender: stopper.sender.clone(),
-            stop: stopper.stop.clone(),
+            sender,
+            stop: stop.clone(),
             queue: queue.clone(),
             progress: progress.clone(),
             buffers: Buffers::new(LONGEST_LINE),
         };
-        // It is never joined: it may wait for a terminal that says nothing any more.
-        let thread = thread::Builder::new().name("tollgate-input".to_owned());
-        if thread.spawn(move || reader.read_all(sources)).is_err() {
-            let _told = stopper.sender.try_send(Message::Gone);
-        }
+        // It is never joined: it may wait for a terminal that says nothing any more. If there can be no
+        // such thread, its end of the channel is gone, and that is told as an error.
+        let _thread = thread::Builder::new()
+            .name("tollgate-input".to_owned())
+            .spawn(move || reader.read_all(sources));
         let at = Some((Arc::from(STANDARD_INPUT), 0));
-        Input { messages, stopper, queue, progress, at }
+        Input { messages, stop, queue, progress, at }
     }
 }
 
@@ -151,25 +164,8 @@ impl Iterator for Input {
     type Item = Result<Part, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let at = self.at.as_mut()?;
-        let message = self.messages.recv().unwrap_or(Message::Gone);
-        match message {
-            _ if self.stopper.is_stopped() => self.at = None,
-            Message::Part(part) => {
-                self.queue.take();
-                if let Part::Lines(block) = &part {
-                    *at = (Arc::clone(&block.beginning().name), block.first_line());
-                }
-                return Some(Ok(part));
-            }
-            Message::Failed(error) => return Some(Err(error)),
-            Message::Ended => self.at = None,
-            Message::Gone => {
-                let (name, lines) = self.at.take()?;
-                return Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }));
-            }
-        }
-        None
+        let message = self.messages.recv().ok();
+        self.took(message)
     }
 }
 
@@ -181,14 +177,6 @@ struct ReadAhead {
     queue: Queue,
     progress: Progress,
     buffers: Buffers,
-}
-
-impl Drop for ReadAhead {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            let _told = self.sender.send(Message::Gone);
-        }
-    }
 }
 
 /// Whether anybody still wants to know.

@@ -8,24 +8,14 @@ use super::escape::same_name;
 
 /// What a field can be beside those of [`DEFAULTS`] and the headers; looked for only where it is asked
 /// for, since logs call other things so.
-const FURTHER: [&str; 10] = [
-    "verb",
-    "request_id",
-    "lease_id",
-    "reservation_id",
-    "max_wait",
-    "for",
-    "from",
-    "time_of",
-    "id",
-    "as",
-];
+const FURTHER: [&str; 7] =
+    ["verb", "request_id", "lease_id", "reservation_id", "max_wait", "for", "charged_at"];
 
 /// Which field of JSON, or which column of a CSV, means what.
 ///
 /// Our names are `time`, `ip`, `method`, `path`, `host`, `user`, `status`, `key`, `cost`, `note` and
 /// `header.NAME`, and `verb` with what verbs have: `request_id`, `lease_id`, `reservation_id`,
-/// `max_wait`, `for`, `from`, `time_of`, `id`, `as`. In a log's name a point leads into an object; names
+/// `max_wait`, `for`, `charged_at`. In a log's name a point leads into an object; names
 /// are compared without case, and `-` is `_`.
 ///
 /// Of JSON, the first ten are found by themselves in what nginx, Caddy, Traefik, Envoy, HAProxy, Apache

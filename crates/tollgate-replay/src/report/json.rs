@@ -67,6 +67,7 @@ struct SourceJson<'a> {
     broken: u64,
     broken_samples: Vec<BrokenJson<'a>>,
     keyless: u64,
+    unruled: u64,
     late: u64,
     spread: bool,
     interrupted: bool,
@@ -84,6 +85,7 @@ impl<'a> SourceJson<'a> {
             broken: it.broken,
             broken_samples: it.broken_samples.iter().map(BrokenJson::of).collect(),
             keyless: it.keyless,
+            unruled: it.unruled,
             late: it.late,
             spread: it.spread,
             interrupted: it.interrupted,
@@ -278,7 +280,7 @@ mod tests {
         let expected = json!({
             "source": {
                 "command": null, "names": [], "format": null, "lines": 0, "broken": 0,
-                "broken_samples": [], "keyless": 0, "late": 0, "spread": false,
+                "broken_samples": [], "keyless": 0, "unruled": 0, "late": 0, "spread": false,
                 "interrupted": false, "first": null, "last": null
             },
             "offered": nothing, "keys": 0,

@@ -9,6 +9,7 @@ mod timeline;
 use serde::Serialize;
 use tollgate::{Limit, Micros, Timestamp};
 
+pub(crate) use timeline::Bins;
 pub use timeline::Timeline;
 
 /// What a replay found.
@@ -53,6 +54,8 @@ pub struct Source {
     pub broken_samples: Vec<BrokenSample>,
     /// How many lines had no key: the part of a request that it is made of was not in the log.
     pub keyless: u64,
+    /// How many lines no rule was for.
+    pub unruled: u64,
     /// How many lines came too late to be put in order, and were decided when they came.
     pub late: u64,
     /// Whether stamps of whole seconds were spread over their second.
@@ -83,6 +86,20 @@ pub struct Amount {
     pub requests: u64,
     /// Their cost.
     pub cost: u64,
+}
+
+impl Amount {
+    /// Adds a request.
+    pub(crate) fn add(&mut self, cost: u64) {
+        self.requests = self.requests.saturating_add(1);
+        self.cost = self.cost.saturating_add(cost);
+    }
+
+    /// Adds others.
+    pub(crate) fn add_all(&mut self, other: Amount) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.cost = self.cost.saturating_add(other.cost);
+    }
 }
 
 /// What limits did with what was offered.

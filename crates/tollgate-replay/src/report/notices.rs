@@ -17,6 +17,9 @@ pub(crate) fn notices(report: &Report) -> Vec<String> {
     if source.keyless > 0 {
         notices.push(format!("{} of {lines} had no key", grouped(source.keyless)));
     }
+    if source.unruled > 0 {
+        notices.push(format!("no rule was for {} of {lines}", grouped(source.unruled)));
+    }
     if source.late > 0 {
         let late = counted(source.late, "line");
         notices.push(format!("{late} came too late to be put in order: see --reorder"));
@@ -38,10 +41,10 @@ mod tests {
         let source = Source { lines: 7, ..Source::default() };
         let none = Report { source: source.clone(), ..Report::default() };
         assert_eq!(notices(&none), [""; 0]);
-        let source =
-            Source { broken: 1, keyless: 2, late: 3, spread: true, interrupted: true, ..source };
+        let source = Source { broken: 1, keyless: 2, unruled: 4, late: 3, ..source };
+        let source = Source { spread: true, interrupted: true, ..source };
         let all = notices(&Report { source, ..Report::default() });
-        assert_eq!(all.len(), 5, "{all:?}");
+        assert_eq!(all.len(), 6, "{all:?}");
         assert!(all.contains(&"1 of 7 lines could not be read".to_owned()), "{all:?}");
     }
 }

@@ -31,6 +31,7 @@ fn full() -> Report {
                 reason: "there is no time; write one".to_owned(),
             }],
             keyless: 2,
+            unruled: 5,
             late: 1,
             spread: true,
             interrupted: true,
@@ -78,6 +79,7 @@ cost 20,000 in all
 note: it was interrupted: this is of the first part only
 note: 3 of 12,350 lines could not be read
 note: 2 of 12,350 lines had no key
+note: no rule was for 5 of 12,350 lines
 note: 1 line came too late to be put in order: see --reorder
 note: stamps of whole seconds were spread evenly over their second: see --stamps
 
@@ -143,7 +145,7 @@ fn json_says_it_all() {
                 "name": "a.log", "line": 7, "text": "<b>\\x00",
                 "reason": "there is no time; write one"
             }],
-            "keyless": 2, "late": 1, "spread": true, "interrupted": true,
+            "keyless": 2, "unruled": 5, "late": 1, "spread": true, "interrupted": true,
             "first": 1_763_650_000, "last": 1_763_653_600.25
         },
         "offered": {"requests": 12_345, "cost": 20_000},

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use flate2::Compression;
@@ -179,17 +181,17 @@ fn what_came_is_not_kept_from_who_waits() {
 #[test]
 fn whoever_waits_for_lines_can_be_stopped() {
     let (keep, waiting) = channel();
-    let input = Input::of("-", Waiting(waiting));
-    let stopper = input.stopper();
-    let thread = std::thread::spawn(move || stopper.stop());
-    assert_eq!(yielded(input), Vec::<String>::new());
+    let mut input = Input::of("-", Waiting(waiting));
+    let stop = Arc::new(AtomicBool::new(false));
+    let setter = stop.clone();
+    let thread = std::thread::spawn(move || setter.store(true, Ordering::Relaxed));
+    assert!(input.next_unless(&stop).is_none());
     thread.join().unwrap();
     drop(keep);
 
     let mut input = Input::of("a.log", io::Cursor::new(b"a\n".repeat(20 * LONGEST_LINE)));
     assert!(matches!(input.next(), Some(Ok(Part::Lines(_)))));
-    input.stopper().stop();
-    assert!(input.next().is_none() && input.next().is_none());
+    assert!(input.next_unless(&stop).is_none() && input.next_unless(&stop).is_none());
 }
 
 #[test]

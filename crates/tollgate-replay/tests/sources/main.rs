@@ -10,4 +10,3 @@ mod json;
 mod order;
 mod recognize;
 mod said;
-mod whole;

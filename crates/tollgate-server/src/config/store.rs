@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::{
-    Limiter, LimiterBuilder, MemoryLimiter, MemoryLimiterBuilder, TableFull, masked_url,
+    Limiter, LimiterBuilder, ManualClock, MemoryLimiter, MemoryLimiterBuilder, TableFull,
+    masked_url,
 };
 
 use super::error::ConfigError;
@@ -136,6 +137,23 @@ impl StoreConfig {
             return Ok(self.builder().build().into());
         }
         let opened = self.redis(namespace)?.open(self.url.as_str()).await;
+        opened.map_err(|it| ConfigError::new(it.to_string()).of("store"))
+    }
+
+    /// Opens the store at somebody else's time, as a replay does.
+    ///
+    /// # Errors
+    /// As [`StoreConfig::open`].
+    pub async fn open_at(
+        &self,
+        namespace: &str,
+        clock: ManualClock,
+    ) -> Result<Limiter, ConfigError> {
+        self.check()?;
+        if self.url.is_memory() {
+            return Ok(self.builder().clock(clock).build().into());
+        }
+        let opened = self.redis(namespace)?.clock(clock).open(self.url.as_str()).await;
         opened.map_err(|it| ConfigError::new(it.to_string()).of("store"))
     }
 

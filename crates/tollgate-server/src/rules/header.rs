@@ -19,6 +19,12 @@ enum Wanted {
 }
 
 impl HeaderTest {
+    /// Which header it looks at.
+    #[must_use]
+    pub fn name(&self) -> &HeaderName {
+        &self.name
+    }
+
     /// Reads `NAME: VALUE`.
     ///
     /// # Errors

@@ -104,6 +104,12 @@ impl Template {
         })
     }
 
+    /// Whether it is this source and nothing else, so that the key is the source's value.
+    #[must_use]
+    pub fn is_only(&self, source: &Source) -> bool {
+        matches!(&*self.pieces, [Piece::Value(sources)] if **sources == *std::slice::from_ref(source))
+    }
+
     /// The key of a request whose path is read as this.
     ///
     /// # Errors

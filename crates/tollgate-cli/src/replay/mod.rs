@@ -1,0 +1,132 @@
+//! `tollgate replay`: a log through limits.
+
+pub(crate) mod arguments;
+mod asking;
+mod decisions;
+mod facts;
+mod interrupt;
+mod keyed;
+mod outputs;
+mod progress;
+mod ruled;
+mod share;
+mod stores;
+mod traffic;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use tollgate::parse_duration;
+use tollgate_replay::input::Input;
+use tollgate_replay::log::{Fields, Format, TimeUnit};
+use tollgate_replay::report::Report;
+use tollgate_replay::{Answered, Log, Options, verbs};
+
+use arguments::{LogFormat, Replay, Stamps, Unit};
+use asking::Asking;
+use decisions::Decisions;
+use progress::Bar;
+
+/// What an interrupted command exits with: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
+    let options = options(arguments)?;
+    if let (Some(text), Some(file)) = (&arguments.generate, &arguments.write_log) {
+        return traffic::write(text, file);
+    }
+    let stop = interrupt::flag()?;
+    let asking = Asking::of(arguments)?;
+    // What cannot be written is found before an hour's work, not after.
+    let outputs = outputs::Outputs::open(arguments)?;
+    let bar = Bar::new();
+    let report = replay(arguments, &asking, options, stop, &bar);
+    bar.finish();
+    let mut report = report?;
+    report.source.command = Some(Replay::command());
+    outputs.write(&report)?;
+    let interrupted = report.source.interrupted;
+    Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+fn replay(
+    arguments: &Replay,
+    asking: &Asking,
+    options: Options,
+    stop: &'static std::sync::atomic::AtomicBool,
+    bar: &Bar,
+) -> Result<Report> {
+    let mut progress = |it| bar.show(it);
+    let replay = tollgate_replay::Replay {
+        alternatives: &asking.alternatives,
+        options,
+        stop,
+        progress: &mut progress,
+    };
+    if let Some(text) = &arguments.generate {
+        return Ok(replay.generated(&traffic::of(text)?, text.clone())?);
+    }
+    let mut log = log(arguments, asking)?;
+    let has_verbs = arguments.verbs || log.has_verbs(stop)?;
+    if let (Some(name), false) = (&asking.concurrent, has_verbs) {
+        bail!(
+            "{name:?} limits what is in flight, and a log does not say when a request ended; write a \
+             CSV with the verbs acquire and release"
+        );
+    }
+    let is_one_by_one = has_verbs || arguments.store.is_some() || arguments.decisions.is_some();
+    if asking.is_plain && !is_one_by_one {
+        return Ok(replay.by_key(log, &*asking.ask)?);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let stores = stores::Stores::open(arguments, asking).await?;
+        let mut decisions = Decisions::open(arguments, asking)?;
+        let tell = &mut |it: &Answered<'_>| decisions.tell(it);
+        let done = replay.together(log, &*asking.ask, &stores.all, tell).await;
+        stores.erase().await?;
+        decisions.finish()?;
+        Ok(done?)
+    })
+}
+
+/// The log, and how its lines are read.
+fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
+    let mut fields = Fields::default();
+    for text in &arguments.fields {
+        fields.assign(text).map_err(|it| anyhow!("--field {text:?}: {it}"))?;
+    }
+    for name in &asking.headers {
+        fields.want(&format!("header.{name}"))?;
+    }
+    for name in verbs::FIELDS {
+        fields.want(name)?;
+    }
+    fields.set_time_unit(match arguments.time_unit {
+        Unit::S => TimeUnit::Seconds,
+        Unit::Ms => TimeUnit::Millis,
+        Unit::Us => TimeUnit::Micros,
+        Unit::Ns => TimeUnit::Nanos,
+    });
+    let format = arguments.format.map(|it| match it {
+        LogFormat::Common => Format::Common,
+        LogFormat::Combined => Format::Combined,
+        LogFormat::Json => Format::Json,
+        LogFormat::Csv => Format::Csv,
+    });
+    Ok(Log::new(Input::open(&arguments.logs), format, fields))
+}
+
+fn options(arguments: &Replay) -> Result<Options> {
+    let usual = Options::default();
+    let reorder = parse_duration(&arguments.reorder)
+        .map_err(|it| anyhow!("--reorder {:?}: {it}", arguments.reorder))?;
+    Ok(Options {
+        threads: arguments.threads.map_or(usual.threads, |it| usize::from(it.get())),
+        reorder,
+        spread: arguments.stamps == Stamps::Spread,
+        strict: arguments.strict,
+        worst: arguments.worst,
+        suggest: arguments.suggest.as_deref().map(share::parts_per_million).transpose()?,
+    })
+}

@@ -1,0 +1,60 @@
+//! Where the report goes.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use tollgate_replay::report::Report;
+use tollgate_replay::{page, pictures};
+
+use super::arguments::{Picture, Replay};
+use crate::arguments::Form;
+use crate::output;
+
+/// The files that are written, open from the beginning, and how the report is printed.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    form: Form,
+    page: Option<(PathBuf, File)>,
+    picture: Option<(PathBuf, File)>,
+    which: Option<Picture>,
+}
+
+impl Outputs {
+    pub(super) fn open(arguments: &Replay) -> Result<Self> {
+        let open = |path: &PathBuf| {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            Ok::<_, anyhow::Error>((path.clone(), file))
+        };
+        Ok(Outputs {
+            form: arguments.output,
+            page: arguments.report.as_ref().map(open).transpose()?,
+            picture: arguments.svg.as_ref().map(open).transpose()?,
+            which: arguments.picture,
+        })
+    }
+
+    /// Prints the report, and writes the files.
+    pub(super) fn write(self, report: &Report) -> Result<()> {
+        match self.form {
+            Form::Text => output::print(&report.table(output::columns()))?,
+            Form::Json => output::print(&(serde_json::to_string(report)? + "\n"))?,
+        }
+        if let Some((path, mut file)) = self.page {
+            let written = file.write_all(page(report).as_bytes());
+            written.with_context(|| path.display().to_string())?;
+        }
+        if let Some((path, mut file)) = self.picture {
+            let picture = match self.which {
+                None => pictures::picture(report),
+                Some(Picture::Time) => pictures::over_time(report),
+                Some(Picture::Burst) => pictures::burst(report),
+                Some(Picture::Peaks) => pictures::peaks(report),
+            };
+            let written = file.write_all(picture.as_bytes());
+            written.with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! How far it has come, on a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_replay::Progress;
+
+/// A bar on standard error; nothing where that is no terminal.
+#[derive(Debug)]
+pub(super) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(super) fn new() -> Self {
+        // A bar without an end until an end is known.
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Bar(bar)
+    }
+
+    pub(super) fn show(&self, it: Progress) {
+        let style = "{wide_bar} {percent:>3} % {msg} {elapsed} (ETA {eta})";
+        if let (Some(total), None, Ok(style)) =
+            (it.total, self.0.length(), ProgressStyle::with_template(style))
+        {
+            self.0.set_length(total);
+            self.0.set_style(style);
+        }
+        self.0.set_position(it.bytes);
+        self.0.set_message(format!("{} lines", grouped(it.lines)));
+    }
+
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

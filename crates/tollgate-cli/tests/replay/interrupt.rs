@@ -1,0 +1,68 @@
+//! Ctrl-C leaves a valid report of what was found until then, and exit code 130.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::process::{Directory, tollgate};
+
+fn interrupt(child: &Child) {
+    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+}
+
+fn report(child: Child) -> Value {
+    let output = child.wait_with_output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{complaint}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["source"]["interrupted"], true);
+    report
+}
+
+#[test]
+fn an_interrupted_replay_tells_what_it_found() {
+    let directory = Directory::new();
+    let page = directory.path("r.html");
+    let child = tollgate()
+        .args(["--generate", "poisson rate 1000000/s for 366d keys 1000", "--limit", "10/s"])
+        .args(["-o", "json", "--report", page.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The handler is there before the outputs are opened.
+    while !page.exists() {
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    report(child);
+    assert!(std::fs::read_to_string(page).unwrap().contains("</html>"));
+}
+
+#[test]
+fn an_interrupt_is_heard_while_standard_input_says_nothing() {
+    let directory = Directory::new();
+    let decisions = directory.path("decisions");
+    for more in [&[][..], &["--decisions", decisions.to_str().unwrap()]] {
+        let page = directory.path("r.html");
+        let _ = std::fs::remove_file(&page);
+        let mut child = tollgate()
+            .args(["-", "--limit", "10/s", "-o", "json", "--report", page.to_str().unwrap()])
+            .args(more)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"time,key\n1,a\n").unwrap();
+        while !page.exists() {
+            std::thread::yield_now();
+        }
+        interrupt(&child);
+        report(child);
+    }
+}

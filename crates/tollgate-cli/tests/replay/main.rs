@@ -1,0 +1,10 @@
+//! `tollgate replay`: real processes on logs of the tests' own, and real servers.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+mod formats;
+mod interrupt;
+mod process;
+mod refused;
+mod rows;
+mod rules;
+mod side_by_side;

@@ -1,0 +1,62 @@
+//! The tool, run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+pub(crate) fn tollgate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.env_remove("TOLLGATE_CONFIG").stdin(Stdio::null()).arg("replay");
+    command
+}
+
+/// Runs the tool to its end: exit code, standard output, standard error.
+pub(crate) fn run<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = tollgate().args(arguments).output().unwrap();
+    let text = |it| String::from_utf8(it).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// Runs the tool on a log, and reads its report.
+pub(crate) fn report(log: &Path, arguments: &[&str]) -> Value {
+    let log = [log.as_os_str(), OsStr::new("-o"), OsStr::new("json")];
+    let arguments = log.into_iter().chain(arguments.iter().map(OsStr::new));
+    let (code, output, complaint) = run(arguments);
+    assert_eq!((code, &*complaint), (0, ""), "{output}");
+    serde_json::from_str(&output).unwrap()
+}
+
+/// A directory of this test's own, which goes with it.
+#[derive(Debug)]
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tollgate-replay-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir(&directory).unwrap();
+        Directory(directory)
+    }
+
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,93 @@
+//! The rules of a configuration, as a gateway would have asked them.
+
+use serde_json::json;
+
+use crate::process::{Directory, report};
+
+const CONFIG: &str = r#"
+policies:
+  login: { limits: ["1/min fixed"] }
+  api: { limits: ["2/min fixed"], overrides: { 10.0.0.9: ["100/min fixed"] } }
+rules:
+  - { match: { path: /login }, policy: login, key: "{ip}" }
+  - { match: { path: "/api/**" }, policy: api, key: "{ip}" }
+"#;
+
+fn line(address: &str, path: &str) -> String {
+    format!("{address} - - [20/Nov/2025:12:00:00 +0000] \"GET {path} HTTP/1.1\" 200 5\n")
+}
+
+fn lines() -> String {
+    let mut text = String::new();
+    for (address, path, times) in [
+        ("10.0.0.1", "/login", 3),
+        ("10.0.0.1", "/api/x", 3),
+        ("10.0.0.9", "/api/x", 5),
+        ("10.0.0.2", "/else", 4),
+    ] {
+        text += &line(address, path).repeat(times);
+    }
+    text
+}
+
+#[test]
+fn rules_say_which_policies_hold_and_whose_key_it_is() {
+    let directory = Directory::new();
+    let config = directory.file("tollgate.yaml", CONFIG);
+    let log = directory.file("access.log", lines());
+    let arguments = ["--config", config.to_str().unwrap(), "--rules"];
+    let plain = report(&log, &arguments);
+    assert_eq!(plain["outcomes"][0]["admitted"]["requests"], 1 + 2 + 5);
+    assert_eq!(plain["outcomes"][0]["denied"]["requests"], 2 + 1);
+    assert_eq!(plain["source"]["unruled"], 4);
+    // One after the other it is the same.
+    let decisions = directory.path("decisions");
+    let one_by_one = [&arguments[..], &["--decisions", decisions.to_str().unwrap()]].concat();
+    let together = report(&log, &one_by_one);
+    for of in ["admitted", "denied", "keys_denied", "worst", "longest_denial"] {
+        assert_eq!(together["outcomes"][0][of], plain["outcomes"][0][of], "{of}");
+    }
+    assert_eq!(std::fs::read_to_string(decisions).unwrap().lines().count(), 11);
+}
+
+#[test]
+fn checks_of_one_rule_are_decided_together() {
+    let directory = Directory::new();
+    let config = directory.file(
+        "tollgate.yaml",
+        r#"
+policies:
+  one: { limits: ["1/min fixed"] }
+  all: { limits: ["3/min fixed"] }
+rules:
+  - checks: [{ policy: one, key: "{ip}" }, { policy: all, key: all }]
+"#,
+    );
+    let text: String =
+        ["1", "1", "2", "3", "4"].map(|it| line(&format!("10.0.0.{it}"), "/")).concat();
+    let log = directory.file("access.log", text);
+    let decisions = directory.path("decisions");
+    let config = ["--config", config.to_str().unwrap(), "--rules", "--decisions"];
+    let report = report(&log, &[&config[..], &[decisions.to_str().unwrap()]].concat());
+    // The second of 10.0.0.1 is denied and charges `all` nothing; the last is denied by `all`.
+    assert_eq!(report["outcomes"][0]["admitted"], json!({"requests": 3, "cost": 3}));
+    let lines = std::fs::read_to_string(decisions).unwrap();
+    let allowed: Vec<_> = lines
+        .lines()
+        .map(|it| serde_json::from_str::<serde_json::Value>(it).unwrap()["allowed"].clone())
+        .collect();
+    assert_eq!(allowed, [true, false, true, true, false]);
+}
+
+#[test]
+fn a_policy_of_a_configuration_has_its_overrides() {
+    let directory = Directory::new();
+    let config = directory.file("tollgate.yaml", CONFIG);
+    let log = directory
+        .file("access.log", line("10.0.0.9", "/").repeat(5) + &line("10.0.0.8", "/").repeat(5));
+    let arguments =
+        ["--config", config.to_str().unwrap(), "--policy", "api", "--limit", "4/min fixed"];
+    let report = report(&log, &arguments);
+    let admitted = |place: usize| report["outcomes"][place]["admitted"]["requests"].clone();
+    assert_eq!((admitted(0), admitted(1)), (json!(8), json!(7)));
+}
