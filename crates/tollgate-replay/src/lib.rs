@@ -23,4 +23,4 @@ pub use ask::{Ask, Asked, AskedCheck, NotAsked, One};
 pub use decide::{Alternative, Answered, Choose, Holds, MOST_ALTERNATIVES, Store};
 pub use page::page;
 pub use run::{Log, Options, Progress, Replay, ReplayError};
-use threads::each;
+use threads::{each, each_on};

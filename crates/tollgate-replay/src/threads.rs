@@ -11,3 +11,10 @@ pub(crate) fn each<T: Send>(things: &mut [T], work: impl Fn(&mut T) + Sync) {
         work(first);
     });
 }
+
+/// Does something with each of many things, on so many threads.
+pub(crate) fn each_on<T: Send>(threads: usize, things: &mut [T], work: impl Fn(&mut T) + Sync) {
+    let size = things.len().div_ceil(threads.max(1)).max(1);
+    let mut shares: Vec<_> = things.chunks_mut(size).collect();
+    each(&mut shares, |share| share.iter_mut().for_each(&work));
+}

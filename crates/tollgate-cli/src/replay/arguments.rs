@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tollgate::masked_url;
 
 use crate::arguments::Form;
 
@@ -99,7 +100,7 @@ impl Replay {
     /// The words by which it was asked.
     pub(crate) fn command() -> String {
         let quoted = |it: OsString| {
-            let text = it.to_string_lossy().into_owned();
+            let text = without_password(&it.to_string_lossy());
             let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:,%@+".contains(it);
             if !text.is_empty() && text.chars().all(is_plain) {
                 return text;
@@ -108,6 +109,15 @@ impl Replay {
         };
         let words = std::env::args_os().skip(1).map(quoted);
         ["tollgate".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word of the command, which may be a URL with a password.
+fn without_password(word: &str) -> String {
+    match word.strip_prefix("--store=") {
+        Some(url) => format!("--store={}", masked_url(url)),
+        None if word.starts_with("redis") => masked_url(word),
+        None => word.to_owned(),
     }
 }
 

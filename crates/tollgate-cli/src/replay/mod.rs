@@ -45,6 +45,9 @@ pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     let mut report = report?;
     report.source.command = Some(Replay::command());
     outputs.write(&report)?;
+    if let Some(why) = report.source.failed {
+        bail!(why);
+    }
     let interrupted = report.source.interrupted;
     Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
@@ -84,9 +87,10 @@ fn replay(
         let mut decisions = Decisions::open(arguments, asking)?;
         let tell = &mut |it: &Answered<'_>| decisions.tell(it);
         let done = replay.together(log, &*asking.ask, &stores.all, tell).await;
-        stores.erase().await?;
+        let erased = stores.erase().await;
         decisions.finish()?;
-        Ok(done?)
+        let report = done?;
+        erased.map(|()| report)
     })
 }
 

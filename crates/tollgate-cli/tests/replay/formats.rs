@@ -126,3 +126,36 @@ fn stamps_of_whole_seconds_are_spread_unless_they_are_exact() {
     let exact = report(&log, &["--limit", "2/s burst 1", "--stamps", "exact"]);
     assert_eq!(exact["outcomes"][0]["denied"]["requests"], 2);
 }
+
+#[test]
+fn what_was_read_before_a_file_broke_off_is_told() {
+    let directory = Directory::new();
+    let whole = deflated(&COMMON.repeat(100_000));
+    let log = directory.file("access.log.gz", &whole[..whole.len() / 2]);
+    let (code, output, complaint) = run([log.to_str().unwrap(), "--limit", "1/s", "-o", "json"]);
+    assert_eq!(code, 2);
+    assert!(complaint.contains("access.log.gz"), "{complaint}");
+    let report: Value = serde_json::from_str(&output).unwrap();
+    assert!(report["source"]["lines"].as_u64().unwrap() > 100_000, "{report}");
+    assert!(report["source"]["failed"].as_str().unwrap().contains("access.log.gz"), "{report}");
+}
+
+#[test]
+fn a_report_does_not_tell_passwords() {
+    let directory = Directory::new();
+    let log = directory.file("log.csv", CSV);
+    // The commands that docs/replay.md names.
+    let rules = "tollgate on >not-told ~replay-* +@all";
+    let server = tollgate_servers::Server::with(|it| it.user(rules));
+    let url = server.url_as("tollgate", "not-told");
+    for store in [&["--store", &url][..], &[&format!("--store={url}")]] {
+        let rest = ["--limit", "1/s", "--report", page.to_str().unwrap(), "-o", "json"];
+        let (code, output, complaint) = run([&[log.to_str().unwrap()], store, &rest].concat());
+        assert_eq!((code, &*complaint), (0, ""));
+        let page = std::fs::read_to_string(&page).unwrap();
+        for text in [&output, &page] {
+            assert!(text.contains("tollgate:***@"), "{text}");
+            assert!(!text.contains("not-told"), "{text}");
+        }
+    }
+}

@@ -71,6 +71,7 @@ struct SourceJson<'a> {
     late: u64,
     spread: bool,
     interrupted: bool,
+    failed: Option<&'a str>,
     first: Option<Seconds>,
     last: Option<Seconds>,
 }
@@ -89,6 +90,7 @@ impl<'a> SourceJson<'a> {
             late: it.late,
             spread: it.spread,
             interrupted: it.interrupted,
+            failed: it.failed.as_deref(),
             first: it.span.map(|(first, _)| first.into()),
             last: it.span.map(|(_, last)| last.into()),
         }
@@ -281,7 +283,7 @@ mod tests {
             "source": {
                 "command": null, "names": [], "format": null, "lines": 0, "broken": 0,
                 "broken_samples": [], "keyless": 0, "unruled": 0, "late": 0, "spread": false,
-                "interrupted": false, "first": null, "last": null
+                "interrupted": false, "failed": null, "first": null, "last": null
             },
             "offered": nothing, "keys": 0,
             "timeline": {"start": 0, "width": 0, "costs": []},

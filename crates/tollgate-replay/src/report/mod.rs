@@ -62,6 +62,8 @@ pub struct Source {
     pub spread: bool,
     /// Whether it was interrupted, so that this is of the first part only.
     pub interrupted: bool,
+    /// Why it could not be read to its end, if so; this is of the part before.
+    pub failed: Option<String>,
     /// The times of the first and the last event; the same if there is one, none if there is none.
     pub span: Option<(Timestamp, Timestamp)>,
 }

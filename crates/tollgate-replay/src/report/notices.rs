@@ -10,6 +10,9 @@ pub(crate) fn notices(report: &Report) -> Vec<String> {
     if source.interrupted {
         notices.push("it was interrupted: this is of the first part only".to_owned());
     }
+    if let Some(why) = &source.failed {
+        notices.push(format!("this is of the first part only: {why}"));
+    }
     let lines = counted(source.lines, "line");
     if source.broken > 0 {
         notices.push(format!("{} of {lines} could not be read", grouped(source.broken)));

@@ -35,6 +35,7 @@ fn full() -> Report {
             late: 1,
             spread: true,
             interrupted: true,
+            failed: None,
             span: Some((at(0), at(3_600_250_000))),
         },
         offered: amount(12_345, 20_000),
@@ -145,7 +146,7 @@ fn json_says_it_all() {
                 "name": "a.log", "line": 7, "text": "<b>\\x00",
                 "reason": "there is no time; write one"
             }],
-            "keyless": 2, "unruled": 5, "late": 1, "spread": true, "interrupted": true,
+            "keyless": 2, "unruled": 5, "late": 1, "spread": true, "interrupted": true, "failed": null,
             "first": 1_763_650_000, "last": 1_763_653_600.25
         },
         "offered": {"requests": 12_345, "cost": 20_000},
