@@ -161,6 +161,25 @@ impl Limit {
         matches!(self.spec.kind, Kind::TokenBucket { .. } | Kind::Queue { .. })
     }
 
+    /// How far apart two times must be for the limit to tell them apart: 1 µs, but for a token bucket,
+    /// a queue or a weighted window whose numbers are too large for that.
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::Limit;
+    /// let limit: Limit = "9999991/30d".parse()?;
+    /// assert_eq!(limit.tick().get(), 10_000);
+    /// # Ok::<(), tollgate_core::NotationError>(())
+    /// ```
+    #[must_use]
+    pub const fn tick(&self) -> Micros {
+        match &self.rule {
+            Rule::Meter(it) => Micros::new(it.tick()),
+            Rule::Weighted(it) => Micros::new(it.tick()),
+            Rule::Window(_) | Rule::Log(_) | Rule::Leases(_) => Micros::new(1),
+        }
+    }
+
     /// What makes this the same limit when its numbers change: kind, window, precision and
     /// `from-first`. Count, burst, places and lease may change and its state is kept.
     pub(crate) const fn identity(&self) -> Identity {

@@ -46,6 +46,10 @@ impl Meter {
         self.capacity
     }
 
+    pub(crate) const fn tick(&self) -> u64 {
+        self.tick
+    }
+
     pub(crate) const fn is_queue(&self) -> bool {
         self.queue
     }

@@ -38,6 +38,10 @@ impl Weighted {
         Weighted { capacity, window, tick, ticks }
     }
 
+    pub(crate) const fn tick(&self) -> u64 {
+        self.tick
+    }
+
     /// What a script computes with: the window, the tick, and the window in ticks.
     pub(crate) const fn numbers(&self) -> [u64; 5] {
         [self.window.get(), self.tick, self.ticks.get(), 0, 0]

@@ -1,0 +1,84 @@
+//! Whatever the engine admits, whoever is overtaken, however late the answers come.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tollgate::{Kind, Limit, Micros, Spec};
+use tollgate_load::verify::{Admission, Times, Verifier};
+
+use crate::play::{Played, START, steps};
+
+const MS: u64 = 1_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn counts() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 1_u64..20, 1 => 20_u64..200, 1 => select(vec![9_999_991, 2_147_483_647])]
+}
+
+pub(crate) fn limits() -> impl Strategy<Value = Limit> {
+    let day = 86_400 * SECOND;
+    let windows = vec![MS, 7 * MS, 100 * MS, SECOND, 60 * SECOND, day, 7 * day, 30 * day];
+    let kinds = |window: u64| {
+        let offset = (0..window / MS).prop_map(Micros::from_millis);
+        let pieces: Vec<u64> =
+            (1..=24).filter(|it| window.is_multiple_of(it * MS)).map(|it| window / it).collect();
+        let precise = (select(pieces), any::<bool>());
+        prop_oneof![
+            2 => counts().prop_map(|burst| Kind::TokenBucket { burst }),
+            1 => offset.prop_map(|offset| Kind::Fixed { offset }),
+            1 => Just(Kind::FixedFromFirst),
+            1 => Just(Kind::Log),
+            2 => Just(Kind::Sliding),
+            2 => precise.prop_map(|(it, strict)| {
+                Kind::SlidingBy { precision: Micros::new(it), strict }
+            }),
+            2 => counts().prop_map(|it| Kind::Queue { places: it - 1 }),
+            1 => Just(Kind::Concurrent),
+        ]
+    };
+    let spec = select(windows).prop_flat_map(move |window| {
+        (counts(), kinds(window), prop::bool::weighted(0.3)).prop_map(
+            move |(count, kind, denied)| {
+                let spec = Spec::new(count, Micros::new(window), kind);
+                if denied { spec.count_denied() } else { spec }
+            },
+        )
+    });
+    spec.prop_filter_map("out of range", |it| it.build().ok())
+}
+
+fn check(limits: &[Limit], cost: u64, times: Times, mut admissions: Vec<Admission>) {
+    let verdict = Verifier::new(limits, cost, times).verify(&mut admissions);
+    assert_eq!(verdict.worst, [], "of {limits:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_the_engine_admits_is_no_violation_by_its_own_clock(
+        limits in prop::collection::vec(limits(), 1..=3),
+        cost in 1_u64..4,
+        steps in steps(),
+    ) {
+        let mut played = Played::new(&limits, cost);
+        played.play(&steps);
+        check(&limits, cost, Times::Store, played.admissions);
+    }
+
+    #[test]
+    fn what_the_engine_admits_is_no_violation_by_another_clock(
+        limits in prop::collection::vec(limits(), 1..=3),
+        cost in 1_u64..4,
+        steps in steps(),
+        drift in -1_i64..=1,
+    ) {
+        let mut played = Played::new(&limits, cost);
+        played.play(&steps);
+        let told = |time: u64| {
+            let passed = time.cast_signed() - START.cast_signed();
+            u64::try_from(1_000_000 + passed + passed / 2_000 * drift).unwrap()
+        };
+        let seen = played.seen.iter().map(|it| Admission::between(0, told(it.0), told(it.1)));
+        check(&limits, cost, Times::Caller, seen.collect());
+    }
+}
