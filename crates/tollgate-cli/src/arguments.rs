@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::Bench;
 use crate::init::Address;
 use crate::replay::arguments::Replay;
 
@@ -20,6 +21,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Bench(Box<Bench>),
     Ratelimit(Ratelimit),
     Health(Health),
     Config(Config),

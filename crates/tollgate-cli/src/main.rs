@@ -1,6 +1,7 @@
 //! The tool `tollgate`: the daemon, and what an operator asks it.
 
 mod arguments;
+mod bench;
 mod check;
 mod completions;
 mod config;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let done = match command() {
         Command::Serve(it) => serve::run(it),
         Command::Check(it) => check::run(&it),
+        Command::Bench(it) => bench::run(&it),
         Command::Ratelimit(it) => ratelimit::run(&it),
         Command::Health(it) => health::run(&it),
         Command::Config(it) => config::run(&it),

@@ -1,0 +1,102 @@
+//! The result for programs: one object. Times are whole microseconds and say so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
+
+pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
+    let target = match &plan.target {
+        Target::Http(_) => "http",
+        Target::Grpc(_) => "grpc",
+        Target::Resp(..) => "redis",
+        Target::Memory => "memory",
+    };
+    let (field, text) = match &plan.question.limited_by {
+        LimitedBy::Policy(name) => ("policy", name),
+        LimitedBy::Limits(text) => ("limit", text),
+    };
+    let ended = match it.ended {
+        Ended::Finished => "finished",
+        Ended::Interrupted => "interrupted",
+        Ended::Gone => "gone",
+    };
+    let counts: BTreeMap<&str, u64> =
+        it.errors.iter().map(|it| (it.kind.as_str(), it.count)).collect();
+    let firsts: BTreeMap<&str, &str> =
+        it.errors.iter().map(|it| (it.kind.as_str(), &*it.first)).collect();
+    let mut all = Map::new();
+    let mut put = |name: &str, value: Value| all.insert(name.to_owned(), value);
+    put("target", json!(target));
+    put("address", json!(plan.target.peer().map(tollgate_load::Peer::address)));
+    put(field, json!(text));
+    put("ended", json!(ended));
+    put("elapsed_us", json!(micros(it.elapsed)));
+    put("sent", json!(it.sent));
+    put("answers", json!(it.answered()));
+    put("answers_per_second", json!(it.answered_per_second()));
+    put("allowed", json!(it.answers.allowed));
+    put("denied", json!(it.answers.denied));
+    put("degraded", json!({ "allowed": it.degraded.allowed, "denied": it.degraded.denied }));
+    put("errors", json!(counts));
+    put("first_errors", json!(firsts));
+    put("rate", rate(plan, it));
+    put("latency_us", latency(it));
+    put("generator", generator(it));
+    put("verify", it.held.as_ref().map_or(Value::Null, |it| verify(plan, it)));
+    Value::Object(all).to_string()
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn rate(plan: &Plan, it: &Outcome) -> Value {
+    plan.load.rate.map_or(Value::Null, |asked| {
+        let unsent = it.due.saturating_sub(it.sent);
+        json!({ "asked_per_second": asked, "due": it.due, "unsent": unsent })
+    })
+}
+
+/// To the next microsecond, so that none is nothing.
+fn latency(it: &Outcome) -> Value {
+    let up = |span: Duration| u64::try_from(span.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
+    let it = &it.latency;
+    json!({
+        "p50": up(it.p50), "p90": up(it.p90), "p99": up(it.p99), "p99.9": up(it.p999),
+        "max": up(it.max)
+    })
+}
+
+fn generator(it: &Outcome) -> Value {
+    let generator = &it.generator;
+    json!({
+        "threads": generator.threads,
+        "cpu_us": micros(generator.cpu),
+        "busiest_per_mille": generator.busiest,
+        "may_be_the_limit": generator.is_limit(),
+    })
+}
+
+fn verify(plan: &Plan, held: &Held) -> Value {
+    let texts = |limits: &[tollgate::Limit]| {
+        limits.iter().map(ToString::to_string).collect::<Vec<String>>()
+    };
+    let worst = held.verdict.worst.iter().map(|it| {
+        let number = |it: u128| u64::try_from(it).unwrap_or(u64::MAX);
+        json!({
+            "key": plan.keys.name(it.key), "limit": it.limit.to_string(), "from_us": it.from,
+            "to_us": it.to, "admitted": number(it.admitted), "bound": number(it.bound)
+        })
+    });
+    json!({
+        "limits": texts(&held.limits),
+        "without_bound": texts(&held.unheld),
+        "by_store_time": held.by_store_time,
+        "admissions": held.verdict.admissions,
+        "not_kept": held.unkept,
+        "violations": held.verdict.violations,
+        "worst": worst.collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,147 @@
+//! The result for people.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
+
+use super::number::{grouped, percent, time};
+use super::plan::MOST_HELD;
+
+/// A line: what it is about, and what there is to say.
+fn line(text: &mut String, name: &str, says: &str) {
+    // Writing to a text cannot fail.
+    let _ = writeln!(text, "  {name:<10} {says}");
+}
+
+pub(super) fn table(plan: &Plan, it: &Outcome) -> String {
+    let mut text = head(plan, it);
+    let answered = it.answered();
+    let rate = grouped(it.answered_per_second());
+    line(&mut text, "answers", &format!("{}, {rate}/s", grouped(answered)));
+    let share = |part: u64| format!("{}, {}", grouped(part), percent(part, answered));
+    line(&mut text, "allowed", &share(it.answers.allowed));
+    line(&mut text, "denied", &share(it.answers.denied));
+    if it.degraded.all() > 0 {
+        let (allowed, denied) = (grouped(it.degraded.allowed), grouped(it.degraded.denied));
+        let says = format!("{allowed} allowed and {denied} denied while the store was away");
+        line(&mut text, "degraded", &says);
+    }
+    for error in &it.errors {
+        let says = format!("{} {}: {}", grouped(error.count), error.kind.as_str(), error.first);
+        line(&mut text, "errors", &says);
+    }
+    rate_line(&mut text, plan, it);
+    let latency = &it.latency;
+    let quantiles = [
+        ("p50", latency.p50),
+        ("p90", latency.p90),
+        ("p99", latency.p99),
+        ("p99.9", latency.p999),
+        ("max", latency.max),
+    ];
+    let latency = quantiles.map(|(name, it)| format!("{name} {}", time(it))).join(", ");
+    line(&mut text, "latency", &latency);
+    generator(&mut text, it);
+    if let Some(held) = &it.held {
+        verdict(&mut text, plan, held);
+    }
+    text
+}
+
+fn head(plan: &Plan, it: &Outcome) -> String {
+    let load = &plan.load;
+    let whom = match &plan.target {
+        Target::Http(it) => format!("http://{}", it.address()),
+        Target::Grpc(it) => format!("grpc://{}", it.address()),
+        Target::Resp(it, _) => format!("redis://{}", it.address()),
+        Target::Memory => "memory".to_owned(),
+    };
+    let what = match &plan.question.limited_by {
+        LimitedBy::Policy(name) => format!("policy {name}"),
+        LimitedBy::Limits(text) => text.clone(),
+    };
+    let number = |it: usize| grouped(u64::try_from(it).unwrap_or(u64::MAX));
+    let who = match plan.target {
+        Target::Memory => format!("{} threads", it.generator.threads),
+        _ if load.pipeline > 1 => {
+            format!("{} connections of {}", number(load.connections), number(load.pipeline))
+        }
+        _ => format!("{} connections", number(load.connections)),
+    };
+    let ended = match it.ended {
+        Ended::Finished => "",
+        Ended::Interrupted => ", interrupted",
+        Ended::Gone => ", until nobody answered",
+    };
+    let keys = grouped(plan.keys.count.into());
+    format!("{whom}, {what}, {keys} keys, {who}, {}{ended}\n", time(it.elapsed))
+}
+
+fn rate_line(text: &mut String, plan: &Plan, it: &Outcome) {
+    let Some(rate) = plan.load.rate else { return };
+    let unsent = it.due.saturating_sub(it.sent);
+    let asked = grouped(rate);
+    let says = if unsent > 0 {
+        let (unsent, due) = (grouped(unsent), grouped(it.due));
+        format!("{asked}/s asked for and not kept up: {unsent} of {due} were due and never sent")
+    } else {
+        format!("{asked}/s asked for; all {} that were due were sent", grouped(it.due))
+    };
+    line(text, "rate", &says);
+}
+
+fn generator(text: &mut String, it: &Outcome) {
+    let generator = &it.generator;
+    let each = generator.cpu.as_nanos() / u128::from(it.answered().max(1));
+    let each = Duration::from_nanos(u64::try_from(each).unwrap_or(u64::MAX));
+    let threads = if generator.threads == 1 { "thread" } else { "threads" };
+    let mut says = format!(
+        "{} {threads}, {} of CPU an answer, busy {}",
+        generator.threads,
+        time(each),
+        percent(generator.busiest.min(1_000), 1_000)
+    );
+    if generator.is_limit() {
+        says.push_str(": asking may be what limits it; raise --threads, or ask from more machines");
+    }
+    line(text, "generator", &says);
+}
+
+fn verdict(text: &mut String, plan: &Plan, held: &Held) {
+    let limits: Vec<String> = held.limits.iter().map(ToString::to_string).collect();
+    let verdict = &held.verdict;
+    let number = |it: usize| grouped(u64::try_from(it).unwrap_or(u64::MAX));
+    let admissions = number(verdict.admissions);
+    let says = if verdict.violations == 0 {
+        format!("{admissions} admissions within the bounds of {}", limits.join("; "))
+    } else {
+        let keys = number(verdict.violations);
+        format!("VIOLATED: more than {} was admitted, {keys} times", limits.join("; "))
+    };
+    line(text, "verify", &says);
+    for it in &verdict.worst {
+        let span = time(Duration::from_micros(it.to.saturating_sub(it.from)));
+        let key = plan.keys.name(it.key);
+        let says = format!(
+            "{key}: {} within {span} from {}.{:06}, at most {} by {}",
+            it.admitted,
+            it.from / 1_000_000,
+            it.from % 1_000_000,
+            it.bound,
+            it.limit
+        );
+        line(text, "", &says);
+    }
+    for limit in &held.unheld {
+        line(text, "", &format!("of {limit} no bound is known by the caller's clock"));
+    }
+    if held.unkept > 0 {
+        let (unkept, most) = (grouped(held.unkept), number(MOST_HELD));
+        let says = format!(
+            "{unkept} more were admitted than the {most} that are kept, and are not held against \
+             anything; ask for less, or for a shorter time"
+        );
+        line(text, "", &says);
+    }
+}

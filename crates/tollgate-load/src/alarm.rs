@@ -1,0 +1,77 @@
+//! Waking up in time.
+//!
+//! The runtime's own timers are a millisecond coarse, which would count to every latency of a steady
+//! rate. A timer of the kernel is exact to what the scheduler takes.
+
+use std::io;
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+#[cfg(target_os = "linux")]
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::{Clock, Nanos};
+
+/// Wakes one task.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    #[cfg(target_os = "linux")]
+    timer: AsyncFd<std::os::fd::OwnedFd>,
+}
+
+impl Alarm {
+    #[cfg(target_os = "linux")]
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe for the sake of types that change their descriptor; an \
+                  `OwnedFd` keeps its own to the end"
+    )]
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Alarm { timer: AsyncFd::new(timer)? })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Alarm {})
+    }
+
+    /// Waits until a time of the run.
+    pub(crate) async fn until(&mut self, clock: &Clock, time: Nanos) -> io::Result<()> {
+        match time.saturating_sub(clock.now()) {
+            0 => Ok(()),
+            rest => self.after(Duration::from_nanos(rest)).await,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn after(&mut self, span: Duration) -> io::Result<()> {
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let it_value = Timespec {
+            tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: span.subsec_nanos().into(),
+        };
+        let once = Itimerspec { it_interval: zero, it_value };
+        timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            let mut ready = self.timer.readable().await?;
+            let mut rings = [0; 8];
+            let read = ready.try_io(|it| Ok(rustix::io::read(it.get_ref(), &mut rings)?));
+            match read {
+                Ok(rung) => return rung.map(|_| ()),
+                Err(_) => continue,
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn after(&mut self, span: Duration) -> io::Result<()> {
+        tokio::time::sleep(span).await;
+        Ok(())
+    }
+}

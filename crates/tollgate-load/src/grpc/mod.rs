@@ -1,0 +1,218 @@
+//! `ShouldRateLimit` over HTTP/2, several requests under way on each connection.
+
+mod message;
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::{SendRequest, handshake};
+use http::{HeaderMap, Method, Request as HttpRequest, Version};
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use self::message::{Request, response};
+use crate::alarm::Alarm;
+use crate::answer::{Answer, ErrorKind};
+use crate::connection::connect;
+use crate::keys::Keys;
+use crate::plan::{LimitedBy, Peer, Question};
+use crate::tally::Asked;
+use crate::worker::{BETWEEN_FAILURES, MOST_FAILURES, Worker};
+
+const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+/// How a daemon is asked over gRPC.
+#[derive(Clone, Debug)]
+pub(crate) struct Grpc {
+    uri: String,
+    token: Option<String>,
+    check: Request,
+    probe: Request,
+}
+
+/// What came of one call.
+type Called = Result<message::Response, (ErrorKind, String)>;
+
+impl Grpc {
+    pub(crate) fn new(peer: &Peer, question: &Question, keys: &Keys) -> Self {
+        let domain = match &question.limited_by {
+            LimitedBy::Policy(it) | LimitedBy::Limits(it) => it,
+        };
+        let request = |hits| Request::new(domain, &keys.prefix, keys.width(), hits);
+        Grpc {
+            uri: format!("http://{}{PATH}", peer.address()),
+            token: peer.password.as_ref().map(|it| format!("Bearer {it}")),
+            check: request(question.cost),
+            probe: request(0),
+        }
+    }
+
+    /// Asks without charging; whether anything is limited.
+    pub(crate) async fn probe(
+        &self,
+        stream: TcpStream,
+        patience: Duration,
+    ) -> Result<bool, (ErrorKind, String)> {
+        let sender = open(Ok(stream)).await?;
+        let called = self.call(&sender, self.probe.of(0), patience).await?;
+        Ok(called.is_limited)
+    }
+
+    async fn call(&self, sender: &SendRequest<Bytes>, body: Vec<u8>, patience: Duration) -> Called {
+        match timeout(patience, self.exchange(sender.clone(), body)).await {
+            Ok(called) => called,
+            Err(_) => Err((ErrorKind::Timeout, "no answer came within --timeout".to_owned())),
+        }
+    }
+
+    async fn exchange(&self, sender: SendRequest<Bytes>, body: Vec<u8>) -> Called {
+        let mut sender = sender.ready().await.map_err(|it| lost(&it))?;
+        let request = self.request().map_err(|it| (ErrorKind::Protocol, it.to_string()))?;
+        let (answer, mut stream) = sender.send_request(request, false).map_err(|it| lost(&it))?;
+        stream.send_data(Bytes::from(body), true).map_err(|it| lost(&it))?;
+        let (head, mut body) = answer.await.map_err(|it| lost(&it))?.into_parts();
+        let mut message = Vec::new();
+        while let Some(chunk) = body.data().await {
+            let chunk = chunk.map_err(|it| lost(&it))?;
+            body.flow_control().release_capacity(chunk.len()).map_err(|it| lost(&it))?;
+            if message.len() + chunk.len() > MOST_MESSAGE {
+                return Err((ErrorKind::Protocol, "the message is too long".to_owned()));
+            }
+            message.extend_from_slice(&chunk);
+        }
+        let trailers = body.trailers().await.map_err(|it| lost(&it))?.unwrap_or_default();
+        status(&head, &trailers)?;
+        let none = || (ErrorKind::Protocol, "the message is no RateLimitResponse".to_owned());
+        response(&message).ok_or_else(none)
+    }
+
+    fn request(&self) -> Result<HttpRequest<()>, http::Error> {
+        let mut request = HttpRequest::builder()
+            .method(Method::POST)
+            .version(Version::HTTP_2)
+            .uri(&self.uri)
+            .header("content-type", "application/grpc")
+            .header("te", "trailers");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", token);
+        }
+        request.body(())
+    }
+}
+
+const MOST_MESSAGE: usize = 1024 * 1024;
+
+/// An error if the status of gRPC, in the trailers or without a message in the head, is none of
+/// success.
+fn status(head: &http::response::Parts, trailers: &HeaderMap) -> Result<(), (ErrorKind, String)> {
+    let text = |name| {
+        let value = trailers.get(name).or_else(|| head.headers.get(name))?;
+        value.to_str().ok().map(str::to_owned)
+    };
+    let code = text("grpc-status");
+    let kind = match code.as_deref() {
+        Some("0") => return Ok(()),
+        // Cancelled, deadline exceeded, resource exhausted, internal, unavailable.
+        Some("1" | "4" | "8" | "13" | "14") => ErrorKind::Unavailable,
+        Some(_) => ErrorKind::Rejected,
+        None if head.status.is_server_error() => ErrorKind::Unavailable,
+        None => ErrorKind::Protocol,
+    };
+    let said = text("grpc-message").unwrap_or_default();
+    let code = code.map_or_else(|| head.status.to_string(), |it| format!("grpc-status {it}"));
+    Err((kind, format!("{code} {said}").trim_end().to_owned()))
+}
+
+fn lost(error: &h2::Error) -> (ErrorKind, String) {
+    (ErrorKind::Lost, error.to_string())
+}
+
+/// Begins a connection, and lets it run until its last sender is gone.
+async fn open(stream: io::Result<TcpStream>) -> Result<SendRequest<Bytes>, (ErrorKind, String)> {
+    let stream = stream.map_err(|it| (ErrorKind::Refused, it.to_string()))?;
+    let (sender, connection) = handshake(stream).await.map_err(|it| lost(&it))?;
+    // Its error comes to whoever waits for an answer.
+    spawn_local(async move { drop(connection.await) });
+    Ok(sender)
+}
+
+/// Asks over one connection after the other, the first of which is there, until there is nothing
+/// more to ask; false if there is nobody to ask any more.
+pub(crate) async fn drive(
+    worker: &Rc<Worker>,
+    grpc: &Rc<Grpc>,
+    first: io::Result<TcpStream>,
+) -> bool {
+    let mut failures = 0;
+    let mut stream = first;
+    loop {
+        let is_done = match open(stream).await {
+            Ok(sender) => streams(worker, grpc, &sender).await,
+            Err((kind, words)) => {
+                worker.failed(kind, 1, || words);
+                false
+            }
+        };
+        if is_done {
+            return true;
+        }
+        failures = if worker.take_answered() { 1 } else { failures + 1 };
+        if failures == MOST_FAILURES {
+            return false;
+        }
+        tokio::time::sleep(BETWEEN_FAILURES).await;
+        if worker.is_over() {
+            return true;
+        }
+        stream = connect(&worker.peer, worker.patience).await;
+    }
+}
+
+/// Runs as many streams as may be under way; whether there is nothing more to ask.
+async fn streams(worker: &Rc<Worker>, grpc: &Rc<Grpc>, sender: &SendRequest<Bytes>) -> bool {
+    let is_lost = Rc::new(Cell::new(false));
+    let tasks: Vec<_> = (0..worker.pipeline)
+        .map(|_| {
+            let (worker, grpc) = (Rc::clone(worker), Rc::clone(grpc));
+            let (sender, is_lost) = (sender.clone(), Rc::clone(&is_lost));
+            spawn_local(async move {
+                if !stream(&worker, &grpc, &sender).await {
+                    is_lost.set(true);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        // A task that panicked has told so.
+        drop(task.await);
+    }
+    !is_lost.get()
+}
+
+/// Asks one after the other; whether it ended for want of something to ask.
+async fn stream(worker: &Worker, grpc: &Grpc, sender: &SendRequest<Bytes>) -> bool {
+    let Ok(mut alarm) = Alarm::new() else { return false };
+    while let Some(due) = worker.take() {
+        if alarm.until(&worker.clock, due).await.is_err() {
+            return false;
+        }
+        let (key, sent) = (worker.choose(), worker.clock.now());
+        worker.sent();
+        match grpc.call(sender, grpc.check.of(key), worker.patience).await {
+            Ok(it) => {
+                worker.answered(Asked { key, due, sent }, &Answer::plain(it.allowed));
+            }
+            Err((kind, words)) => {
+                worker.failed(kind, 1, || words);
+                if kind == ErrorKind::Lost {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,85 @@
+//! A decision in JSON, of which only little is wanted.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::answer;
+use crate::answer::Answer;
+
+/// What of a decision is read.
+#[derive(Debug, Deserialize)]
+struct Decision<'a> {
+    allowed: bool,
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+    #[serde(default)]
+    degraded: bool,
+    #[serde(borrow)]
+    time: &'a RawValue,
+    #[serde(borrow)]
+    delay: &'a RawValue,
+}
+
+/// Reads a decision.
+pub(super) fn read(body: &[u8]) -> Option<Answer> {
+    let it: Decision<'_> = serde_json::from_slice(body).ok()?;
+    let (time, delay) = (micros(it.time.get())?, micros(it.delay.get())?);
+    Some(answer(it.allowed, it.degraded, &it.reason, time, delay))
+}
+
+#[derive(Debug, Deserialize)]
+struct Limits {
+    limits: Vec<Limit>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Limit {
+    limit: String,
+}
+
+/// The limits that a decision names.
+pub(super) fn limits(body: &[u8]) -> Vec<String> {
+    let read = serde_json::from_slice::<Limits>(body);
+    read.map_or_else(|_| Vec::new(), |it| it.limits.into_iter().map(|it| it.limit).collect())
+}
+
+#[derive(Debug, Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+/// What a problem says.
+pub(super) fn problem(body: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Problem>(body).ok().map(|it| it.detail)
+}
+
+/// Seconds with up to six decimals.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 6 || !part.bytes().all(|it| it.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 10_u64.checked_pow(u32::try_from(6 - part.len()).ok()?)?;
+    let part: u64 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_to_the_microsecond() {
+        let check =
+            |text: &str, expected: Option<u64>| assert_eq!(micros(text), expected, "{text}");
+        check("1763650000.123456", Some(1_763_650_000_123_456));
+        check("0", Some(0));
+        check("0.1", Some(100_000));
+        check("0.1234567", None);
+        check("-1", None);
+        check("1e3", None);
+        check("99999999999999999999", None);
+    }
+}

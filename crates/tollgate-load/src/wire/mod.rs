@@ -1,0 +1,84 @@
+//! Requests as bytes, and bytes as replies. No socket is here.
+
+mod counter;
+mod cursor;
+mod decision;
+mod http;
+mod resp;
+mod template;
+
+use tollgate::Id;
+
+pub(crate) use self::http::Http;
+pub(crate) use self::resp::Resp;
+pub use self::resp::bucket;
+use crate::answer::{Answer, Broken, Reply};
+
+/// A reply, and how many bytes of input it was.
+pub(crate) type Read = Result<Option<(usize, Reply)>, Broken>;
+
+/// How one protocol asks.
+#[derive(Clone, Debug)]
+pub(crate) enum Wire {
+    Http(Http),
+    Resp(Resp),
+}
+
+impl Wire {
+    /// What a connection begins with, if anything; it has one reply.
+    pub(crate) fn greeting(&self) -> Option<&[u8]> {
+        match self {
+            Wire::Http(_) => None,
+            Wire::Resp(it) => it.greeting(),
+        }
+    }
+
+    /// A request that changes nothing, to see whether requests of this kind are answered.
+    pub(crate) fn probe(&self) -> &[u8] {
+        match self {
+            Wire::Http(it) => it.probe(),
+            Wire::Resp(it) => it.probe(),
+        }
+    }
+
+    /// Appends the request for a key: `wall` is the caller's time in µs since the epoch, `lease` what
+    /// it takes the lease under, if it takes one.
+    pub(crate) fn ask(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
+        match self {
+            Wire::Http(it) => it.ask(key, lease, out),
+            Wire::Resp(it) => it.ask(key, wall, lease, out),
+        }
+    }
+
+    /// Appends the request that gives a lease back.
+    pub(crate) fn release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
+        match self {
+            Wire::Http(it) => it.release(key, lease, out),
+            Wire::Resp(it) => it.release(key, lease, out),
+        }
+    }
+
+    /// Reads the first reply, if it is there whole.
+    pub(crate) fn read(&self, input: &[u8]) -> Read {
+        match self {
+            Wire::Http(it) => it.read(input),
+            Wire::Resp(it) => it.read(input),
+        }
+    }
+
+    /// The limits that a reply to the probe names.
+    pub(crate) fn limits(&self, input: &[u8]) -> Vec<String> {
+        match self {
+            Wire::Http(it) => it.limits(input),
+            Wire::Resp(it) => it.limits(input),
+        }
+    }
+}
+
+/// The reason that says that the limits decided.
+const BY_LIMITS: &str = "limit";
+
+/// What a decision says, whatever it is written in.
+fn answer(allowed: bool, degraded: bool, reason: &str, time: u64, delay: u64) -> Answer {
+    Answer { allowed, degraded, by_limits: reason == BY_LIMITS, time: Some(time), delay }
+}
