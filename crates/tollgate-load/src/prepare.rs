@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tollgate::{Cost, Limit, Policy};
 
-use crate::answer::{ErrorKind, Reply};
+use crate::answer::Reply;
 use crate::connection::connect;
 use crate::error::LoadError;
 use crate::grpc::Grpc;
@@ -131,11 +131,10 @@ async fn named_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
         return Ok(own);
     }
     let read = texts.iter().map(|it| it.parse::<Limit>());
-    let unread = |it: tollgate::NotationError| refused(peer, it.to_string(), REMEDY);
+    let remedy = "is it a tollgate daemon of another version?";
+    let unread = |it: tollgate::NotationError| refused(peer, it.to_string(), remedy);
     read.collect::<Result<_, _>>().map_err(unread)
 }
-
-const REMEDY: &str = "is it a tollgate daemon?";
 
 fn refused(peer: &Peer, why: String, remedy: &'static str) -> LoadError {
     LoadError::Refused { address: peer.address(), why, remedy }
@@ -152,15 +151,8 @@ async fn probe(
     output.extend_from_slice(wire.probe());
     let exchange = exchange(wire, &stream, &output, is_greeted);
     let answered = timeout(patience, exchange).await;
-    let late = |_| refused(peer, format!("nothing came in {patience:?}"), REMEDY);
-    answered.map_err(late)?.map_err(|why| refused(peer, why, remedy(wire)))
-}
-
-fn remedy(wire: &Wire) -> &'static str {
-    match wire {
-        Wire::Http(_) => REMEDY,
-        Wire::Resp(_) => "is it a tollgate daemon? a bare Redis counts with --threshold",
-    }
+    let late = |_| refused(peer, format!("nothing came in {patience:?}"), wire.remedy());
+    answered.map_err(late)?.map_err(|why| refused(peer, why, wire.remedy()))
 }
 
 async fn exchange(
@@ -176,33 +168,35 @@ async fn exchange(
         written += unless_blocked(stream.try_write(&output[written..])).map_err(words)?;
     }
     let mut input = Vec::new();
-    let mut start = 0;
     loop {
         stream.readable().await.map_err(words)?;
         let ended = matches!(stream.try_read_buf(&mut input), Ok(0));
-        if is_greeted && start == 0 {
-            if let Some(end) = input.windows(2).position(|it| it == b"\r\n") {
-                if !input.starts_with(b"+OK") {
-                    return Err(String::from_utf8_lossy(&input[..end]).into_owned());
-                }
-                start = end + 2;
-            }
-        }
-        let rest = &input[start..];
-        if !rest.is_empty() && (start > 0 || !is_greeted) {
-            match wire.read(rest) {
-                Ok(Some((_, Reply::Answer(_)))) => return Ok(wire.limits(rest)),
-                Ok(Some((_, Reply::Error(ErrorKind::Rejected | ErrorKind::Unavailable, why)))) => {
-                    return Err(why);
-                }
-                Ok(Some((_, Reply::Error(_, why)))) => return Err(why),
-                Ok(None) => {}
-                Err(broken) => return Err(broken.0.to_owned()),
-            }
+        if let Some(limits) = agreed(wire, &input, is_greeted)? {
+            return Ok(limits);
         }
         if ended {
             return Err("the other side closed the connection".to_owned());
         }
+    }
+}
+
+/// The limits that the probe's reply names, once it is there whole.
+fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<String>>, String> {
+    let mut rest = input;
+    if is_greeted {
+        let Some(end) = input.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
+        if !input.starts_with(b"+OK") {
+            return Err(String::from_utf8_lossy(&input[..end]).into_owned());
+        }
+        rest = &input[end + 2..];
+    }
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    match wire.read(rest).map_err(|it| it.0.to_owned())? {
+        Some((_, Reply::Answer(_))) => Ok(Some(wire.limits(rest))),
+        Some((_, Reply::Error(_, why))) => Err(why),
+        None => Ok(None),
     }
 }
 

@@ -32,6 +32,17 @@ pub(super) fn table(plan: &Plan, it: &Outcome) -> String {
         line(&mut text, "errors", &says);
     }
     rate_line(&mut text, plan, it);
+    if answered > 0 {
+        line(&mut text, "latency", &latency(it));
+    }
+    generator(&mut text, it);
+    if let Some(held) = &it.held {
+        verdict(&mut text, plan, held);
+    }
+    text
+}
+
+fn latency(it: &Outcome) -> String {
     let latency = &it.latency;
     let quantiles = [
         ("p50", latency.p50),
@@ -40,13 +51,7 @@ pub(super) fn table(plan: &Plan, it: &Outcome) -> String {
         ("p99.9", latency.p999),
         ("max", latency.max),
     ];
-    let latency = quantiles.map(|(name, it)| format!("{name} {}", time(it))).join(", ");
-    line(&mut text, "latency", &latency);
-    generator(&mut text, it);
-    if let Some(held) = &it.held {
-        verdict(&mut text, plan, held);
-    }
-    text
+    quantiles.map(|(name, it)| format!("{name} {}", time(it))).join(", ")
 }
 
 fn head(plan: &Plan, it: &Outcome) -> String {

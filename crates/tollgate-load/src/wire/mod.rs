@@ -25,6 +25,14 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
+    /// What may be wrong if the other side refuses.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Wire::Http(_) => "is it a tollgate daemon?",
+            Wire::Resp(it) => it.remedy(),
+        }
+    }
+
     /// What a connection begins with, if anything; it has one reply.
     pub(crate) fn greeting(&self) -> Option<&[u8]> {
         match self {

@@ -77,6 +77,16 @@ impl Resp {
         Resp { command, greeting, probe: probe.bytes().to_vec(), check, release }
     }
 
+    /// What may be wrong if it is refused.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self.command {
+            Command::Counter { .. } => {
+                "--threshold counts in a Redis; leave it out to ask a tollgate daemon"
+            }
+            _ => "is it a tollgate daemon? a bare Redis counts with --threshold",
+        }
+    }
+
     pub(super) fn greeting(&self) -> Option<&[u8]> {
         self.greeting.as_deref()
     }
@@ -166,9 +176,8 @@ fn throttle(question: &Question, keys: &Keys) -> Requests {
 fn counts(keys: &Keys) -> Requests {
     let increment = command(&[Word::Is("INCR"), Word::Minute(keys)]);
     let expire = command(&[Word::Is("EXPIRE"), Word::Minute(keys), Word::Is(counter::LIFE)]);
-    // Two replies, as those of the counter: nothing has this key in minute 0.
-    let exists = command(&[Word::Is("EXISTS"), Word::Minute(keys)]);
-    (exists.clone().then(&exists), increment.then(&expire), Template::default())
+    // Two replies, as those of the counter; there is no key of minute 0 that could expire.
+    (expire.clone().then(&expire), increment.then(&expire), Template::default())
 }
 
 /// What a server refused.

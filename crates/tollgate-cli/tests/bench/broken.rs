@@ -1,0 +1,29 @@
+//! Limiters that admit too much.
+
+use crate::mock::{Act, Mock};
+use crate::run::{bench, json};
+use crate::verified::LIMITS;
+
+#[test]
+fn one_that_admits_everything_is_caught_under_every_kind_of_limit() {
+    let mock = Mock::start(|_| Act::Allow);
+    for limit in LIMITS {
+        let words = format!("{} --limit \"{limit}\" --verify --keys 1 -n 400", mock.url());
+        let (code, it) = json(&words);
+        assert_eq!(code, 1, "{limit}: {it}");
+        let worst = &it["verify"]["worst"][0];
+        assert!(worst["admitted"].as_u64() > worst["bound"].as_u64(), "{limit}: {it}");
+        assert!(worst["key"].as_str().unwrap().starts_with("bench-"), "{it}");
+    }
+}
+
+#[test]
+fn one_more_than_the_limit_is_caught_and_shown() {
+    let words = "memory --limit \"11/d log\" --keys 1 -n 20 --verify --key-prefix k";
+    let (code, table, _) = bench(&format!("{words} --against \"10/d log\""));
+    assert_eq!(code, 1, "{table}");
+    assert!(table.contains("VIOLATED: more than 10/d log was admitted, 1 times"), "{table}");
+    assert!(table.contains("k0: 11 within") && table.contains("at most 10 by 10/d log"), "{table}");
+    let (code, table, _) = bench(&format!("{words} --against \"11/d log\""));
+    assert_eq!(code, 0, "{table}");
+}

@@ -1,0 +1,16 @@
+//! `tollgate bench` against daemons, a Redis, and servers that do wrong.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod broken;
+mod counts;
+mod degraded;
+mod flags;
+mod interrupted;
+mod login;
+mod mock;
+mod page;
+#[path = "../resp/process.rs"]
+mod process;
+mod run;
+mod stalled;
+mod verified;

@@ -1,0 +1,46 @@
+//! `docs/bench.md`, held against the tool.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::run::bench;
+
+fn page() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench.md");
+    std::fs::read_to_string(file).unwrap()
+}
+
+/// All long flags that a text names.
+fn flags(text: &str) -> BTreeSet<String> {
+    let is_word = |it: char| it.is_ascii_lowercase() || it == '-';
+    let each = text.split(|it: char| !is_word(it));
+    let flags = each.filter(|it| it.starts_with("--") && it.len() > 2);
+    flags.map(|it| it.trim_end_matches('-').to_owned()).collect()
+}
+
+#[test]
+fn the_page_names_every_flag_and_no_other() {
+    let (_, help, _) = bench("--help");
+    let (known, page) = (flags(&help), page());
+    let commands = page.lines().filter(|it| it.starts_with("tollgate bench"));
+    let shown: String = commands.collect::<Vec<_>>().join("\n");
+    let unknown: Vec<_> = flags(&shown).difference(&known).cloned().collect();
+    assert_eq!(unknown, Vec::<String>::new());
+    let unnamed: Vec<_> =
+        known.iter().filter(|it| *it != "--help" && !flags(&page).contains(*it)).collect();
+    assert_eq!(unnamed, Vec::<&String>::new(), "the page does not name them");
+}
+
+/// Those that need nobody else.
+#[test]
+fn the_commands_of_the_page_run() {
+    let page = page();
+    let commands = page.lines().filter_map(|it| it.strip_prefix("tollgate bench "));
+    let commands = commands.map(|it| it.split(" #").next().unwrap_or(it).trim());
+    let in_process: Vec<&str> = commands.filter(|it| it.starts_with("memory")).collect();
+    assert!(!in_process.is_empty());
+    for words in in_process {
+        let (code, output, error) = bench(&format!("{words} -n 1000"));
+        assert_eq!(code, 0, "{words}: {output}{error}");
+    }
+}

@@ -1,0 +1,39 @@
+//! The tool, run.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+pub(crate) fn tollgate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.env_remove("TOLLGATE_PASSWORD").stdin(Stdio::null());
+    command
+}
+
+/// Runs `bench` with words, of which spaces are parts of none but for those in quotes: exit code,
+/// standard output, standard error.
+pub(crate) fn bench(words: &str) -> (i32, String, String) {
+    let Output { status, stdout, stderr } =
+        tollgate().arg("bench").args(split(words)).output().unwrap();
+    let text = |it| String::from_utf8(it).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// Words as a shell splits them at spaces and double quotes.
+pub(crate) fn split(words: &str) -> Vec<String> {
+    let parts = words.split('"').enumerate();
+    let each = parts.flat_map(|(index, part)| {
+        if index % 2 == 1 {
+            return vec![part.to_owned()];
+        }
+        part.split_whitespace().map(str::to_owned).collect()
+    });
+    each.collect()
+}
+
+/// Runs `bench` for programs: exit code and the object.
+pub(crate) fn json(words: &str) -> (i32, Value) {
+    let (code, output, error) = bench(&format!("{words} -o json"));
+    let object = serde_json::from_str(&output);
+    (code, object.unwrap_or_else(|_| panic!("{words}: exit {code}, {output}{error}")))
+}

@@ -1,0 +1,74 @@
+//! Ours keeps its bounds, under every kind of limit.
+
+use serde_json::Value;
+
+use crate::process::Daemon;
+use crate::run::json;
+
+/// Windows that end many times in a test.
+pub(crate) const LIMITS: &[&str] = &[
+    "100/s burst 20",
+    "20/100ms fixed",
+    "20/100ms fixed offset 30ms",
+    "20/100ms fixed from-first",
+    "20/100ms log",
+    "20/100ms sliding",
+    "20/100ms sliding by 10ms",
+    "20/100ms sliding by 10ms strict",
+    "200/s queue 20",
+    "5 concurrent lease 1s",
+    "20/100ms fixed count-denied; 500/s burst 50; 300/min log",
+    "5 concurrent lease 1s; 100/s queue 50",
+];
+
+fn check(target: &str, limit: &str, more: &str) {
+    let hold = "--hold 3ms --duration 300ms --verify --keys 2 -c 20";
+    let (code, it) = json(&format!("{target} --limit \"{limit}\" {hold} {more}"));
+    let verify = &it["verify"];
+    assert_eq!((code, &verify["violations"]), (0, &0.into()), "{limit} {more} at {target}: {it}");
+    assert!(verify["admissions"].as_u64() > Some(10), "{limit} {more} at {target}: {it}");
+    assert_eq!(verify["admissions"], it["allowed"]);
+    assert_eq!((&verify["not_kept"], &verify["without_bound"]), (&0.into(), &Value::from([(); 0])));
+}
+
+fn all(target: &str) {
+    for limit in LIMITS {
+        check(target, limit, "");
+    }
+    check(target, "20/100ms sliding by 10ms; 500/s", "--cost 3");
+    check(target, "100/s burst 20", "--rate 3000");
+}
+
+#[test]
+fn every_kind_of_limit_keeps_its_bound_over_http() {
+    let daemon = Daemon::start("--http", &[("tollgate.yaml", "")]);
+    all(&format!("http://127.0.0.1:{}", daemon.port));
+}
+
+#[test]
+fn every_kind_of_limit_keeps_its_bound_over_resp() {
+    let daemon = Daemon::start("--resp", &[("tollgate.yaml", "")]);
+    let target = format!("redis://127.0.0.1:{}", daemon.port);
+    all(&target);
+    check(&target, "20/100ms log", "--pipeline 8");
+    check(&target, "100/s burst 20", "--command throttle --pipeline 8");
+}
+
+#[test]
+fn every_kind_of_limit_keeps_its_bound_in_process() {
+    all("memory --threads 1");
+}
+
+/// It asks the daemon what a policy's limits are.
+#[test]
+fn the_limits_of_a_policy_are_learnt() {
+    let config = r#"policies: { api: { limits: ["20/100ms fixed", "100/s"] } }"#;
+    for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
+        let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
+        let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
+        let (code, it) = json(&format!("{target} --policy api --verify -n 500 --keys 1"));
+        assert_eq!(code, 0, "{it}");
+        let limits = serde_json::json!(["100/s", "20/100ms fixed"]);
+        assert_eq!(it["verify"]["limits"], limits, "{it}");
+    }
+}
