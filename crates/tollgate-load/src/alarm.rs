@@ -4,6 +4,8 @@
 //! rate. A timer of the kernel is exact to what the scheduler takes.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
@@ -16,31 +18,14 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::{Clock, Nanos};
 
-/// Wakes one task.
-#[derive(Debug)]
+/// Wakes one task. Its timer is made when it is first needed.
+#[derive(Debug, Default)]
 pub(crate) struct Alarm {
     #[cfg(target_os = "linux")]
-    timer: AsyncFd<std::os::fd::OwnedFd>,
+    timer: Option<AsyncFd<OwnedFd>>,
 }
 
 impl Alarm {
-    #[cfg(target_os = "linux")]
-    #[expect(
-        deprecated,
-        reason = "its successor is unsafe for the sake of types that change their descriptor; an \
-                  `OwnedFd` keeps its own to the end"
-    )]
-    pub(crate) fn new() -> io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        Ok(Alarm { timer: AsyncFd::new(timer)? })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Alarm {})
-    }
-
     /// Waits until a time of the run.
     pub(crate) async fn until(&mut self, clock: &Clock, time: Nanos) -> io::Result<()> {
         match time.saturating_sub(clock.now()) {
@@ -51,15 +36,20 @@ impl Alarm {
 
     #[cfg(target_os = "linux")]
     async fn after(&mut self, span: Duration) -> io::Result<()> {
+        let timer = match self.timer.take() {
+            Some(it) => it,
+            None => new_timer()?,
+        };
+        let timer = self.timer.insert(timer);
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         let it_value = Timespec {
             tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: span.subsec_nanos().into(),
         };
         let once = Itimerspec { it_interval: zero, it_value };
-        timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         loop {
-            let mut ready = self.timer.readable().await?;
+            let mut ready = timer.readable().await?;
             let mut rings = [0; 8];
             let read = ready.try_io(|it| Ok(rustix::io::read(it.get_ref(), &mut rings)?));
             match read {
@@ -74,4 +64,15 @@ impl Alarm {
         tokio::time::sleep(span).await;
         Ok(())
     }
+}
+
+#[cfg(target_os = "linux")]
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe for the sake of types that change their descriptor; an \
+              `OwnedFd` keeps its own to the end"
+)]
+fn new_timer() -> io::Result<AsyncFd<OwnedFd>> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)
 }

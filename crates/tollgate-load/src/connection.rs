@@ -31,8 +31,8 @@ pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStr
     let mut failures = 0;
     let mut stream = first;
     loop {
-        let ended = match stream.and_then(|it| Session::over(worker, wire, it)) {
-            Ok(mut session) => session.run().await,
+        let ended = match stream {
+            Ok(it) => Session::over(worker, wire, it).run().await,
             Err(error) => {
                 worker.failed(ErrorKind::Refused, 1, || error.to_string());
                 Ended::Failed(ErrorKind::Refused, String::new())
@@ -63,7 +63,7 @@ pub(crate) async fn connect(peer: &Peer, patience: Duration) -> io::Result<TcpSt
 /// What a reply will answer.
 #[derive(Clone, Copy, Debug)]
 enum Flying {
-    Greeting,
+    Greeting(Nanos),
     Check(Asked, Id),
     /// Of a lease; its admission, if that was kept.
     Release(Option<usize>, Nanos),
@@ -98,12 +98,12 @@ struct Session<'a> {
 const CHUNK: usize = 64 * 1024;
 
 impl<'a> Session<'a> {
-    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream) -> io::Result<Self> {
+    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream) -> Self {
         let mut session = Session {
             worker,
             wire,
             stream,
-            alarm: Alarm::new()?,
+            alarm: Alarm::default(),
             flying: VecDeque::new(),
             held: VecDeque::new(),
             next: None,
@@ -113,9 +113,9 @@ impl<'a> Session<'a> {
         };
         if let Some(greeting) = wire.greeting() {
             session.output.extend_from_slice(greeting);
-            session.flying.push_back(Flying::Greeting);
+            session.flying.push_back(Flying::Greeting(worker.clock.now()));
         }
-        Ok(session)
+        session
     }
 
     async fn run(&mut self) -> Ended {
@@ -206,8 +206,7 @@ impl<'a> Session<'a> {
         let clock = self.worker.clock;
         let oldest = self.flying.front().map(|it| match it {
             Flying::Check(asked, _) => asked.sent,
-            Flying::Release(_, sent) => *sent,
-            Flying::Greeting => clock.now(),
+            Flying::Release(_, sent) | Flying::Greeting(sent) => *sent,
         });
         let Some(oldest) = oldest else {
             let Some(wakes) = wakes else { return Ok(()) };
@@ -253,13 +252,11 @@ impl<'a> Session<'a> {
             if rest.is_empty() {
                 break;
             }
-            if matches!(flying, Flying::Greeting) {
-                let Some(end) = rest.windows(2).position(|it| it == b"\r\n") else { break };
-                if !rest.starts_with(b"+OK") {
-                    let words = String::from_utf8_lossy(&rest[..end]).into_owned();
-                    return Err((ErrorKind::Rejected, words));
+            if matches!(flying, Flying::Greeting(_)) {
+                match greeted(rest).map_err(|words| (ErrorKind::Rejected, words))? {
+                    None => break,
+                    Some(length) => self.read += length,
                 }
-                self.read += end + 2;
                 self.flying.pop_front();
                 continue;
             }
@@ -282,7 +279,7 @@ impl<'a> Session<'a> {
                 self.worker.released(admission, answer.time);
             }
             (_, Reply::Error(kind, words)) => self.worker.failed(kind, 1, || words),
-            (Flying::Greeting, Reply::Answer(_)) => {}
+            (Flying::Greeting(_), Reply::Answer(_)) => {}
         }
     }
 
@@ -292,6 +289,15 @@ impl<'a> Session<'a> {
             self.held.push_back(Held { key, lease, until, admission });
         }
     }
+}
+
+/// How long the reply to a greeting is, once it is there; an error if it refuses.
+pub(crate) fn greeted(input: &[u8]) -> Result<Option<usize>, String> {
+    let Some(end) = input.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
+    if !input.starts_with(b"+OK") {
+        return Err(String::from_utf8_lossy(&input[..end]).into_owned());
+    }
+    Ok(Some(end + 2))
 }
 
 fn lost(error: &io::Error) -> (ErrorKind, String) {

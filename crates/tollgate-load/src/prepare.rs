@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tollgate::{Cost, Limit, Policy};
 
 use crate::answer::Reply;
-use crate::connection::connect;
+use crate::connection::{connect, greeted};
 use crate::error::LoadError;
 use crate::grpc::Grpc;
 use crate::memory::Memory;
@@ -184,11 +184,8 @@ async fn exchange(
 fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<String>>, String> {
     let mut rest = input;
     if is_greeted {
-        let Some(end) = input.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
-        if !input.starts_with(b"+OK") {
-            return Err(String::from_utf8_lossy(&input[..end]).into_owned());
-        }
-        rest = &input[end + 2..];
+        let Some(length) = greeted(input)? else { return Ok(None) };
+        rest = &input[length..];
     }
     if rest.is_empty() {
         return Ok(None);

@@ -15,6 +15,12 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// A number of things that have a plain plural: `1 key`, `1,000 keys`.
+pub(super) fn counted(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(u64::try_from(number).unwrap_or(u64::MAX)))
+}
+
 /// A part in a hundred of a whole, to a tenth.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1_000 / u128::from(whole.max(1));
@@ -44,6 +50,7 @@ mod tests {
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "key"), counted(1_000, "key")], ["1 key", "1,000 keys"]);
         assert_eq!([percent(1, 3), percent(0, 0), percent(5, 5)], ["33.3 %", "0.0 %", "100.0 %"]);
         let times = [950, 12_345, 1_050_000, 2_319_999_999, 120_000_000_000];
         let times = times.map(|it| time(Duration::from_nanos(it)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
 
-use super::number::{grouped, percent, time};
+use super::number::{counted, grouped, percent, time};
 use super::plan::MOST_HELD;
 
 /// A line: what it is about, and what there is to say.
@@ -66,21 +66,20 @@ fn head(plan: &Plan, it: &Outcome) -> String {
         LimitedBy::Policy(name) => format!("policy {name}"),
         LimitedBy::Limits(text) => text.clone(),
     };
-    let number = |it: usize| grouped(u64::try_from(it).unwrap_or(u64::MAX));
     let who = match plan.target {
-        Target::Memory => format!("{} threads", it.generator.threads),
+        Target::Memory => counted(it.generator.threads, "thread"),
         _ if load.pipeline > 1 => {
-            format!("{} connections of {}", number(load.connections), number(load.pipeline))
+            format!("{} of {}", counted(load.connections, "connection"), load.pipeline)
         }
-        _ => format!("{} connections", number(load.connections)),
+        _ => counted(load.connections, "connection"),
     };
     let ended = match it.ended {
         Ended::Finished => "",
         Ended::Interrupted => ", interrupted",
         Ended::Gone => ", until nobody answered",
     };
-    let keys = grouped(plan.keys.count.into());
-    format!("{whom}, {what}, {keys} keys, {who}, {}{ended}\n", time(it.elapsed))
+    let keys = counted(usize::try_from(plan.keys.count).unwrap_or(usize::MAX), "key");
+    format!("{whom}, {what}, {keys}, {who}, {}{ended}\n", time(it.elapsed))
 }
 
 fn rate_line(text: &mut String, plan: &Plan, it: &Outcome) {
@@ -100,10 +99,9 @@ fn generator(text: &mut String, it: &Outcome) {
     let generator = &it.generator;
     let each = generator.cpu.as_nanos() / u128::from(it.answered().max(1));
     let each = Duration::from_nanos(u64::try_from(each).unwrap_or(u64::MAX));
-    let threads = if generator.threads == 1 { "thread" } else { "threads" };
     let mut says = format!(
-        "{} {threads}, {} of CPU an answer, busy {}",
-        generator.threads,
+        "{}, {} of CPU an answer, busy {}",
+        counted(generator.threads, "thread"),
         time(each),
         percent(generator.busiest.min(1_000), 1_000)
     );
@@ -116,13 +114,12 @@ fn generator(text: &mut String, it: &Outcome) {
 fn verdict(text: &mut String, plan: &Plan, held: &Held) {
     let limits: Vec<String> = held.limits.iter().map(ToString::to_string).collect();
     let verdict = &held.verdict;
-    let number = |it: usize| grouped(u64::try_from(it).unwrap_or(u64::MAX));
-    let admissions = number(verdict.admissions);
     let says = if verdict.violations == 0 {
-        format!("{admissions} admissions within the bounds of {}", limits.join("; "))
+        let admissions = counted(verdict.admissions, "admission");
+        format!("{admissions} within the bounds of {}", limits.join("; "))
     } else {
-        let keys = number(verdict.violations);
-        format!("VIOLATED: more than {} was admitted, {keys} times", limits.join("; "))
+        let cases = counted(verdict.violations, "case");
+        format!("VIOLATED in {cases}: more was admitted than {} can", limits.join("; "))
     };
     line(text, "verify", &says);
     for it in &verdict.worst {
@@ -142,10 +139,10 @@ fn verdict(text: &mut String, plan: &Plan, held: &Held) {
         line(text, "", &format!("of {limit} no bound is known by the caller's clock"));
     }
     if held.unkept > 0 {
-        let (unkept, most) = (grouped(held.unkept), number(MOST_HELD));
+        let (unkept, most) = (grouped(held.unkept), counted(MOST_HELD, "admission"));
         let says = format!(
-            "{unkept} more were admitted than the {most} that are kept, and are not held against \
-             anything; ask for less, or for a shorter time"
+            "{unkept} more than the {most} that are kept are not held against anything; ask for \
+             less, or for a shorter time"
         );
         line(text, "", &says);
     }

@@ -83,7 +83,7 @@ fn a_table_is_for_people() {
     let (code, table, error) = bench("memory --limit 3/d --keys 1 -n 10 -c 1 --verify --rate 1000");
     assert_eq!((code, &*error), (0, ""));
     for part in [
-        "memory, 3/d, 1 keys, 1 thread",
+        "memory, 3/d, 1 key, 1 thread, ",
         "answers    10, ",
         "allowed    3, 30.0 %",
         "denied     7, 70.0 %",

@@ -195,9 +195,10 @@ async fn streams(worker: &Rc<Worker>, grpc: &Rc<Grpc>, sender: &SendRequest<Byte
 
 /// Asks one after the other; whether it ended for want of something to ask.
 async fn stream(worker: &Worker, grpc: &Grpc, sender: &SendRequest<Bytes>) -> bool {
-    let Ok(mut alarm) = Alarm::new() else { return false };
+    let mut alarm = Alarm::default();
     while let Some(due) = worker.take() {
-        if alarm.until(&worker.clock, due).await.is_err() {
+        if let Err(error) = alarm.until(&worker.clock, due).await {
+            worker.failed(ErrorKind::Refused, 1, || error.to_string());
             return false;
         }
         let (key, sent) = (worker.choose(), worker.clock.now());

@@ -57,7 +57,7 @@ pub fn bucket(limits: &str) -> Option<[u64; 3]> {
     let Kind::TokenBucket { burst } = spec.kind else { return None };
     let second = 1_000_000;
     let seconds = spec.window.get() / second;
-    (spec.window.get() % second == 0).then_some([burst - 1, spec.count, seconds])
+    spec.window.get().is_multiple_of(second).then_some([burst - 1, spec.count, seconds])
 }
 
 impl Resp {
