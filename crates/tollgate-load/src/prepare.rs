@@ -40,6 +40,7 @@ impl Prepared {
     /// # Errors
     /// Nobody is there, or what is there would not answer the run's requests.
     pub fn of(plan: Plan) -> Result<Self, LoadError> {
+        cost(plan.question.cost)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|it| LoadError::System(it.to_string()))?;
         let local = tokio::task::LocalSet::new();

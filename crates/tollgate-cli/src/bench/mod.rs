@@ -58,13 +58,20 @@ async fn watch_over(prepared: Prepared) -> Result<Outcome> {
     let done = loop {
         tokio::select! {
             done = &mut running => break done,
-            _ = interrupt.recv() => { tell.send_replace(true); }
-            _ = terminate.recv() => { tell.send_replace(true); }
+            _ = interrupt.recv() => stop_or_end(&tell),
+            _ = terminate.recv() => stop_or_end(&tell),
             _ = ticks.tick() => line.tick(&shown),
         }
     };
     line.clear();
     Ok(done??)
+}
+
+/// The first signal asks it to stop, the second does not ask.
+fn stop_or_end(tell: &watch::Sender<bool>) {
+    if tell.send_replace(true) {
+        std::process::exit(INTERRUPTED.into());
+    }
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> ExitCode {

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "POST /v1/check HTTP/1.1\r\nhost: [::1]:80\r\ncontent-type: application/json\r\n\
-             authorization: Bearer t\r\ncontent-length: 40\r\n\r\n\
+             authorization: Bearer t\r\ncontent-length: 39\r\n\r\n\
              {\"limit\":\"10/s\",\"key\":\"a\\\"07\",\"cost\":3}"
         );
     }

@@ -6,8 +6,10 @@ mod decision;
 mod http;
 mod resp;
 mod template;
+#[cfg(test)]
+mod tests;
 
-use tollgate::Id;
+use tollgate::{Id, Timestamp};
 
 pub(crate) use self::http::Http;
 pub(crate) use self::resp::Resp;
@@ -88,5 +90,7 @@ const BY_LIMITS: &str = "limit";
 
 /// What a decision says, whatever it is written in.
 fn answer(allowed: bool, degraded: bool, reason: &str, time: u64, delay: u64) -> Answer {
-    Answer { allowed, degraded, by_limits: reason == BY_LIMITS, time: Some(time), delay }
+    // A time that no limiter has is none.
+    let time = Some(time).filter(|it| *it < Timestamp::MAX.as_micros());
+    Answer { allowed, degraded, by_limits: reason == BY_LIMITS, time, delay }
 }
