@@ -383,6 +383,8 @@ impl Waiting {
 struct Lines {
     log: Log,
     strict: bool,
+    /// Whether stamps of whole seconds are spread.
+    spread: bool,
     /// The reader of the file that is read, and how that begins.
     reader: Option<(Arc<Beginning>, Reader)>,
     /// How many lines of all files were read, with empty ones.
@@ -394,8 +396,8 @@ struct Lines {
 
 impl Lines {
     fn new(log: Log, options: &Options) -> Self {
-        let source = Source { spread: options.spread, ..Source::default() };
-        Lines { log, strict: options.strict, reader: None, rows: 0, is_over: false, source }
+        let (strict, spread, source) = (options.strict, options.spread, Source::default());
+        Lines { log, strict, spread, reader: None, rows: 0, is_over: false, source }
     }
 
     /// The next blocks, each with a reader; none at the end.
@@ -447,6 +449,7 @@ impl Lines {
         self.source.broken += counts.broken;
         self.source.keyless += counts.keyless;
         self.source.unruled += counts.unruled;
+        self.source.spread |= self.spread && counts.has_whole_seconds;
         for (row, text, reason) in counts.samples {
             let name = block.beginning().name.to_string();
             self.sample(BrokenSample { name, line: block.first_line() + row - 1, text, reason })?;

@@ -123,6 +123,12 @@ fn stamps_of_whole_seconds_are_spread_unless_they_are_exact() {
     // Half a second apart there is room for both; in the same moment there is not.
     let spread = report(&log, &["--limit", "2/s burst 1"]);
     assert_eq!(spread["outcomes"][0]["denied"]["requests"], 0);
+    assert_eq!(spread["source"]["spread"], true);
+    // Times that are told in full are taken as they are, and nothing is said of them.
+    let log_of_csv = directory.file("log.csv", "time,key\n1763640000,a\n1763640000,a\n");
+    let told = report(&log_of_csv, &["--limit", "2/s burst 1"]);
+    assert_eq!(told["outcomes"][0]["denied"]["requests"], 1);
+    assert_eq!(told["source"]["spread"], false);
     let exact = report(&log, &["--limit", "2/s burst 1", "--stamps", "exact"]);
     assert_eq!(exact["outcomes"][0]["denied"]["requests"], 2);
 }
@@ -148,6 +154,7 @@ fn a_report_does_not_tell_passwords() {
     let rules = "tollgate on >not-told ~replay-* +@all";
     let server = tollgate_servers::Server::with(|it| it.user(rules));
     let url = server.url_as("tollgate", "not-told");
+    let page = directory.path("r.html");
     for store in [&["--store", &url][..], &[&format!("--store={url}")]] {
         let rest = ["--limit", "1/s", "--report", page.to_str().unwrap(), "-o", "json"];
         let (code, output, complaint) = run([&[log.to_str().unwrap()], store, &rest].concat());
