@@ -1,57 +1,19 @@
-//! One connection that writes requests and reads replies in their order.
+//! Connections, made one after the other while there is something to ask and somebody to ask it.
 
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind as Io};
+use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tollgate::Id;
 
-use crate::alarm::Alarm;
-use crate::answer::{Answer, ErrorKind, Reply};
-use crate::clock::{Nanos, nanos};
 use crate::plan::Peer;
-use crate::tally::Asked;
-use crate::wire::Wire;
-use crate::worker::{BETWEEN_FAILURES, MOST_FAILURES, Worker};
+use crate::worker::Worker;
 
-/// Why a session ended.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    /// There is nothing more to ask.
-    Done,
-    /// The connection is of no more use.
-    Failed(ErrorKind, String),
-}
-
-/// Asks over one connection after the other, the first of which is there, until there is nothing
-/// more to ask; false if there is nobody to ask any more.
-pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStream>) -> bool {
-    let mut failures = 0;
-    let mut stream = first;
-    loop {
-        let ended = match stream {
-            Ok(it) => Session::over(worker, wire, it).run().await,
-            Err(error) => {
-                worker.failed(ErrorKind::Refused, 1, || error.to_string());
-                Ended::Failed(ErrorKind::Refused, String::new())
-            }
-        };
-        if matches!(ended, Ended::Done) {
-            return true;
-        }
-        failures = if worker.take_answered() { 1 } else { failures + 1 };
-        if failures == MOST_FAILURES {
-            return false;
-        }
-        tokio::time::sleep(BETWEEN_FAILURES).await;
-        if worker.is_over() {
-            return true;
-        }
-        stream = connect(&worker.peer, worker.patience).await;
-    }
-}
+/// How often in a row a connection is refused or lost before it is given up, and how long it waits
+/// in between.
+const MOST_FAILURES: u32 = 10;
+const BETWEEN_FAILURES: Duration = Duration::from_millis(100);
 
 /// Connects to a peer, if it is patient for so long.
 pub(crate) async fn connect(peer: &Peer, patience: Duration) -> io::Result<TcpStream> {
@@ -60,250 +22,35 @@ pub(crate) async fn connect(peer: &Peer, patience: Duration) -> io::Result<TcpSt
     Ok(stream)
 }
 
-/// What a reply will answer.
-#[derive(Clone, Copy, Debug)]
-enum Flying {
-    Greeting(Nanos),
-    Check(Asked, Id),
-    /// Of a lease; its admission, if that was kept.
-    Release(Option<usize>, Nanos),
+/// How a connection ended for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// There is nothing more to ask.
+    Done,
+    /// There is nobody to ask any more.
+    Gone,
 }
 
-/// A lease that is held.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    key: u32,
-    lease: Id,
-    until: Nanos,
-    admission: Option<usize>,
+/// One connection in place of another that failed.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    failures: u32,
 }
 
-#[derive(Debug)]
-struct Session<'a> {
-    worker: &'a Worker,
-    wire: &'a Wire,
-    stream: TcpStream,
-    alarm: Alarm,
-    flying: VecDeque<Flying>,
-    held: VecDeque<Held>,
-    /// The next request, which waits until it is due.
-    next: Option<Nanos>,
-    output: Vec<u8>,
-    input: Vec<u8>,
-    /// How much of the input has been read.
-    read: usize,
-}
-
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
-
-impl<'a> Session<'a> {
-    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream) -> Self {
-        let mut session = Session {
-            worker,
-            wire,
-            stream,
-            alarm: Alarm::default(),
-            flying: VecDeque::new(),
-            held: VecDeque::new(),
-            next: None,
-            output: Vec::new(),
-            input: Vec::with_capacity(CHUNK),
-            read: 0,
-        };
-        if let Some(greeting) = wire.greeting() {
-            session.output.extend_from_slice(greeting);
-            session.flying.push_back(Flying::Greeting(worker.clock.now()));
+impl Attempts {
+    /// Makes another connection after a while.
+    pub(crate) async fn another(
+        &mut self,
+        worker: &Worker,
+    ) -> ControlFlow<Ended, io::Result<TcpStream>> {
+        self.failures = if worker.take_answered() { 1 } else { self.failures + 1 };
+        if self.failures == MOST_FAILURES {
+            return ControlFlow::Break(Ended::Gone);
         }
-        session
-    }
-
-    async fn run(&mut self) -> Ended {
-        let ended = self.exchange().await;
-        if let Ended::Failed(kind, words) = &ended {
-            let lost = self.flying.iter().filter(|it| matches!(it, Flying::Check(..))).count();
-            self.worker.failed(*kind, lost, || words.clone());
+        tokio::time::sleep(BETWEEN_FAILURES).await;
+        if worker.is_over() {
+            return ControlFlow::Break(Ended::Done);
         }
-        // What was taken and not sent stays unsent: the schedule has counted it as due.
-        ended
+        ControlFlow::Continue(connect(&worker.peer, worker.patience).await)
     }
-
-    async fn exchange(&mut self) -> Ended {
-        loop {
-            let wakes = self.fill();
-            if self.flying.is_empty() && wakes.is_none() {
-                return Ended::Done;
-            }
-            let done = match self.write().await {
-                Ok(()) => self.wait(wakes).await,
-                Err(it) => Err(it),
-            };
-            if let Err((kind, words)) = done.and_then(|()| self.take_replies()) {
-                return Ended::Failed(kind, words);
-            }
-        }
-    }
-
-    /// Writes what is due into the output; when more is, if anything.
-    fn fill(&mut self) -> Option<Nanos> {
-        let mut wakes = None;
-        while let Some(held) = self.held.front().copied() {
-            if held.until > self.worker.clock.now() {
-                wakes = Some(held.until);
-                break;
-            }
-            self.held.pop_front();
-            self.wire.release(held.key, held.lease, &mut self.output);
-            let sent = self.worker.clock.now();
-            self.flying.push_back(Flying::Release(held.admission, sent));
-        }
-        while self.flying.len() + self.held.len() < self.worker.pipeline {
-            self.next = self.next.or_else(|| self.worker.take());
-            let Some(due) = self.next else { break };
-            let now = self.worker.clock.now();
-            if due > now {
-                return Some(wakes.map_or(due, |it: Nanos| it.min(due)));
-            }
-            self.next = None;
-            self.ask(due, now);
-        }
-        wakes
-    }
-
-    fn ask(&mut self, due: Nanos, now: Nanos) {
-        let (key, lease) = (self.worker.choose(), self.lease());
-        let wall = self.worker.clock.wall_micros(now);
-        self.wire.ask(key, wall, lease, &mut self.output);
-        self.worker.sent();
-        self.flying.push_back(Flying::Check(Asked { key, due, sent: now }, lease));
-    }
-
-    fn lease(&self) -> Id {
-        if self.worker.hold.is_some() { self.worker.draw_lease() } else { Id::from_u128(0) }
-    }
-
-    async fn write(&mut self) -> Result<(), (ErrorKind, String)> {
-        let mut written = 0;
-        while written < self.output.len() {
-            match self.stream.try_write(&self.output[written..]) {
-                Ok(more) => written += more,
-                Err(error) if error.kind() == Io::WouldBlock => {
-                    let patience = self.worker.patience;
-                    match timeout(patience, self.stream.writable()).await {
-                        Ok(ready) => ready.map_err(|it| lost(&it))?,
-                        Err(_) => return Err(timed_out()),
-                    }
-                }
-                Err(error) => return Err(lost(&error)),
-            }
-        }
-        self.output.clear();
-        Ok(())
-    }
-
-    /// Waits until there is something to read, something is due, or patience ends.
-    async fn wait(&mut self, wakes: Option<Nanos>) -> Result<(), (ErrorKind, String)> {
-        let clock = self.worker.clock;
-        let oldest = self.flying.front().map(|it| match it {
-            Flying::Check(asked, _) => asked.sent,
-            Flying::Release(_, sent) | Flying::Greeting(sent) => *sent,
-        });
-        let Some(oldest) = oldest else {
-            let Some(wakes) = wakes else { return Ok(()) };
-            return self.alarm.until(&clock, wakes).await.map_err(|it| lost(&it));
-        };
-        let ends = oldest.saturating_add(nanos(self.worker.patience)).saturating_sub(clock.now());
-        if ends == 0 {
-            return Err(timed_out());
-        }
-        let stream = &self.stream;
-        let alarm = &mut self.alarm;
-        let ready = async {
-            match wakes {
-                None => stream.readable().await,
-                Some(wakes) => tokio::select! {
-                    ready = stream.readable() => ready,
-                    rung = alarm.until(&clock, wakes) => rung,
-                },
-            }
-        };
-        match timeout(Duration::from_nanos(ends), ready).await {
-            Ok(ready) => ready.map_err(|it| lost(&it))?,
-            Err(_) => return Err(timed_out()),
-        }
-        self.receive()
-    }
-
-    /// Takes what has come.
-    fn receive(&mut self) -> Result<(), (ErrorKind, String)> {
-        self.input.drain(..self.read);
-        self.read = 0;
-        self.input.reserve(CHUNK);
-        match self.stream.try_read_buf(&mut self.input) {
-            Ok(0) => Err((ErrorKind::Lost, "the other side closed the connection".to_owned())),
-            Err(error) if error.kind() != Io::WouldBlock => Err(lost(&error)),
-            _ => Ok(()),
-        }
-    }
-
-    fn take_replies(&mut self) -> Result<(), (ErrorKind, String)> {
-        while let Some(flying) = self.flying.front().copied() {
-            let rest = self.input.get(self.read..).unwrap_or_default();
-            if rest.is_empty() {
-                break;
-            }
-            if matches!(flying, Flying::Greeting(_)) {
-                match greeted(rest).map_err(|words| (ErrorKind::Rejected, words))? {
-                    None => break,
-                    Some(length) => self.read += length,
-                }
-                self.flying.pop_front();
-                continue;
-            }
-            let broken = |it: crate::answer::Broken| (ErrorKind::Protocol, it.0.to_owned());
-            let Some((length, reply)) = self.wire.read(rest).map_err(broken)? else { break };
-            self.read += length;
-            self.flying.pop_front();
-            self.enter(flying, reply);
-        }
-        Ok(())
-    }
-
-    fn enter(&mut self, flying: Flying, reply: Reply) {
-        match (flying, reply) {
-            (Flying::Check(asked, lease), Reply::Answer(answer)) => {
-                let admission = self.worker.answered(asked, &answer);
-                self.hold(asked.key, lease, &answer, admission);
-            }
-            (Flying::Release(admission, _), Reply::Answer(answer)) => {
-                self.worker.released(admission, answer.time);
-            }
-            (_, Reply::Error(kind, words)) => self.worker.failed(kind, 1, || words),
-            (Flying::Greeting(_), Reply::Answer(_)) => {}
-        }
-    }
-
-    fn hold(&mut self, key: u32, lease: Id, answer: &Answer, admission: Option<usize>) {
-        if let Some(span) = self.worker.hold.filter(|_| answer.allowed) {
-            let until = self.worker.clock.now().saturating_add(span);
-            self.held.push_back(Held { key, lease, until, admission });
-        }
-    }
-}
-
-/// How long the reply to a greeting is, once it is there; an error if it refuses.
-pub(crate) fn greeted(input: &[u8]) -> Result<Option<usize>, String> {
-    let Some(end) = input.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
-    if !input.starts_with(b"+OK") {
-        return Err(String::from_utf8_lossy(&input[..end]).into_owned());
-    }
-    Ok(Some(end + 2))
-}
-
-fn lost(error: &io::Error) -> (ErrorKind, String) {
-    (ErrorKind::Lost, error.to_string())
-}
-
-fn timed_out() -> (ErrorKind, String) {
-    (ErrorKind::Timeout, "no answer came within --timeout".to_owned())
 }

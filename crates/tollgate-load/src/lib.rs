@@ -23,6 +23,7 @@ mod progress;
 mod random;
 mod run;
 mod schedule;
+mod session;
 mod tally;
 pub mod verify;
 mod wire;

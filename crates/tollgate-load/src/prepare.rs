@@ -7,11 +7,12 @@ use tokio::time::timeout;
 use tollgate::{Cost, Limit, Policy};
 
 use crate::answer::Reply;
-use crate::connection::{connect, greeted};
+use crate::connection::connect;
 use crate::error::LoadError;
 use crate::grpc::Grpc;
 use crate::memory::Memory;
 use crate::plan::{Command, LimitedBy, Peer, Plan, Target};
+use crate::session::greeted;
 use crate::tally::Stamps;
 use crate::wire::{Http, Resp, Wire};
 

@@ -18,6 +18,7 @@ use crate::outcome::{Ended, Generator, Held, Outcome, outcome};
 use crate::plan::Peer;
 use crate::prepare::{Asking, Prepared};
 use crate::progress::Progress;
+use crate::session;
 use crate::tally::{MOST_ADMISSIONS, Stamps, Tally};
 use crate::verify::{Times, Verifier};
 use crate::worker::{Share, Worker};
@@ -185,7 +186,7 @@ async fn drive_all(
         tasks.push(match asking.clone() {
             Asking::Wire(wire) => {
                 tokio::task::spawn_local(
-                    async move { connection::drive(&worker, &wire, stream).await },
+                    async move { session::drive(&worker, &wire, stream).await },
                 )
             }
             Asking::Grpc(grpc) => tokio::task::spawn_local(async move {
@@ -196,7 +197,7 @@ async fn drive_all(
     }
     let mut is_gone = true;
     for task in tasks {
-        is_gone &= matches!(task.await, Ok(false));
+        is_gone &= matches!(task.await, Ok(connection::Ended::Gone));
     }
     is_gone
 }

@@ -33,11 +33,6 @@ pub(crate) struct Worker {
     progress: Arc<Progress>,
 }
 
-/// How often in a row a connection is refused or lost before it is given up, and how long it waits
-/// in between.
-pub(crate) const MOST_FAILURES: u32 = 10;
-pub(crate) const BETWEEN_FAILURES: Duration = Duration::from_millis(100);
-
 impl Worker {
     pub(crate) fn new(share: &Share, clock: Clock, thread: usize) -> Self {
         let load = &share.load;

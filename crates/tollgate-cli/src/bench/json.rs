@@ -7,12 +7,6 @@ use serde_json::{Map, Value, json};
 use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
 
 pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
-    let target = match &plan.target {
-        Target::Http(_) => "http",
-        Target::Grpc(_) => "grpc",
-        Target::Resp(..) => "redis",
-        Target::Memory => "memory",
-    };
     let (field, text) = match &plan.question.limited_by {
         LimitedBy::Policy(name) => ("policy", name),
         LimitedBy::Limits(text) => ("limit", text),
@@ -28,7 +22,7 @@ pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
         it.errors.iter().map(|it| (it.kind.as_str(), &*it.first)).collect();
     let mut all = Map::new();
     let mut put = |name: &str, value: Value| all.insert(name.to_owned(), value);
-    put("target", json!(target));
+    put("target", json!(target(plan)));
     put("address", json!(plan.target.peer().map(tollgate_load::Peer::address)));
     put(field, json!(text));
     put("ended", json!(ended));
@@ -46,6 +40,15 @@ pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
     put("generator", generator(it));
     put("verify", it.held.as_ref().map_or(Value::Null, |it| verify(plan, it)));
     Value::Object(all).to_string()
+}
+
+fn target(plan: &Plan) -> &'static str {
+    match &plan.target {
+        Target::Http(_) => "http",
+        Target::Grpc(_) => "grpc",
+        Target::Resp(..) => "redis",
+        Target::Memory => "memory",
+    }
 }
 
 fn micros(span: Duration) -> u64 {

@@ -41,13 +41,13 @@ fn all(target: &str) {
 
 #[test]
 fn every_kind_of_limit_keeps_its_bound_over_http() {
-    let daemon = Daemon::start("--http", &[("tollgate.yaml", "")]);
+    let daemon = Daemon::start("--http", &[("tollgate.yaml", "policies: {}")]);
     all(&format!("http://127.0.0.1:{}", daemon.port));
 }
 
 #[test]
 fn every_kind_of_limit_keeps_its_bound_over_resp() {
-    let daemon = Daemon::start("--resp", &[("tollgate.yaml", "")]);
+    let daemon = Daemon::start("--resp", &[("tollgate.yaml", "policies: {}")]);
     let target = format!("redis://127.0.0.1:{}", daemon.port);
     all(&target);
     check(&target, "20/100ms log", "--pipeline 8");

@@ -4,6 +4,7 @@ mod message;
 
 use std::cell::Cell;
 use std::io;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,11 +18,11 @@ use tokio::time::timeout;
 use self::message::{Request, response};
 use crate::alarm::Alarm;
 use crate::answer::{Answer, ErrorKind};
-use crate::connection::connect;
+use crate::connection::{Attempts, Ended};
 use crate::keys::Keys;
 use crate::plan::{LimitedBy, Peer, Question};
 use crate::tally::Asked;
-use crate::worker::{BETWEEN_FAILURES, MOST_FAILURES, Worker};
+use crate::worker::Worker;
 
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
@@ -34,8 +35,11 @@ pub(crate) struct Grpc {
     probe: Request,
 }
 
+/// Why there was no answer.
+type Failed = (ErrorKind, String);
+
 /// What came of one call.
-type Called = Result<message::Response, (ErrorKind, String)>;
+type Called = Result<message::Response, Failed>;
 
 impl Grpc {
     pub(crate) fn new(peer: &Peer, question: &Question, keys: &Keys) -> Self {
@@ -56,7 +60,7 @@ impl Grpc {
         &self,
         stream: TcpStream,
         patience: Duration,
-    ) -> Result<bool, (ErrorKind, String)> {
+    ) -> Result<bool, Failed> {
         let sender = open(Ok(stream)).await?;
         let called = self.call(&sender, self.probe.of(0), patience).await?;
         Ok(called.is_limited)
@@ -108,7 +112,7 @@ const MOST_MESSAGE: usize = 1024 * 1024;
 
 /// An error if the status of gRPC, in the trailers or without a message in the head, is none of
 /// success.
-fn status(head: &http::response::Parts, trailers: &HeaderMap) -> Result<(), (ErrorKind, String)> {
+fn status(head: &http::response::Parts, trailers: &HeaderMap) -> Result<(), Failed> {
     let text = |name| {
         let value = trailers.get(name).or_else(|| head.headers.get(name))?;
         value.to_str().ok().map(str::to_owned)
@@ -127,12 +131,12 @@ fn status(head: &http::response::Parts, trailers: &HeaderMap) -> Result<(), (Err
     Err((kind, format!("{code} {said}").trim_end().to_owned()))
 }
 
-fn lost(error: &h2::Error) -> (ErrorKind, String) {
+fn lost(error: &h2::Error) -> Failed {
     (ErrorKind::Lost, error.to_string())
 }
 
 /// Begins a connection, and lets it run until its last sender is gone.
-async fn open(stream: io::Result<TcpStream>) -> Result<SendRequest<Bytes>, (ErrorKind, String)> {
+async fn open(stream: io::Result<TcpStream>) -> Result<SendRequest<Bytes>, Failed> {
     let stream = stream.map_err(|it| (ErrorKind::Refused, it.to_string()))?;
     let (sender, connection) = handshake(stream).await.map_err(|it| lost(&it))?;
     // Its error comes to whoever waits for an answer.
@@ -140,35 +144,23 @@ async fn open(stream: io::Result<TcpStream>) -> Result<SendRequest<Bytes>, (Erro
     Ok(sender)
 }
 
-/// Asks over one connection after the other, the first of which is there, until there is nothing
-/// more to ask; false if there is nobody to ask any more.
+/// Asks over one connection after the other, the first of which is there.
 pub(crate) async fn drive(
     worker: &Rc<Worker>,
     grpc: &Rc<Grpc>,
     first: io::Result<TcpStream>,
-) -> bool {
-    let mut failures = 0;
-    let mut stream = first;
+) -> Ended {
+    let (mut attempts, mut stream) = (Attempts::default(), first);
     loop {
-        let is_done = match open(stream).await {
-            Ok(sender) => streams(worker, grpc, &sender).await,
-            Err((kind, words)) => {
-                worker.failed(kind, 1, || words);
-                false
-            }
+        match open(stream).await {
+            Ok(sender) if streams(worker, grpc, &sender).await => return Ended::Done,
+            Ok(_) => {}
+            Err((kind, words)) => worker.failed(kind, 1, || words),
+        }
+        stream = match attempts.another(worker).await {
+            ControlFlow::Continue(it) => it,
+            ControlFlow::Break(ended) => return ended,
         };
-        if is_done {
-            return true;
-        }
-        failures = if worker.take_answered() { 1 } else { failures + 1 };
-        if failures == MOST_FAILURES {
-            return false;
-        }
-        tokio::time::sleep(BETWEEN_FAILURES).await;
-        if worker.is_over() {
-            return true;
-        }
-        stream = connect(&worker.peer, worker.patience).await;
     }
 }
 
