@@ -18,11 +18,13 @@ pub(super) struct Keyed {
 }
 
 impl Keyed {
+    /// Appends the key of a line.
     fn key(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<(), NotAsked> {
+        let start = key.len();
         let Some(template) = &self.template else {
             if let Some(told) = line.key.filter(|it| !it.is_empty()) {
                 key.extend_from_slice(told);
-                return held(key);
+                return held(key.len() - start);
             }
             return self.address(line, key);
         };
@@ -32,7 +34,7 @@ impl Keyed {
         self.sight.facts(line, |facts| {
             let path = Path::decoded(facts.target);
             key.extend(template.key(facts, &path, LONGEST_KEY).map_err(not_asked)?);
-            held(key)
+            held(key.len() - start)
         })
     }
 
@@ -50,8 +52,8 @@ impl Keyed {
 }
 
 /// Holds a key to the length that it may have.
-fn held(key: &[u8]) -> Result<(), NotAsked> {
-    match key.len() {
+fn held(length: usize) -> Result<(), NotAsked> {
+    match length {
         0 => Err(NotAsked::NoKey),
         length if length > LONGEST_KEY => Err(NotAsked::Broken(format!(
             "its key has {length} bytes; at most {LONGEST_KEY} are one"

@@ -101,6 +101,26 @@ fn names_of_fields_units_and_keys_are_the_users_to_say() {
     assert_eq!((&worst["key"], &worst["denied"]["cost"]), (&json!("api:k1"), &json!(3)));
 }
 
+/// The keys of a block lie one behind the other, and were once taken together for one that is too long.
+#[test]
+fn many_keys_are_no_long_key() {
+    let directory = Directory::new();
+    let mut text = String::from("time,key,ip\n");
+    for number in 0..10_000 {
+        text += &format!("1763640000.{number:06},a-key-of-some-length-{number},10.0.0.1\n");
+    }
+    let log = directory.file("log.csv", text);
+    for more in [&["--limit", "1/s"][..], &["--limit", "1/s", "--key", "{ip}"]] {
+        let report = report(&log, more);
+        assert_eq!(
+            (&report["source"]["broken"], &report["offered"]["requests"]),
+            (&json!(0), &json!(10_000))
+        );
+    }
+    let long = directory.file("long.csv", format!("time,key\n1,{}\n2,b\n", "x".repeat(70_000)));
+    assert_eq!(report(&long, &["--limit", "1/s"])["source"]["broken"], 1);
+}
+
 #[test]
 fn broken_lines_are_counted_and_shown_and_fatal_only_if_strict() {
     let directory = Directory::new();
@@ -151,6 +171,7 @@ fn a_report_does_not_tell_passwords() {
     let directory = Directory::new();
     let log = directory.file("log.csv", CSV);
     // The commands that docs/replay.md names.
+    let page = directory.path("r.html");
     let rules = "tollgate on >not-told ~replay-* +@all";
     let server = tollgate_servers::Server::with(|it| it.user(rules));
     let url = server.url_as("tollgate", "not-told");
