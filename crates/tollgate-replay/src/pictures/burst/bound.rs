@@ -1,6 +1,6 @@
 //! What came to pass within a limit's window at each moment, against its count.
 
-use tollgate::Limit;
+use tollgate::{Kind, Limit};
 
 use super::row::Row;
 use crate::pictures::axis::{Counts, Times};
@@ -14,6 +14,9 @@ use crate::pictures::rolling::{self, Moment};
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) limit: Limit,
+    /// So much within this many microseconds is what it is held to.
+    pub(super) count: u64,
+    pub(super) window: u64,
     sums: Vec<(u64, u64)>,
     pub(super) most: u64,
 }
@@ -24,14 +27,29 @@ impl Bound {
         if limit.is_concurrent() {
             return None;
         }
-        let sums = rolling::sums(moments, limit.spec().window.get());
+        let spec = limit.spec();
+        let (count, window) = match spec.kind {
+            // What it holds, and how long it takes to fill: of a second's share, a burst is many.
+            Kind::TokenBucket { burst } => (burst, filled(burst, spec.window.get(), spec.count)),
+            _ => (spec.count, spec.window.get()),
+        };
+        let sums = if is_queue(limit) {
+            rolling::sums(&departures(moments, window, count), window)
+        } else {
+            rolling::sums(moments, window)
+        };
         let most = sums.iter().map(|(_, sum)| *sum).max()?;
-        Some(Bound { limit: *limit, sums, most })
+        Some(Bound { limit: *limit, count, window, sums, most })
+    }
+
+    /// When the last that was admitted came to pass, which of a queue is later.
+    pub(super) fn end(&self) -> Option<u64> {
+        Some(self.sums.last()?.0.saturating_sub(self.window))
     }
 
     /// How far it was stretched, as a number to compare with the other's.
     pub(super) fn stretch(&self, other: &Bound) -> u128 {
-        u128::from(self.most) * u128::from(other.limit.spec().count)
+        u128::from(self.most) * u128::from(other.count)
     }
 
     /// Draws the sums and the count over each other. Limits of one window share their heights.
@@ -42,17 +60,16 @@ impl Bound {
         all: &[Row<'_>],
         (top, bottom): (i32, i32),
     ) {
-        let spec = self.limit.spec();
         let alike = all.iter().filter_map(|row| row.bound.as_ref());
-        let alike = alike.filter(|it| it.limit.spec().window == spec.window);
-        let most = alike.map(|it| it.most.max(it.limit.spec().count)).max().unwrap_or(1);
+        let alike = alike.filter(|it| it.window == self.window);
+        let most = alike.map(|it| it.most.max(it.count)).max().unwrap_or(1);
         let panel = Panel::new(times, Counts::up_to(most), top, bottom);
         panel.draw_grid(canvas, 3);
         let outline = self.outline(&panel);
         let (_, ground) = panel.at(0, 0);
-        let (_, bound) = panel.at(0, spec.count);
+        let (_, bound) = panel.at(0, self.count);
         canvas.polygon(between(&outline, i32::MIN, ground), Ink::Faint);
-        if self.most > spec.count {
+        if self.most > self.count {
             canvas.polygon(between(&outline, i32::MIN, bound), Ink::Over);
         }
         canvas.path(outline, Ink::Admitted, 4);
@@ -76,6 +93,31 @@ impl Bound {
     }
 }
 
+pub(super) fn is_queue(limit: &Limit) -> bool {
+    matches!(limit.spec().kind, Kind::Queue { .. })
+}
+
+/// How long it takes until so much is there, in microseconds.
+fn filled(burst: u64, window: u64, count: u64) -> u64 {
+    let long = (u128::from(burst) * u128::from(window)).div_ceil(u128::from(count.max(1)));
+    u64::try_from(long).unwrap_or(u64::MAX)
+}
+
+/// When those leave that a queue admitted: each once all before it have drained.
+fn departures(moments: &[Moment], window: u64, count: u64) -> Vec<Moment> {
+    let (mut drained, mut leaving) = (0_u128, Vec::new());
+    let scale = u128::from(count.max(1));
+    for moment in moments.iter().filter(|it| it.admitted > 0) {
+        let came = u128::from(moment.time).saturating_mul(scale);
+        let leaves = drained.max(came);
+        let taken = u128::from(moment.admitted).saturating_mul(u128::from(window));
+        drained = leaves.saturating_add(taken);
+        let time = u64::try_from(leaves.div_ceil(scale)).unwrap_or(u64::MAX);
+        leaving.push(Moment { time, ..*moment });
+    }
+    leaving
+}
+
 /// Adds a point to a path, unless it adds nothing to what can be seen.
 fn push(points: &mut Vec<Point>, point: Point) {
     if let [.., before, last] = points.as_mut_slice() {
@@ -95,4 +137,40 @@ fn between(outline: &[Point], highest: i32, line: i32) -> Vec<Point> {
     let clipped = outline.iter().map(|(x, y)| (*x, (*y).clamp(highest, line)));
     let ends = [outline.last(), outline.first()];
     clipped.chain(ends.into_iter().flatten().map(|(x, _)| (*x, line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn most(limit: &str, asked: &[(u64, u64)]) -> (u64, u64, u64) {
+        let moment = |&(time, admitted)| Moment { time, admitted, denied: 0 };
+        let moments: Vec<_> = asked.iter().map(moment).collect();
+        let bound = Bound::of(&limit.parse().unwrap(), &moments).unwrap();
+        (bound.most, bound.count, bound.window / 1_000_000)
+    }
+
+    #[test]
+    fn a_limit_is_held_to_what_it_promises() {
+        let second = 1_000_000;
+        let burst = [(0, 21), (second, 1)];
+        for (limit, expected) in [
+            ("1/s burst 20", (22, 20, 20)),
+            ("10/s burst 5", (21, 5, 0)),
+            ("20/20s fixed", (22, 20, 20)),
+        ] {
+            assert_eq!(most(limit, &burst), expected, "{limit}");
+        }
+        // Of a queue what leaves it counts: however many came at once, it is one after the other.
+        let one_by_one = [(0, 1); 22];
+        assert_eq!(most("1/s queue 21", &one_by_one), (1, 1, 1));
+        assert_eq!(most("3/s queue 21", &one_by_one), (3, 3, 1));
+    }
+
+    #[test]
+    fn what_waits_in_a_queue_is_seen_to_its_end() {
+        let moments = [Moment { time: 5, admitted: 1, denied: 0 }; 4];
+        let bound = Bound::of(&"1/s queue 3".parse().unwrap(), &moments).unwrap();
+        assert_eq!(bound.end(), Some(3_000_005));
+    }
 }

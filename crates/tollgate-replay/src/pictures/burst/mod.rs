@@ -27,7 +27,7 @@ pub fn burst(report: &Report) -> String {
     let about = about(report, &all);
     let (Some(from), Some(to)) = (
         all.iter().filter_map(|row| Some(row.moments.first()?.time)).min(),
-        all.iter().filter_map(|row| Some(row.moments.last()?.time)).max(),
+        all.iter().filter_map(Row::end).max(),
     ) else {
         return super::draw_nothing(&about);
     };

@@ -1,6 +1,8 @@
 //! A panel: what one outcome did with each request.
 
-use super::bound::Bound;
+use tollgate::Micros;
+
+use super::bound::{self, Bound};
 use crate::pictures::axis::{Counts, Times};
 use crate::pictures::canvas::Canvas;
 use crate::pictures::ink::Ink;
@@ -37,12 +39,20 @@ impl<'a> Row<'a> {
         let Some(bound) = &self.bound else {
             return caption;
         };
-        let window = shown::window(bound.limit.spec().window);
+        let window = shown::window(Micros::new(bound.window));
         let most = shown::grouped(bound.most);
-        let times = shown::ratio(bound.most, bound.limit.spec().count);
+        let times = shown::ratio(bound.most, bound.count);
+        let leave = if bound::is_queue(&bound.limit) { " leave" } else { "" };
         Caption {
-            figures: format!("up to {most} within {window}: {times} × the limit"), ..caption
+            figures: format!("up to {most}{leave} within {window}: {times} × the limit"),
+            ..caption
         }
+    }
+
+    /// When its last moment is.
+    pub(super) fn end(&self) -> Option<u64> {
+        let last = self.moments.last()?.time;
+        Some(self.bound.as_ref().and_then(Bound::end).map_or(last, |it| it.max(last)))
     }
 
     /// Draws what was admitted upwards and what was denied downwards.
@@ -94,7 +104,7 @@ impl<'a> Row<'a> {
 
     /// Whether more was admitted within a window than the limit's count.
     pub(super) fn is_over(&self) -> bool {
-        self.bound.as_ref().is_some_and(|bound| bound.most > bound.limit.spec().count)
+        self.bound.as_ref().is_some_and(|bound| bound.most > bound.count)
     }
 
     /// Whether windows begin within its time.
