@@ -84,10 +84,12 @@ note: no rule was for 5 of 12,350 lines
 note: 1 line came too late to be put in order: see --reorder
 note: stamps of whole seconds were spread evenly over their second: see --stamps
 
-  limit  admitted  denied         keys denied         longest denial  admitted
+  limit  admitted  denied         keys denied         longest denial
   10/s     12,000     345  2.8 %            3  1.0 %      1 min 30 s  #########.
 
-to deny at most 0.1 % of the keys: 20/s burst 40 for 10/s (denies 1 key)
+to deny at most 0.1 % of the keys
+  in place of  write          keys denied
+  10/s         20/s burst 40            1  0.3 %
 
 denied most by 10/s
   key                 denied     of          longest denial   first denied (UTC)

@@ -11,6 +11,8 @@ pub(super) enum Side {
     Left,
     /// A number, which is never cut.
     Right,
+    /// What says nothing new: it is left out before anything is cut.
+    Spare,
 }
 
 /// Cells in columns, of which the first matter most: where there is no room the last are left out.
@@ -59,6 +61,8 @@ impl Columns {
             let texts = widths.iter().zip(&self.heads).enumerate();
             let texts = texts.filter(|(_, (it, (_, side)))| *side == Side::Left && **it > SHORTEST);
             let longest = texts.max_by_key(|(_, (it, _))| **it).map(|(at, _)| at);
+            let last = widths.len().checked_sub(1).and_then(|last| self.heads.get(last));
+            let longest = longest.filter(|_| last.is_none_or(|(_, side)| *side != Side::Spare));
             match longest {
                 Some(longest) => {
                     let cut = widths.get_mut(longest).into_iter();
@@ -78,7 +82,7 @@ fn pad(cell: &str, side: Side, width: usize) -> String {
     let cell = if columns(cell) > width { cut(cell, width) } else { cell.to_owned() };
     let fill = " ".repeat(width.saturating_sub(columns(&cell)));
     match side {
-        Side::Left => format!("{GAP}{cell}{fill}"),
+        Side::Left | Side::Spare => format!("{GAP}{cell}{fill}"),
         Side::Right => format!("{GAP}{fill}{cell}"),
     }
 }
@@ -140,6 +144,19 @@ mod tests {
             assert_eq!(lines, expected, "{width}");
             let widest = out.lines().map(columns).max();
             assert!(widest <= Some(width.max(18)), "{width}\n{out}");
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_new_is_left_out_before_a_text_is_cut() {
+        let mut it = Columns::new(&[("limit", Side::Left), ("", Side::Spare)]);
+        it.row(vec!["10/s burst 20; 100/min".to_owned(), "####......".to_owned()]);
+        for (width, expected) in
+            [(36, "  10/s burst 20; 100/min  ####......"), (35, "  10/s burst 20; 100/min")]
+        {
+            let mut out = String::new();
+            it.write(&mut out, width);
+            assert_eq!(out.lines().last(), Some(expected), "{width}");
         }
     }
 

@@ -13,8 +13,6 @@ use super::{Outcome, Peaks, Report};
 
 /// The narrowest terminal that is written for.
 const NARROWEST: usize = 40;
-/// How many of the worst keys are told of each outcome.
-const WORST: usize = 5;
 /// How long a bar of what was admitted is.
 const BAR: u64 = 10;
 
@@ -28,6 +26,7 @@ impl Report {
         write_source(&mut out, self);
         if self.offered.requests > 0 {
             write_outcomes(&mut out, self, width);
+            write_suggestions(&mut out, self, width);
             for outcome in &self.outcomes {
                 write_worst(&mut out, outcome, width);
             }
@@ -71,7 +70,7 @@ fn write_outcomes(out: &mut String, report: &Report, width: usize) {
         ("keys denied", Side::Right),
         ("", Side::Right),
         ("longest denial", Side::Right),
-        ("admitted", Side::Left),
+        ("", Side::Spare),
     ]);
     for it in &report.outcomes {
         let longest = it.longest_denial.as_ref().map_or("-".to_owned(), |it| length(it.length));
@@ -88,14 +87,29 @@ fn write_outcomes(out: &mut String, report: &Report, width: usize) {
     }
     out.push('\n');
     columns.write(out, width);
-    out.push('\n');
-    let suggestions = report.outcomes.iter().filter_map(|it| Some((it, it.suggestion.as_ref()?)));
-    for (outcome, it) in suggestions {
+}
+
+fn write_suggestions(out: &mut String, report: &Report, width: usize) {
+    let found = report.outcomes.iter().filter_map(|it| Some((it, it.suggestion.as_ref()?)));
+    let found: Vec<_> = found.collect();
+    let Some((_, first)) = found.first() else { return };
+    let mut columns = Columns::new(&[
+        ("in place of", Side::Left),
+        ("write", Side::Left),
+        ("keys denied", Side::Right),
+        ("", Side::Right),
+    ]);
+    for (outcome, it) in &found {
         let limits: Vec<_> = it.limits.iter().map(Limit::to_string).collect();
-        let (denied, most) = (counted(it.keys_denied, "key"), ppm(it.share_ppm));
-        let (name, limits) = (text(&outcome.name), limits.join("; "));
-        line!(out, "to deny at most {most} of the keys: {limits} for {name} (denies {denied})");
+        columns.row(vec![
+            text(&outcome.name),
+            limits.join("; "),
+            grouped(it.keys_denied),
+            share(it.keys_denied, report.keys),
+        ]);
     }
+    line!(out, "\nto deny at most {} of the keys", ppm(first.share_ppm));
+    columns.write(out, width);
 }
 
 /// What part is of the whole, as a bar.
@@ -118,7 +132,7 @@ fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
         ("longest denial", Side::Right),
         ("first denied (UTC)", Side::Right),
     ]);
-    for worst in outcome.worst.iter().take(WORST) {
+    for worst in &outcome.worst {
         columns.row(vec![
             key(&worst.key),
             grouped(worst.denied.requests),
