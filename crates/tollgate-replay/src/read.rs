@@ -23,8 +23,6 @@ pub(crate) struct Counts {
     pub(crate) samples: Vec<(u64, String, String)>,
     pub(crate) keyless: u64,
     pub(crate) unruled: u64,
-    /// Whether a stamp tells whole seconds only.
-    pub(crate) has_whole_seconds: bool,
 }
 
 impl Counts {
@@ -60,10 +58,7 @@ fn lines(
         counts.rows += 1;
         let said = match reader.read(line) {
             Ok(None) => continue,
-            Ok(Some(it)) => {
-                counts.has_whole_seconds |= it.time.whole_second;
-                each(&it, counts)
-            }
+            Ok(Some(it)) => each(&it, counts),
             Err(it) => Err(NotAsked::Broken(it.to_string())),
         };
         counts.lines += 1;

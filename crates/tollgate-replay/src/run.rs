@@ -202,6 +202,7 @@ impl Replay<'_> {
         let mut source = lines.source;
         source.interrupted = self.is_stopped();
         source.late = keys.order.late();
+        source.spread = keys.order.has_spread();
         source.span = keys.span;
         Ok(self.summary(keys.partitions, source))
     }
@@ -298,6 +299,7 @@ impl Replay<'_> {
         let mut source = lines.source;
         source.interrupted = self.is_stopped();
         source.late = order.late();
+        source.spread = order.has_spread();
         source.span = span;
         Ok(self.summary(vec![partition], source))
     }
@@ -383,8 +385,6 @@ impl Waiting {
 struct Lines {
     log: Log,
     strict: bool,
-    /// Whether stamps of whole seconds are spread.
-    spread: bool,
     /// The reader of the file that is read, and how that begins.
     reader: Option<(Arc<Beginning>, Reader)>,
     /// How many lines of all files were read, with empty ones.
@@ -396,8 +396,8 @@ struct Lines {
 
 impl Lines {
     fn new(log: Log, options: &Options) -> Self {
-        let (strict, spread, source) = (options.strict, options.spread, Source::default());
-        Lines { log, strict, spread, reader: None, rows: 0, is_over: false, source }
+        let source = Source::default();
+        Lines { log, strict: options.strict, reader: None, rows: 0, is_over: false, source }
     }
 
     /// The next blocks, each with a reader; none at the end.
@@ -449,7 +449,6 @@ impl Lines {
         self.source.broken += counts.broken;
         self.source.keyless += counts.keyless;
         self.source.unruled += counts.unruled;
-        self.source.spread |= self.spread && counts.has_whole_seconds;
         for (row, text, reason) in counts.samples {
             let name = block.beginning().name.to_string();
             self.sample(BrokenSample { name, line: block.first_line() + row - 1, text, reason })?;

@@ -38,11 +38,7 @@ impl Asking {
         if let Some(config) = &mut config {
             read_overrides_files(config)?;
         }
-        let template = arguments
-            .key
-            .as_deref()
-            .map(|text| Template::parse(text).map_err(|it| anyhow!("--key {text:?}: {it}")));
-        let template = template.transpose()?;
+        let template = arguments.key.as_deref().map(template).transpose()?;
         let sources = match (&config, arguments.rules) {
             (Some(config), true) => headers_of_rules(config),
             _ => template.iter().flat_map(headers_of).collect(),
@@ -66,6 +62,16 @@ impl Asking {
         let ask = Box::new(Keyed { template, sight });
         Ok(Asking { alternatives, ask, is_plain: true, headers, concurrent, config })
     }
+}
+
+fn template(text: &str) -> Result<Template> {
+    let template = Template::parse(text).map_err(|it| anyhow!("--key {text:?}: {it}"))?;
+    // A word is the same key for all, which whoever writes `ip` does not mean.
+    let is_plain = template.sources().next().is_none();
+    if is_plain && Template::parse(&format!("{{{text}}}")).is_ok() {
+        bail!("--key {text:?}: write {{{text}}}; without the braces all lines have the same key");
+    }
+    Ok(template)
 }
 
 fn name_of(arguments: &Replay) -> String {

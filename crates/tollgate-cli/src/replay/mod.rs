@@ -6,6 +6,7 @@ mod decisions;
 mod facts;
 mod interrupt;
 mod keyed;
+mod nothing;
 mod outputs;
 mod progress;
 mod ruled;
@@ -44,10 +45,16 @@ pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     bar.finish();
     let mut report = report?;
     report.source.command = Some(Replay::command());
+    if report.source.names.is_empty() {
+        // A file without a line is named by nobody else.
+        let names = arguments.logs.iter().map(|it| it.display().to_string());
+        report.source.names = names.collect();
+    }
     outputs.write(&report)?;
     if let Some(why) = report.source.failed {
         bail!(why);
     }
+    nothing::refuse(&report)?;
     let interrupted = report.source.interrupted;
     Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
@@ -126,7 +133,7 @@ fn options(arguments: &Replay) -> Result<Options> {
     let reorder = parse_duration(&arguments.reorder)
         .map_err(|it| anyhow!("--reorder {:?}: {it}", arguments.reorder))?;
     Ok(Options {
-        threads: arguments.threads.map_or(usual.threads, |it| usize::from(it.get())),
+        threads: arguments.threads.map_or(usual.threads, usize::from),
         reorder,
         spread: arguments.stamps == Stamps::Spread,
         strict: arguments.strict,

@@ -36,6 +36,7 @@ impl fmt::Display for InputError {
         let InputError { name, lines, kind } = self;
         match kind {
             InputErrorKind::Open(why) => write!(f, "{name} cannot be opened: {why}"),
+            InputErrorKind::Read(why) if *lines == 0 => write!(f, "{name} cannot be read: {why}"),
             InputErrorKind::Read(why) => {
                 write!(f, "{name} cannot be read after line {lines}: {why}")
             }

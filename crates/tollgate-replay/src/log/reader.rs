@@ -88,7 +88,8 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Format => f.write_str(
                 "its first lines are of no format that is recognized; name it with --format \
-                 common|combined|json|csv",
+                 common|combined|json|csv, and begin a CSV with a line that names its columns, as in \
+                 time,key",
             ),
             OpenError::NoHeader => f.write_str(
                 "its first line cannot be a CSV's header; name the columns there, as in time,key",

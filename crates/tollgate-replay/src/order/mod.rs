@@ -55,6 +55,8 @@ pub struct Order<T> {
     /// The first second that is still open: those before it are due.
     open: u64,
     late: u64,
+    /// Whether a stamp was spread.
+    has_spread: bool,
     /// Memory of seconds that are done with.
     free: Vec<Second<T>>,
 }
@@ -73,6 +75,7 @@ impl<T: Copy> Order<T> {
             newest: Timestamp::EPOCH,
             open: 0,
             late: 0,
+            has_spread: false,
             free: Vec::new(),
         }
     }
@@ -81,6 +84,12 @@ impl<T: Copy> Order<T> {
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// Whether there was a stamp of a whole second, and was spread.
+    #[must_use]
+    pub fn has_spread(&self) -> bool {
+        self.has_spread
     }
 
     /// Takes the next event, in the order in which they were logged.
@@ -95,6 +104,7 @@ impl<T: Copy> Order<T> {
             let open = self.open;
             self.second(open).push_exact(0, event);
         } else if stamp.whole_second && self.spread {
+            self.has_spread = true;
             self.second(second).push_spread(event);
         } else {
             self.second(second).push_exact(micros, event);

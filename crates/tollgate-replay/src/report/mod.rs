@@ -58,7 +58,7 @@ pub struct Source {
     pub unruled: u64,
     /// How many lines came too late to be put in order, and were decided when they came.
     pub late: u64,
-    /// Whether stamps of whole seconds were spread over their second.
+    /// Whether there were stamps of whole seconds, and they were spread over their second.
     pub spread: bool,
     /// Whether it was interrupted, so that this is of the first part only.
     pub interrupted: bool,
