@@ -170,8 +170,6 @@ fn what_was_read_before_a_file_broke_off_is_told() {
 fn a_report_does_not_tell_passwords() {
     let directory = Directory::new();
     let log = directory.file("log.csv", CSV);
-    // The commands that docs/replay.md names.
-    let page = directory.path("r.html");
     let rules = "tollgate on >not-told ~replay-* +@all";
     let server = tollgate_servers::Server::with(|it| it.user(rules));
     let url = server.url_as("tollgate", "not-told");
