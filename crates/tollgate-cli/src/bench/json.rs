@@ -1,4 +1,4 @@
-//! The result for programs: one object. Times are whole microseconds and say so.
+//! The result for programs: one object. Times are whole numbers and say their units.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
     put("errors", json!(counts));
     put("first_errors", json!(firsts));
     put("rate", rate(plan, it));
-    put("latency_us", latency(it));
+    put("latency_ns", latency(it));
     put("generator", generator(it));
     put("verify", it.held.as_ref().map_or(Value::Null, |it| verify(plan, it)));
     Value::Object(all).to_string()
@@ -62,13 +62,12 @@ fn rate(plan: &Plan, it: &Outcome) -> Value {
     })
 }
 
-/// To the next microsecond, so that none is nothing.
 fn latency(it: &Outcome) -> Value {
-    let up = |span: Duration| u64::try_from(span.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
+    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     let it = &it.latency;
     json!({
-        "p50": up(it.p50), "p90": up(it.p90), "p99": up(it.p99), "p99.9": up(it.p999),
-        "max": up(it.max)
+        "p50": nanos(it.p50), "p90": nanos(it.p90), "p99": nanos(it.p99), "p99.9": nanos(it.p999),
+        "max": nanos(it.max)
     })
 }
 

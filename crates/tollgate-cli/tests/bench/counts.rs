@@ -17,8 +17,8 @@ fn check(words: &str, allowed: u64) {
     let counts = (&it["allowed"], &it["denied"]);
     assert_eq!(counts, (&allowed.into(), &(150 - allowed).into()), "{words}: {it}");
     assert_eq!((&it["errors"], &it["ended"]), (&serde_json::json!({}), &"finished".into()));
-    assert!(it["latency_us"]["max"].as_u64() >= it["latency_us"]["p50"].as_u64());
-    assert!(it["latency_us"]["p50"].as_u64() > Some(0), "{it}");
+    assert!(it["latency_ns"]["max"].as_u64() >= it["latency_ns"]["p50"].as_u64());
+    assert!(it["latency_ns"]["p50"].as_u64() > Some(0), "{it}");
 }
 
 fn daemon(flag: &str) -> Daemon {

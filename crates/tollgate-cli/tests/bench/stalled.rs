@@ -26,11 +26,11 @@ fn a_pause_counts_to_every_request_that_was_due_in_it() {
     let (code, it) = json(&format!("{} --rate 1000 -n 100 -c 1", mock.url()));
     assert_eq!((code, &it["answers"]), (0, &100.into()), "{it}");
     // The last was due 99 ms after the first, which was asked before the pause began.
-    let paused = paused.get().unwrap().as_micros();
-    let least = u64::try_from(paused).unwrap() - 99_000;
-    let [p50, max] = ["p50", "max"].map(|name| it["latency_us"][name].as_u64().unwrap());
+    let paused = paused.get().unwrap().as_nanos();
+    let least = u64::try_from(paused).unwrap() - 99_000_000;
+    let [p50, max] = ["p50", "max"].map(|name| it["latency_ns"][name].as_u64().unwrap());
     // Three digits of a latency are kept.
-    assert!(p50 >= least - least / 500, "p50 {p50} µs after a pause of {paused} µs: {it}");
+    assert!(p50 >= least - least / 500, "p50 {p50} ns after a pause of {paused} ns: {it}");
     assert!(max >= p50);
     assert_eq!((&it["rate"]["due"], &it["rate"]["unsent"]), (&100.into(), &0.into()), "{it}");
 }
