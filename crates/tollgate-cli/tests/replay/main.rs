@@ -3,6 +3,8 @@
 
 mod formats;
 mod interrupt;
+mod manual;
+mod pictures;
 mod process;
 mod refused;
 mod rows;

@@ -29,6 +29,21 @@ pub(crate) fn report(log: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&output).unwrap()
 }
 
+/// Runs commands as a reader of a page would, with the tool on the path, and returns what they print.
+pub(crate) fn shell(commands: &str, directory: &Directory) -> String {
+    let tool = Path::new(env!("CARGO_BIN_EXE_tollgate")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(tool.to_owned()).chain(std::env::split_paths(&path));
+    let mut shell = Command::new("bash");
+    shell.args(["-e", "-c", commands]).current_dir(directory.path("")).stdin(Stdio::null());
+    shell.env_remove("TOLLGATE_CONFIG").env("PATH", std::env::join_paths(path).unwrap());
+    let Output { status, stdout, stderr } = shell.output().unwrap();
+    let text = |it| String::from_utf8(it).unwrap();
+    assert!(status.success(), "{commands}\n{}", text(stderr));
+    assert_eq!(text(stderr), "", "{commands}");
+    text(stdout)
+}
+
 /// A directory of this test's own, which goes with it.
 #[derive(Debug)]
 pub(crate) struct Directory(PathBuf);

@@ -21,16 +21,24 @@ pub(super) fn sums(moments: &[Moment], window: u64) -> Vec<(u64, u64)> {
         // All that leave before the next enters, or as it does.
         while let Some(next) = leaving.next_if(|it| leaves(it, window) <= entering.time) {
             sum = sum.saturating_sub(next.admitted);
-            sums.push((leaves(next, window), sum));
+            put(&mut sums, leaves(next, window), sum);
         }
         sum = sum.saturating_add(entering.admitted);
-        sums.push((entering.time, sum));
+        put(&mut sums, entering.time, sum);
     }
     for next in leaving {
         sum = sum.saturating_sub(next.admitted);
-        sums.push((leaves(next, window), sum));
+        put(&mut sums, leaves(next, window), sum);
     }
     sums
+}
+
+/// Of what happens at one moment only the end is seen.
+fn put(sums: &mut Vec<(u64, u64)>, time: u64, sum: u64) {
+    match sums.last_mut() {
+        Some(last) if last.0 == time => last.1 = sum,
+        _ => sums.push((time, sum)),
+    }
 }
 
 fn leaves(moment: &Moment, window: u64) -> u64 {
@@ -45,7 +53,7 @@ mod tests {
     fn what_is_a_window_old_has_left() {
         let moment = |(time, admitted)| Moment { time, admitted, denied: 0 };
         let moments = [(0, 2), (4, 1), (10, 3), (13, 0)].map(moment);
-        let expected = [(0, 2), (4, 3), (10, 1), (10, 4), (13, 4), (14, 3), (20, 0), (23, 0)];
+        let expected = [(0, 2), (4, 3), (10, 4), (13, 4), (14, 3), (20, 0), (23, 0)];
         assert_eq!(sums(&moments, 10), expected);
         assert_eq!(sums(&[], 10), []);
     }
