@@ -43,7 +43,7 @@ pub(crate) struct Replay {
     )]
     pub(crate) policies: Vec<String>,
     /// Try the rules of the configuration: they say which policies hold for a line, and whose key it is
-    #[arg(long, requires = "config", conflicts_with_all = ["key", "policies", "limits", "generate"], help_heading = "What is tried")]
+    #[arg(long, requires = "config", conflicts_with_all = ["key", "policies", "limits", "generate", "suggest", "verbs"], help_heading = "What is tried")]
     pub(crate) rules: bool,
     /// Who is limited, as in the rules of the configuration [default: {ip}; the key, where a log has
     /// one]

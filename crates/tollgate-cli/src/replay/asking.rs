@@ -122,7 +122,8 @@ fn alternatives(
 fn chosen(policies: &Policies, name: &str) -> Alternative {
     let (policies, of) = (policies.clone(), name.to_owned());
     let choose = move |_: u32, key: &[u8]| policies.resolve(&of, key, None).ok().cloned();
-    Alternative { name: name.to_owned(), holds: Holds::Chosen(Box::new(choose)) }
+    let holds = Holds::Chosen(Box::new(choose));
+    Alternative { name: name.to_owned(), holds, policies: Vec::new() }
 }
 
 fn read_overrides_files(config: &mut Config) -> Result<()> {

@@ -32,11 +32,13 @@ impl Ruled {
     pub(super) fn alternative(&self, name: String) -> Alternative {
         let policies = self.policies.clone();
         let names: Vec<_> = policies.iter().map(|it| it.name().to_owned()).collect();
+        let policies_by_number = names.clone();
         let choose = move |policy: u32, key: &[u8]| {
             let name = usize::try_from(policy).ok().and_then(|it| names.get(it))?;
             policies.resolve(name, key, None).ok().cloned()
         };
-        Alternative { name, holds: Holds::Chosen(Box::new(choose)) }
+        let holds = Holds::Chosen(Box::new(choose));
+        Alternative { name, holds, policies: policies_by_number }
     }
 
     /// Whether each line asks one plain check at most.

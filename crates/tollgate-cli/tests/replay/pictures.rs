@@ -13,7 +13,8 @@ fn pictures_are_drawn_by_their_commands() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     let page = fs::read_to_string(home.join("README.md")).unwrap();
     let directory = Directory::new();
-    let commands: Vec<&str> = page.lines().filter(|it| it.starts_with("tollgate replay ")).collect();
+    let commands: Vec<&str> =
+        page.lines().filter(|it| it.starts_with("tollgate replay ")).collect();
     let mut drawn = Vec::new();
     for command in commands {
         shell(command, &directory);

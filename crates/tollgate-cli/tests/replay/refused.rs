@@ -38,6 +38,7 @@ fn each_mistake_is_named_with_its_remedy() {
         (&[folder, "--limit", "1/s"], "cannot be read: "),
         (&["--generate", "steady", "--limit", "1/s", "--decisions", "/nowhere/d"], "--decisions"),
         (&["--generate", "steady", "--limit", "1/s", "--store", "memory"], "--store"),
+        (&[log, "--config", config, "--rules", "--suggest", "1%"], "--suggest"),
         (&["--limit", "1/s"], "LOG"),
         (&[log, "--limit", "1/s", "--store", "redis://127.0.0.1:1"], "redis://127.0.0.1:1"),
         (&[&[log][..], &many].concat(), "17 are tried side by side; at most 16 can be"),

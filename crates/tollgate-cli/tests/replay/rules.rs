@@ -40,6 +40,10 @@ fn rules_say_which_policies_hold_and_whose_key_it_is() {
     assert_eq!(plain["outcomes"][0]["admitted"]["requests"], 1 + 2 + 5);
     assert_eq!(plain["outcomes"][0]["denied"]["requests"], 2 + 1);
     assert_eq!(plain["source"]["unruled"], 4);
+    let worst = plain["outcomes"][0]["worst"].as_array().unwrap();
+    let policies: Vec<_> = worst.iter().map(|it| (&it["policy"], &it["key"])).collect();
+    let address = json!("10.0.0.1");
+    assert_eq!(policies, [(&json!("login"), &address), (&json!("api"), &address)]);
     // One after the other it is the same.
     let decisions = directory.path("decisions");
     let one_by_one = [&arguments[..], &["--decisions", decisions.to_str().unwrap()]].concat();

@@ -31,6 +31,8 @@ pub struct Alternative {
     pub name: String,
     /// Which limits hold.
     pub holds: Holds,
+    /// What its policies are called by their numbers, where a line may be under one of several.
+    pub policies: Vec<String>,
 }
 
 /// Which limits hold for a key.
@@ -54,7 +56,12 @@ impl Alternative {
     /// The same limits for every key.
     #[must_use]
     pub fn one(name: impl Into<String>, policy: Policy) -> Self {
-        Alternative { name: name.into(), holds: Holds::One(policy) }
+        Alternative { name: name.into(), holds: Holds::One(policy), policies: Vec::new() }
+    }
+
+    /// What a policy is called, if there are several.
+    pub(crate) fn policy_name(&self, policy: u32) -> Option<&str> {
+        Some(self.policies.get(usize::try_from(policy).ok()?)?)
     }
 
     /// The only policy, if it holds for every key.

@@ -98,7 +98,11 @@ impl Summary<'_> {
             worst.extend(part.worst);
             longest = longer(longest, part.longest);
         }
-        worst.sort_by(|one, other| rank(other).cmp(&rank(one)).then(one.key.cmp(&other.key)));
+        worst.sort_by(|one, other| {
+            rank(other)
+                .cmp(&rank(one))
+                .then_with(|| (&one.key, &one.policy).cmp(&(&other.key, &other.policy)))
+        });
         worst.truncate(self.worst);
         Outcome {
             name: alternative.name.clone(),
@@ -124,11 +128,21 @@ impl Summary<'_> {
             }
         }
         let Partition { keys, tallies, columns, .. } = partition;
-        part.columns = columns.iter_mut().map(|it| self.column(it, keys, tallies)).collect();
+        part.columns = columns
+            .iter_mut()
+            .zip(self.alternatives)
+            .map(|(it, alternative)| self.column(it, alternative, keys, tallies))
+            .collect();
         part
     }
 
-    fn column(&self, column: &mut Column, keys: &Keys, tallies: &[Tally]) -> PartOfOutcome {
+    fn column(
+        &self,
+        column: &mut Column,
+        alternative: &Alternative,
+        keys: &Keys,
+        tallies: &[Tally],
+    ) -> PartOfOutcome {
         // The worst by what was denied, of equals those first by name; the least of them is on top.
         let mut worst = BinaryHeap::new();
         let mut longest: Option<Denial> = None;
@@ -152,6 +166,7 @@ impl Summary<'_> {
                 let tally = usize::try_from(number).ok().and_then(|it| tallies.get(it))?;
                 Some(WorstKey {
                     key: key.to_vec(),
+                    policy: alternative.policy_name(keys.get(number).0).map(str::to_owned),
                     offered: tally.amount(),
                     denied: denials.amount,
                     first_denied: Timestamp::from_micros(denials.first),

@@ -6,7 +6,7 @@ use super::table::{Cell, Table, code};
 use crate::pictures;
 use crate::pictures::lettering::escape;
 use crate::report::shown::{counted, grouped, key, length, ppm, second, share, text, window};
-use crate::report::{Denial, Outcome, Report};
+use crate::report::{Denial, Outcome, Report, WorstKey};
 
 /// A part of the page.
 #[derive(Debug)]
@@ -115,9 +115,13 @@ fn worst(report: &Report) -> Option<String> {
             format!("By {}", text(&outcome.name)),
             &["Key", "Denied", "Of", "Share", "Longest denial", "First denied"],
         );
+        let named = |it: &WorstKey| match &it.policy {
+            Some(policy) => format!("{} {}", text(policy), key(&it.key)),
+            None => key(&it.key),
+        };
         for it in &outcome.worst {
             table.row(vec![
-                Cell::Code(key(&it.key)),
+                Cell::Code(named(it)),
                 Cell::Number(grouped(it.denied.requests)),
                 Cell::Number(grouped(it.offered.requests)),
                 Cell::Number(share(it.denied.requests, it.offered.requests)),

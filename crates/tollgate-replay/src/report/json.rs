@@ -194,6 +194,7 @@ impl<'a> DenialJson<'a> {
 struct WorstJson<'a> {
     #[serde(flatten)]
     key: KeyJson<'a>,
+    policy: Option<&'a str>,
     offered: Amount,
     denied: Amount,
     first_denied: Seconds,
@@ -204,6 +205,7 @@ impl<'a> WorstJson<'a> {
     fn of(it: &'a WorstKey) -> Self {
         WorstJson {
             key: KeyJson::of(&it.key),
+            policy: it.policy.as_deref(),
             offered: it.offered,
             denied: it.denied,
             first_denied: it.first_denied.into(),

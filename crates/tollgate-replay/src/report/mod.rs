@@ -158,6 +158,8 @@ pub struct Denial {
 pub struct WorstKey {
     /// The key.
     pub key: Vec<u8>,
+    /// Under which policy, where there are several.
+    pub policy: Option<String>,
     /// What it asked.
     pub offered: Amount,
     /// What of it was denied.

@@ -150,6 +150,7 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
         outcome.decisions.push(Decided { time: at(it.time), is_admitted, cost: it.cost });
         let key = worst.entry(&it.key).or_insert_with(|| WorstKey {
             key: it.key.clone(),
+            policy: None,
             offered: Amount::default(),
             denied: Amount::default(),
             first_denied: at(it.time),

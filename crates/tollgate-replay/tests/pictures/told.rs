@@ -52,6 +52,7 @@ fn full() -> Report {
             longest_denial: Some(denial),
             worst: vec![WorstKey {
                 key: b"user:\xff\x1b[0m".to_vec(),
+                policy: Some("api".to_owned()),
                 offered: amount(1_000, 2_000),
                 denied: amount(345, 1_000),
                 first_denied: at(1_500_000),
@@ -92,8 +93,8 @@ to deny at most 0.1 % of the keys
   10/s         20/s burst 40            1  0.3 %
 
 denied most by 10/s
-  key                 denied     of          longest denial   first denied (UTC)
-  user:\xff\u{1b}[0m     345  1,000  34.5 %          250 ms  2025-11-20 14:46:41
+  policy  key                 denied     of          longest denial
+  api     user:\xff\u{1b}[0m     345  1,000  34.5 %          250 ms
 
 the most cost of single keys
   within  half at most  99 % at most  highest  by
@@ -128,7 +129,7 @@ fn a_page_says_it_all() {
         "10/s 19,000 1,000 5.0 %",
         "the longest denial was that of user:1 , 1 min 30 s from 2025-11-20 14:46:40",
         "To deny at most 0.1 % of the keys: 20/s burst 40 , which denies 1 key (0.3 %).",
-        "user:\\xff\\u{1b}[0m 345 1,000 34.5 % 250 ms 2025-11-20 14:46:41",
+        "api user:\\xff\\u{1b}[0m 345 1,000 34.5 % 250 ms 2025-11-20 14:46:41",
         "1 s 1 7 1,100 user:1",
         "a.log 7 there is no time; write one <b>\\x00",
     ] {
@@ -162,6 +163,7 @@ fn json_says_it_all() {
             "longest_denial": {"key": "user:1", "start": 1_763_650_000, "length": 90},
             "worst": [{
                 "key_base64": "dXNlcjr/G1swbQ==",
+                "policy": "api",
                 "offered": {"requests": 1_000, "cost": 2_000},
                 "denied": {"requests": 345, "cost": 1_000},
                 "first_denied": 1_763_650_001.5, "longest_denial": 0.25

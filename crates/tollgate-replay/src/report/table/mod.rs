@@ -124,23 +124,35 @@ fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
     if outcome.worst.is_empty() {
         return;
     }
-    let mut columns = Columns::new(&[
+    let mut heads = vec![
         ("key", Side::Left),
         ("denied", Side::Right),
         ("of", Side::Right),
         ("", Side::Right),
         ("longest denial", Side::Right),
         ("first denied (UTC)", Side::Right),
-    ]);
+    ];
+    let has_policies = outcome.worst.iter().any(|it| it.policy.is_some());
+    if has_policies {
+        heads.insert(0, ("policy", Side::Left));
+    }
+    let mut columns = Columns::new(&heads);
     for worst in &outcome.worst {
-        columns.row(vec![
-            key(&worst.key),
-            grouped(worst.denied.requests),
-            grouped(worst.offered.requests),
-            share(worst.denied.requests, worst.offered.requests),
-            length(worst.longest_denial),
-            second(worst.first_denied),
-        ]);
+        let policy = worst.policy.as_deref().unwrap_or_default();
+        let policy = has_policies.then(|| text(policy));
+        columns.row(
+            policy
+                .into_iter()
+                .chain([
+                    key(&worst.key),
+                    grouped(worst.denied.requests),
+                    grouped(worst.offered.requests),
+                    share(worst.denied.requests, worst.offered.requests),
+                    length(worst.longest_denial),
+                    second(worst.first_denied),
+                ])
+                .collect(),
+        );
     }
     line!(out, "\ndenied most by {}", text(&outcome.name));
     columns.write(out, width);
