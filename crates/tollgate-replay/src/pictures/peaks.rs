@@ -3,6 +3,7 @@
 use plotters::coord::CoordTranslate;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::style::text_anchor::HPos;
+use tollgate::Limit;
 
 use super::axis::{Counts, Log};
 use super::canvas::{About, Canvas, Face, draw};
@@ -75,7 +76,9 @@ impl<'a> Row<'a> {
     fn of(report: &Report, peaks: &'a Peaks) -> Self {
         let limits = report.outcomes.iter().flat_map(|outcome| &outcome.limits);
         let limits = limits.filter(|it| !it.is_concurrent() && it.spec().window == peaks.window);
-        let mut counts: Vec<u64> = limits.map(|limit| limit.spec().count).collect();
+        // So much a bucket or a queue takes at once, if it is more than comes back meanwhile.
+        let most = |limit: &Limit| limit.capacity().max(limit.spec().count);
+        let mut counts: Vec<u64> = limits.map(most).collect();
         counts.sort_unstable();
         counts.dedup();
         counts.truncate(MOST_MARKS);
@@ -214,7 +217,31 @@ fn draw_costs(canvas: &Canvas<'_>, costs: &Log, y: i32) {
 
 #[cfg(test)]
 mod tests {
+    use tollgate::Micros;
+
     use super::*;
+    use crate::report::Outcome;
+
+    #[test]
+    fn a_mark_stands_at_what_a_limit_takes_at_once() {
+        for (limit, expected) in [
+            ("10/s fixed", "limit 10: 2 keys above"),
+            ("1/s burst 20", "limit 20: 1 key above"),
+            ("10/s burst 5", "limit 10: 2 keys above"),
+            ("1/s queue 19", "limit 20: 1 key above"),
+        ] {
+            let limits = vec![limit.parse().unwrap()];
+            let outcomes = vec![Outcome { limits, ..Outcome::default() }];
+            let peaks = Peaks {
+                window: Micros::from_secs(1),
+                keys_by_cost: vec![(10, 1), (20, 1), (30, 1)],
+                highest: None,
+            };
+            let row = Row::of(&Report { outcomes, ..Report::default() }, &peaks);
+            let words: Vec<_> = row.marks.iter().map(|it| it.words.as_str()).collect();
+            assert_eq!(words, [expected], "{limit}");
+        }
+    }
 
     #[test]
     fn bars_hold_each_key_once_and_end_at_round_numbers() {
