@@ -22,6 +22,28 @@ fn each_alternative_is_as_if_it_were_alone() {
     }
 }
 
+/// Keys that ask alike are told in one order, whichever thread has them.
+#[test]
+fn a_report_is_the_same_on_any_number_of_threads() {
+    let directory = Directory::new();
+    for traffic in ["bursts rate 60/s for 5min keys 60", "poisson rate 100/s for 1min keys 40"] {
+        let log = directory.path("made-up.log");
+        run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
+        let limits = ["--limit", "20/min fixed", "--limit", "10/min burst 3", "--suggest", "20%"];
+        let on = |threads| {
+            let mut report = report(&log, &[&limits[..], &["--threads", threads]].concat());
+            report["source"]["command"].take();
+            report
+        };
+        for threads in ["2", "3", "7"] {
+            let (several, one) = (on(threads), on("1"));
+            for field in several.as_object().unwrap().keys() {
+                assert_eq!(several[field], one[field], "{field} of {traffic}, {threads} threads");
+            }
+        }
+    }
+}
+
 #[test]
 fn made_up_traffic_is_the_same_as_its_log() {
     let directory = Directory::new();

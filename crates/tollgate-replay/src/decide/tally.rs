@@ -84,7 +84,12 @@ impl Histograms {
             }
         }
         for (ours, theirs) in self.highest.iter_mut().zip(other.highest) {
-            *ours = ours.take().max(theirs);
+            // Of equals the first by name, as within a partition.
+            *ours = ours
+                .take()
+                .into_iter()
+                .chain(theirs)
+                .max_by(|one, other| one.0.cmp(&other.0).then_with(|| other.1.cmp(&one.1)));
         }
     }
 
