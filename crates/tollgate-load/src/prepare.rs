@@ -192,9 +192,9 @@ fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<Stri
     if rest.is_empty() {
         return Ok(None);
     }
-    match wire.read(rest).map_err(|it| it.0.to_owned())? {
-        Some((_, Reply::Answer(_))) => Ok(Some(wire.limits(rest))),
-        Some((_, Reply::Error(_, why))) => Err(why),
+    match wire.read(rest).map_err(|it| it.0.to_owned())?.map(|it| it.reply) {
+        Some(Reply::Answer(_)) => Ok(Some(wire.limits(rest))),
+        Some(Reply::Error(_, why)) => Err(why),
         None => Ok(None),
     }
 }

@@ -12,7 +12,7 @@ use tollgate::Id;
 use crate::alarm::Alarm;
 use crate::answer::{Answer, ErrorKind, Reply};
 use crate::clock::{Nanos, nanos};
-use crate::connection::{Attempts, Ended};
+use crate::connection::{Attempts, Ended, connect};
 use crate::tally::Asked;
 use crate::wire::Wire;
 use crate::worker::Worker;
@@ -22,12 +22,21 @@ type Failed = (ErrorKind, String);
 
 /// Asks over one connection after the other, the first of which is there.
 pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStream>) -> Ended {
-    let (mut attempts, mut stream) = (Attempts::default(), first);
+    let (mut attempts, mut stream, mut held) = (Attempts::default(), first, VecDeque::new());
     loop {
         match stream {
             Ok(it) => {
-                if Session::over(worker, wire, it).run().await {
-                    return Ended::Done;
+                let mut session = Session::over(worker, wire, it, held);
+                let over = session.run().await;
+                // Leases outlive a connection.
+                held = session.held;
+                match over {
+                    Over::Done => return Ended::Done,
+                    Over::Closed => {
+                        stream = connect(&worker.peer, worker.patience).await;
+                        continue;
+                    }
+                    Over::Failed => {}
                 }
             }
             Err(error) => worker.failed(ErrorKind::Refused, 1, || error.to_string()),
@@ -37,6 +46,17 @@ pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStr
             ControlFlow::Break(ended) => return ended,
         };
     }
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// There is nothing more to ask.
+    Done,
+    /// The other side has ended it in good order.
+    Closed,
+    /// The connection is of no more use.
+    Failed,
 }
 
 /// What a reply will answer.
@@ -71,24 +91,27 @@ struct Session<'a> {
     input: Vec<u8>,
     /// How much of the input has been read.
     read: usize,
+    /// Whether the other side has said that it closes the connection.
+    is_closing: bool,
 }
 
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
 
 impl<'a> Session<'a> {
-    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream) -> Self {
+    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream, held: VecDeque<Held>) -> Self {
         let mut session = Session {
             worker,
             wire,
             stream,
             alarm: Alarm::default(),
             flying: VecDeque::new(),
-            held: VecDeque::new(),
+            held,
             next: None,
             output: Vec::new(),
             input: Vec::with_capacity(CHUNK),
             read: 0,
+            is_closing: false,
         };
         if let Some(greeting) = wire.greeting() {
             session.output.extend_from_slice(greeting);
@@ -97,28 +120,31 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// Asks until there is nothing more to ask; false if the connection failed before. What was taken
-    /// and not sent then stays unsent: the schedule has counted it as due.
-    async fn run(&mut self) -> bool {
+    /// Asks until it is over. What was taken and not sent by then stays unsent: the schedule has
+    /// counted it as due.
+    async fn run(&mut self) -> Over {
         match self.exchange().await {
-            Ok(()) => true,
+            Ok(over) => over,
             Err((kind, words)) => {
                 let lost = self.flying.iter().filter(|it| matches!(it, Flying::Check(..))).count();
                 self.worker.failed(kind, lost, || words);
-                false
+                Over::Failed
             }
         }
     }
 
-    async fn exchange(&mut self) -> Result<(), Failed> {
+    async fn exchange(&mut self) -> Result<Over, Failed> {
         loop {
             let wakes = self.fill();
             if self.flying.is_empty() && wakes.is_none() {
-                return Ok(());
+                return Ok(Over::Done);
             }
             self.write().await?;
             self.wait(wakes).await?;
             self.take_replies()?;
+            if self.is_closing {
+                return Ok(Over::Closed);
+            }
         }
     }
 
@@ -239,10 +265,11 @@ impl<'a> Session<'a> {
                 continue;
             }
             let broken = |it: crate::answer::Broken| (ErrorKind::Protocol, it.0.to_owned());
-            let Some((length, reply)) = self.wire.read(rest).map_err(broken)? else { break };
-            self.read += length;
+            let Some(taken) = self.wire.read(rest).map_err(broken)? else { break };
+            self.read += taken.length;
+            self.is_closing |= taken.is_last;
             self.flying.pop_front();
-            self.enter(flying, reply);
+            self.enter(flying, taken.reply);
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Allow,
+    /// It is answered, and then the connection is closed in good order.
+    AllowAndClose,
     /// Nothing is answered, ever.
     Hold,
     /// The whole server goes away.
@@ -79,8 +81,15 @@ fn serve(stream: &TcpStream, tell: &Tell, asked: &AtomicU64, is_gone: &AtomicBoo
             let _ = stream.shutdown(Shutdown::Both);
             return;
         }
-        if act == Act::Allow && answer(stream).is_err() {
-            return;
+        match act {
+            Act::Allow if answer(stream, "").is_ok() => {}
+            Act::Hold => {}
+            Act::AllowAndClose => {
+                let _ = answer(stream, "connection: close\r\n");
+                let _ = stream.shutdown(Shutdown::Both);
+                return;
+            }
+            _ => return,
         }
     }
 }
@@ -105,7 +114,7 @@ fn request(input: &mut impl BufRead) -> Option<String> {
     first.split(' ').nth(1).map(str::to_owned)
 }
 
-fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
+fn answer(mut stream: &TcpStream, header: &str) -> std::io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let (whole, part) = (now.as_secs(), now.subsec_micros());
     let body = format!(
@@ -113,5 +122,5 @@ fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
          \"delay\":0,\"limits\":[]}}"
     );
     let length = body.len();
-    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}")
+    write!(stream, "HTTP/1.1 200 OK\r\n{header}content-length: {length}\r\n\r\n{body}")
 }

@@ -64,6 +64,14 @@ fn a_server_that_dies_ends_the_run_with_what_there_was() {
     assert!(it["errors"]["refused"].as_u64() > Some(0), "{it}");
 }
 
+#[test]
+fn a_connection_that_is_closed_in_good_order_is_no_error() {
+    let mock = Mock::start(|number| if number % 3 == 2 { Act::AllowAndClose } else { Act::Allow });
+    let (code, it) = json(&format!("{} -n 60 -c 2", mock.url()));
+    assert_eq!((code, &it["answers"]), (0, &60.into()), "{it}");
+    assert_eq!(it["errors"], serde_json::json!({}), "{it}");
+}
+
 /// What comes of a server is told, of whatever kind it is.
 #[test]
 fn what_is_no_limiter_is_told_before_the_run() {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tollgate::Id;
 
-use super::Read;
 use super::decision;
 use super::template::{Hole, Template};
+use super::{Read, Taken};
 use crate::answer::{Broken, ErrorKind, Reply};
 use crate::keys::Keys;
 use crate::plan::{LimitedBy, Peer, Question};
@@ -75,7 +75,7 @@ impl Http {
                 Reply::Error(kind, format!("{} {said}", it.status).trim_end().to_owned())
             }
         };
-        Ok(Some((it.length, reply)))
+        Ok(Some(Taken { reply, length: it.length, is_last: it.is_last }))
     }
 
     pub(super) fn limits(&self, input: &[u8]) -> Vec<String> {
@@ -121,6 +121,8 @@ struct Response<'a> {
     status: u16,
     body: &'a [u8],
     length: usize,
+    /// Whether it says that the connection ends with it.
+    is_last: bool,
 }
 
 fn response(input: &[u8]) -> Result<Option<Response<'_>>, Broken> {
@@ -132,14 +134,18 @@ fn response(input: &[u8]) -> Result<Option<Response<'_>>, Broken> {
         Ok(httparse::Status::Partial) => return Err(Broken("its headers do not end")),
         Err(_) => return Err(Broken("what came is not HTTP")),
     };
-    let length = head.headers.iter().find(|it| it.name.eq_ignore_ascii_case("content-length"));
-    let length = length.and_then(|it| std::str::from_utf8(it.value).ok()?.trim().parse().ok());
+    let header = |name: &str| {
+        let header = head.headers.iter().find(|it| it.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(header.value).ok()
+    };
+    let is_last = header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
+    let length = header("content-length").and_then(|it| it.trim().parse().ok());
     let length: usize = length
         .filter(|it| *it <= MOST_BODY)
         .ok_or(Broken("its body has no length, or too much"))?;
     let status = head.code.unwrap_or(0);
     let body = input.get(start..start + length);
-    Ok(body.map(|body| Response { status, body, length: start + length }))
+    Ok(body.map(|body| Response { status, body, length: start + length, is_last }))
 }
 
 #[cfg(test)]
@@ -175,15 +181,16 @@ mod tests {
                 assert_eq!(http.read(&all.as_bytes()[..cut]), Ok(None), "{cut} bytes of {all}");
             }
             let twice = all.repeat(2);
-            let (length, reply) = http.read(twice.as_bytes()).unwrap().unwrap();
-            assert_eq!(length, all.len());
-            let found = match reply {
+            let taken = http.read(twice.as_bytes()).unwrap().unwrap();
+            assert_eq!((taken.length, taken.is_last), (all.len(), head.contains("close")));
+            let found = match taken.reply {
                 Reply::Answer(it) => Ok(it.allowed),
                 Reply::Error(kind, _) => Err(kind),
             };
             assert_eq!(found, expected, "{all}");
         };
         check("200 OK", body, Ok(true));
+        check("200 OK\r\nconnection: close", body, Ok(true));
         check("429 Too Many Requests", &body.replace("true", "false"), Ok(false));
         check("400 Bad Request", r#"{"detail":"no"}"#, Err(ErrorKind::Rejected));
         check("503 Service Unavailable", "away", Err(ErrorKind::Unavailable));

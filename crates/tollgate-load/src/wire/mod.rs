@@ -16,8 +16,18 @@ pub(crate) use self::resp::Resp;
 pub use self::resp::bucket;
 use crate::answer::{Answer, Broken, Reply};
 
-/// A reply, and how many bytes of input it was.
-pub(crate) type Read = Result<Option<(usize, Reply)>, Broken>;
+/// The first reply, if it is there whole.
+pub(crate) type Read = Result<Option<Taken>, Broken>;
+
+/// A reply that was there whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) reply: Reply,
+    /// How many bytes of input it was.
+    pub(crate) length: usize,
+    /// Whether it is the last that comes over its connection.
+    pub(crate) is_last: bool,
+}
 
 /// How one protocol asks.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use tollgate::{Id, Kind, Limit};
 
 use super::cursor::{Cursor, Item, Stop};
 use super::template::{Hole, Template};
-use super::{Read, answer, counter};
+use super::{Read, Taken, answer, counter};
 use crate::answer::{Answer, Broken, ErrorKind, Reply};
 use crate::keys::Keys;
 use crate::plan::{Command, LimitedBy, Peer, Question};
@@ -111,7 +111,7 @@ impl Resp {
             Command::Counter { threshold } => counter::read(&mut cursor, threshold),
         };
         match read {
-            Ok(Some(reply)) => Ok(Some((cursor.position(), reply))),
+            Ok(Some(reply)) => Ok(Some(Taken { reply, length: cursor.position(), is_last: false })),
             Ok(None) => Err(Broken("the answer is of another kind")),
             Err(Stop::Partial) => Ok(None),
             Err(Stop::Broken(it)) => Err(it),

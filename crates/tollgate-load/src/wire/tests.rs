@@ -34,9 +34,9 @@ fn a_reply_is_read_once_it_is_there_whole() {
         for cut in 0..reply.len() {
             assert_eq!(wire.read(&reply.as_bytes()[..cut]), Ok(None), "{cut} bytes of {reply}");
         }
-        let (length, read) = wire.read(reply.repeat(2).as_bytes()).unwrap().unwrap();
-        assert_eq!(length, reply.len());
-        let Reply::Answer(answer) = read else { panic!("{read:?}") };
+        let taken = wire.read(reply.repeat(2).as_bytes()).unwrap().unwrap();
+        assert_eq!((taken.length, taken.is_last), (reply.len(), false));
+        let Reply::Answer(answer) = taken.reply else { panic!("{taken:?}") };
         assert!(answer.allowed && answer.by_limits && !answer.degraded, "{answer:?}");
         if !wire.limits(reply.as_bytes()).is_empty() {
             assert_eq!(wire.limits(reply.as_bytes()), ["10/s"]);
@@ -48,7 +48,7 @@ fn a_reply_is_read_once_it_is_there_whole() {
 #[test]
 fn refusals_are_told_apart() {
     let check = |wire: &Wire, reply: &str, expected: Reply| {
-        assert_eq!(wire.read(reply.as_bytes()).unwrap().unwrap().1, expected, "{reply}");
+        assert_eq!(wire.read(reply.as_bytes()).unwrap().unwrap().reply, expected, "{reply}");
     };
     let wires: Vec<Wire> = wires().into_iter().map(|it| it.0).collect();
     let refused = |kind, words: &str| Reply::Error(kind, words.to_owned());
@@ -96,8 +96,8 @@ proptest! {
                 damaged[at] = *byte;
             }
             for input in [&noise, &damaged] {
-                if let Ok(Some((length, _))) = wire.read(input) {
-                    prop_assert!(length <= input.len());
+                if let Ok(Some(taken)) = wire.read(input) {
+                    prop_assert!(taken.length <= input.len());
                 }
                 let _ = wire.limits(input);
             }
