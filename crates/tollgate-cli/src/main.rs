@@ -8,6 +8,7 @@ mod config;
 mod health;
 mod init;
 mod man;
+mod number;
 mod output;
 mod ratelimit;
 mod replay;

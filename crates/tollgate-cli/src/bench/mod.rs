@@ -3,7 +3,6 @@
 mod address;
 mod arguments;
 mod json;
-mod number;
 mod plan;
 mod progress;
 mod table;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use tollgate_load::Progress;
 
-use super::number::grouped;
+use crate::number::grouped;
 use crate::output;
 
 /// A line of the terminal that is written over and over; where standard error is none, nothing.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
 
-use super::number::{counted, grouped, percent, time};
 use super::plan::MOST_HELD;
+use crate::number::{counted, grouped, percent, time};
 
 /// A line: what it is about, and what there is to say.
 fn line(text: &mut String, name: &str, says: &str) {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_replay::Progress;
 
+use crate::number::grouped;
+
 /// A bar on standard error; nothing where that is no terminal.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
@@ -35,17 +37,4 @@ impl Bar {
     pub(super) fn finish(&self) {
         self.0.finish_and_clear();
     }
-}
-
-/// A number with its thousands apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

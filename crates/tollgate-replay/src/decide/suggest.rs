@@ -9,8 +9,8 @@ use super::partition::{Partition, admits};
 use crate::each;
 use crate::report::Suggestion;
 
-/// What one key asked: when, and how much.
-type Asked = Vec<(u64, u64)>;
+/// What one key asked, in order: when, and how much.
+pub(crate) type Asked = Vec<(u64, u64)>;
 
 /// Searches the lowest count of the first limit, the other numbers in proportion, by which at most
 /// `share_ppm` millionths of the keys are denied at least once.
@@ -19,12 +19,11 @@ type Asked = Vec<(u64, u64)>;
 /// it admits whole none about a higher one, so that all is decided about twice.
 pub(crate) fn suggest(
     policy: &Policy,
-    partitions: &[Partition],
+    keys: &[Asked],
     share_ppm: u32,
     threads: usize,
 ) -> Option<Suggestion> {
     let first = policy.limits().first()?.spec().count;
-    let keys: Vec<Asked> = partitions.iter().flat_map(by_key).collect();
     let total = u64::try_from(keys.len()).ok()?;
     let tolerated = u128::from(total) * u128::from(share_ppm) / 1_000_000;
     let tolerated = u64::try_from(tolerated).ok()?;
@@ -64,9 +63,11 @@ pub(crate) fn suggest(
             None => break,
         }
     }
-    let (count, keys_denied) = above?;
-    let limits = scaled.at(count)?.limits().to_vec();
-    Some(Suggestion { share_ppm, limits, keys_denied })
+    let suggested = scaled.at(above?.0)?;
+    // Once more of all keys, so that what is said holds however a limit treats one number more.
+    let (denied, _) = split(&keys.iter().collect::<Vec<_>>(), &suggested, threads);
+    let keys_denied = u64::try_from(denied.len()).ok()?;
+    Some(Suggestion { share_ppm, limits: suggested.limits().to_vec(), keys_denied })
 }
 
 /// Which count is looked at next; none if the lowest is found.
@@ -105,10 +106,10 @@ fn admits_all(policy: &Policy, key: &Asked) -> bool {
     key.iter().all(|&(at, cost)| admits(policy, &mut state, cost, at))
 }
 
-/// What each key of a partition asked, in order.
-fn by_key(partition: &Partition) -> Vec<Asked> {
+/// What each key of a partition asked, which it keeps no longer.
+pub(crate) fn asked_by_key(partition: &mut Partition) -> Vec<Asked> {
     let mut keys = vec![Asked::new(); partition.keys.len()];
-    for &(at, key, cost) in partition.trace.iter().flatten() {
+    for (at, key, cost) in partition.trace.take().into_iter().flatten() {
         if let Some(asked) = usize::try_from(key).ok().and_then(|it| keys.get_mut(it)) {
             asked.push((at, cost));
         }

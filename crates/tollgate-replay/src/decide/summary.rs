@@ -8,7 +8,7 @@ use tollgate::{Micros, Timestamp};
 use super::Alternative;
 use super::keys::Keys;
 use super::partition::{Column, MOST_DECISIONS, Partition};
-use super::suggest::suggest;
+use super::suggest::{Asked, asked_by_key, suggest};
 use super::tally::{Histograms, Tally};
 use crate::each;
 use crate::report::{Amount, Bins, Decided, Denial, Outcome, Report, Source, Suggestion, WorstKey};
@@ -60,11 +60,12 @@ impl Summary<'_> {
             .iter_mut()
             .map(|it| std::mem::replace(&mut it.bins, Bins::new(self.alternatives.len() + 1)));
         let bins = Bins::sum(bins.collect(), self.alternatives.len() + 1);
+        let asked: Vec<Asked> = partitions.iter_mut().flat_map(asked_by_key).collect();
         let outcomes = self.alternatives.iter().zip(columns).enumerate();
         let outcomes = outcomes
             .map(|(place, (alternative, parts))| Outcome {
                 admitted_over_time: bins.column(place + 1),
-                suggestion: self.suggestion(alternative, &partitions),
+                suggestion: self.suggestion(alternative, &asked),
                 ..self.outcome(alternative, place, &partitions, parts, keys)
             })
             .collect();
@@ -73,12 +74,8 @@ impl Summary<'_> {
         Report { source, offered, keys, timeline: bins.timeline(), outcomes, peaks }
     }
 
-    fn suggestion(
-        &self,
-        alternative: &Alternative,
-        partitions: &[Partition],
-    ) -> Option<Suggestion> {
-        suggest(alternative.only()?, partitions, self.suggest?, self.threads)
+    fn suggestion(&self, alternative: &Alternative, keys: &[Asked]) -> Option<Suggestion> {
+        suggest(alternative.only()?, keys, self.suggest?, self.threads)
     }
 
     fn outcome(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// With a comma between thousands.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -16,19 +16,19 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A number of things that have a plain plural: `1 key`, `1,000 keys`.
-pub(super) fn counted(number: usize, thing: &str) -> String {
+pub(crate) fn counted(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", grouped(u64::try_from(number).unwrap_or(u64::MAX)))
 }
 
 /// A part in a hundred of a whole, to a tenth.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1_000 / u128::from(whole.max(1));
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
 /// A time with three digits that count: `950 ns`, `12.3 µs`, `1.05 ms`, `2.31 s`.
-pub(super) fn time(span: Duration) -> String {
+pub(crate) fn time(span: Duration) -> String {
     let nanos = span.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     let Some((unit, name)) = units.into_iter().find(|it| nanos >= it.0) else {
