@@ -33,6 +33,15 @@ pub(super) trait AskAnything: Ask + std::fmt::Debug {}
 impl<T: Ask + std::fmt::Debug> AskAnything for T {}
 
 impl Asking {
+    /// Refuses limits of what is in flight where nothing says when a request ended.
+    pub(super) fn refuse_concurrent(&self) -> Result<()> {
+        let Some(name) = &self.concurrent else { return Ok(()) };
+        bail!(
+            "{name:?} limits what is in flight, and nothing says when a request ended; write a CSV with \
+             the verbs acquire and release"
+        );
+    }
+
     pub(super) fn of(arguments: &Replay) -> Result<Self> {
         let mut config = arguments.config.as_deref().map(Config::load).transpose()?;
         if let Some(config) = &mut config {

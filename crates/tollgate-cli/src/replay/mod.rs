@@ -74,15 +74,13 @@ fn replay(
         progress: &mut progress,
     };
     if let Some(text) = &arguments.generate {
+        asking.refuse_concurrent()?;
         return Ok(replay.generated(&traffic::of(text)?, text.clone())?);
     }
     let mut log = log(arguments, asking)?;
     let has_verbs = arguments.verbs || log.has_verbs(stop)?;
-    if let (Some(name), false) = (&asking.concurrent, has_verbs) {
-        bail!(
-            "{name:?} limits what is in flight, and a log does not say when a request ended; write a \
-             CSV with the verbs acquire and release"
-        );
+    if !has_verbs {
+        asking.refuse_concurrent()?;
     }
     let is_one_by_one = has_verbs || arguments.store.is_some() || arguments.decisions.is_some();
     if asking.is_plain && !is_one_by_one {

@@ -25,7 +25,11 @@ fn each_mistake_is_named_with_its_remedy() {
         (&[log, "--limit", "1/s", "--reorder", "soon"], "--reorder \"soon\": "),
         (&[log, "--limit", "1/s", "--suggest", "200%"], "--suggest \"200%\": "),
         (&[log, "--limit", "1/s", "--field", "tme=t"], "--field \"tme=t\": "),
-        (&[log, "--limit", "5 concurrent lease 1s"], "a log does not say when a request ended"),
+        (&[log, "--limit", "5 concurrent lease 1s"], "nothing says when a request ended"),
+        (
+            &["--generate", "steady", "--limit", "5 concurrent lease 1s"],
+            "nothing says when a request ended",
+        ),
         (&["/nowhere.log", "--limit", "1/s"], "/nowhere.log"),
         (&[nothing, "--limit", "1/s"], "--format common|combined|json|csv"),
         (&[log, "--limit", "1/s", "--svg", "/nowhere/p.svg"], "/nowhere/p.svg"),
