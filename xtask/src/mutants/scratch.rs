@@ -89,8 +89,9 @@ impl Scratch {
         Ok(())
     }
 
-    /// Takes the patch back.
+    /// Takes the patch back. One that is stale may name files that are there no more.
     pub(super) fn revert(&self, patch: &Patch) -> Result<()> {
-        patch.touches.iter().try_for_each(|name| self.restore(name))
+        let known = patch.touches.iter().filter(|name| self.root.join(name).exists());
+        known.into_iter().try_for_each(|name| self.restore(name))
     }
 }

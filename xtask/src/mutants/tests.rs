@@ -60,10 +60,12 @@ fn tiny_repository() -> PathBuf {
     let test = "cargo test --quiet";
     let narrow = "cargo test --quiet counts_down";
     let sum = "    a + b";
+    let moved = patch("what was moved", test, sum, "    a * b").replace("lib.rs", "moved.rs");
     let patches = [
         ("caught", patch("the sum", test, sum, "    a * b")),
         ("elsewhere", patch("the sum", narrow, sum, "    a * b")),
         ("hung", patch("the end", narrow, "        left -= 1;", "        left += 0;")),
+        ("moved", moved),
         ("old", patch("what is gone", test, "    a - b", sum)),
         ("wrong", patch("the types", test, sum, "    a + true")),
         ("zero", patch("nothing", test, sum, "    b + a")),
@@ -97,6 +99,7 @@ fn every_way_that_a_trial_can_end() {
         ("caught", "caught"),
         ("elsewhere", "MISSED"),
         ("hung", "caught"),
+        ("moved", "STALE"),
         ("old", "STALE"),
         ("wrong", "STALE"),
         ("zero", "MISSED"),
