@@ -108,8 +108,11 @@ fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
     for name in &asking.headers {
         fields.want(&format!("header.{name}"))?;
     }
-    for name in verbs::FIELDS {
-        fields.want(name)?;
+    // Other logs of JSON have `verb` and `request_id` too, and mean the method and a trace.
+    if arguments.verbs {
+        for name in verbs::FIELDS {
+            fields.want(name)?;
+        }
     }
     fields.set_time_unit(match arguments.time_unit {
         Unit::S => TimeUnit::Seconds,

@@ -122,6 +122,23 @@ fn many_keys_are_no_long_key() {
 }
 
 #[test]
+fn a_verb_in_json_is_the_method_unless_it_is_said_to_be_ours() {
+    let directory = Directory::new();
+    let line = r#"{"time":1763640000,"ip":"10.0.0.1","verb":"GET","request_id":"one"}"#;
+    let log = directory.file("log.json", format!("{line}\n{line}\n"));
+    let decisions = directory.path("decisions");
+    for more in [&[][..], &["--decisions", decisions.to_str().unwrap()]] {
+        let arguments = ["--limit", "1/min fixed", "--key", "{method}:{ip}"];
+        let report = report(&log, &[&arguments[..], more].concat());
+        assert_eq!(report["outcomes"][0]["worst"][0]["key"], "GET:10.0.0.1");
+        assert_eq!(report["outcomes"][0]["denied"]["requests"], 1);
+    }
+    let log = directory.file("log.json", line.replace("GET", "block") + "\n" + line + "\n");
+    let (_, output, _) = run([log.to_str().unwrap(), "--limit", "1/min fixed", "--verbs"]);
+    assert!(output.contains("1 of 2 lines could not be read"), "{output}");
+}
+
+#[test]
 fn broken_lines_are_counted_and_shown_and_fatal_only_if_strict() {
     let directory = Directory::new();
     let text = format!("{COMMON}\u{1b}[2J no line\n\n{COMMON}");
