@@ -1,7 +1,6 @@
 //! Where the report goes.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -12,20 +11,22 @@ use super::arguments::{Picture, Replay};
 use crate::arguments::Form;
 use crate::output;
 
-/// The files that are written, open from the beginning, and how the report is printed.
+/// The files that are written, which can be, and how the report is printed.
 #[derive(Debug)]
 pub(super) struct Outputs {
     form: Form,
-    page: Option<(PathBuf, File)>,
-    picture: Option<(PathBuf, File)>,
+    page: Option<PathBuf>,
+    picture: Option<PathBuf>,
     which: Option<Picture>,
 }
 
 impl Outputs {
+    /// Makes sure that the files can be written; what they hold stays until then.
     pub(super) fn open(arguments: &Replay) -> Result<Self> {
         let open = |path: &PathBuf| {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
-            Ok::<_, anyhow::Error>((path.clone(), file))
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            opened.with_context(|| path.display().to_string())?;
+            Ok::<_, anyhow::Error>(path.clone())
         };
         Ok(Outputs {
             form: arguments.output,
@@ -41,19 +42,17 @@ impl Outputs {
             Form::Text => output::print(&report.table(output::columns()))?,
             Form::Json => output::print(&(serde_json::to_string(report)? + "\n"))?,
         }
-        if let Some((path, mut file)) = self.page {
-            let written = file.write_all(page(report).as_bytes());
-            written.with_context(|| path.display().to_string())?;
+        if let Some(path) = self.page {
+            fs::write(&path, page(report)).with_context(|| path.display().to_string())?;
         }
-        if let Some((path, mut file)) = self.picture {
+        if let Some(path) = self.picture {
             let picture = match self.which {
                 None => pictures::picture(report),
                 Some(Picture::Time) => pictures::over_time(report),
                 Some(Picture::Burst) => pictures::burst(report),
                 Some(Picture::Peaks) => pictures::peaks(report),
             };
-            let written = file.write_all(picture.as_bytes());
-            written.with_context(|| path.display().to_string())?;
+            fs::write(&path, picture).with_context(|| path.display().to_string())?;
         }
         Ok(())
     }
