@@ -74,8 +74,9 @@ pub(crate) struct Plain {
     pub(crate) hash: u64,
     pub(crate) cost: u64,
     pub(crate) policy: u32,
-    start: u32,
+    /// Where its key stands among those of the block.
     length: u32,
+    start: usize,
 }
 
 /// What a block of lines asks, one plain check each.
@@ -107,8 +108,8 @@ impl Plains {
                 hash,
                 cost: one.cost.get(),
                 policy: one.policy,
-                // A block is some megabytes, so its keys are too.
-                start: u32::try_from(start).unwrap_or(u32::MAX),
+                start,
+                // A key is 64 KiB at most.
                 length: u32::try_from(keys.len() - start).unwrap_or(u32::MAX),
             };
             if let Some(part) = usize::try_from(partition).ok().and_then(|it| into.get_mut(it)) {
@@ -121,9 +122,8 @@ impl Plains {
 
     /// The key of a line.
     pub(crate) fn key(&self, of: &Plain) -> &[u8] {
-        let start = usize::try_from(of.start).unwrap_or(usize::MAX);
         let length = usize::try_from(of.length).unwrap_or_default();
-        self.keys.get(start..start.saturating_add(length)).unwrap_or_default()
+        self.keys.get(of.start..of.start.saturating_add(length)).unwrap_or_default()
     }
 }
 

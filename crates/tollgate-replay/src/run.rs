@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate::{Micros, Timestamp};
 
-use crate::ask::{Ask, Asked};
+use crate::ask::{Ask, Asked, AskedCheck};
 use crate::decide::{
     Alternative, Answered, ByKey, Partition, Requested, Store, Summary, decide_together,
 };
@@ -41,7 +41,7 @@ impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let reorder = Micros::from_secs(60);
-        Options { threads, reorder, spread: true, strict: false, worst: 10, suggest: None }
+        Options { threads, reorder, spread: true, strict: false, worst: 5, suggest: None }
     }
 }
 
@@ -157,10 +157,10 @@ impl fmt::Debug for Replay<'_> {
 
 /// What one thread reads at a time.
 #[derive(Debug)]
-struct Work<R> {
+struct Work {
     block: Block,
     reader: Reader,
-    read: R,
+    read: Plains,
 }
 
 impl Replay<'_> {
@@ -180,7 +180,7 @@ impl Replay<'_> {
             if blocks.is_empty() {
                 break;
             }
-            reads.resize_with(blocks.len().max(reads.len()), Plains::default);
+            reads.resize_with(blocks.len(), Plains::default);
             let parts = keys.parts();
             let mut works: Vec<_> = blocks
                 .into_iter()
@@ -281,10 +281,11 @@ impl Replay<'_> {
             for (at, place) in released.drain(..) {
                 let Some((number, asked)) = waiting.take(place) else { continue };
                 widen(&mut span, at);
-                let number_of = |key: &[u8], policy: u32| {
-                    partition.number(hash(key, policy), policy, key, self.alternatives)
+                let number_of = |it: &AskedCheck| {
+                    let hash = hash(&it.key, it.policy);
+                    partition.number(hash, it.policy, &it.key, self.alternatives)
                 };
-                let keys: Option<Vec<u32>> = number_all(&asked, number_of);
+                let keys: Option<Vec<u32>> = asked.checks.iter().map(number_of).collect();
                 let keys = keys.ok_or(ReplayError::TooManyKeys)?;
                 let settled = waiting.first().unwrap_or(lines.rows);
                 let requested = Requested { number, settled, at, asked: &asked, keys: &keys };
@@ -329,13 +330,6 @@ const BLOCKS: usize = 4;
 
 /// How many made-up requests are decided at a time.
 const BATCH: usize = 65_536;
-
-fn number_all(
-    asked: &Asked,
-    mut number: impl FnMut(&[u8], u32) -> Option<u32>,
-) -> Option<Vec<u32>> {
-    asked.checks.iter().map(|it| number(&it.key, it.policy)).collect()
-}
 
 /// Widens a span to a moment that is not before it.
 pub(crate) fn widen(span: &mut Option<(Timestamp, Timestamp)>, at: Timestamp) {

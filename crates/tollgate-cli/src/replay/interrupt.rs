@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::INTERRUPTED;
+
 /// A flag that SIGINT or SIGTERM sets. A second signal ends the process at once.
 pub(crate) fn flag() -> Result<&'static AtomicBool> {
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -21,7 +23,7 @@ pub(crate) fn flag() -> Result<&'static AtomicBool> {
                     _ = terminate.recv() => {}
                 }
                 if STOP.swap(true, Ordering::Relaxed) {
-                    std::process::exit(130);
+                    std::process::exit(INTERRUPTED.into());
                 }
             }
         });

@@ -23,6 +23,9 @@ pub(crate) fn suggest(
     share_ppm: u32,
     threads: usize,
 ) -> Option<Suggestion> {
+    if keys.is_empty() {
+        return None;
+    }
     let first = policy.limits().first()?.spec().count;
     let total = u64::try_from(keys.len()).ok()?;
     let tolerated = u128::from(total) * u128::from(share_ppm) / 1_000_000;
@@ -36,34 +39,32 @@ pub(crate) fn suggest(
     let (mut below, mut above) = (0, None);
     let mut count = first;
     loop {
-        let Some(limits) = scaled.at(count) else {
-            // What does not fit is as if it denied too many on the way up, and a bound on the way
-            // down.
-            above?;
-            below = count;
-            match next(below, above) {
-                Some(it) => count = it,
-                None => break,
+        match scaled.at(count) {
+            // What does not fit ends the way up, and on the way down is as if it denied too many.
+            None => {
+                above?;
+                below = count;
             }
-            continue;
-        };
-        let (denied, admitted) = split(&open, &limits, threads);
-        let many = surely + u64::try_from(denied.len()).ok()?;
-        if many > tolerated {
-            below = count;
-            // Those admitted here are so by every higher count.
-            open = denied;
-        } else {
-            above = Some((count, many));
-            surely = many;
-            open = admitted;
+            Some(limits) => {
+                let (denied, admitted) = split(&open, &limits, threads);
+                let many = surely + u64::try_from(denied.len()).ok()?;
+                if many > tolerated {
+                    below = count;
+                    // Those admitted here are so by every higher count.
+                    open = denied;
+                } else {
+                    above = Some(count);
+                    surely = many;
+                    open = admitted;
+                }
+            }
         }
         match next(below, above) {
             Some(it) => count = it,
             None => break,
         }
     }
-    let suggested = scaled.at(above?.0)?;
+    let suggested = scaled.at(above?)?;
     // Once more of all keys, so that what is said holds however a limit treats one number more.
     let (denied, _) = split(&keys.iter().collect::<Vec<_>>(), &suggested, threads);
     let keys_denied = u64::try_from(denied.len()).ok()?;
@@ -71,10 +72,10 @@ pub(crate) fn suggest(
 }
 
 /// Which count is looked at next; none if the lowest is found.
-fn next(below: u64, above: Option<(u64, u64)>) -> Option<u64> {
+fn next(below: u64, above: Option<u64>) -> Option<u64> {
     match above {
         None => below.checked_mul(2),
-        Some((above, _)) if above - below > 1 => Some(below + (above - below) / 2),
+        Some(above) if above - below > 1 => Some(below + (above - below) / 2),
         Some(_) => None,
     }
 }

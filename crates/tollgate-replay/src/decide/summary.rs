@@ -56,10 +56,8 @@ impl Summary<'_> {
                 column.push(of);
             }
         }
-        let bins = partitions
-            .iter_mut()
-            .map(|it| std::mem::replace(&mut it.bins, Bins::new(self.alternatives.len() + 1)));
-        let bins = Bins::sum(bins.collect(), self.alternatives.len() + 1);
+        let bins = partitions.iter().map(|it| it.bins.clone()).collect();
+        let bins = Bins::sum(bins, self.alternatives.len() + 1);
         let asked: Vec<Asked> = partitions.iter_mut().flat_map(asked_by_key).collect();
         let outcomes = self.alternatives.iter().zip(columns).enumerate();
         let outcomes = outcomes

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
-use tollgate::{Micros, Policy};
+use tollgate::Policy;
 use tollgate_replay::input::Input;
 use tollgate_replay::log::{Fields, Line};
 use tollgate_replay::report::Report;
@@ -50,7 +50,7 @@ pub(crate) fn log(text: String) -> Log {
 }
 
 pub(crate) fn options(threads: usize) -> Options {
-    Options { threads, reorder: Micros::from_secs(60), ..Options::default() }
+    Options { threads, worst: 10, ..Options::default() }
 }
 
 pub(crate) fn replay(alternatives: &[Alternative], options: Options, log: Log) -> Report {
