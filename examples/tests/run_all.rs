@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 /// All patterns of the design but 2, which keeps who called; those on Redis; and seven ways in.
 const EXAMPLES: usize = 12 + 7 + 7;

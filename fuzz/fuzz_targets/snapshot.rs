@@ -5,7 +5,7 @@
 //! something of each kind is there to begin with.
 #![no_main]
 
-#[path = "../../crates/tollgate-store/tests/snapshot/contents.rs"]
+#[path = "../../crates/store/tests/snapshot/contents.rs"]
 mod contents;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};

@@ -43,7 +43,7 @@ const NO_HTTP: Outside =
     Outside::AnyBut(&["axum", "h2", "http", "http-body", "hyper", "hyper-util"]);
 const ANY: Outside = Outside::AnyBut(&[]);
 
-/// Nothing but tests may be built with `tollgate-conformance` or `tollgate-servers`, so they stand in
+/// Nothing but tests may be built with `tollgate-conformance` or `tollgate-testkit`, so they stand in
 /// no row's `rooms`.
 const ARROWS: &[Arrows] = &[
     Arrows { package: "tollgate-core", rooms: &[], outside: Outside::Nothing },
@@ -58,7 +58,7 @@ const ARROWS: &[Arrows] = &[
         rooms: &["tollgate-store", "tollgate-core"],
         outside: NO_SOCKETS,
     },
-    Arrows { package: "tollgate-servers", rooms: &[], outside: ANY },
+    Arrows { package: "tollgate-testkit", rooms: &[], outside: ANY },
     Arrows {
         package: "tollgate",
         rooms: &["tollgate-redis", "tollgate-store", "tollgate-core"],

@@ -36,7 +36,7 @@ pub(crate) fn cargo_fuzz(root: &Path) -> Result<()> {
     process::run(install)
 }
 
-/// Starts the servers of `tollgate-servers`. `REDIS_SERVER` may name another.
+/// Starts the servers of `tollgate-testkit`. `REDIS_SERVER` may name another.
 pub(crate) fn redis_server() -> Result<()> {
     match env::var_os("REDIS_SERVER").filter(|named| !named.is_empty()) {
         Some(named) => runs(&named),

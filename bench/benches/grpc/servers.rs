@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use bench::process::{self, Pinned};
-use tollgate_servers::Port;
+use tollgate_testkit::Port;
 
 use crate::constant;
 

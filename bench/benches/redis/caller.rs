@@ -10,8 +10,8 @@ use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
 use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Verb};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_servers::Server;
 use tollgate_store::{Clock, ManualClock, Store};
+use tollgate_testkit::Server;
 
 use crate::row::{Asked, Row};
 use crate::scripts::Script;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use anyhow::Result;
 use tollgate_redis::RedisOptions;
-use tollgate_servers::Cluster;
+use tollgate_testkit::Cluster;
 
 use crate::caller::{self, StoreCaller};
 use crate::meter::{Meter, Spent};

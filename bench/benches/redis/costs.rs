@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Result, bail};
 use redis::aio::MultiplexedConnection;
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 use crate::caller::{self, Caller, ScriptCaller, StoreCaller};
 use crate::meter::{Meter, Spent};

@@ -15,7 +15,7 @@ mod scripts;
 mod throughput;
 
 use anyhow::Result;
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 /// How much is asked.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result};
-use tollgate_servers::{Connection, Server};
+use tollgate_testkit::{Connection, Server};
 
 use crate::caller::{self, Caller};
 use bench::figures::{Hundredths, number, per};

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use anyhow::Result;
 use tollgate_redis::RedisOptions;
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 use crate::caller::{self, ScriptCaller, StoreCaller};
 use crate::meter::{Meter, Spent};

@@ -15,7 +15,7 @@ mod row;
 use anyhow::Result;
 use bench::figures::{median, per, show};
 use bench::process::{self, SERVER_CORE};
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 use daemon::Daemon;
 use load::{Load, Measured};

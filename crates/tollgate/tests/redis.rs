@@ -11,7 +11,7 @@ use tollgate::{
     OnStoreError, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp, Verb,
     draw_id,
 };
-use tollgate_servers::{Cluster, Sentinel, Server};
+use tollgate_testkit::{Cluster, Sentinel, Server};
 
 const CHECK: Verb = Verb::Check { lease: None };
 

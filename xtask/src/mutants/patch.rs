@@ -3,7 +3,7 @@
 //! ```text
 //! breaks: a refill forgets the fraction that did not make a whole unit
 //! caught-by: cargo test -p tollgate-core --quiet token_bucket
-//! diff --git a/crates/tollgate-core/src/meter.rs b/crates/tollgate-core/src/meter.rs
+//! diff --git a/crates/core/src/meter.rs b/crates/core/src/meter.rs
 //! …
 //! ```
 

@@ -10,8 +10,8 @@ const CLOCKS: &[&str] = &["SystemTime::now", "Instant::now", "quanta", "clock_ge
 
 /// Where clocks may be read, beside tests and benchmarks.
 const ROOMS: &[(&str, &str)] = &[
-    ("crates/tollgate-store/src/clock.rs", "it is the clock"),
-    ("crates/tollgate-load/src/clock.rs", "it measures"),
+    ("crates/store/src/clock.rs", "it is the clock"),
+    ("tools/load/src/clock.rs", "it measures"),
     ("bench/", "it measures"),
     ("xtask/", "it times the programs that it runs"),
 ];
@@ -54,7 +54,7 @@ mod tests {
             0,
         );
         check("crates/tollgate/tests/a.rs", "Instant::now()", 0);
-        check("crates/tollgate-store/src/clock.rs", "Instant::now()", 0);
-        check("crates/tollgate-store/src/clocks.rs", "Instant::now()", 1);
+        check("crates/store/src/clock.rs", "Instant::now()", 0);
+        check("crates/store/src/clocks.rs", "Instant::now()", 1);
     }
 }

@@ -6,9 +6,9 @@ use super::{Finding, Rule};
 
 pub(super) const RULE: Rule = Rule { name: "lua", find };
 
-const FOLDER: &str = "crates/tollgate-redis/";
-const SCRIPT: &str = "crates/tollgate-redis/src/script.rs";
-const ROWS: &str = "crates/tollgate-conformance/rows";
+const FOLDER: &str = "crates/redis/";
+const SCRIPT: &str = "crates/redis/src/script.rs";
+const ROWS: &str = "testing/conformance/rows";
 
 fn find(tree: &Tree) -> Vec<Finding> {
     let is_ours = |file: &&File| file.path.starts_with(FOLDER) && file.path.ends_with(".lua");
@@ -44,11 +44,7 @@ mod tests {
     fn lua_without_rows_or_use_is_found() {
         let check = |lua: &str, script: &str, found: usize| {
             let rows = format!("{ROWS}/limits/log.rows");
-            let files = [
-                ("crates/tollgate-redis/lua/a/b.lua", lua),
-                (SCRIPT, script),
-                (&*rows, "rows 0\n"),
-            ];
+            let files = [("crates/redis/lua/a/b.lua", lua), (SCRIPT, script), (&*rows, "rows 0\n")];
             assert_eq!(find(&Tree::of(&files)).len(), found, "{lua:?}, {script:?}");
         };
         let used = "include_str!(\"../lua/a/b.lua\"),";

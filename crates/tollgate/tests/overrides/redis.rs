@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tollgate::{Cost, Key, Limiter, Policies};
-use tollgate_servers::Server;
+use tollgate_testkit::Server;
 
 use crate::rows::overrides;
 

@@ -1,0 +1,290 @@
+//! Erasing a namespace: all of it, on every server, and nothing else.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use support::{CHECK, ask, check, decide, named, open, open_with, policy};
+use tollgate_core::{Check, Cost, Id, Micros, Verb};
+use tollgate_redis::{EraseError, RedisOptions, RedisStore};
+use tollgate_store::{FailureKind, ManualClock};
+use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
+
+/// A store with a clock of its own under a namespace.
+fn trial(url: &str, namespace: &str) -> RedisStore {
+    open_with(url, |it| RedisOptions {
+        namespace: namespace.to_owned(),
+        clock: Some(ManualClock::default()),
+        call_timeout: Duration::from_secs(5),
+        ..it
+    })
+}
+
+/// Namespaces and keys that are nearly those of the namespace `a`, on one server.
+const NEIGHBOURS: [&str; 5] = ["ab", "a.b", "a-0", "A", "ba"];
+const FOREIGN: [&str; 6] = ["a", "a:", "a:b", "a*:b:c", ":a:b:c", "ab:c"];
+
+/// Leaves keys of every kind behind, those of many users among them.
+async fn leave_keys(store: &RedisStore, users: usize) {
+    let every = named("every", "1000/h; 1000/d fixed; 500/h log; 300/h sliding");
+    for number in 0..users {
+        check(store, &every, format!("{number}:*?[]\\").as_bytes()).await.unwrap();
+    }
+    let log = policy("1000/h log");
+    for _ in 0..300 {
+        check(store, &log, &[b'k'; 10_240]).await.unwrap();
+    }
+    let lease = Verb::Acquire { lease: Id::from_u128(1) };
+    ask(store, lease, &named("places", "2 concurrent lease 60s"), b"\0\xff", 1).await.unwrap();
+    let queue = named("queue", "1/s burst 1");
+    for number in 0..3 {
+        let verb = Verb::Reserve { id: Id::from_u128(number), max_wait: Micros::from_secs(60) };
+        ask(store, verb, &queue, b"k", 1).await.unwrap();
+    }
+    ask(store, Verb::Block { span: None }, &every, b"blocked", 0).await.unwrap();
+    let checks = [Check { policy: &every, key: b"k", cost: Cost::ONE }];
+    decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
+}
+
+fn said(error: EraseError, kind: FailureKind, parts: &[&str]) {
+    let text = error.to_string();
+    assert!(parts.iter().all(|it| text.contains(it)), "{text}");
+    let EraseError::Unfinished { failure, .. } = error else { panic!("{error:?}") };
+    assert_eq!(failure.kind, kind, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_is_erased_and_its_neighbours_are_left() {
+    let server = Server::start();
+    for namespace in NEIGHBOURS {
+        leave_keys(&trial(&server.url(), namespace), 3).await;
+    }
+    leave_keys(&trial(&format!("{}/1", server.url()), "a"), 3).await;
+    for name in FOREIGN {
+        server.command(&["SET", name, "theirs"]);
+    }
+    let before = server.keys("");
+    let store = trial(&server.url(), "a");
+    assert_eq!(store.erase().await, Ok(0));
+    assert_eq!(server.keys(""), before);
+    leave_keys(&store, 3_000).await;
+    let all = u64::try_from(server.command(&["DBSIZE"]).integer()).unwrap();
+    assert_eq!(store.erase().await, Ok(all - left(&server)));
+    assert_eq!(server.keys(""), before);
+    // It may go on, and be erased again.
+    check(&store, &policy("1/h"), b"k").await.unwrap();
+    assert_eq!(store.erase().await, Ok(1));
+    assert_eq!(server.keys(""), before);
+}
+
+fn left(server: &Server) -> u64 {
+    server.command(&["DBSIZE"]).integer().try_into().unwrap()
+}
+
+#[tokio::test]
+async fn what_others_may_count_on_is_not_erased() {
+    let server = Server::start();
+    let named = |it| RedisOptions { namespace: "shop".to_owned(), ..it };
+    let store = open_with(&server.url(), named);
+    check(&store, &policy("1/h"), b"k").await.unwrap();
+    let error = store.erase().await.unwrap_err();
+    assert_eq!(error, EraseError::ServerClock { namespace: "shop".into() });
+    assert!(error.to_string().contains("a clock and a namespace of its own"), "{error}");
+
+    check(&open(&server.url()), &policy("1/h"), b"k").await.unwrap();
+    let error = trial(&server.url(), "tollgate").erase().await.unwrap_err();
+    assert_eq!(error, EraseError::DefaultNamespace { namespace: "tollgate".into() });
+    assert!(error.to_string().contains("\"tollgate\""), "{error}");
+    assert_eq!(server.keys("").len(), 2);
+}
+
+#[tokio::test]
+async fn who_may_not_erase_is_told_what_is_needed() {
+    let rights = support::documented_rights();
+    let rules = rights.strip_prefix("user ").unwrap();
+    let rules = rules.replace(">PASSWORD", ">secret").replace("~tollgate:*", "~a:*");
+    let server = Server::with(|it| it.user(&format!("{rules} +scan +unlink")));
+    let store = trial(&server.url_as("tollgate", "secret"), "a");
+    check(&store, &policy("1/h"), b"k").await.unwrap();
+    for (without, with) in [("-scan", "+scan"), ("-unlink", "+unlink"), ("resetkeys", "~a:*")] {
+        let set =
+            |rule| server.command(&["ACL", "SETUSER", "tollgate", rule]).expect_no_error(rule);
+        set(without);
+        let error = store.erase().await.unwrap_err();
+        said(error, FailureKind::NoPermission, &["+scan and +unlink", &server.address(), "NOPERM"]);
+        assert_eq!(server.keys("a:").len(), 1);
+        set(with);
+    }
+    assert_eq!(store.erase().await, Ok(1));
+}
+
+#[tokio::test]
+async fn what_passes_is_waited_for_and_what_stays_is_told() {
+    let server = Server::start();
+    let proxy = Proxy::before(&server);
+    let store = trial(&proxy.url(), "a");
+    let fill = async || leave_keys(&trial(&server.url(), "a"), 2_000).await;
+    fill().await;
+    proxy.only(&["SCAN"]);
+    proxy.cut_before(2);
+    store.erase().await.unwrap();
+    assert_eq!(server.keys(""), Vec::<String>::new());
+
+    fill().await;
+    proxy.only(&["UNLINK"]);
+    proxy.cut_after_execution(1);
+    proxy.replace_reply(2, "-LOADING Redis is loading the dataset in memory", false);
+    store.erase().await.unwrap();
+    assert_eq!(server.keys(""), Vec::<String>::new());
+
+    fill().await;
+    let all = left(&server);
+    proxy.only(&["SCAN"]);
+    proxy.replace_reply(3, "-ERR no more", false);
+    let Err(EraseError::Unfinished { erased, failure, .. }) = store.erase().await else {
+        panic!("nothing was told");
+    };
+    assert_eq!((failure.kind, erased), (FailureKind::Refused, all - left(&server)));
+    proxy.replace_reply(1, "+OK", false);
+    said(store.erase().await.unwrap_err(), FailureKind::Protocol, &["SCAN", &proxy.address()]);
+    assert_eq!(store.erase().await, Ok(all - erased));
+
+    server.kill();
+    let error = store.erase().await.unwrap_err();
+    said(
+        error,
+        FailureKind::Unreachable,
+        &["0 keys", "erase it again", "leave the rest to expire"],
+    );
+}
+
+/// The keys of the namespace on every node, also those whose slots are halfway.
+fn on_all_nodes(cluster: &Cluster) -> Vec<String> {
+    let keys = |node: &Server| node.command(&["KEYS", "a:*"]).array().to_vec();
+    cluster.nodes().iter().flat_map(keys).map(|it| it.text()).collect()
+}
+
+fn slots_of(names: &[String]) -> Vec<u16> {
+    let mut slots: Vec<u16> = names.iter().map(slot_of).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_of_a_cluster_is_erased_while_primaries_fail() {
+    let cluster = Cluster::start(3, 3);
+    for namespace in NEIGHBOURS {
+        leave_keys(&trial(&cluster.url(), namespace), 3).await;
+    }
+    let before = cluster.keys("");
+    let store = trial(&cluster.url(), "a");
+    leave_keys(&store, 500).await;
+    let groups = "a:{a}:#groups";
+    let kept = cluster.sweep(groups).longest().unwrap();
+    assert!(kept <= Duration::from_secs(3_600), "{kept:?}");
+    let all = cluster.keys("").len() - before.len();
+    assert_eq!(store.erase().await, Ok(all.try_into().unwrap()));
+    assert_eq!(cluster.keys(""), before);
+
+    leave_keys(&store, 500).await;
+    cluster.kill_primary_of(slot_of("{a.0}"));
+    store.erase().await.unwrap();
+    cluster.settle();
+    assert_eq!(cluster.keys("a:"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
+    let cluster = Cluster::start(3, 0);
+    let store = trial(&cluster.url(), "a");
+    leave_keys(&store, 500).await;
+    let other = |from| cluster.primaries().into_iter().find(|it| *it != from).unwrap();
+    // Some slots have moved, some stay halfway.
+    let names = on_all_nodes(&cluster);
+    let mut halfway = Vec::new();
+    for (number, slot) in slots_of(&names).into_iter().take(12).enumerate() {
+        let to = other(cluster.primary_of_slot(slot));
+        if number % 2 == 0 {
+            cluster.move_slot(slot, to);
+            continue;
+        }
+        let moving = cluster.begin_move(slot, to);
+        for key in moving.keys_left().iter().step_by(2) {
+            moving.migrate(&[key]);
+        }
+        halfway.push(moving);
+    }
+    let all = u64::try_from(on_all_nodes(&cluster).len()).unwrap();
+    assert_eq!(store.erase().await, Ok(all));
+    assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
+    halfway.into_iter().for_each(|it| it.finish());
+
+    // They move while it erases.
+    leave_keys(&store, 500).await;
+    let slots = slots_of(&on_all_nodes(&cluster));
+    std::thread::scope(|scope| {
+        let moves = scope.spawn(|| {
+            for slot in slots.iter().take(20) {
+                cluster.move_slot(*slot, other(cluster.primary_of_slot(*slot)));
+            }
+        });
+        let erased = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(store.erase())
+        });
+        moves.join().unwrap();
+        erased.unwrap();
+    });
+    assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pass_that_keys_may_have_dodged_is_not_the_last() {
+    let cluster = Cluster::start(2, 0);
+    let store = trial(&cluster.url(), "a");
+    leave_keys(&store, 100).await;
+    let slot = slots_of(&on_all_nodes(&cluster))[0];
+    let from = cluster.primary_of_slot(slot);
+    let _halfway = cluster.begin_move(slot, 1 - from);
+    let proxy = Proxy::before(&cluster.nodes()[from]);
+    let port = proxy.port().to_string();
+    cluster.nodes()[from].command(&["CONFIG", "SET", "cluster-announce-port", &port]);
+    let announced = format!(":{port}@");
+    support::until("word of the proxy", async || {
+        let knows = |node: &Server| node.command(&["CLUSTER", "NODES"]).text().contains(&announced);
+        cluster.nodes().iter().all(knows)
+    })
+    .await;
+    proxy.only(&["SCAN"]);
+    proxy.replace_reply(1, "*2\r\n$1\r\n0\r\n*0", false);
+    store.erase().await.unwrap();
+    assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_on_a_node_that_is_taken_for_a_server_is_erased() {
+    let cluster = Cluster::start(3, 0);
+    let store = trial(&cluster.nodes()[0].url(), "a");
+    for number in 0..50 {
+        // Two of three are refused.
+        let _ = check(&store, &policy("1/h"), format!("{number}").as_bytes()).await;
+    }
+    let all = cluster.keys("a:").len();
+    assert!(all > 1, "{all}");
+    assert_eq!(store.erase().await, Ok(all.try_into().unwrap()));
+    assert_eq!(cluster.keys(""), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_behind_sentinels_is_erased_at_the_primary_that_there_is() {
+    let sentinel = Sentinel::start();
+    let store = trial(&sentinel.url(), "a");
+    leave_keys(&store, 100).await;
+    sentinel.kill_primary();
+    store.erase().await.unwrap();
+    sentinel.settle();
+    assert_eq!(sentinel.primary().keys(""), Vec::<String>::new());
+    assert_eq!(store.erase().await, Ok(0));
+}

@@ -1,0 +1,94 @@
+//! Eight processes on one key: together they are admitted exactly what the limits allow.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use support::{CHECK, ask, check, named, open};
+use tollgate_core::{Policy, Verb};
+use tollgate_testkit::Server;
+
+const PROCESSES: usize = 8;
+const CHECKS: usize = 400;
+/// Tells a process of this test that it is one of the eight, and where the server is.
+const URL: &str = "TOLLGATE_TEST_URL";
+const LIMITS: &str = "TOLLGATE_TEST_LIMITS";
+
+/// Three limits, none of which gives anything back while the test lasts.
+const EXACT: &str = "500/d fixed from-first; 600/d log; 700/366d burst 700";
+
+fn limits() -> Policy {
+    named("shared", &std::env::var(LIMITS).unwrap_or_else(|_| EXACT.to_owned()))
+}
+
+/// Not a test by itself: what each of the eight does.
+#[test]
+fn one_of_eight() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let admitted = runtime.block_on(async {
+        let store = open(&url);
+        let it = limits();
+        let mut admitted = 0;
+        for cost in [1, 3].into_iter().cycle().take(CHECKS) {
+            let decision = ask(&store, CHECK, &it, b"k", cost).await.unwrap();
+            admitted += if decision.allowed() { u64::from(cost) } else { 0 };
+        }
+        admitted
+    });
+    println!("\nadmitted {admitted}");
+}
+
+/// Runs the eight, each with these limits; what they were admitted together.
+fn run_eight(server: &Server, limits_of: impl Fn(usize) -> String) -> u64 {
+    let program = std::env::current_exe().unwrap();
+    let start = |index| {
+        Command::new(&program)
+            .args(["--exact", "one_of_eight", "--nocapture"])
+            .env(URL, server.url())
+            .env(LIMITS, limits_of(index))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let running: Vec<_> = (0..PROCESSES).map(start).collect();
+    let admitted = running.into_iter().map(|it| {
+        let output = it.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        let line = text.lines().find_map(|line| line.strip_prefix("admitted "));
+        line.unwrap_or_else(|| panic!("no count: {text}")).parse::<u64>().unwrap()
+    });
+    admitted.sum()
+}
+
+#[tokio::test]
+async fn eight_processes_are_admitted_exactly_what_the_limits_allow() {
+    let server = Server::start();
+    assert_eq!(run_eight(&server, |_| EXACT.to_owned()), 500);
+    // Nothing is charged by what was denied: every limit has used just what was admitted.
+    let store = open(&server.url());
+    let peek = ask(&store, Verb::Peek, &limits(), b"k", 1).await.unwrap();
+    let left: Vec<u64> = peek.limits().iter().map(|it| it.remaining).collect();
+    assert_eq!(left, [200, 0, 100]);
+    assert!(!check(&store, &limits(), b"k").await.unwrap().allowed());
+}
+
+/// While a change is rolled out, four processes have the old numbers and four the new ones.
+#[test]
+fn two_forms_of_a_policy_admit_at_most_the_larger() {
+    let server = Server::start();
+    for (old, new, larger) in [
+        ("300/366d burst 300", "500/366d burst 500", 500),
+        ("300/d fixed from-first", "500/d fixed from-first", 500),
+        ("300/366d sliding", "500/366d sliding", 500),
+        ("300/d log", "500/d log", 500),
+    ] {
+        server.command(&["FLUSHALL"]);
+        let form = |index| if index % 2 == 0 { old } else { new }.to_owned();
+        let admitted = run_eight(&server, form);
+        assert!(admitted <= larger, "{old} and {new}: {admitted}");
+        assert!(admitted > larger * 9 / 10, "{old} and {new}: {admitted}");
+    }
+}

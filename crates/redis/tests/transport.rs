@@ -1,0 +1,251 @@
+//! One server: what goes over the way there, and what can happen to it.
+
+#![expect(clippy::disallowed_methods, reason = "how long something took is what is tested")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{CHECK, check, kind, open, open_with, policy, remaining, until};
+use tollgate_core::{Check, Cost, Request};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_store::{FailureKind, Key, Store};
+use tollgate_testkit::{Proxy, Server};
+
+const SOON: Duration = Duration::from_millis(100);
+
+#[tokio::test]
+async fn a_check_is_decided_in_one_call() {
+    let server = Server::start();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let two = policy("2/h");
+    assert!(check(&store, &two, b"k").await.unwrap().allowed);
+    assert!(check(&store, &two, b"k").await.unwrap().allowed);
+    assert!(!check(&store, &two, b"k").await.unwrap().allowed);
+    let stats = store.stats();
+    assert_eq!((stats.calls, stats.requests, stats.batches[0]), (3, 3, (1, 3)));
+    assert_eq!(store.inspect(&two, Key::new("k").unwrap()).await.unwrap().limits[0].used, 2);
+    assert!(server.keys_without_ttl("tollgate").is_empty());
+}
+
+#[tokio::test]
+async fn those_who_wait_share_calls_and_keep_their_order() {
+    let server = Server::start();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let many = policy("1000/h");
+    let keys: Vec<String> = (0..64).map(|it| format!("k{it}")).collect();
+    let checks: Vec<_> = keys
+        .iter()
+        .map(|it| [Check { policy: &many, key: it.as_bytes(), cost: Cost::ONE }])
+        .collect();
+    let requests: Vec<_> = checks
+        .iter()
+        .cycle()
+        .take(640)
+        .map(|it| Request { verb: CHECK, checks: it, request_id: None })
+        .collect();
+    let answers = store.decide(&requests).await;
+    for (number, answer) in answers.into_iter().enumerate() {
+        let left = 999 - u64::try_from(number / 64).unwrap();
+        assert_eq!(answer.unwrap().decisions[0].remaining, left, "request {number}");
+    }
+    let stats = store.stats();
+    assert_eq!(stats.requests, 640);
+    assert!(stats.calls <= 30, "{stats:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_is_missed_at_once_and_found_again() {
+    let server = Server::start();
+    let store = open(&server.url());
+    let policy = policy("1000/h");
+    check(&store, &policy, b"k").await.unwrap();
+    server.kill();
+    until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
+    let before = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Unreachable);
+    }
+    assert!(before.elapsed() < SOON);
+    assert_eq!(kind(store.ready().await), FailureKind::Unreachable);
+    server.restart();
+    until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
+    store.ready().await.unwrap();
+    assert!(store.stats().reconnects > 0);
+}
+
+#[tokio::test]
+async fn a_server_may_come_later_than_the_store() {
+    let server = Server::start();
+    server.kill();
+    let store = open(&server.url());
+    assert_eq!(kind(store.ready().await), FailureKind::Unreachable);
+    let policy = policy("1/h");
+    assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Unreachable);
+    server.restart();
+    until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn a_closed_connection_is_replaced_before_it_is_needed() {
+    let server = Server::start();
+    let store = open(&server.url());
+    let policy = policy("1000/h");
+    for _ in 0..20 {
+        check(&store, &policy, b"k").await.unwrap();
+        server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let stats = store.stats();
+    assert!(stats.errors.is_empty() && stats.reconnects >= 20, "{stats:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_waited_for_as_long_as_a_call_may_take() {
+    let server = Server::start();
+    let call_timeout = Duration::from_millis(200);
+    let store = open_with(&server.url(), |it| RedisOptions { call_timeout, ..it });
+    let policy = policy("1000/h");
+    check(&store, &policy, b"k").await.unwrap();
+    server.pause();
+    let before = Instant::now();
+    assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Lost);
+    assert!(before.elapsed() >= call_timeout && before.elapsed() < call_timeout + SOON);
+    for _ in 0..10 {
+        let before = Instant::now();
+        check(&store, &policy, b"k").await.unwrap_err();
+        assert!(before.elapsed() < call_timeout * 3 / 2 + SOON, "{:?}", before.elapsed());
+    }
+    server.resume();
+    until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn nothing_is_sent_twice_whose_reply_was_lost() {
+    let server = Server::start();
+    let proxy = Proxy::before(&server);
+    proxy.only(&["EVALSHA"]);
+    let store = open(&proxy.url());
+    let policy = policy("1000/h");
+    check(&store, &policy, b"k").await.unwrap();
+    proxy.cut_after_execution(1);
+    let lost = check(&store, &policy, b"k").await;
+    assert!(lost.as_ref().unwrap_err().is_outcome_unknown());
+    assert_eq!(kind(lost), FailureKind::Lost);
+    proxy.heal();
+    until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
+    assert_eq!(remaining(&store, &policy, b"k").await, 997);
+    assert_eq!(store.stats().unknown_outcomes, 1);
+}
+
+#[tokio::test]
+async fn replies_may_come_in_pieces() {
+    let server = Server::start();
+    let proxy = Proxy::before(&server);
+    proxy.split_bytes(true);
+    let store = open(&proxy.url());
+    let policy = policy("1000/h; 10/s");
+    for _ in 0..5 {
+        check(&store, &policy, b"k").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn scripts_may_be_flushed_under_load() {
+    let server = Server::start();
+    let store = open(&server.url());
+    let policy = policy("1000000/d fixed");
+    store.ready().await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for caller in 0..16 {
+        let (store, policy) = (store.clone(), policy.clone());
+        tasks.spawn(async move {
+            for _ in 0..200 {
+                check(&store, &policy, format!("k{caller}").as_bytes()).await.unwrap();
+            }
+        });
+    }
+    while !tasks.is_empty() {
+        server.command(&["SCRIPT", "FLUSH"]);
+        let _ = tokio::time::timeout(Duration::from_millis(2), tasks.join_next()).await;
+    }
+    for caller in 0..16 {
+        let key = format!("k{caller}");
+        assert_eq!(remaining(&store, &policy, key.as_bytes()).await, 1_000_000 - 200);
+    }
+    assert!(store.stats().noscripts > 0);
+}
+
+/// A store with one connection, on which as many calls are under way as may be.
+async fn stuck(server: &Server, queue: usize) -> (RedisStore, Vec<tokio::task::JoinHandle<bool>>) {
+    let call_timeout = Duration::from_secs(20);
+    let store = open_with(&server.url(), |it| RedisOptions {
+        connections: 1,
+        queue,
+        batch: 1,
+        call_timeout,
+        ..it
+    });
+    store.ready().await.unwrap();
+    server.pause();
+    let mut tasks = Vec::new();
+    while store.stats().calls < 2 {
+        tasks.push(spawn_check(&store, "sent"));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    (store, tasks)
+}
+
+fn spawn_check(store: &RedisStore, key: &'static str) -> tokio::task::JoinHandle<bool> {
+    let store = store.clone();
+    tokio::spawn(async move { check(&store, &policy("1000/h"), key.as_bytes()).await.is_ok() })
+}
+
+#[tokio::test]
+async fn of_too_many_the_last_are_told_so_at_once() {
+    let server = Server::start();
+    let (store, sent) = stuck(&server, 2).await;
+    let waiting = [spawn_check(&store, "waits"), spawn_check(&store, "waits")];
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let before = Instant::now();
+    assert_eq!(kind(check(&store, &policy("1000/h"), b"k").await), FailureKind::Overloaded);
+    assert!(before.elapsed() < SOON);
+    server.resume();
+    for task in sent.into_iter().chain(waiting) {
+        assert!(task.await.unwrap());
+    }
+    assert_eq!(remaining(&store, &policy("1000/h"), b"k").await, 1_000);
+    assert_eq!(remaining(&store, &policy("1000/h"), b"waits").await, 998);
+}
+
+#[tokio::test]
+async fn who_leaves_before_it_was_sent_is_not_charged() {
+    let server = Server::start();
+    let (store, sent) = stuck(&server, 100).await;
+    let left = spawn_check(&store, "left");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    left.abort();
+    // What was sent is charged, whoever waits for it.
+    let count = sent.len();
+    sent.iter().for_each(tokio::task::JoinHandle::abort);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    server.resume();
+    let policy = policy("1000/h");
+    assert_eq!(remaining(&store, &policy, b"left").await, 1_000);
+    assert_eq!(remaining(&store, &policy, b"sent").await, 1_000 - u64::try_from(count).unwrap());
+    assert_eq!(store.stats().abandoned, 1);
+}
+
+#[tokio::test]
+async fn a_store_that_is_dropped_closes_its_connections() {
+    let server = Server::start();
+    let clients = || server.command(&["CLIENT", "LIST", "TYPE", "normal"]).text().lines().count();
+    let store = open(&server.url());
+    check(&store, &policy("1/h"), b"k").await.unwrap();
+    until("connections", async || clients() == 3).await;
+    drop(store);
+    until("their end", async || clients() == 1).await;
+}

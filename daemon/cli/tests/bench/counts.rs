@@ -1,0 +1,107 @@
+//! Each protocol: so many requests, and so many of them allowed as there is room for.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tollgate_testkit::Server;
+
+use crate::process::Daemon;
+use crate::run::{bench, json};
+
+/// Limits that give nothing back in any test's time.
+const POLICIES: &str = r#"policies: { api: { limits: ["100/d log"] } }"#;
+
+fn check(words: &str, allowed: u64) {
+    let (code, it) = json(&format!("{words} --keys 1 -n 150 -c 3"));
+    assert_eq!(code, 0, "{words}: {it}");
+    assert_eq!((&it["sent"], &it["answers"]), (&150.into(), &150.into()), "{words}: {it}");
+    let counts = (&it["allowed"], &it["denied"]);
+    assert_eq!(counts, (&allowed.into(), &(150 - allowed).into()), "{words}: {it}");
+    assert_eq!((&it["errors"], &it["ended"]), (&serde_json::json!({}), &"finished".into()));
+    assert!(it["latency_ns"]["max"].as_u64() >= it["latency_ns"]["p50"].as_u64());
+    assert!(it["latency_ns"]["p50"].as_u64() > Some(0), "{it}");
+}
+
+fn daemon(flag: &str) -> Daemon {
+    Daemon::start(flag, &[("tollgate.yaml", POLICIES)])
+}
+
+#[test]
+fn http_admits_the_limit_and_no_more() {
+    let daemon = daemon("--http");
+    let url = format!("http://127.0.0.1:{}", daemon.port);
+    check(&format!("{url} --policy api --verify"), 100);
+    check(&format!("{url} --limit 70/d --verify"), 70);
+    check(&format!("{url} --limit 70/d --cost 7"), 10);
+    check(&format!("http --host 127.0.0.1 --port {} --limit 70/d", daemon.port), 70);
+}
+
+#[test]
+fn grpc_admits_the_limit_and_no_more() {
+    let daemon = daemon("--grpc");
+    let url = format!("grpc://127.0.0.1:{}", daemon.port);
+    check(&format!("{url} --policy api --verify --against \"100/d log\""), 100);
+    check(&format!("{url} --policy api --cost 5 --pipeline 4"), 20);
+}
+
+#[test]
+fn resp_admits_the_limit_and_no_more() {
+    let daemon = daemon("--resp");
+    let url = format!("redis://127.0.0.1:{}", daemon.port);
+    check(&format!("{url} --policy api --verify"), 100);
+    check(&format!("{url} --policy api --pipeline 16 --cost 3"), 33);
+    check(&format!("{url} --limit \"70/d log\""), 70);
+    check(&format!("{url} --limit 70/d --command throttle --verify"), 70);
+    check(&format!("{url} --limit 70/d --command throttle --pipeline 16 --cost 2"), 35);
+}
+
+#[test]
+fn a_limiter_in_process_admits_the_limit_and_no_more() {
+    check("memory --limit \"100/d log\" --verify", 100);
+    check("memory --limit 100/d --cost 2 --rate 100000 --zipf 1.1", 50);
+}
+
+/// The loop of those articles: a key for each minute, counted up until it is too much.
+#[test]
+fn a_bare_redis_counts_each_minute() {
+    let server = Server::start();
+    let minute = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
+    // A minute that ends in between has room once more: then it is tried again.
+    let whole = (0..5).find_map(|_| {
+        let (before, port) = (minute(), server.port());
+        let words = format!("redis://127.0.0.1:{port} --threshold 100 --keys 1 -n 150 --verify");
+        let (code, it) = json(&words);
+        assert_eq!((code, &it["verify"]["violations"]), (0, &0.into()), "{it}");
+        (before == minute()).then_some(it)
+    });
+    let it = whole.unwrap();
+    assert_eq!((&it["allowed"], &it["denied"]), (&100.into(), &50.into()), "{it}");
+    assert_eq!(server.keys_without_ttl("bench-"), Vec::<String>::new());
+}
+
+#[test]
+fn a_table_is_for_people() {
+    let (code, table, error) = bench("memory --limit 3/d --keys 1 -n 10 -c 1 --verify --rate 1000");
+    assert_eq!((code, &*error), (0, ""));
+    for part in [
+        "memory, 3/d, 1 key, 1 thread, ",
+        "answers    10, ",
+        "allowed    3, 30.0 %",
+        "denied     7, 70.0 %",
+        "rate       1,000/s asked for; all 10 that were due were sent",
+        "latency    p50 ",
+        "verify     3 admissions within the bounds of 3/d",
+    ] {
+        assert!(table.contains(part), "no {part:?} in\n{table}");
+    }
+}
+
+#[test]
+fn the_same_seed_asks_for_the_same_keys() {
+    let allowed = |seed: u32| {
+        let words = "memory -c 1 --limit 1/d --keys 1000 -n 1000 --zipf 1.2 --key-prefix k";
+        json(&format!("{words} --seed {seed}")).1["allowed"].as_u64().unwrap()
+    };
+    let seeds: Vec<u64> = (0..4).map(allowed).collect();
+    assert_eq!(seeds, (0..4).map(allowed).collect::<Vec<_>>());
+    assert!(seeds.iter().any(|it| *it != seeds[0]), "{seeds:?}");
+}

@@ -1,0 +1,45 @@
+//! Passwords and tokens.
+
+use tollgate_testkit::Server;
+
+use crate::process::{Daemon, SECRET, TOKENS};
+use crate::run::bench;
+
+fn check(words: &str, expected: Result<(), &str>) {
+    let (code, output, error) = bench(&format!("{words} -n 5 -c 2"));
+    match expected {
+        Ok(()) => assert_eq!(code, 0, "{words}: {output}{error}"),
+        Err(part) => assert!(code == 2 && error.contains(part), "{words}: {output}{error}"),
+    }
+}
+
+#[test]
+fn a_token_is_shown_as_each_protocol_has_it() {
+    let config = format!("policies: {{ api: {{ limits: [5/d log] }} }}\n{TOKENS}");
+    for (flag, scheme, refusal) in [
+        ("--http", "http", "401"),
+        ("--grpc", "grpc", "grpc-status 16"),
+        ("--resp", "redis", "NOAUTH"),
+    ] {
+        let daemon = Daemon::start(flag, &[("tollgate.yaml", &config)]);
+        let port = daemon.port;
+        let target = format!("{scheme}://127.0.0.1:{port} --policy api");
+        check(&format!("{target} --password {SECRET}"), Ok(()));
+        check(&format!("{scheme}://:{SECRET}@127.0.0.1:{port} --policy api"), Ok(()));
+        check(&target, Err(refusal));
+        check(&format!("{target} --password wrong"), Err("127.0.0.1"));
+    }
+    let daemon = Daemon::start("--resp", &[("tollgate.yaml", &config)]);
+    let target = format!("redis://127.0.0.1:{} --policy api", daemon.port);
+    check(&format!("{target} --user gateway --password {SECRET}"), Ok(()));
+    check(&format!("{target} --user other --password {SECRET}"), Err("WRONGPASS"));
+}
+
+#[test]
+fn a_redis_with_a_password_gets_it() {
+    let server = Server::with(|config| config.password("open@sesame"));
+    let target = format!("redis://127.0.0.1:{} --threshold 3", server.port());
+    check(&format!("{target} --password \"open@sesame\""), Ok(()));
+    check(&format!("redis://:open%40sesame@127.0.0.1:{} --threshold 3", server.port()), Ok(()));
+    check(&target, Err("NOAUTH"));
+}

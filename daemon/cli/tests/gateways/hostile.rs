@@ -1,0 +1,186 @@
+//! What a client can write in order to be somebody else.
+
+use tollgate_testkit::GatewayKind;
+
+use crate::stage::{Script, Stage};
+
+/// Headers that name another address, `127.0.0.10`, or another path, method or host, which another
+/// policy would answer for; or a policy and a key themselves.
+const ROWS: &[&[&str]] = &[
+    &["X-Forwarded-For: 127.0.0.10"],
+    &["X-Forwarded-For: 127.0.0.10, 127.0.0.1"],
+    &["X-Forwarded-For: 127.0.0.10", "X-Forwarded-For: 127.0.0.1"],
+    &["X-Forwarded-For: 127.0.0.1"],
+    &["X-Forwarded-For: [::ffff:127.0.0.10]:80"],
+    &["X-Forwarded-For:"],
+    &["X-Forwarded-For: ,,,"],
+    &["X-Real-IP: 127.0.0.10"],
+    &["X-Real-IP: 127.0.0.10", "X-Real-IP: 127.0.0.1"],
+    &["Forwarded: for=127.0.0.10;host=free.test;proto=https"],
+    &["True-Client-IP: 127.0.0.10", "CF-Connecting-IP: 127.0.0.10"],
+    &["X-Client-IP: 127.0.0.10", "X-Cluster-Client-IP: 127.0.0.10"],
+    &["X-Envoy-External-Address: 127.0.0.10"],
+    &["X-Envoy-Original-Path: /free", "X-Envoy-Original-Method: OPTIONS"],
+    &["X-Envoy-Internal: true", "X-Forwarded-For: 127.0.0.10"],
+    &["X_Forwarded_For: 127.0.0.10", "X_Real_IP: 127.0.0.10"],
+    &["X_Original_URI: /free", "X_Forwarded_Uri: /free", "X_Forwarded_Host: free.test"],
+    &["X-Forwarded_For: 127.0.0.10", "X-Forwarded_Method: OPTIONS"],
+    &["X-Original-URI: /free", "X-Original-URL: /free", "X-Rewrite-URL: /free"],
+    &["X-Original-URI: /free", "X-Original-URI: /free"],
+    &["X-Original-Method: OPTIONS", "X-Original-Host: free.test"],
+    &["X-Forwarded-Uri: /free"],
+    &["X-Forwarded-Uri: /free", "X-Forwarded-Uri: /free"],
+    &["X-Forwarded-Prefix: /free", "X-Forwarded-Path: /free"],
+    &["X-Forwarded-Method: OPTIONS"],
+    &["X-Forwarded-Host: free.test"],
+    &["X-Forwarded-Host: free.test", "X-Forwarded-Host: free.test"],
+    &["X-HTTP-Method-Override: OPTIONS", "X-HTTP-Method: OPTIONS", "X-Method-Override: OPTIONS"],
+    &["X-Ratelimit-Policy: per-ip", "X-Ratelimit-Key: other", "X-Ratelimit-Cost: 0"],
+    &["RateLimit: \"login\";r=5", "RateLimit-Policy: \"per-ip\";q=100;w=5"],
+    &["Connection: X-Real-IP, X-Original-URI, X-Original-Method, X-Original-Host"],
+    &["Connection: close, X-Forwarded-For, X-Forwarded-Uri, X-Forwarded-Method, X-Forwarded-Host"],
+    &["Connection: X-Forwarded-For", "X-Forwarded-For: 127.0.0.10"],
+    &["Keep-Alive: X-Real-IP", "Connection: Keep-Alive, X-Real-IP", "X-Real-IP: 127.0.0.10"],
+    &["Content-Type: application/json", "Expect: 100-continue"],
+];
+
+/// Rules that let go whom such a header would make of a client.
+const FREE: (&str, &str) = (
+    "  - match: { path: \"/login\" }",
+    "  - match: { host: \"free.test\" }\n    policy: per-ip\n    key: \"{ip}\"\n  \
+       - match: { path: \"/free\" }\n    policy: per-ip\n    key: \"{ip}\"\n  \
+       - match: { method: [OPTIONS] }\n    policy: per-ip\n    key: \"{ip}\"\n  \
+       - match: { path: \"/login\" }",
+);
+
+fn stage(kind: GatewayKind) -> Stage {
+    let stage = Stage::with(kind, Script { edits: &[FREE], ..Script::default() });
+    // Those rules work where the request itself is such a one: more pass than `login` has.
+    for (line, headers) in
+        [("GET /free", &[][..]), ("OPTIONS /login", &[]), ("GET /login", &["Host: free.test"])]
+    {
+        for _ in 0..6 {
+            assert_eq!(stage.send(10, line, headers).status, 200, "{line}");
+        }
+    }
+    stage.reached();
+    stage
+}
+
+/// Who is out stays out: the answer is 429, or the gateway itself calls the request a bad one.
+pub(crate) fn headers_do_not_free_a_client(kind: GatewayKind) {
+    let stage = stage(kind);
+    stage.spend(9);
+    for row in ROWS {
+        let answer = stage.send(9, "GET /login", row);
+        assert!([400, 429].contains(&answer.status), "{row:?}: {answer:?}");
+        assert!(answer.status == 429 || is_refused_outright(kind, row), "{row:?}: {answer:?}");
+    }
+    assert_eq!(stage.reached(), 0);
+}
+
+/// What a gateway does not even parse.
+fn is_refused_outright(kind: GatewayKind, row: &[&str]) -> bool {
+    kind == GatewayKind::Envoy && row.iter().any(|it| it.starts_with("Connection:"))
+}
+
+/// A client that poses as others pays for itself, and they for nothing.
+pub(crate) fn headers_are_charged_to_who_sent_them(kind: GatewayKind) {
+    let stage = stage(kind);
+    let rows = [0, 2, 7, 18, 24].map(|at| ROWS[at]);
+    for row in rows {
+        let answer = stage.send(9, "GET /login", row);
+        assert_eq!(answer.status, 200, "{row:?}: {answer:?}");
+    }
+    assert_eq!(stage.send(9, "GET /login", &[]).status, 429);
+    stage.reached();
+    stage.spend(10);
+}
+
+/// Other ways to write the same path, and queries that mean something to the daemon.
+const PATHS: &[&str] = &[
+    "//login",
+    "///login",
+    "/./login",
+    "/.//login",
+    "/api/../login",
+    "/free/../login",
+    "/free/..//login",
+    "/%6cogin",
+    "/%6Cogi%6e",
+    "/%2e/login",
+    "/free/%2e%2e/login",
+    "/free/.%2E/login",
+    "/login?path=/free",
+    "/login?deny=403",
+    "/login?deny=200&status=200",
+    "/login?/../free",
+    "/login?#/free",
+    "http://app.test/login",
+    "http://app.test//login?x=/free",
+];
+
+/// However it is written, a denied path is denied, with 429.
+pub(crate) fn paths_do_not_free_a_client(kind: GatewayKind) {
+    let stage = stage(kind);
+    stage.spend(9);
+    for path in PATHS {
+        let answer = stage.send(9, &format!("GET {path}"), &[]);
+        let is_bad = answer.status == 400;
+        assert!(answer.status == 429 || is_bad, "{path}: {answer:?}");
+        // No gateway may call all of them bad.
+        assert!(!is_bad || path.contains('#') || path.contains("%2"), "{path}: {answer:?}");
+    }
+    assert_eq!(stage.reached(), 0);
+}
+
+/// A request without a path or a host of its own is none that passes undecided.
+pub(crate) fn missing_parts_do_not_free_a_client(kind: GatewayKind) {
+    let all = ("path: \"/login\" }", "path: \"/**\" }");
+    let stage = Stage::with(kind, Script { edits: &[FREE, all], ..Script::default() });
+    stage.spend(9);
+    for (line, headers) in [
+        ("GET /login", &["Host:"][..]),
+        ("GET /login HTTP/1.0", &[]),
+        ("GET /login HTTP/1.0", &["Host:"]),
+        ("GET http://app.test", &[]),
+        ("GET http://app.test?x=/free", &[]),
+        ("GET http:///login", &[]),
+        ("GET ?x", &[]),
+        ("GET *", &[]),
+        ("GET app.test", &[]),
+        ("TRACE *", &[]),
+        ("CONNECT app.test:80", &[]),
+        ("g /login", &[]),
+    ] {
+        if let Some(answer) = stage.client(9).try_send(line, headers, "") {
+            assert!(answer.status >= 400, "{line} {headers:?}: {answer:?}");
+        }
+        assert_eq!(stage.reached(), 0, "{line} {headers:?}");
+    }
+}
+
+/// A request that the daemon would not read is none that it lets pass: a client must not bring about
+/// that nothing is decided.
+pub(crate) fn floods_do_not_free_a_client(kind: GatewayKind) {
+    let stage = stage(kind);
+    stage.spend(9);
+    let many: Vec<String> = (0..150).map(|at| format!("X-Flood-{at}: x")).collect();
+    let large = [format!("X-Flood: {}", "x".repeat(7_000))];
+    let huge = [format!("X-Flood: {}", "x".repeat(900_000))];
+    let long = format!("GET /login?{}", "x".repeat(7_000));
+    let check = |what: &str, line: &str, headers: &[String]| {
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        // A gateway may end the connection while it is still written to.
+        if let Some(answer) = stage.client(9).try_send(line, &headers, "") {
+            let refusals = [400, 414, 429, 431, 494, 502];
+            assert!(refusals.contains(&answer.status), "{what}: {answer:?}");
+        }
+    };
+    check("many", "GET /login", &many);
+    check("large", "GET /login", &large);
+    check("huge", "GET /login", &huge);
+    check("long", &long, &[]);
+    check("all", &long, &many);
+    assert_eq!(stage.reached(), 0);
+}

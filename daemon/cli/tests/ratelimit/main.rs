@@ -1,0 +1,16 @@
+//! The program in the place of envoyproxy/ratelimit, as a process that is called `ratelimit`.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod basic;
+mod client;
+mod debug;
+mod health;
+mod image;
+#[path = "../../../server/tests/server/xds/plane.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod plane;
+mod process;
+mod redis;
+mod refused;
+mod reload;
+mod xds;
