@@ -67,8 +67,8 @@ fn run(
                 start.elapsed()
             }
         };
-        let all: Vec<_> = (0..threads).map(|it| scope.spawn(work(it))).collect();
-        all.into_iter().filter_map(|it| it.join().ok()).max().unwrap_or_default()
+        let all: Vec<_> = (0..threads).map(|n| scope.spawn(work(n))).collect();
+        all.into_iter().filter_map(|x| x.join().ok()).max().unwrap_or_default()
     })
 }
 
@@ -92,13 +92,13 @@ fn checks(criterion: &mut Criterion) {
         ];
         for (_, peer) in &peers {
             // Every key is known before time is taken.
-            keys.iter().for_each(|it| assert!(peer.check(it)));
+            keys.iter().for_each(|key| assert!(peer.check(key)));
         }
         for threads in [1, 2] {
             let mut group = criterion.benchmark_group(format!("{count} keys, {threads} threads"));
             for (name, peer) in &peers {
                 group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-                    bencher.iter_custom(|it| run(&**peer, &keys, &draws, threads, it));
+                    bencher.iter_custom(|bencher| run(&**peer, &keys, &draws, threads, bencher));
                 });
             }
             group.finish();

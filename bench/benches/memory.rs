@@ -13,7 +13,7 @@ const PEERS: [&str; 5] =
 
 fn main() {
     // `cargo test --all-targets` runs it too, only to see that it builds.
-    if !std::env::args().any(|it| it == "--bench") && std::env::var("BENCH_PEER").is_err() {
+    if !std::env::args().any(|arg| arg == "--bench") && std::env::var("BENCH_PEER").is_err() {
         return;
     }
     if let Ok(peer) = std::env::var("BENCH_PEER") {
@@ -32,7 +32,7 @@ fn main() {
 /// The growth of this process by `KEYS` keys, for each of them.
 fn measure(peer: &str) -> usize {
     // The keys themselves are made one by one, and belong to nobody's table.
-    let keys = (0..KEYS).map(|it| format!("user:{it:019}"));
+    let keys = (0..KEYS).map(|n| format!("user:{n:019}"));
     let limit = NonZeroU32::new(1_000).unwrap_or(NonZeroU32::MIN);
     let before = resident_bytes();
     let limits = match peer {
@@ -43,12 +43,12 @@ fn measure(peer: &str) -> usize {
     let after = match peer {
         "governor" => {
             let table = governor::RateLimiter::keyed(governor::Quota::per_hour(limit));
-            keys.for_each(|it| assert!(table.check_key(&it).is_ok()));
+            keys.for_each(|key| assert!(table.check_key(&key).is_ok()));
             resident_bytes()
         }
         "rate-net" => {
             let table = rate_net::RateLimiter::per_minute(1_000);
-            keys.for_each(|it| assert!(table.check(&it).is_allow()));
+            keys.for_each(|key| assert!(table.check(&key).is_allow()));
             resident_bytes()
         }
         _ => {
@@ -70,6 +70,6 @@ fn measure(peer: &str) -> usize {
 
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|it| it.parse().ok());
-    pages.map_or(0, |it: usize| it * 4_096)
+    let pages = statm.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+    pages.map_or(0, |n: usize| n * 4_096)
 }

@@ -7,7 +7,7 @@ pub mod process;
 /// 24-byte keys, all different.
 #[must_use]
 pub fn keys(count: usize) -> Vec<String> {
-    (0..count).map(|it| format!("user:{it:019}")).collect()
+    (0..count).map(|n| format!("user:{n:019}")).collect()
 }
 
 /// Indices below `count` by Zipf's law with exponent 1, drawn from a fixed seed: index k comes
@@ -28,7 +28,7 @@ pub fn zipf(count: usize, draws: usize) -> Vec<usize> {
     }
     let draw = |random: &mut Random| {
         let at = random.next() % sum;
-        place[sums.partition_point(|it| *it <= at)]
+        place[sums.partition_point(|sum| *sum <= at)]
     };
     (0..draws).map(|_| draw(&mut random)).collect()
 }

@@ -127,7 +127,7 @@ pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
 /// It was not built.
 pub fn tollgate() -> Result<PathBuf> {
     let here = std::env::current_exe()?;
-    let folder = here.parent().and_then(|it| it.parent()).context("the target folder")?;
+    let folder = here.parent().and_then(|parent| parent.parent()).context("the target folder")?;
     let tollgate = folder.join("tollgate");
     ensure!(
         tollgate.is_file(),

@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (later_us, hits, expected) in rows {
         clock.advance(Micros::new(later_us));
         let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&per_ip, ip)).collect();
-        let passed = decisions.iter().filter(|it| it.allowed()).count();
-        let again = decisions.iter().find_map(|it| it.retry_after());
-        let again = again.map_or("-".into(), |it| it.to_string());
+        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
+        let again = decisions.iter().find_map(|decision| decision.retry_after());
+        let again = again.map_or("-".into(), |again| again.to_string());
         println!("{:>9}  {hits:>4}  {passed:>6}  {again:>8}", clock.now().to_string());
         assert_eq!(passed, expected);
     }
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let passed = thread::scope(|scope| {
         let hit = || limiter.check(&per_ip, racing).allowed();
         let threads: Vec<_> = (0..100).map(|_| scope.spawn(hit)).collect();
-        threads.into_iter().filter_map(|it| it.join().ok()).filter(|it| *it).count()
+        threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|join| *join).count()
     });
     println!("\n100 threads at one moment: {passed} passed");
     assert_eq!(passed, 10);

@@ -44,10 +44,10 @@ fn twelve_requests(policy: &Policy) -> Result<Vec<u64>, Box<dyn Error>> {
         let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
         left.clear();
         for decision in &answer.decisions {
-            left.extend(decision.limits().iter().map(|it| it.remaining));
+            left.extend(decision.limits().iter().map(|limit| limit.remaining));
         }
         let said = if answer.allowed() { "allowed" } else { "denied" };
-        let [of_user, of_address] = [&left[..3], &left[3..]].map(|it| format!("{it:?}"));
+        let [of_user, of_address] = [&left[..3], &left[3..]].map(|x| format!("{x:?}"));
         println!("{number:>7}  {user:<4}  {said:<7}  {of_user:<16}  {of_address}");
         assert_eq!(answer.allowed(), number <= 10);
     }

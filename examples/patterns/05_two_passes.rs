@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let time = format!("{:02}:{:02}:{second:02}", 6 + minute / 60, minute % 60);
         println!("{time}  {cost:>4}  {:<14}  {said}", format!("{left:?}"));
-        let remaining: Vec<_> = decision.limits().iter().map(|it| it.remaining).collect();
+        let remaining: Vec<_> = decision.limits().iter().map(|limit| limit.remaining).collect();
         assert_eq!(
             (&remaining[..], decision.retry_after()),
             (&left[..], again.map(Micros::from_secs))

@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         clock.set(Timestamp::from_micros(time));
         let decision = limiter.check_cost(&policy, key, Cost::from(cost));
         let said = if decision.allowed() { "allowed" } else { "denied" };
-        let retry = decision.retry_after().map_or("-".into(), |it| it.to_string());
+        let retry =
+            decision.retry_after().map_or("-".into(), |retry_after| retry_after.to_string());
         let at = clock.now().to_string();
         println!("{at:>9}  {cost:>4}  {said:<7}  {:>4}  {retry:>8}", decision.remaining);
         assert_eq!((decision.remaining, decision.retry_after()), (left, again.map(Micros::new)));

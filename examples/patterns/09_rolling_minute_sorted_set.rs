@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         clock.set(Timestamp::EPOCH.after(Micros::from_secs(second)));
         let decision = limiter.check(&policy, knocking);
         let said = if decision.allowed() { "allowed" } else { "denied" };
-        let again = decision.retry_after().map_or("-".into(), |it| it.to_string());
+        let again =
+            decision.retry_after().map_or("-".into(), |retry_after| retry_after.to_string());
         println!("{second:>4}  {said:<7}  {again:>8}");
         let left = (second < 60).then(|| Micros::from_secs(60 - second));
         assert_eq!(decision.retry_after(), left, "the wait only shrinks");

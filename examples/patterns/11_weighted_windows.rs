@@ -43,9 +43,9 @@ fn run(arrivals: &Arrivals) -> Result<(), Box<dyn Error>> {
     for (millis, sent, expected) in arrivals {
         clock.set(Timestamp::EPOCH.after(Micros::from_millis(*millis)));
         let decisions: Vec<_> = (0..*sent).map(|_| limiter.check(&policy, key)).collect();
-        let passed = decisions.iter().filter(|it| it.allowed()).count();
-        let retry = decisions.last().and_then(|it| it.retry_after());
-        let again = retry.map_or("-".into(), |it| it.to_string());
+        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
+        let retry = decisions.last().and_then(|decision| decision.retry_after());
+        let again = retry.map_or("-".into(), |retry| retry.to_string());
         let at = clock.now().to_string();
         println!("{at:>7}  {sent:>4}  {passed:>6}  {again:>8}");
         assert_eq!(passed, *expected);

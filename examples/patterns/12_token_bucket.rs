@@ -23,9 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{policy}\n\n  at  {:<16}  tokens left  again in", "");
     let burst = |hits: usize| {
         let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&policy, user)).collect();
-        let passed = decisions.iter().filter(|it| it.allowed()).count();
-        let again = decisions.last().and_then(|it| it.retry_after());
-        let shown = again.map_or("-".into(), |it| format!("{it} s"));
+        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
+        let again = decisions.last().and_then(|decision| decision.retry_after());
+        let shown = again.map_or("-".into(), |again| format!("{again} s"));
         let what = format!("{passed} of {hits} passed");
         println!("{:>4}  {what:<16}  {:>11}  {shown}", clock.now().to_string(), left(user));
         (passed, again)

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(passed.delay, Micros::ZERO);
     }
 
-    let gaps = departures.windows(2).map(|it| it[1].since(it[0]));
+    let gaps = departures.windows(2).map(|pair| pair[1].since(pair[0]));
     assert!(gaps.clone().all(|it| it == Micros::from_millis(50)));
     println!("\n{} leave, each 0.05 s after the one before", departures.len());
     assert_eq!(departures.len(), 103);

@@ -49,8 +49,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("  both in one request   allowed {}", answer.allowed());
         assert!(!answer.allowed());
         match limiter.reset(&open, key).await {
-            Err(StoreError::Unavailable(it)) if it.kind == FailureKind::Unreachable => {
-                println!("  reset                 {}", it.kind);
+            Err(StoreError::Unavailable(unavailable))
+                if unavailable.kind == FailureKind::Unreachable =>
+            {
+                println!("  reset                 {}", unavailable.kind);
             }
             other => return Err(format!("that was no failure: {other:?}").into()),
         }

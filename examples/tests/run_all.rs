@@ -18,12 +18,12 @@ const ROOMS: [&str; 3] = ["patterns", "redis", "ways"];
 
 #[test]
 fn every_example_prints_what_is_written_down() {
-    let names: BTreeSet<String> = ROOMS.into_iter().flat_map(|it| names_in(it, "rs")).collect();
+    let names: BTreeSet<String> = ROOMS.into_iter().flat_map(|room| names_in(room, "rs")).collect();
     assert_eq!(names.len(), EXAMPLES, "{names:?}");
     // All at once, so that they are built side by side.
     assert!(cargo(&["build", "--examples"]).status().unwrap().success(), "they do not build");
     let server = Server::start();
-    let update = env::var_os("UPDATE").is_some_and(|it| it == "1");
+    let update = env::var_os("UPDATE").is_some_and(|var_os| var_os == "1");
     for name in &names {
         let printed = run(name, &server.url());
         let path = room("outputs").join(format!("{name}.txt"));
@@ -47,11 +47,11 @@ fn the_table_names_every_example_and_its_policy() {
         let command = format!("`cargo run -p tollgate-examples --example {name}`");
         let row = table.lines().find(|line| line.contains(&command));
         let row = row.unwrap_or_else(|| panic!("README.md has no {command}"));
-        let source = ROOMS.map(|it| room(it).join(format!("{name}.rs")));
-        let source = source.iter().find_map(|it| fs::read_to_string(it).ok()).unwrap();
+        let source = ROOMS.map(|r| room(r).join(format!("{name}.rs")));
+        let source = source.iter().find_map(|source| fs::read_to_string(source).ok()).unwrap();
         // The second cell from the end is the policy, in backticks, several joined by commas.
         let policies = row.rsplit('|').nth(2).unwrap();
-        for limits in policies.split('`').skip(1).step_by(2).flat_map(|it| it.split("; ")) {
+        for limits in policies.split('`').skip(1).step_by(2).flat_map(|part| part.split("; ")) {
             assert!(source.contains(limits), "{name} has no {limits:?}");
         }
     }
@@ -59,9 +59,9 @@ fn the_table_names_every_example_and_its_policy() {
 
 /// The names of the files of a room.
 fn names_in(name: &str, extension: &str) -> BTreeSet<String> {
-    let files = fs::read_dir(room(name)).unwrap().map(|it| it.unwrap().path());
-    let files = files.filter(|it| it.extension().is_some_and(|it| it == extension));
-    files.map(|it| it.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    let files = fs::read_dir(room(name)).unwrap().map(|x| x.unwrap().path());
+    let files = files.filter(|file| file.extension().is_some_and(|e| e == extension));
+    files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 fn room(name: &str) -> PathBuf {

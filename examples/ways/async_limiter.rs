@@ -30,7 +30,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     let (mut future, waker) = (pin!(future), Arc::new(Unpark(thread::current())).into());
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(it) => return it,
+            Poll::Ready(poll) => return poll,
             Poll::Pending => thread::park(),
         }
     }

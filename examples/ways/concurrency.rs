@@ -18,17 +18,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let reports: Policy = "2 concurrent lease 60s".parse()?;
     let tenant = Key::new("tenant:acme")?;
-    let show = |what: &str, it: Decision, expected: &str| {
-        let said = match (it.allowed(), it.changed) {
+    let show = |what: &str, decision: Decision, expected: &str| {
+        let said = match (decision.allowed(), decision.changed) {
             (false, _) => "denied",
             (true, false) => "nothing to do",
             (true, true) => "done",
         };
         let held = limiter.inspect(&reports, tenant).limits[0].used;
-        let again = it.retry_after().map_or(String::new(), |it| format!(", again in {it} s"));
+        let again = decision
+            .retry_after()
+            .map_or(String::new(), |retry_after| format!(", again in {retry_after} s"));
         println!("{:>3}  {held:>4}  {what:<23}  {said}{again}", clock.now().to_string());
         assert_eq!(said, expected);
-        it.lease
+        decision.lease
     };
 
     println!("{reports}\n\n at  held");

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let login = Login::new(MemoryLimiter::builder().clock(clock.clone()).build())?;
     let attempt = |expected: Option<Micros>| -> Result<(), Box<dyn Error>> {
         let wait = login.attempt("eve")?;
-        let said = wait.map_or("goes on".into(), |it| format!("waits {it} s"));
+        let said = wait.map_or("goes on".into(), |wait| format!("waits {wait} s"));
         println!("{:>11}  {said}", clock.now().to_string());
         assert_eq!(wait, expected);
         Ok(())

@@ -26,15 +26,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let answer = limiter.decide(&request);
         let said = match &answer {
             Err(error) => error.to_string(),
-            Ok(it) => {
-                let decision = &it.decisions[0];
+            Ok(answer) => {
+                let decision = &answer.decisions[0];
                 let said = if decision.allowed() { "allowed" } else { "denied" };
                 let replayed = if decision.replayed { ", replayed" } else { "" };
                 format!("{said}{replayed}, {} left", decision.remaining)
             }
         };
         println!("{:>3}  {id}  {amount:>4}  {said}", clock.now().to_string());
-        answer.map(|it| it.decisions.into_iter().next().unwrap_or_default())
+        answer.map(|answer| answer.decisions.into_iter().next().unwrap_or_default())
     };
 
     println!("{transfer}\n\n{:>3}  id  cost", "at");

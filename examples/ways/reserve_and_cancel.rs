@@ -19,13 +19,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let api = Key::new("api.example")?;
     let patience = Micros::from_secs(1);
     let reserve = |who: &str| -> Result<Decision, Box<dyn Error>> {
-        let it = limiter.reserve(&upstream, api, Cost::ONE, patience)?;
+        let reserve = limiter.reserve(&upstream, api, Cost::ONE, patience)?;
         let at = clock.now().to_string();
-        match it.retry_after() {
-            None => println!("{at:>4}  {who:<5}  sends in {} s", it.delay),
+        match reserve.retry_after() {
+            None => println!("{at:>4}  {who:<5}  sends in {} s", reserve.delay),
             Some(span) => println!("{at:>4}  {who:<5}  would wait too long, again in {span} s"),
         }
-        Ok(it)
+        Ok(reserve)
     };
 
     println!("{upstream}, waiting at most {patience} s\n");

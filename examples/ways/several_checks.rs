@@ -37,8 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ];
         let verb = Verb::Check { lease: None };
         let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
-        let remaining: Vec<_> = answer.decisions.iter().map(|it| it.remaining).collect();
-        let said = match answer.decisions.iter().position(|it| !it.allowed()) {
+        let remaining: Vec<_> =
+            answer.decisions.iter().map(|decision| decision.remaining).collect();
+        let said = match answer.decisions.iter().position(|decision| !decision.allowed()) {
             Some(index) => format!("denied by {}", checks[index].policy.name()),
             None => "allowed".into(),
         };

@@ -26,10 +26,10 @@ fn check<T: Display + PartialEq>(
     again: fn(&str) -> Result<T, NotationError>,
 ) {
     match read {
-        Ok(it) => {
-            let text = it.to_string();
+        Ok(value) => {
+            let text = value.to_string();
             let back = again(&text).unwrap_or_else(|error| panic!("{error}"));
-            assert!(back == it, "{text} came back as {back}");
+            assert!(back == value, "{text} came back as {back}");
             assert_eq!(back.to_string(), text);
         }
         Err(error) => check_error(&error),

@@ -12,7 +12,7 @@ use tollgate_server::rules::{
 };
 
 /// The most bytes of a key here.
-const MOST: usize = 256;
+const MAX_KEY_LEN: usize = 256;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut lines = bytes.splitn(4, |it| *it == b'\n');
@@ -43,14 +43,14 @@ fn check_path(path: &Path, target: &[u8]) {
     let bytes = path.as_bytes();
     assert!(bytes.starts_with(b"/") && bytes.len() <= target.len() + 1);
     assert!(path.segments().all(|it| !matches!(it, b"" | b"." | b"..")));
-    let escaped: String = bytes.iter().map(|it| format!("%{it:02x}")).collect();
+    let escaped: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
     assert_eq!(&Path::decoded(escaped.as_bytes()), path);
 }
 
 fn check_template(template: &Template, facts: &Facts<'_>, path: &Path) {
     assert_eq!(Template::parse(&template.to_string()).as_ref(), Ok(template));
-    match template.key(facts, path, MOST) {
-        Ok(key) => assert!(!key.is_empty() && key.len() <= MOST),
+    match template.key(facts, path, MAX_KEY_LEN) {
+        Ok(key) => assert!(!key.is_empty() && key.len() <= MAX_KEY_LEN),
         Err(why) => assert!(!why.to_string().is_empty()),
     }
 }

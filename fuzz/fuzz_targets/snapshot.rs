@@ -96,7 +96,7 @@ fn policies() -> impl Iterator<Item = Policy> {
         "10/h sliding",
         "9/h sliding by 1min",
     ];
-    let unnamed = unnamed.map(|it| it.parse::<Policy>().expect("it is written well"));
+    let unnamed = unnamed.map(|unnamed| unnamed.parse::<Policy>().expect("it is written well"));
     // The second leaves state of limits that it lacks.
     let named = [named("9/s; 9/h log"), named("9/s"), named("5 concurrent lease 60s; 20/min")];
     let own = named[2].clone().with_max_keys(9);

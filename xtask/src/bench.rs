@@ -20,7 +20,7 @@ const DAEMONS: &[&str] = &["resp", "grpc"];
 fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let root = repository::root();
     let name = arguments.positional();
-    if name.as_deref().is_none_or(|it| DAEMONS.contains(&it)) {
+    if name.as_deref().is_none_or(|name| DAEMONS.contains(&name)) {
         needs::redis_server()?;
         needs::redis_cli()?;
         needs::taskset()?;

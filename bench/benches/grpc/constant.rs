@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 pub(crate) const FLAG: &str = "--constant";
 
 pub(crate) fn port_asked_for() -> Option<u16> {
-    let mut words = std::env::args().skip_while(|it| it != FLAG).skip(1);
+    let mut words = std::env::args().skip_while(|arg| arg != FLAG).skip(1);
     words.next()?.parse().ok()
 }
 

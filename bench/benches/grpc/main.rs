@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     if let Some(port) = constant::port_asked_for() {
         return constant::serve(port);
     }
-    let has = |flag| std::env::args().any(|it| it == flag);
+    let has = |flag| std::env::args().any(|arg| arg == flag);
     // `cargo test --all-targets` runs it too, only to see that it builds.
     if !has("--bench") {
         return Ok(());
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
         for _ in 0..effort.rounds {
             let round: Result<Vec<Measured>> = servers
                 .iter()
-                .map(|it| runtime.block_on(load::run(it, &load, effort.asks)))
+                .map(|server| runtime.block_on(load::run(server, &load, effort.asks)))
                 .collect();
             rounds.push(round?);
         }
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
 fn print(keys: &str, servers: &[Served], rounds: &[Vec<Measured>]) {
     for (at, server) in servers.iter().enumerate() {
         let middle = |of: fn(Measured, Measured) -> u64| {
-            median(rounds.iter().filter_map(|it| Some(of(*it.first()?, *it.get(at)?))))
+            median(rounds.iter().filter_map(|round| Some(of(*round.first()?, *round.get(at)?))))
         };
         println!(
             "| {} | {keys} | {} | **{}** | {} | {} | {} | **{}** |",

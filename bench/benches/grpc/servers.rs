@@ -73,9 +73,11 @@ pub(crate) fn all() -> Result<Vec<Served>> {
 
 /// `LIMITADOR`, or what is on the path.
 fn limitador() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("LIMITADOR").filter(|it| !it.is_empty()) {
+    if let Some(named) = std::env::var_os("LIMITADOR").filter(|var_os| !var_os.is_empty()) {
         return Some(named.into());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|it| it.join("limitador-server")).find(|it| it.is_file())
+    std::env::split_paths(&path)
+        .map(|split_path| split_path.join("limitador-server"))
+        .find(|join| join.is_file())
 }

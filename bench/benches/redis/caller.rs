@@ -171,7 +171,7 @@ pub(crate) async fn fill(server: &Server, row: &Row) -> Result<()> {
 async fn charge_all(store: &RedisStore, row: &Row, policies: &[Policy], entry: u64) -> Result<()> {
     let cost = Cost::from(row.filled.cost);
     let check = |key| policies.iter().map(move |policy| Check { policy, key, cost });
-    let checks: Vec<_> = row.keys.iter().flat_map(|it| check(it.as_bytes())).collect();
+    let checks: Vec<_> = row.keys.iter().flat_map(|key| check(key.as_bytes())).collect();
     let lease = row.has_leases().then(|| id(entry, 0));
     let verb = Verb::Check { lease };
     let request = |checks| Request { verb, checks, request_id: None };

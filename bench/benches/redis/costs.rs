@@ -105,7 +105,7 @@ fn print(rows: &[Arc<Row>], rounds: &[Vec<Figures>]) -> Result<()> {
          | main thread, µs | bytes a key |\n|---|---:|---:|---:|---:|---:|---:|---:|"
     );
     let middle = |place: usize, of: &dyn Fn(&Figures, &Figures) -> u64| {
-        let pair = |it: &Vec<Figures>| it.get(place).zip(it.first()).map(|it| of(it.0, it.1));
+        let pair = |y: &Vec<Figures>| y.get(place).zip(y.first()).map(|x| of(x.0, x.1));
         median(rounds.iter().filter_map(pair))
     };
     for (place, row) in rows.iter().enumerate() {
@@ -121,13 +121,13 @@ fn print(rows: &[Arc<Row>], rounds: &[Vec<Figures>]) -> Result<()> {
             middle(place, &|it, _| it.bytes),
         );
     }
-    let place_of = |name| rows.iter().position(|it| it.name == name);
+    let place_of = |name| rows.iter().position(|row| row.name == name);
     let (Some(bucket), Some(three)) = (place_of(row::TOKEN_BUCKET), place_of(row::THREE_LIMITS))
     else {
         bail!("a row that has a target is missing");
     };
     let cpu = show(middle(bucket, &loaded));
-    let bytes = show(middle(three, &|it, hash| per(it.bytes, 3 * hash.bytes)));
+    let bytes = show(middle(three, &|x, hash| per(x.bytes, 3 * hash.bytes)));
     println!("\n- token bucket under load: {cpu} × the CPU of the hash; at most 0.35");
     println!("- three limits: {bytes} × the memory of three hashes; at most 0.45\n");
     Ok(())

@@ -29,7 +29,7 @@ struct Effort {
 const CALLERS: usize = 64;
 
 fn main() -> Result<()> {
-    let has = |flag| std::env::args().any(|it| it == flag);
+    let has = |flag| std::env::args().any(|arg| arg == flag);
     // `cargo test --all-targets` runs it too, only to see that it builds.
     if !has("--bench") {
         return Ok(());

@@ -72,12 +72,15 @@ impl Meter {
         for connection in &mut self.connections {
             let info = connection.command(&["INFO", "commandstats"])?.text();
             // A node of a cluster may have had nothing to do.
-            let Some(line) = info.lines().find_map(|it| it.strip_prefix("cmdstat_evalsha:")) else {
+            let Some(line) = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"))
+            else {
                 continue;
             };
-            let mut fields = line.split(',').filter_map(|it| it.split_once('='));
+            let mut fields = line.split(',').filter_map(|part| part.split_once('='));
             let mut field = |name| {
-                let found = fields.find(|it| it.0 == name).and_then(|it| it.1.parse::<u64>().ok());
+                let found = fields
+                    .find(|field| field.0 == name)
+                    .and_then(|field| field.1.parse::<u64>().ok());
                 found.with_context(|| format!("{name} in {line}"))
             };
             spent.calls += field("calls")?;
@@ -92,7 +95,8 @@ impl Meter {
             let info = connection.command(&["INFO", "cpu"])?.text();
             for name in ["used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"] {
                 // Seconds with six decimals.
-                let seconds = info.lines().find_map(|it| it.strip_prefix(name)).context(name)?;
+                let seconds =
+                    info.lines().find_map(|line| line.strip_prefix(name)).context(name)?;
                 sum += seconds.trim().replace('.', "").parse::<u64>()?;
             }
         }

@@ -36,13 +36,13 @@ impl Row {
     }
 
     pub(crate) fn key(&self, number: usize) -> &str {
-        self.keys.get(number % self.keys.len().max(1)).map_or("", |it| it)
+        self.keys.get(number % self.keys.len().max(1)).map_or("", |key| key)
     }
 
     /// The limits' policy is called by a name, as they are in configurations.
     pub(crate) fn limits(name: &str, limits: &[&str]) -> Result<Self, NotationError> {
-        let named = |it: &&str| {
-            let limits: Policy = it.parse()?;
+        let named = |text: &&str| {
+            let limits: Policy = text.parse()?;
             // No name is refused, nor are limits that were a policy's already.
             Ok(Policy::new("api", limits.limits().iter().copied()).unwrap_or(limits))
         };
@@ -75,7 +75,7 @@ impl Row {
 
 /// 24-byte keys that no other row has.
 fn keys_of(row: usize, count: usize) -> Vec<String> {
-    (0..count).map(|it| format!("user:{:019}", row * 1_000_000 + it)).collect()
+    (0..count).map(|n| format!("user:{:019}", row * 1_000_000 + n)).collect()
 }
 
 pub(crate) const HASH: &str = "*hash*";

@@ -63,7 +63,7 @@ impl<'a> Figures<'a> {
 
     /// A figure with up to three decimals, in thousandths.
     fn thousandths(&self, name: &str) -> Result<u64> {
-        let named = self.names.iter().zip(&self.values).find(|it| it.0.trim_matches('"') == name);
+        let named = self.names.iter().zip(&self.values).find(|x| x.0.trim_matches('"') == name);
         let value = named.with_context(|| name.to_owned())?.1.trim_matches('"');
         let (whole, part) = value.split_once('.').unwrap_or((value, ""));
         let part = format!("{part:0<3}");

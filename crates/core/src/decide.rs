@@ -48,7 +48,7 @@ pub struct Slot<'a> {
 
 impl Slot<'_> {
     pub(crate) fn is_blocked(&self, now: Timestamp) -> bool {
-        self.block.is_some_and(|it| it.holds(now))
+        self.block.is_some_and(|block| block.holds(now))
     }
 }
 
@@ -153,10 +153,10 @@ fn check_all(
 
 /// What each slot's limits say, and what becomes of it. A shadow policy is decided alone.
 fn resolve(slots: &[&mut Slot<'_>], now: Timestamp, seen: &mut Effects) -> Vec<(Verdict, Outcome)> {
-    let verdicts: Vec<_> = slots.iter().map(|it| Verdict::of(it, now, seen)).collect();
+    let verdicts: Vec<_> = slots.iter().map(|slot| Verdict::of(slot, now, seen)).collect();
     let enforced = || slots.iter().zip(&verdicts).filter(|(slot, _)| !slot.policy.is_shadow());
-    let admitted = enforced().all(|(_, it)| it.admits());
-    let counted = !admitted && enforced().all(|(_, it)| it.is_of_limits());
+    let admitted = enforced().all(|(_, x)| x.admits());
+    let counted = !admitted && enforced().all(|(_, x)| x.is_of_limits());
     let together = Outcome { charged: admitted, counted };
     let outcome = |(slot, verdict): (&&mut Slot<'_>, Verdict)| {
         let outcome = if slot.policy.is_shadow() { verdict.alone() } else { together };
@@ -225,7 +225,7 @@ pub(crate) fn charge_denied(
     now: Timestamp,
     seen: &mut Effects,
 ) -> bool {
-    if charge.cost == 0 || !slot.policy.limits().iter().any(|it| it.counts_denied()) {
+    if charge.cost == 0 || !slot.policy.limits().iter().any(|limit| limit.counts_denied()) {
         return false;
     }
     adopt(slot, now);
@@ -252,7 +252,7 @@ pub(crate) fn adopt(slot: &mut Slot<'_>, now: Timestamp) {
 
 /// A block outweighs what the limits say.
 pub(crate) fn apply_block(decision: &mut Decision, slot: &Slot<'_>, now: Timestamp) {
-    if let Some(block) = slot.block.filter(|it| it.holds(now)) {
+    if let Some(block) = slot.block.filter(|block| block.holds(now)) {
         decision.cover_block(block, now);
         decision.deny_as_blocked(block, now);
     }
@@ -277,7 +277,7 @@ fn peek(
     seen: &mut Effects,
 ) -> Decision {
     let mut after = None;
-    if outcome.counted && slot.policy.limits().iter().any(|it| it.counts_denied()) {
+    if outcome.counted && slot.policy.limits().iter().any(|limit| limit.counts_denied()) {
         let state = after.insert(slot.state.clone());
         let (policy, cost) = (slot.policy, slot.cost);
         let mut copy = Slot { policy, state, block: &mut None, cost };

@@ -223,7 +223,7 @@ impl Decision {
     /// limits would have denied.
     #[must_use]
     pub fn is_shadow_denial(&self) -> bool {
-        self.shadow && self.each_limit().any(|it| !it.allowed)
+        self.shadow && self.each_limit().any(|each_limit| !each_limit.allowed)
     }
 
     pub(crate) fn only_limit(&self) -> LimitDecision {

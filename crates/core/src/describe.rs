@@ -186,20 +186,20 @@ impl Decision {
     /// What several limits say together, and which of them is binding: never before the longest
     /// retry, else the least remaining, then the least capacity, then canonical order.
     fn of_limits(limits: &mut [LimitDecision]) -> Decision {
-        let rank = |(index, it): &(usize, &LimitDecision)| {
-            (Reverse(it.never), Reverse(it.retry_after), it.remaining, it.capacity, *index)
+        let rank = |(index, x): &(usize, &LimitDecision)| {
+            (Reverse(x.never), Reverse(x.retry_after), x.remaining, x.capacity, *index)
         };
         let binding = limits.iter().enumerate().min_by_key(rank).map_or(0, |(index, _)| index);
         let mut decision = Decision { binding, ..Decision::default() };
         decision.remaining = u64::MAX;
-        for (index, it) in limits.iter_mut().enumerate() {
-            it.binding = index == binding;
-            if it.binding {
-                decision.capacity = it.capacity;
+        for (index, value) in limits.iter_mut().enumerate() {
+            value.binding = index == binding;
+            if value.binding {
+                decision.capacity = value.capacity;
             }
-            decision.remaining = decision.remaining.min(it.remaining);
-            decision.retry_after = decision.retry_after.max(it.retry_after);
-            decision.reset_after = decision.reset_after.max(Some(it.reset_after));
+            decision.remaining = decision.remaining.min(value.remaining);
+            decision.retry_after = decision.retry_after.max(value.retry_after);
+            decision.reset_after = decision.reset_after.max(Some(value.reset_after));
         }
         decision
     }

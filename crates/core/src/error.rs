@@ -47,10 +47,10 @@ impl fmt::Display for LimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LimitError::ZeroCount => f.write_str("the count is 0; it must be at least 1"),
-            LimitError::Window(it) => write!(
+            LimitError::Window(window) => write!(
                 f,
                 "the window is {}; windows and leases are whole milliseconds from 1ms to 366d",
-                Length(*it)
+                Length(*window)
             ),
             LimitError::ZeroBurst => f.write_str("the burst is 0; it must be at least 1"),
             LimitError::Offset { offset, window } => write!(
@@ -66,8 +66,11 @@ impl fmt::Display for LimitError {
                 Length(*precision),
                 Length(*window)
             ),
-            LimitError::Concurrency(it) => {
-                write!(f, "{it} in flight are too many; at most 10000 leases are kept a key")
+            LimitError::Concurrency(concurrency) => {
+                write!(
+                    f,
+                    "{concurrency} in flight are too many; at most 10000 leases are kept a key"
+                )
             }
             LimitError::CountDenied => f.write_str(
                 "only fixed, sliding and log limits count denied requests; leave out count-denied",
@@ -103,8 +106,8 @@ impl fmt::Display for PolicyError {
                  most 128 in all",
             ),
             PolicyError::NoLimit => f.write_str("a policy needs a limit, such as \"10/s\""),
-            PolicyError::TooManyLimits(it) => {
-                write!(f, "{it} limits are too many for one policy; it has at most 16")
+            PolicyError::TooManyLimits(too_many_limits) => {
+                write!(f, "{too_many_limits} limits are too many for one policy; it has at most 16")
             }
         }
     }
@@ -146,8 +149,8 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RequestError::NoCheck => f.write_str("the request has no check; it needs at least one"),
-            RequestError::TooManyChecks(it) => {
-                write!(f, "{it} checks are too many for one request; at most 32 are decided together")
+            RequestError::TooManyChecks(too_many_checks) => {
+                write!(f, "{too_many_checks} checks are too many for one request; at most 32 are decided together")
             }
             RequestError::OneCheck(verb) => {
                 write!(f, "{verb} takes one check; send a request for each key")
@@ -155,8 +158,8 @@ impl fmt::Display for RequestError {
             RequestError::EmptyKey => {
                 f.write_str("the key is empty; it must be 1 to 65536 bytes that name who is limited")
             }
-            RequestError::LongKey(it) => {
-                write!(f, "the key is {it} bytes long; at most 65536 are taken, so send a hash of it")
+            RequestError::LongKey(long_key) => {
+                write!(f, "the key is {long_key} bytes long; at most 65536 are taken, so send a hash of it")
             }
             RequestError::RequestId => f.write_str("the request_id must be 1 to 256 bytes"),
             RequestError::ZeroAmount(verb) => {

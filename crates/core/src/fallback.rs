@@ -54,9 +54,9 @@ pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>>
     if !request.verb.decides() {
         return None;
     }
-    let enforced = request.checks.iter().filter(|it| !it.policy.is_shadow());
-    let strictest = enforced.map(|it| it.policy.on_store_error()).max();
-    let allowed = strictest.is_none_or(|it| it == OnStoreError::Allow);
+    let enforced = request.checks.iter().filter(|check| !check.policy.is_shadow());
+    let strictest = enforced.map(|enforced| enforced.policy.on_store_error()).max();
+    let allowed = strictest.is_none_or(|strictest| strictest == OnStoreError::Allow);
     let decide = |check: &Check<'_>| {
         let is_shadow = check.policy.is_shadow();
         decision(&request.verb, check, allowed || is_shadow, is_shadow, now)
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn ask(verb: Verb, policies: &[&Policy]) -> Option<Vec<Decision>> {
-        let checks = policies.iter().map(|it| Check { policy: it, key: b"k", cost: Cost::from(3) });
+        let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::from(3) });
         let checks: Vec<_> = checks.collect();
         fall_back(&Request { verb, checks: &checks, request_id: None }, NOW)
     }

@@ -14,7 +14,7 @@ use crate::weighted::Weighted;
 use crate::window::Window;
 
 /// The most buckets a window is divided into.
-const MOST_BUCKETS: u64 = 4_096;
+const MAX_BUCKETS: u64 = 4_096;
 
 /// The lengths of a tick that are tried, in µs.
 const TICKS: [u64; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
@@ -25,7 +25,7 @@ pub(crate) fn check_ranges(spec: &Spec) -> Result<(), LimitError> {
         return Err(LimitError::ZeroCount);
     }
     let window = spec.window;
-    let in_range = (Micros::from_millis(1)..=Micros::LONGEST_WINDOW).contains(&window);
+    let in_range = (Micros::from_millis(1)..=Micros::MAX_WINDOW).contains(&window);
     if !in_range || !is_whole_ms(window) {
         return Err(LimitError::Window(window));
     }
@@ -37,7 +37,7 @@ pub(crate) fn check_ranges(spec: &Spec) -> Result<(), LimitError> {
         Kind::SlidingBy { precision, .. } if !divides_window(precision, window) => {
             return Err(LimitError::Precision { precision, window });
         }
-        Kind::Concurrent if spec.count > leases::MOST => {
+        Kind::Concurrent if spec.count > leases::MAX_LEASES => {
             return Err(LimitError::Concurrency(spec.count));
         }
         Kind::TokenBucket { .. } | Kind::Queue { .. } | Kind::Concurrent if spec.count_denied => {
@@ -57,7 +57,7 @@ fn divides_window(precision: Micros, window: Micros) -> bool {
     precision > Micros::ZERO
         && is_whole_ms(precision)
         && window.get().is_multiple_of(precision.get())
-        && window.get() / precision.get() <= MOST_BUCKETS
+        && window.get() / precision.get() <= MAX_BUCKETS
 }
 
 /// The arithmetic of a limit whose numbers are in range, if it is exact.
@@ -88,13 +88,13 @@ pub(crate) fn rule(spec: &Spec) -> Option<Rule> {
 
 /// Whether twice the capacity, `factor` times, stays exact.
 fn doubled_is_exact(capacity: u64, factor: u64) -> bool {
-    capacity.checked_mul(2).and_then(|it| it.checked_mul(factor)).is_some_and(|it| it < EXACT)
+    capacity.checked_mul(2).and_then(|x| x.checked_mul(factor)).is_some_and(|x| x < EXACT)
 }
 
 /// The ticks that divide the window and are no longer than what one unit takes: W/L.
 fn ticks(count: u64, window: Micros) -> impl Iterator<Item = u64> {
     TICKS.into_iter().filter(move |&tick| {
-        let short_enough = tick.checked_mul(count).is_some_and(|it| it <= window.get());
+        let short_enough = tick.checked_mul(count).is_some_and(|x| x <= window.get());
         tick == 1 || (window.get().is_multiple_of(tick) && short_enough)
     })
 }
@@ -188,7 +188,7 @@ fn divisors(mut n: u64) -> Vec<u64> {
             power *= prime;
             all.extend_from_within(..known);
             let new = all.len() - known;
-            all[new..].iter_mut().for_each(|it| *it *= power);
+            all[new..].iter_mut().for_each(|x| *x *= power);
         }
         prime += 1;
     }

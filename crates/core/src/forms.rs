@@ -13,7 +13,7 @@ use crate::state::{Effects, LimitState, Settled};
 use crate::time::Timestamp;
 
 /// The most states that are kept of limits that the policy, as it was last charged, lacks.
-pub(crate) const MOST_STRAYS: usize = 8;
+pub(crate) const MAX_DETACHED_STATES: usize = 8;
 
 /// The state of a limit that the policy, as it was last charged, lacks or has in another form.
 #[derive(Clone, Debug)]
@@ -30,7 +30,8 @@ impl KeyState {
     pub(crate) fn adopted(mut self, policy: &Policy, now: Timestamp) -> KeyState {
         let mut adopted = self.converted(policy);
         let mut strays = self.all_limits();
-        strays.retain(|it| !it.is_taken_by(policy) && it.recovers_at(now) > now.as_micros());
+        strays
+            .retain(|stray| !stray.is_taken_by(policy) && stray.recovers_at(now) > now.as_micros());
         drop_soonest(&mut strays, now);
         adopted.keep_aside(policy, strays, self.take_reservations());
         adopted
@@ -52,27 +53,28 @@ impl KeyState {
     fn read_as(&self, limits: &[Limit], index: usize) -> LimitState {
         let Some(limit) = limits.get(index) else { return LimitState::Untouched };
         let (identity, rank) = (limit.identity(), rank(limits, index));
-        let own = self.policy().and_then(|it| place_of(it.limits(), identity, rank));
+        let own = self.policy().and_then(|policy| place_of(policy.limits(), identity, rank));
         let own = own.and_then(|at| Some((self.policy()?.limits().get(at)?, self.limit(at))));
-        let strays = self.strays().iter().filter(|it| it.is(identity, rank));
+        let strays = self.strays().iter().filter(|stray| stray.is(identity, rank));
         // The form that was charged last comes first.
-        let forms = || own.into_iter().chain(strays.clone().map(|it| (&it.limit, &it.state)));
+        let forms =
+            || own.into_iter().chain(strays.clone().map(|stray| (&stray.limit, &stray.state)));
         let exact = forms().find(|(form, _)| *form == limit);
         let newest = || forms().find(|(_, state)| **state != LimitState::Untouched);
-        exact.or_else(newest).map_or(LimitState::Untouched, |(form, it)| limit.adopt(it, form))
+        exact.or_else(newest).map_or(LimitState::Untouched, |(form, x)| limit.adopt(x, form))
     }
 
     /// Every limit's state, each with its limit and rank: the own ones, then the strays, newest
     /// first.
     fn all_limits(&mut self) -> Vec<Stray> {
-        let own = self.policy().map_or(&[][..], |it| it.limits());
+        let own = self.policy().map_or(&[][..], |policy| policy.limits());
         let stray = |(index, limit): (usize, &Limit)| Stray {
             limit: *limit,
             rank: rank(own, index),
             state: self.limit(index).clone(),
         };
         let mut all: Vec<_> = own.iter().enumerate().map(stray).collect();
-        all.retain(|it| it.state != LimitState::Untouched);
+        all.retain(|x| x.state != LimitState::Untouched);
         all.append(&mut self.take_strays());
         all
     }
@@ -89,7 +91,7 @@ impl KeyState {
             return;
         }
         let mut strays = self.take_strays();
-        strays.retain(|it| it.recovers_at(now) > now.as_micros());
+        strays.retain(|stray| stray.recovers_at(now) > now.as_micros());
         for stray in &mut strays {
             let place = place_of(policy.limits(), stray.limit.identity(), stray.rank);
             let cost = place.map_or(0, |index| charged(index, stray));
@@ -109,8 +111,8 @@ impl Stray {
     /// Whether a limit of the policy goes on with this very state, so that nothing stays aside.
     pub(crate) fn is_taken_by(&self, policy: &Policy) -> bool {
         let place = place_of(policy.limits(), self.limit.identity(), self.rank);
-        let limit = place.and_then(|it| policy.limits().get(it));
-        limit.is_some_and(|it| !it.keeps_forms() || *it == self.limit)
+        let limit = place.and_then(|place| policy.limits().get(place));
+        limit.is_some_and(|limit| !limit.keeps_forms() || *limit == self.limit)
     }
 
     fn settled(&self, now: Timestamp) -> Settled {
@@ -124,11 +126,11 @@ impl Stray {
     /// Charges a cost, or as much of it as stays within twice the capacity.
     fn charge(&mut self, cost: u64, now: Timestamp) {
         match (&self.limit.rule, self.settled(now)) {
-            (Rule::Meter(rule), Settled::Meter(it)) => {
-                self.state = LimitState::Meter(rule.charge_at_most(it, cost));
+            (Rule::Meter(rule), Settled::Meter(meter)) => {
+                self.state = LimitState::Meter(rule.charge_at_most(meter, cost));
             }
-            (Rule::Weighted(rule), Settled::Weighted(it)) => {
-                self.state = LimitState::Weighted(Box::new(rule.charge(it.counts, cost)));
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => {
+                self.state = LimitState::Weighted(Box::new(rule.charge(weighted.counts, cost)));
             }
             _ => {}
         }
@@ -145,9 +147,9 @@ impl Limit {
 
 /// Drops what recovers soonest, and of equals the oldest, until there are no more than may be.
 fn drop_soonest(strays: &mut Vec<Stray>, now: Timestamp) {
-    while strays.len() > MOST_STRAYS {
+    while strays.len() > MAX_DETACHED_STATES {
         let oldest_first = strays.iter().enumerate().rev();
-        let soonest = oldest_first.min_by_key(|(_, it)| it.recovers_at(now));
+        let soonest = oldest_first.min_by_key(|(_, x)| x.recovers_at(now));
         let Some((index, _)) = soonest else { return };
         strays.remove(index);
     }
@@ -156,11 +158,11 @@ fn drop_soonest(strays: &mut Vec<Stray>, now: Timestamp) {
 /// The place of a limit among those of the same identity before it.
 fn rank(limits: &[Limit], index: usize) -> usize {
     let identity: Option<Identity> = limits.get(index).map(Limit::identity);
-    limits.iter().take(index).filter(|it| Some(it.identity()) == identity).count()
+    limits.iter().take(index).filter(|limit| Some(limit.identity()) == identity).count()
 }
 
 /// Where the limit of this identity and rank stands.
 fn place_of(limits: &[Limit], identity: Identity, rank: usize) -> Option<usize> {
-    let same = limits.iter().enumerate().filter(|(_, it)| it.identity() == identity);
+    let same = limits.iter().enumerate().filter(|(_, index)| index.identity() == identity);
     same.map(|(index, _)| index).nth(rank)
 }

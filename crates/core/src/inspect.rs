@@ -69,20 +69,21 @@ pub struct ReservationInspection {
 /// Looks at a key.
 #[must_use]
 pub fn inspect(slot: &Slot<'_>, now: Timestamp) -> Inspection {
-    let recovers_at = Some(slot.state.recovers_at(now)).filter(|it| *it > now.as_micros());
+    let recovers_at = Some(slot.state.recovers_at(now)).filter(|x| *x > now.as_micros());
     let state = slot.state.in_form_of(slot.policy);
     let limits = slot.policy.limits().iter().enumerate();
-    let reservations = slot.state.reservations(now).iter().filter(|it| it.is_of(slot.policy));
-    let reservation = |it: &crate::key_state::Reservation| ReservationInspection {
-        id: it.id,
-        cost: it.cost,
-        acts_after: span(now, it.acts_at),
+    let reservations =
+        slot.state.reservations(now).iter().filter(|reservation| reservation.is_of(slot.policy));
+    let reservation = |reservation: &crate::key_state::Reservation| ReservationInspection {
+        id: reservation.id,
+        cost: reservation.cost,
+        acts_after: span(now, reservation.acts_at),
     };
     Inspection {
-        limits: limits.map(|(index, it)| inspect_limit(it, state.limit(index), now)).collect(),
-        block: slot.block.filter(|it| it.holds(now)),
+        limits: limits.map(|(index, x)| inspect_limit(x, state.limit(index), now)).collect(),
+        block: slot.block.filter(|block| block.holds(now)),
         reservations: reservations.map(reservation).collect(),
-        recovers_after: recovers_at.map(|it| span(now, it)),
+        recovers_after: recovers_at.map(|recovers_at| span(now, recovers_at)),
         time: now,
     }
 }
@@ -99,12 +100,12 @@ fn inspect_limit(limit: &Limit, state: &LimitState, now: Timestamp) -> LimitInsp
 }
 
 fn leases(state: &LimitState, settled: &Settled, now: Timestamp) -> Vec<LeaseInspection> {
-    let (Some(held), Settled::Leases(it)) = (state.held(), settled) else { return Vec::new() };
-    let live = held.leases.get(it.first..).unwrap_or_default();
-    let lease = |it: &crate::leases::Lease| LeaseInspection {
-        id: it.id,
-        cost: it.cost,
-        ends_after: span(now, it.end),
+    let (Some(held), Settled::Leases(value)) = (state.held(), settled) else { return Vec::new() };
+    let live = held.leases.get(value.first..).unwrap_or_default();
+    let lease = |lease: &crate::leases::Lease| LeaseInspection {
+        id: lease.id,
+        cost: lease.cost,
+        ends_after: span(now, lease.end),
     };
     live.iter().map(lease).collect()
 }

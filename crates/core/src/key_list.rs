@@ -34,8 +34,8 @@ impl KeyList {
     /// Whether the key, or a beginning of it, is on the list.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.exact.binary_search_by(|it| (**it).cmp(key)).is_ok()
-            || self.prefixes.iter().any(|it| key.starts_with(it))
+        self.exact.binary_search_by(|exact| (**exact).cmp(key)).is_ok()
+            || self.prefixes.iter().any(|prefix| key.starts_with(prefix))
     }
 
     /// Whether it has no key.

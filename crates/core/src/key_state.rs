@@ -13,7 +13,7 @@ use crate::state::{Effects, LimitState};
 use crate::time::Timestamp;
 
 /// The most reservations of a key that can still be cancelled.
-pub(crate) const MOST_RESERVATIONS: usize = 10_000;
+pub(crate) const MAX_RESERVATIONS: usize = 10_000;
 
 /// All counters, leases and reservations of one (policy, key). The default is an unknown key's.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl KeyState {
     /// Whether state is kept in the form of this policy.
     #[inline]
     pub(crate) fn is_of(&self, policy: &Policy) -> bool {
-        self.policy.as_ref().is_some_and(|it| it.is(policy) || it.limits() == policy.limits())
+        self.policy.as_ref().is_some_and(|p| p.is(policy) || p.limits() == policy.limits())
     }
 
     /// Under which policy it was last charged.
@@ -83,8 +83,8 @@ impl KeyState {
     pub(crate) fn limits(&self) -> &[LimitState] {
         match (&self.policy, &self.states) {
             (None, _) => &[],
-            (_, States::One(it)) => core::slice::from_ref(it),
-            (_, States::Many(it)) => &it.limits,
+            (_, States::One(one)) => core::slice::from_ref(one),
+            (_, States::Many(many)) => &many.limits,
         }
     }
 
@@ -98,7 +98,7 @@ impl KeyState {
     #[inline]
     pub(crate) fn limits_mut(&mut self, policy: &Policy) -> &mut [LimitState] {
         match &self.policy {
-            Some(it) if it.is(policy) => {}
+            Some(value) if value.is(policy) => {}
             // The same limits under another address, as after a restart or a reload: comparing them
             // anew for each check would take four times as long as the check.
             Some(_) => self.policy = Some(policy.clone()),
@@ -113,8 +113,8 @@ impl KeyState {
             }
         }
         match &mut self.states {
-            States::One(it) => core::slice::from_mut(it),
-            States::Many(it) => &mut it.limits,
+            States::One(one) => core::slice::from_mut(one),
+            States::Many(many) => &mut many.limits,
         }
     }
 
@@ -122,15 +122,14 @@ impl KeyState {
     #[must_use]
     #[inline]
     pub fn is_plain(&self, policy: &Policy) -> bool {
-        matches!(self.states, States::One(_))
-            && self.policy.as_ref().is_some_and(|it| it.is(policy))
+        matches!(self.states, States::One(_)) && self.policy.as_ref().is_some_and(|p| p.is(policy))
     }
 
     /// The state of the only limit, if nothing else is kept.
     #[inline]
     pub(crate) fn only_limit_mut(&mut self) -> Option<&mut LimitState> {
         match &mut self.states {
-            States::One(it) => Some(it),
+            States::One(one) => Some(one),
             States::Many(_) => None,
         }
     }
@@ -166,8 +165,8 @@ impl KeyState {
 
     fn many_mut(&mut self, policy: &Policy) -> &mut Many {
         self.limits_mut(policy);
-        if let States::One(it) = &mut self.states {
-            let limits = alloc::vec![core::mem::take(it)];
+        if let States::One(one) = &mut self.states {
+            let limits = alloc::vec![core::mem::take(one)];
             self.states = States::Many(Box::new(Many { limits, ..Many::default() }));
         }
         let States::Many(many) = &mut self.states else { unreachable!("it was just made many") };
@@ -177,13 +176,13 @@ impl KeyState {
     /// The reservations that have not acted yet.
     pub(crate) fn reservations(&self, now: Timestamp) -> &[Reservation] {
         let all = self.all_reservations();
-        &all[all.partition_point(|it| it.acts_at <= now.as_micros())..]
+        &all[all.partition_point(|x| x.acts_at <= now.as_micros())..]
     }
 
     pub(crate) fn add_reservation(&mut self, policy: &Policy, it: Reservation, now: Timestamp) {
         let all = &mut self.many_mut(policy).reservations;
         all.retain(|other| other.acts_at > now.as_micros() && other.id != it.id);
-        if all.len() >= MOST_RESERVATIONS {
+        if all.len() >= MAX_RESERVATIONS {
             all.remove(0);
         }
         let index = all.partition_point(|other| other.acts_at <= it.acts_at);
@@ -192,7 +191,7 @@ impl KeyState {
 
     pub(crate) fn remove_reservation(&mut self, id: Id) {
         if let States::Many(many) = &mut self.states {
-            many.reservations.retain(|it| it.id != id);
+            many.reservations.retain(|reservation| reservation.id != id);
         }
         self.settle_down();
     }
@@ -265,14 +264,15 @@ impl KeyState {
         };
         let limits = policy.limits().iter().zip(self.limits());
         let own = limits.map(&mut recovers_at).max().unwrap_or(0);
-        let strays = self.strays().iter().map(|it| recovers_at((&it.limit, &it.state))).max();
+        let strays =
+            self.strays().iter().map(|stray| recovers_at((&stray.limit, &stray.state))).max();
         own.max(strays.unwrap_or(0))
     }
 
     /// Whether leases are held under it.
     #[must_use]
     pub fn has_leases(&self) -> bool {
-        self.limits().iter().any(|it| matches!(it, LimitState::Leases(_)))
+        self.limits().iter().any(|limit| matches!(limit, LimitState::Leases(_)))
     }
 
     /// When a check of cost 1 is admitted, in µs since the epoch; now or earlier if it is now.
@@ -293,9 +293,10 @@ impl KeyState {
         let States::Many(many) = &self.states else {
             return heap_bytes(self.limit(0));
         };
-        let strays = many.strays.iter().map(|it| size_of::<Stray>() + heap_bytes(&it.state));
-        let limits = many.limits.iter().map(|it| size_of::<LimitState>() + heap_bytes(it));
-        let reservation = |it: &Reservation| size_of_val(it) + size_of_val(&*it.marks);
+        let strays = many.strays.iter().map(|stray| size_of::<Stray>() + heap_bytes(&stray.state));
+        let limits = many.limits.iter().map(|limit| size_of::<LimitState>() + heap_bytes(limit));
+        let reservation =
+            |reservation: &Reservation| size_of_val(reservation) + size_of_val(&*reservation.marks);
         let reservations = many.reservations.iter().map(reservation);
         size_of::<Many>() + strays.chain(limits).chain(reservations).sum::<usize>()
     }
@@ -311,8 +312,8 @@ impl Many {
 fn heap_bytes(state: &LimitState) -> usize {
     match state {
         LimitState::Untouched | LimitState::Meter(_) | LimitState::Window(_) => 0,
-        LimitState::Weighted(it) => size_of_val(&**it),
-        LimitState::Log(it) => size_of_val(&**it) + 16 * it.entries.capacity(),
-        LimitState::Leases(it) => size_of_val(&**it) + 32 * it.leases.capacity(),
+        LimitState::Weighted(weighted) => size_of_val(&**weighted),
+        LimitState::Log(log) => size_of_val(&**log) + 16 * log.entries.capacity(),
+        LimitState::Leases(leases) => size_of_val(&**leases) + 32 * leases.leases.capacity(),
     }
 }

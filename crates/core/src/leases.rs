@@ -7,7 +7,7 @@ use crate::state::{Effects, TRUST_AHEAD};
 use crate::time::{Micros, Timestamp};
 
 /// The most leases a key has.
-pub(crate) const MOST: u64 = 10_000;
+pub(crate) const MAX_LEASES: u64 = 10_000;
 
 /// The arithmetic of a concurrency limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ pub(crate) struct Settled {
 
 impl Held {
     fn insert(&mut self, lease: Lease) {
-        let index = self.leases.partition_point(|it| it.end <= lease.end);
+        let index = self.leases.partition_point(|l| l.end <= lease.end);
         self.leases.insert(index, lease);
         self.total += lease.cost;
     }
@@ -56,20 +56,20 @@ impl Held {
     }
 
     fn drop_first(&mut self, count: usize) {
-        self.total -= self.leases.drain(..count).map(|it| it.cost).sum::<u64>();
+        self.total -= self.leases.drain(..count).map(|lease| lease.cost).sum::<u64>();
     }
 
     /// Whether charges can have made it, under this limit or an earlier form of it.
     pub(crate) fn can_be(&self) -> bool {
-        let latest = self.at.saturating_add(Micros::LONGEST_WINDOW.get());
+        let latest = self.at.saturating_add(Micros::MAX_WINDOW.get());
         let in_time = self.at <= Timestamp::MAX.as_micros() && self.last_end() <= latest;
-        let in_order = self.leases.is_sorted_by_key(|it| it.end);
-        let paid = self.leases.iter().all(|it| it.cost > 0);
-        in_time && in_order && paid && self.total <= MOST
+        let in_order = self.leases.is_sorted_by_key(|lease| lease.end);
+        let paid = self.leases.iter().all(|lease| lease.cost > 0);
+        in_time && in_order && paid && self.total <= MAX_LEASES
     }
 
     fn last_end(&self) -> u64 {
-        self.leases.last().map_or(0, |it| it.end)
+        self.leases.last().map_or(0, |lease| lease.end)
     }
 }
 
@@ -91,7 +91,7 @@ impl Leases {
         seen: &mut Effects,
     ) -> Settled {
         let now = now.as_micros();
-        let Some(held) = held.filter(|it| !it.leases.is_empty()) else {
+        let Some(held) = held.filter(|x| !x.leases.is_empty()) else {
             return Settled { t: now, first: 0, used: 0 };
         };
         let longest = held.last_end().saturating_sub(held.at);
@@ -100,8 +100,8 @@ impl Leases {
             return Settled { t: now, first: held.leases.len(), used: 0 };
         }
         let t = now.max(held.at);
-        let lapsed = held.leases.iter().take_while(|it| it.end <= t);
-        let (first, gone) = lapsed.fold((0, 0), |(n, sum), it| (n + 1, sum + it.cost));
+        let lapsed = held.leases.iter().take_while(|lease| lease.end <= t);
+        let (first, gone) = lapsed.fold((0, 0), |(n, sum), x| (n + 1, sum + x.cost));
         Settled { t, first, used: held.total - gone }
     }
 

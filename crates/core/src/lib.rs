@@ -61,9 +61,9 @@ pub use key_list::{KeyList, Listed};
 pub use key_state::KeyState;
 pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, NotationErrorKind, parse_duration, parse_limits};
-pub use policy::{LOG_ENTRIES, MOST_LIMITS, Policy};
+pub use policy::{LOG_ENTRIES, MAX_LIMITS, Policy};
 pub use request::{
-    Check, Cost, Id, IdError, LONGEST_KEY, LONGEST_REQUEST_ID, MOST_CHECKS, Request, Verb,
+    Check, Cost, Id, IdError, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Request, Verb,
 };
 pub use single::check_plain;
 pub use state::Effects;

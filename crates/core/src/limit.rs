@@ -174,8 +174,8 @@ impl Limit {
     #[must_use]
     pub const fn tick(&self) -> Micros {
         match &self.rule {
-            Rule::Meter(it) => Micros::new(it.tick()),
-            Rule::Weighted(it) => Micros::new(it.tick()),
+            Rule::Meter(meter) => Micros::new(meter.tick()),
+            Rule::Weighted(weighted) => Micros::new(weighted.tick()),
             Rule::Window(_) | Rule::Log(_) | Rule::Leases(_) => Micros::new(1),
         }
     }
@@ -205,8 +205,14 @@ pub(crate) struct Identity(u8, Micros, Micros);
 /// the order alone wherever it can.
 impl Ord for Limit {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        let key = |it: &Limit| {
-            (it.identity(), it.spec.count, it.spec.kind, it.spec.window, it.spec.count_denied)
+        let key = |limit: &Limit| {
+            (
+                limit.identity(),
+                limit.spec.count,
+                limit.spec.kind,
+                limit.spec.window,
+                limit.spec.count_denied,
+            )
         };
         key(self).cmp(&key(other))
     }

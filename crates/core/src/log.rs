@@ -46,7 +46,7 @@ const REBASE: u64 = 1 << 62;
 
 impl Entries {
     fn sum_before(&self, index: usize) -> u64 {
-        match index.checked_sub(1).and_then(|it| self.entries.get(it)) {
+        match index.checked_sub(1).and_then(|x| self.entries.get(x)) {
             Some(entry) => entry.sum,
             None => self.base,
         }
@@ -57,7 +57,7 @@ impl Entries {
     }
 
     fn newest(&self) -> Option<u64> {
-        self.entries.back().map(|it| it.stamp)
+        self.entries.back().map(|back| back.stamp)
     }
 
     fn drop_first(&mut self, count: usize) {
@@ -68,14 +68,14 @@ impl Entries {
     /// Keeps the newest entries that sum to `most`, cutting the oldest of them.
     fn keep_newest(&mut self, most: u64) {
         let base = self.total().saturating_sub(most).max(self.base);
-        let gone = self.entries.partition_point(|it| it.sum <= base);
+        let gone = self.entries.partition_point(|entry| entry.sum <= base);
         self.entries.drain(..gone);
         self.base = base;
     }
 
     fn rebase(&mut self) {
         let base = core::mem::take(&mut self.base);
-        self.entries.iter_mut().for_each(|it| it.sum -= base);
+        self.entries.iter_mut().for_each(|entry| entry.sum -= base);
     }
 
     /// Takes up to `count` from the entry at `index`, and the entry with it if it is then empty.
@@ -83,7 +83,7 @@ impl Entries {
         let before = self.sum_before(index);
         let Some(entry) = self.entries.get(index) else { return 0 };
         let taken = count.min(entry.sum - before);
-        self.entries.range_mut(index..).for_each(|it| it.sum -= taken);
+        self.entries.range_mut(index..).for_each(|x| x.sum -= taken);
         if self.sum_before(index + 1) == before {
             self.entries.remove(index);
         }
@@ -128,7 +128,7 @@ impl Log {
             return Settled { t: now, first: log.entries.len(), used: 0 };
         }
         let t = now.max(newest);
-        let first = log.entries.partition_point(|it| it.stamp + self.horizon <= t);
+        let first = log.entries.partition_point(|entry| entry.stamp + self.horizon <= t);
         Settled { t, first, used: log.total() - log.sum_before(first) }
     }
 
@@ -136,10 +136,11 @@ impl Log {
     pub(crate) fn can_be(&self, log: &Entries) -> bool {
         let (grain, debt) = (self.grain.get(), 2 * self.capacity);
         let (mut before, mut sum) = (None, log.base);
-        let each = log.entries.iter().all(|it| {
-            let in_order = before.is_none_or(|before| before < it.stamp) && it.stamp % grain == 0;
-            let cost = it.sum - sum;
-            (before, sum) = (Some(it.stamp), it.sum);
+        let each = log.entries.iter().all(|entry| {
+            let in_order =
+                before.is_none_or(|before| before < entry.stamp) && entry.stamp % grain == 0;
+            let cost = entry.sum - sum;
+            (before, sum) = (Some(entry.stamp), entry.sum);
             in_order && (1..=debt).contains(&cost)
         });
         // A log holds at most a debt of one more capacity, a bucket that much by itself. The buckets
@@ -147,9 +148,9 @@ impl Log {
         let all = if self.is_exact() {
             log.total() - log.base <= debt
         } else {
-            usize::try_from(self.horizon / grain).is_ok_and(|it| log.entries.len() <= it + 1)
+            usize::try_from(self.horizon / grain).is_ok_and(|x| log.entries.len() <= x + 1)
         };
-        each && all && log.newest().is_none_or(|it| it <= Timestamp::MAX.as_micros())
+        each && all && log.newest().is_none_or(|newest| newest <= Timestamp::MAX.as_micros())
     }
 
     pub(crate) fn fits(&self, it: &Settled, cost: u64) -> bool {
@@ -223,7 +224,7 @@ impl Log {
         let stamp = self.grain.floor(it.t) * self.grain.get();
         let newest = log.entries.len().saturating_sub(1);
         let in_bucket = match log.newest() {
-            Some(it) if it == stamp => log.total() - log.sum_before(newest),
+            Some(value) if value == stamp => log.total() - log.sum_before(newest),
             _ => 0,
         };
         let room = (2 * self.capacity).saturating_sub(in_bucket);

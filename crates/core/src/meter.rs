@@ -184,7 +184,7 @@ impl Meter {
         tokens: u64,
         time: Option<Timestamp>,
     ) -> (Level, u64) {
-        let queued_behind = self.queue && time.is_some_and(|it| state.at > it.as_micros());
+        let queued_behind = self.queue && time.is_some_and(|time| state.at > time.as_micros());
         if queued_behind {
             return (state, 0);
         }
@@ -219,7 +219,7 @@ impl Meter {
             let tokens = from.per_token.floor(level.used);
             (tokens, level.used - tokens * from.per_token.get())
         };
-        let exact = new.checked_mul(from.per_token.get()).is_some_and(|it| it < EXACT);
+        let exact = new.checked_mul(from.per_token.get()).is_some_and(|x| x < EXACT);
         let rest = match rest {
             0 => 0,
             _ if exact => mul_div_ceil(rest, new, old),

@@ -16,11 +16,11 @@ use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
 
 /// The most limits of a policy.
-pub const MOST_LIMITS: usize = 16;
+pub const MAX_LIMITS: usize = 16;
 /// How many entries a log keeps unless the policy says otherwise.
 pub const LOG_ENTRIES: usize = 10_000;
 /// How many entries a log keeps at least, whatever the policy says.
-const FEWEST_LOG_ENTRIES: usize = 4;
+const MIN_LOG_ENTRIES: usize = 4;
 
 /// A named list of limits, in canonical order. Cloning one is cheap.
 ///
@@ -91,7 +91,7 @@ impl Policy {
         limits.dedup();
         match limits.len() {
             0 => return Err(PolicyError::NoLimit),
-            1..=MOST_LIMITS => {}
+            1..=MAX_LIMITS => {}
             many => return Err(PolicyError::TooManyLimits(many)),
         }
         let name_hash = Policy::hash_of_name(&name);
@@ -124,15 +124,15 @@ impl Policy {
     /// Decides and records, but never denies.
     #[must_use]
     pub fn shadow(self) -> Policy {
-        self.with(|it| it.shadow = true)
+        self.with(|x| x.shadow = true)
     }
 
     /// The policy of this name with other limits, if they can be a policy's; lists are not kept.
     pub(crate) fn with_limits(&self, limits: Vec<Limit>) -> Option<Policy> {
         let other = Policy::named(self.name().to_owned(), limits).ok()?;
-        Some(other.with(|it| {
-            it.shadow = self.is_shadow();
-            it.log_entries = self.log_entries();
+        Some(other.with(|other| {
+            other.shadow = self.is_shadow();
+            other.log_entries = self.log_entries();
         }))
     }
 
@@ -150,37 +150,37 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn with_limits_of(&self, other: &Policy) -> Policy {
-        self.clone().with(|it| it.limits.clone_from(&other.0.limits))
+        self.clone().with(|x| x.limits.clone_from(&other.0.limits))
     }
 
     /// Keeps at most this many entries in a log, at least 4; the oldest merge beyond that.
     #[must_use]
     pub fn with_log_entries(self, most: usize) -> Policy {
-        self.with(|it| it.log_entries = most.max(FEWEST_LOG_ENTRIES))
+        self.with(|x| x.log_entries = most.max(MIN_LOG_ENTRIES))
     }
 
     /// Gives the policy's keys a table of their own with at most this many.
     #[must_use]
     pub fn with_max_keys(self, most: usize) -> Policy {
-        self.with(|it| it.max_keys = Some(most.max(1)))
+        self.with(|x| x.max_keys = Some(most.max(1)))
     }
 
     /// Answers so while its store gives no answer; denies unless told otherwise.
     #[must_use]
     pub fn with_on_store_error(self, answer: OnStoreError) -> Policy {
-        self.with(|it| it.on_store_error = answer)
+        self.with(|x| x.on_store_error = answer)
     }
 
     /// Always admits these keys, and charges them nothing.
     #[must_use]
     pub fn with_allow_list(self, keys: KeyList) -> Policy {
-        self.with(|it| it.allow = keys)
+        self.with(|x| x.allow = keys)
     }
 
     /// Always denies these keys, even those on the other list.
     #[must_use]
     pub fn with_deny_list(self, keys: KeyList) -> Policy {
-        self.with(|it| it.deny = keys)
+        self.with(|x| x.deny = keys)
     }
 
     /// What its lists say of a key before any limit is asked.
@@ -201,7 +201,7 @@ impl Policy {
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         match name.strip_prefix('=') {
-            Some(limits) => limits.parse::<Policy>().is_ok_and(|it| it.name() == name),
+            Some(limits) => limits.parse::<Policy>().is_ok_and(|limit| limit.name() == name),
             None => can_be_given(name) || is_of_protocol(name),
         }
     }
@@ -295,8 +295,8 @@ impl Parts {
 }
 
 fn can_be_given(name: &str) -> bool {
-    let inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
-    let begins = name.starts_with(|it: char| it.is_ascii_alphabetic());
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
     begins && name.chars().all(inner) && name.len() <= 128
 }
 
@@ -320,7 +320,7 @@ impl FromStr for Policy {
         limits.dedup();
         let canonical = Canonical(&limits).to_string();
         let name = alloc::format!("={canonical}");
-        Policy::named(name, limits).map_err(|it| NotationError::of_policy(text, it))
+        Policy::named(name, limits).map_err(|error| NotationError::of_policy(text, error))
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn holds(slot: &Slot<'_>, lease: Id, now: Timestamp) -> bool {
 /// Which checks of a request are answered as the first time: those whose keys hold the lease and,
 /// where that is so of all that would take it, the others with them.
 pub(crate) fn held(slots: &[Slot<'_>], lease: Option<Id>, now: Timestamp) -> Vec<bool> {
-    let holds = |it: &Slot<'_>| lease.is_some_and(|id| holds(it, id, now));
+    let holds = |slot: &Slot<'_>| lease.is_some_and(|id| holds(slot, id, now));
     let mut held: Vec<bool> = slots.iter().map(holds).collect();
     let whole = slots.iter().zip(&held).all(|(slot, held)| *held || !acquires(slot));
     if whole && held.contains(&true) {

@@ -85,7 +85,7 @@ impl FromStr for Id {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let hex = text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit());
+        let hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !hex {
             return Err(IdError(()));
         }
@@ -175,11 +175,11 @@ pub struct Request<'a> {
 }
 
 /// The most checks of one request.
-pub const MOST_CHECKS: usize = 32;
+pub const MAX_CHECKS: usize = 32;
 /// The longest key, in bytes.
-pub const LONGEST_KEY: usize = 65_536;
+pub const MAX_KEY_LEN: usize = 65_536;
 /// The longest request id, in bytes.
-pub const LONGEST_REQUEST_ID: usize = 256;
+pub const MAX_REQUEST_ID_LEN: usize = 256;
 
 impl Verb {
     /// Its name on every surface.
@@ -231,23 +231,26 @@ impl Request<'_> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),
             1 => {}
-            many if many > MOST_CHECKS => return Err(RequestError::TooManyChecks(many)),
+            many if many > MAX_CHECKS => return Err(RequestError::TooManyChecks(many)),
             _ if !self.verb.takes_several() => {
                 return Err(RequestError::OneCheck(self.verb.as_str()));
             }
             _ => {}
         }
-        if self.request_id.is_some_and(|it| !(1..=LONGEST_REQUEST_ID).contains(&it.len())) {
+        if self
+            .request_id
+            .is_some_and(|request_id| !(1..=MAX_REQUEST_ID_LEN).contains(&request_id.len()))
+        {
             return Err(RequestError::RequestId);
         }
-        self.checks.iter().try_for_each(|it| self.validate_check(it))
+        self.checks.iter().try_for_each(|check| self.validate_check(check))
     }
 
     fn validate_check(&self, check: &Check<'_>) -> Result<(), RequestError> {
         let verb = self.verb.as_str();
         match check.key.len() {
             0 => return Err(RequestError::EmptyKey),
-            len if len > LONGEST_KEY => return Err(RequestError::LongKey(len)),
+            len if len > MAX_KEY_LEN => return Err(RequestError::LongKey(len)),
             _ => {}
         }
         let limits = check.policy.limits();
@@ -257,11 +260,13 @@ impl Request<'_> {
                 Err(RequestError::ZeroAmount(verb))
             }
             Verb::Take if concurrent => Err(RequestError::Concurrent(verb)),
-            Verb::Refund { .. } | Verb::Penalize if limits.iter().all(|it| it.is_concurrent()) => {
+            Verb::Refund { .. } | Verb::Penalize
+                if limits.iter().all(|limit| limit.is_concurrent()) =>
+            {
                 Err(RequestError::Concurrent(verb))
             }
             Verb::Reserve { .. } | Verb::Cancel { .. }
-                if !limits.iter().all(|it| it.can_reserve()) =>
+                if !limits.iter().all(|limit| limit.can_reserve()) =>
             {
                 Err(RequestError::NotReservable(verb))
             }

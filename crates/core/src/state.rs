@@ -73,11 +73,11 @@ pub(crate) struct Charge {
 
 impl LimitState {
     fn log(&self) -> Option<&Entries> {
-        if let LimitState::Log(it) = self { Some(it) } else { None }
+        if let LimitState::Log(log) = self { Some(log) } else { None }
     }
 
     pub(crate) fn held(&self) -> Option<&Held> {
-        if let LimitState::Leases(it) = self { Some(it) } else { None }
+        if let LimitState::Leases(leases) = self { Some(leases) } else { None }
     }
 
     fn log_mut(&mut self) -> &mut Entries {
@@ -98,7 +98,7 @@ impl LimitState {
 
     fn set_counts(&mut self, counts: Counts) {
         match self {
-            LimitState::Weighted(it) => **it = counts,
+            LimitState::Weighted(weighted) => **weighted = counts,
             _ => *self = LimitState::Weighted(Box::new(counts)),
         }
     }
@@ -107,11 +107,11 @@ impl LimitState {
     fn tidy(&mut self) {
         let empty = match self {
             LimitState::Untouched => false,
-            LimitState::Meter(it) => it.used == 0,
-            LimitState::Window(it) => it.used == 0,
-            LimitState::Weighted(it) => it.current == 0 && it.previous == 0,
-            LimitState::Log(it) => it.entries.is_empty(),
-            LimitState::Leases(it) => it.leases.is_empty(),
+            LimitState::Meter(meter) => meter.used == 0,
+            LimitState::Window(window) => window.used == 0,
+            LimitState::Weighted(weighted) => weighted.current == 0 && weighted.previous == 0,
+            LimitState::Log(log) => log.entries.is_empty(),
+            LimitState::Leases(leases) => leases.leases.is_empty(),
         };
         if empty {
             *self = LimitState::Untouched;
@@ -124,16 +124,16 @@ impl Limit {
     #[inline]
     pub(crate) fn settle(&self, state: &LimitState, now: Timestamp, seen: &mut Effects) -> Settled {
         match (&self.rule, state) {
-            (Rule::Meter(rule), LimitState::Meter(it)) => {
-                Settled::Meter(rule.settle(Some(it), now, seen))
+            (Rule::Meter(rule), LimitState::Meter(meter)) => {
+                Settled::Meter(rule.settle(Some(meter), now, seen))
             }
             (Rule::Meter(rule), _) => Settled::Meter(rule.settle(None, now, seen)),
-            (Rule::Window(rule), LimitState::Window(it)) => {
-                Settled::Window(rule.settle(Some(it), now, seen))
+            (Rule::Window(rule), LimitState::Window(window)) => {
+                Settled::Window(rule.settle(Some(window), now, seen))
             }
             (Rule::Window(rule), _) => Settled::Window(rule.settle(None, now, seen)),
-            (Rule::Weighted(rule), LimitState::Weighted(it)) => {
-                Settled::Weighted(rule.settle(Some(it), now, seen))
+            (Rule::Weighted(rule), LimitState::Weighted(weighted)) => {
+                Settled::Weighted(rule.settle(Some(weighted), now, seen))
             }
             (Rule::Weighted(rule), _) => Settled::Weighted(rule.settle(None, now, seen)),
             (Rule::Log(rule), _) => Settled::Log(rule.settle(state.log(), now, seen)),
@@ -145,11 +145,11 @@ impl Limit {
     #[inline]
     pub(crate) fn fits(&self, it: &Settled, cost: u64) -> bool {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.fits(it, cost),
-            (Rule::Window(rule), Settled::Window(it)) => rule.fits(it, cost),
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.fits(it, cost),
-            (Rule::Log(rule), Settled::Log(it)) => rule.fits(it, cost),
-            (Rule::Leases(rule), Settled::Leases(it)) => rule.fits(it, cost),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.fits(meter, cost),
+            (Rule::Window(rule), Settled::Window(window)) => rule.fits(window, cost),
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.fits(weighted, cost),
+            (Rule::Log(rule), Settled::Log(log)) => rule.fits(log, cost),
+            (Rule::Leases(rule), Settled::Leases(leases)) => rule.fits(leases, cost),
             _ => false,
         }
     }
@@ -158,11 +158,11 @@ impl Limit {
     #[inline]
     pub(crate) fn remaining(&self, it: &Settled) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.remaining(it),
-            (Rule::Window(rule), Settled::Window(it)) => rule.remaining(it),
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.remaining(it),
-            (Rule::Log(rule), Settled::Log(it)) => rule.remaining(it),
-            (Rule::Leases(rule), Settled::Leases(it)) => rule.remaining(it),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.remaining(meter),
+            (Rule::Window(rule), Settled::Window(window)) => rule.remaining(window),
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.remaining(weighted),
+            (Rule::Log(rule), Settled::Log(log)) => rule.remaining(log),
+            (Rule::Leases(rule), Settled::Leases(leases)) => rule.remaining(leases),
             _ => 0,
         }
     }
@@ -170,11 +170,11 @@ impl Limit {
     /// What is charged and has not recovered, rounded up.
     pub(crate) fn used(&self, it: &Settled) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.used(it),
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.used(it),
-            (_, Settled::Window(it)) => it.used,
-            (_, Settled::Log(it)) => it.used,
-            (_, Settled::Leases(it)) => it.used,
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.used(meter),
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.used(weighted),
+            (_, Settled::Window(window)) => window.used,
+            (_, Settled::Log(log)) => log.used,
+            (_, Settled::Leases(leases)) => leases.used,
             _ => 0,
         }
     }
@@ -182,11 +182,13 @@ impl Limit {
     /// When a cost of at most the capacity fits with no other traffic, in µs since the epoch.
     pub(crate) fn fits_at(&self, state: &LimitState, it: &Settled, cost: u64) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.fits_at(it, cost),
-            (Rule::Window(_), Settled::Window(it)) => it.end,
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.fits_at(it, cost),
-            (Rule::Log(rule), Settled::Log(it)) => rule.fits_at(state.log(), it, cost),
-            (Rule::Leases(rule), Settled::Leases(it)) => rule.fits_at(state.held(), it, cost),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.fits_at(meter, cost),
+            (Rule::Window(_), Settled::Window(window)) => window.end,
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.fits_at(weighted, cost),
+            (Rule::Log(rule), Settled::Log(log)) => rule.fits_at(state.log(), log, cost),
+            (Rule::Leases(rule), Settled::Leases(leases)) => {
+                rule.fits_at(state.held(), leases, cost)
+            }
             _ => u64::MAX,
         }
     }
@@ -195,17 +197,17 @@ impl Limit {
     #[inline]
     pub(crate) fn recovers_at(&self, state: &LimitState, it: &Settled) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.recovers_at(it),
-            (Rule::Window(_), Settled::Window(it)) => {
-                if it.used == 0 {
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.recovers_at(meter),
+            (Rule::Window(_), Settled::Window(window)) => {
+                if window.used == 0 {
                     0
                 } else {
-                    it.end
+                    window.end
                 }
             }
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.recovers_at(it),
-            (Rule::Log(rule), Settled::Log(it)) => rule.recovers_at(state.log(), it),
-            (Rule::Leases(rule), Settled::Leases(it)) => rule.recovers_at(state.held(), it),
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.recovers_at(weighted),
+            (Rule::Log(rule), Settled::Log(log)) => rule.recovers_at(state.log(), log),
+            (Rule::Leases(rule), Settled::Leases(leases)) => rule.recovers_at(state.held(), leases),
             _ => 0,
         }
     }
@@ -214,7 +216,7 @@ impl Limit {
     #[inline]
     pub(crate) fn acts_at(&self, it: &Settled, cost: u64) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.acts_at(it, cost),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.acts_at(meter, cost),
             _ => 0,
         }
     }
@@ -222,7 +224,7 @@ impl Limit {
     /// When a cost of at most the capacity may be charged ahead of time, in µs since the epoch.
     pub(crate) fn reserves_at(&self, it: &Settled, cost: u64) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.fits_reserve_at(it, cost),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.fits_reserve_at(meter, cost),
             _ => u64::MAX,
         }
     }
@@ -242,25 +244,25 @@ impl Limit {
             return it;
         }
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => {
-                let level = rule.charge(it, charge.cost);
+            (Rule::Meter(rule), Settled::Meter(meter)) => {
+                let level = rule.charge(meter, charge.cost);
                 *state = LimitState::Meter(level);
                 return Settled::Meter(level);
             }
-            (Rule::Window(rule), Settled::Window(it)) => {
-                let open = rule.charge(it, charge.cost);
+            (Rule::Window(rule), Settled::Window(window)) => {
+                let open = rule.charge(window, charge.cost);
                 *state = LimitState::Window(open);
                 return Settled::Window(open);
             }
-            (Rule::Weighted(rule), Settled::Weighted(it)) => {
-                state.set_counts(rule.charge(it.counts, charge.cost));
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => {
+                state.set_counts(rule.charge(weighted.counts, charge.cost));
             }
-            (Rule::Log(rule), Settled::Log(it)) => {
-                rule.charge(state.log_mut(), &it, charge.cost, charge.log_entries, seen);
+            (Rule::Log(rule), Settled::Log(log)) => {
+                rule.charge(state.log_mut(), &log, charge.cost, charge.log_entries, seen);
             }
-            (Rule::Leases(rule), Settled::Leases(it)) => {
+            (Rule::Leases(rule), Settled::Leases(leases)) => {
                 if let Some(id) = charge.lease {
-                    rule.acquire(state.held_mut(), &it, charge.cost, id);
+                    rule.acquire(state.held_mut(), &leases, charge.cost, id);
                 }
             }
             _ => {}
@@ -278,8 +280,8 @@ impl Limit {
         seen: &mut Effects,
     ) -> Settled {
         match (&self.rule, it) {
-            (Rule::Log(rule), Settled::Log(it)) if charge.cost > 0 => {
-                rule.charge_denied(state.log_mut(), &it, charge.cost, charge.log_entries, seen);
+            (Rule::Log(rule), Settled::Log(log)) if charge.cost > 0 => {
+                rule.charge_denied(state.log_mut(), &log, charge.cost, charge.log_entries, seen);
                 self.settle(state, now, seen)
             }
             _ => self.charge(state, it, charge, now, seen),
@@ -289,10 +291,10 @@ impl Limit {
     /// How much a penalty may charge: up to a debt of one more capacity. Leases have no debt.
     pub(crate) fn debt_room(&self, it: &Settled) -> u64 {
         match (&self.rule, it) {
-            (Rule::Meter(rule), Settled::Meter(it)) => rule.debt_room(it),
-            (Rule::Window(rule), Settled::Window(it)) => rule.debt_room(it),
-            (Rule::Weighted(rule), Settled::Weighted(it)) => rule.debt_room(it),
-            (Rule::Log(rule), Settled::Log(it)) => rule.debt_room(it),
+            (Rule::Meter(rule), Settled::Meter(meter)) => rule.debt_room(meter),
+            (Rule::Window(rule), Settled::Window(window)) => rule.debt_room(window),
+            (Rule::Weighted(rule), Settled::Weighted(weighted)) => rule.debt_room(weighted),
+            (Rule::Log(rule), Settled::Log(log)) => rule.debt_room(log),
             _ => 0,
         }
     }
@@ -306,27 +308,27 @@ impl Limit {
         time: Option<Timestamp>,
     ) -> u64 {
         let back = match (&self.rule, it, &mut *state) {
-            (Rule::Meter(rule), Settled::Meter(it), LimitState::Meter(state)) => {
-                let (level, back) = rule.refund(*state, it, count, time);
+            (Rule::Meter(rule), Settled::Meter(meter), LimitState::Meter(state)) => {
+                let (level, back) = rule.refund(*state, meter, count, time);
                 *state = level;
                 back
             }
-            (Rule::Window(rule), Settled::Window(it), LimitState::Window(state)) => {
-                let (open, back) = rule.refund(*it, count, time);
+            (Rule::Window(rule), Settled::Window(window), LimitState::Window(state)) => {
+                let (open, back) = rule.refund(*window, count, time);
                 if back > 0 {
                     *state = open;
                 }
                 back
             }
-            (Rule::Weighted(rule), Settled::Weighted(it), LimitState::Weighted(state)) => {
-                let (counts, back) = rule.refund(it.counts, count, time);
+            (Rule::Weighted(rule), Settled::Weighted(weighted), LimitState::Weighted(state)) => {
+                let (counts, back) = rule.refund(weighted.counts, count, time);
                 if back > 0 {
                     **state = counts;
                 }
                 back
             }
-            (Rule::Log(rule), Settled::Log(it), LimitState::Log(state)) => {
-                rule.refund(state, it, count, time)
+            (Rule::Log(rule), Settled::Log(log), LimitState::Log(state)) => {
+                rule.refund(state, log, count, time)
             }
             _ => 0,
         };
@@ -342,12 +344,12 @@ impl Limit {
         mark: &Level,
         cost: u64,
     ) -> u64 {
-        let (Rule::Meter(rule), Settled::Meter(it), LimitState::Meter(level)) =
+        let (Rule::Meter(rule), Settled::Meter(meter), LimitState::Meter(level)) =
             (&self.rule, it, &mut *state)
         else {
             return 0;
         };
-        let (after, back) = rule.cancel(mark, *level, it, cost);
+        let (after, back) = rule.cancel(mark, *level, meter, cost);
         *level = after;
         state.tidy();
         back
@@ -356,8 +358,8 @@ impl Limit {
     /// Lets a lease last its whole length from now; whether it is still held.
     pub(crate) fn renew(&self, state: &mut LimitState, it: &Settled, id: Id) -> bool {
         match (&self.rule, it, state) {
-            (Rule::Leases(rule), Settled::Leases(it), LimitState::Leases(held)) => {
-                rule.renew(held, it, id)
+            (Rule::Leases(rule), Settled::Leases(leases), LimitState::Leases(held)) => {
+                rule.renew(held, leases, id)
             }
             _ => false,
         }
@@ -366,8 +368,8 @@ impl Limit {
     /// Gives a lease's place back; its cost, if it was still held.
     pub(crate) fn release(&self, state: &mut LimitState, it: &Settled, id: Id) -> Option<u64> {
         let released = match (&self.rule, it, &mut *state) {
-            (Rule::Leases(rule), Settled::Leases(it), LimitState::Leases(held)) => {
-                rule.release(held, it, id)
+            (Rule::Leases(rule), Settled::Leases(leases), LimitState::Leases(held)) => {
+                rule.release(held, leases, id)
             }
             _ => None,
         };
@@ -377,22 +379,24 @@ impl Limit {
 
     /// The cost of a lease that is still held.
     pub(crate) fn lease_cost(&self, state: &LimitState, it: &Settled, id: Id) -> Option<u64> {
-        let (Settled::Leases(it), Some(held)) = (it, state.held()) else { return None };
-        leases::find(held, it, id).map(|index| held.leases[index].cost)
+        let (Settled::Leases(value), Some(held)) = (it, state.held()) else { return None };
+        leases::find(held, value, id).map(|index| held.leases[index].cost)
     }
 
     /// The state of an earlier form of this limit, as this one keeps it.
     pub(crate) fn adopt(&self, state: &LimitState, from: &Limit) -> LimitState {
         let mut state = match (&self.rule, &from.rule, state) {
             _ if self == from => return state.clone(),
-            (Rule::Meter(to), Rule::Meter(from), LimitState::Meter(it)) => {
-                LimitState::Meter(to.adopt(it, from))
+            (Rule::Meter(to), Rule::Meter(from), LimitState::Meter(meter)) => {
+                LimitState::Meter(to.adopt(meter, from))
             }
-            (Rule::Window(to), _, LimitState::Window(it)) => LimitState::Window(to.adopt(it)),
-            (Rule::Weighted(to), _, LimitState::Weighted(it)) => {
-                LimitState::Weighted(Box::new(to.adopt(it)))
+            (Rule::Window(to), _, LimitState::Window(window)) => {
+                LimitState::Window(to.adopt(window))
             }
-            (Rule::Log(to), _, LimitState::Log(it)) => LimitState::Log(Box::new(to.adopt(it))),
+            (Rule::Weighted(to), _, LimitState::Weighted(weighted)) => {
+                LimitState::Weighted(Box::new(to.adopt(weighted)))
+            }
+            (Rule::Log(to), _, LimitState::Log(log)) => LimitState::Log(Box::new(to.adopt(log))),
             (_, _, state) => state.clone(),
         };
         state.tidy();

@@ -11,7 +11,7 @@ impl Micros {
     /// No time at all.
     pub const ZERO: Micros = Micros(0);
     /// The longest window of a limit: 366 days.
-    pub const LONGEST_WINDOW: Micros = Micros(366 * 86_400 * 1_000_000);
+    pub const MAX_WINDOW: Micros = Micros(366 * 86_400 * 1_000_000);
 
     /// A length of `us` microseconds.
     #[must_use]

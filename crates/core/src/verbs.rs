@@ -40,7 +40,7 @@ pub(crate) fn decide_one(
 pub(crate) fn describe_now(slot: &Slot<'_>, now: Timestamp) -> Decision {
     let said = Said::nothing(slot.policy);
     let mut decision = describe(slot.policy, slot.state, slot.state, &said, now);
-    if let Some(block) = slot.block.filter(|it| it.holds(now)) {
+    if let Some(block) = slot.block.filter(|block| block.holds(now)) {
         decision.cover_block(block, now);
     }
     decision
@@ -111,7 +111,7 @@ struct Wait {
     said: Said,
     acts_at: u64,
     /// When each limit would accept it.
-    retries: [Option<Micros>; crate::policy::MOST_LIMITS],
+    retries: [Option<Micros>; crate::policy::MAX_LIMITS],
 }
 
 impl Wait {
@@ -144,7 +144,7 @@ fn marks(state: &KeyState) -> Box<[Level]> {
 
 /// The level of a meter; an empty one for what is none.
 fn level_of(state: &LimitState) -> Level {
-    if let LimitState::Meter(it) = state { *it } else { Level { at: 0, used: 0 } }
+    if let LimitState::Meter(meter) = state { *meter } else { Level { at: 0, used: 0 } }
 }
 
 /// The answer to a reservation that the key holds already.
@@ -161,17 +161,17 @@ fn replay_reservation(slot: &Slot<'_>, id: Id, now: Timestamp) -> Option<Decisio
 
 /// The reservation of this id, if it was made under the slot's limits.
 fn own_reservation<'a>(slot: &'a Slot<'_>, id: Id, now: Timestamp) -> Option<&'a Reservation> {
-    let found = slot.state.reservations(now).iter().find(|it| it.id == id);
-    found.filter(|it| it.is_of(slot.policy))
+    let found = slot.state.reservations(now).iter().find(|reservation| reservation.id == id);
+    found.filter(|found| found.is_of(slot.policy))
 }
 
 /// Gives a reservation back, once, before its time.
 fn cancel(slot: &mut Slot<'_>, id: Id, now: Timestamp, seen: &mut Effects) -> Decision {
     let found = own_reservation(slot, id, now).cloned();
-    let mut decision = if let Some(it) = &found {
-        let mut marks = it.marks.iter();
+    let mut decision = if let Some(found) = &found {
+        let mut marks = found.marks.iter();
         change_each(slot, now, seen, |limit, state, settled, _| {
-            marks.next().map_or(0, |mark| limit.cancel(state, settled, mark, it.cost))
+            marks.next().map_or(0, |mark| limit.cancel(state, settled, mark, found.cost))
         })
     } else {
         describe_now(slot, now)
@@ -251,7 +251,7 @@ fn reset(slot: &mut Slot<'_>, now: Timestamp) -> Decision {
 }
 
 fn block(slot: &mut Slot<'_>, span: Option<Micros>, now: Timestamp) -> Decision {
-    let block = span.map_or(Block::Forever, |it| Block::Until(now.after(it)));
+    let block = span.map_or(Block::Forever, |span| Block::Until(now.after(span)));
     let changed = *slot.block != Some(block);
     *slot.block = Some(block);
     Decision { changed, ..describe_now(slot, now) }

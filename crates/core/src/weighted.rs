@@ -55,8 +55,8 @@ impl Weighted {
         seen: &mut Effects,
     ) -> Settled {
         let now = now.as_micros();
-        let counts = counts.filter(|it| {
-            let astray = it.start > now && self.is_astray(it, now);
+        let counts = counts.filter(|count| {
+            let astray = count.start > now && self.is_astray(count, now);
             seen.disbelieved += u64::from(astray);
             !astray
         });
@@ -166,7 +166,7 @@ impl Weighted {
     ) -> (Counts, u64) {
         let (start, window) = (counts.start, self.window.get());
         let within =
-            |from: u64, to: u64| time.is_none_or(|it| (from..to).contains(&it.as_micros()));
+            |from: u64, to: u64| time.is_none_or(|time| (from..to).contains(&time.as_micros()));
         let of_current = if within(start, start + window) { count.min(counts.current) } else { 0 };
         counts.current -= of_current;
         let of_previous = if within(start.saturating_sub(window), start) {

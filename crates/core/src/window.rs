@@ -44,7 +44,7 @@ impl Window {
     /// would open, with nothing used.
     pub(crate) fn settle(&self, open: Option<&Open>, now: Timestamp, seen: &mut Effects) -> Open {
         let now = now.as_micros();
-        let open = open.filter(|it| it.end > now);
+        let open = open.filter(|open| open.end > now);
         if let Some(open) = open {
             let start = open.end.saturating_sub(self.window.get());
             let astray = start.saturating_sub(now) > self.window.get() + TRUST_AHEAD;
@@ -91,7 +91,7 @@ impl Window {
     /// Gives back up to `count` of the open window; nothing of a window that is gone.
     pub(crate) fn refund(&self, open: Open, count: u64, time: Option<Timestamp>) -> (Open, u64) {
         let start = open.end.saturating_sub(self.window.get());
-        let gone = time.is_some_and(|it| !(start..open.end).contains(&it.as_micros()));
+        let gone = time.is_some_and(|time| !(start..open.end).contains(&time.as_micros()));
         let back = if gone { 0 } else { count.min(open.used) };
         (Open { used: open.used - back, ..open }, back)
     }

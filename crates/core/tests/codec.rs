@@ -138,7 +138,7 @@ proptest! {
 /// The numbers of a state of one limit, behind the flags: no more, and touched.
 fn of_numbers(numbers: &[u64]) -> Vec<u8> {
     let mut bytes = vec![0, 1];
-    numbers.iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     bytes
 }
 
@@ -147,7 +147,7 @@ fn of_list(before: usize, count: u32, numbers: &[u64]) -> Vec<u8> {
     let (head, tail) = numbers.split_at(before);
     let mut bytes = of_numbers(head);
     bytes.extend_from_slice(&count.to_le_bytes());
-    tail.iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+    tail.iter().for_each(|tail| bytes.extend_from_slice(&tail.to_le_bytes()));
     bytes
 }
 
@@ -180,7 +180,7 @@ fn lists_that_no_charge_makes_are_refused() {
     const SECOND: u64 = 1_000_000;
     let check = |text: &str, bytes: &[u8], expected: Result<(), &str>| {
         let policy: Policy = text.parse().unwrap();
-        let read = read(&policy, bytes).map(|_| ()).map_err(|it| it.0);
+        let read = read(&policy, bytes).map(|_| ()).map_err(|error| error.0);
         assert_eq!(read, expected, "{text} {bytes:?}");
     };
     let log = |count, numbers: &[u64]| of_list(0, count, numbers);
@@ -196,7 +196,7 @@ fn lists_that_no_charge_makes_are_refused() {
     let sums = [START, u64::MAX, START + 1, 1];
     check("10/10s log", &log(2, &sums), Err("a log whose costs have no sum"));
 
-    let buckets: Vec<_> = (0..4).flat_map(|it| [START + it * SECOND, 20]).collect();
+    let buckets: Vec<_> = (0..4).flat_map(|n| [START + n * SECOND, 20]).collect();
     check("10/3s sliding by 1s", &log(4, &buckets), Ok(()));
     check("10/2s sliding by 1s", &log(4, &buckets), bad);
     check("9/3s sliding by 1s", &log(4, &buckets), bad);
@@ -223,7 +223,7 @@ fn with_aside(strays: &[(&str, u8)]) -> Vec<u8> {
         bytes.extend_from_slice(&u32::try_from(limit.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(limit.as_bytes());
         bytes.push(*rank);
-        [START, 100_000].iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+        [START, 100_000].iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
     }
     bytes.extend_from_slice(&0_u32.to_le_bytes());
     bytes
@@ -234,23 +234,23 @@ fn states_aside_that_no_charge_leaves_are_refused() {
     let policy: Policy = "10/s".parse().unwrap();
     let (twice, many) = (Err("two states of one limit"), Err("more states aside than a key has"));
     let check = |strays: &[(&str, u8)], expected: Result<(), &str>| {
-        let read = read(&policy, &with_aside(strays)).map(|_| ()).map_err(|it| it.0);
+        let read = read(&policy, &with_aside(strays)).map(|_| ()).map_err(|error| error.0);
         assert_eq!(read, expected, "{strays:?}");
     };
     check(&[("10/s burst 20", 0), ("10/s burst 30", 0), ("10/s burst 20", 1)], Ok(()));
     check(&[("10/s", 0)], twice);
     check(&[("10/s", 1)], Ok(()));
     check(&[("10/s burst 20", 0), ("10/s burst 20", 0)], twice);
-    let bursts: Vec<_> = (20..29).map(|it| format!("10/s burst {it}")).collect();
-    let nine: Vec<_> = bursts.iter().map(|it| (&**it, 0)).collect();
+    let bursts: Vec<_> = (20..29).map(|n| format!("10/s burst {n}")).collect();
+    let nine: Vec<_> = bursts.iter().map(|burst| (&**burst, 0)).collect();
     check(&nine[1..], Ok(()));
     check(&nine, many);
 }
 
 #[test]
 fn reservations_of_two_forms_are_read_as_they_were_written() {
-    let forms = ["1/s burst 4", "1/s burst 8"]
-        .map(|it| Policy::new("p", parse_limits(it).unwrap()).unwrap());
+    let forms =
+        ["1/s burst 4", "1/s burst 8"].map(|x| Policy::new("p", parse_limits(x).unwrap()).unwrap());
     let mut state = KeyState::default();
     let now = Timestamp::from_micros(START);
     let check = Verb::Check { lease: None };
@@ -275,16 +275,16 @@ fn policies_and_flags_are_taken_in_one_form_only() {
     let unnamed: Policy = "10/s burst 20".parse().unwrap();
     let of_protocol = Policy::of_protocol("@envoy.shop", ["10/s".parse().unwrap()]).unwrap();
     let all = [named, unnamed, of_protocol];
-    all.iter().for_each(|it| it.encode(&mut bytes));
+    all.iter().for_each(|x| x.encode(&mut bytes));
     let mut from = Bytes::new(&bytes);
     for policy in all {
         assert_eq!(Policy::decode(&mut from), Ok(policy));
     }
     assert!(from.is_empty());
 
-    let text = |it: &str| {
-        let length = u32::try_from(it.len()).unwrap().to_le_bytes();
-        [&length[..], it.as_bytes()].concat()
+    let text = |text: &str| {
+        let length = u32::try_from(text.len()).unwrap().to_le_bytes();
+        [&length[..], text.as_bytes()].concat()
     };
     for (name, limits) in [
         ("", "10 / s"),

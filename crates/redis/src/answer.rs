@@ -77,7 +77,7 @@ struct Reply {
 impl Reply {
     fn of(requests: &[Asked], call: &Call, reply: Value) -> Option<Self> {
         let Value::Array(parts) = reply else { return None };
-        let mut parts = parts.into_iter().map(|it| match it {
+        let mut parts = parts.into_iter().map(|part| match part {
             Value::BulkString(bytes) => Some(bytes),
             _ => None,
         });
@@ -94,7 +94,7 @@ impl Reply {
     }
 
     fn added_to(&self, request: usize) -> impl Iterator<Item = &[u8]> {
-        self.added.iter().filter(move |(of, _)| *of == request + 1).map(|(_, it)| &**it)
+        self.added.iter().filter(move |(of, _)| *of == request + 1).map(|(_, x)| &**x)
     }
 }
 
@@ -145,9 +145,9 @@ impl Once<'_> {
         effects: &mut Effects,
     ) -> Result<Told, StoreError> {
         let mut kept: Vec<Kept> =
-            self.slots.iter().map(|it| std::mem::take(&mut keys[it.place])).collect();
+            self.slots.iter().map(|slot| std::mem::take(&mut keys[slot.place])).collect();
         let told = self.tell_of(&mut kept, effects);
-        let unreadable = kept.iter().any(|it| it.unreadable);
+        let unreadable = kept.iter().any(|x| x.unreadable);
         for (slot, kept) in self.slots.iter().zip(kept) {
             keys[slot.place] = kept;
         }
@@ -169,8 +169,8 @@ impl Once<'_> {
 
     /// What the request adds to the reply of one sort.
     fn added_as(&self, sort: u8) -> impl Iterator<Item = &[u8]> {
-        let of_sort = move |it: &&[u8]| it.first() == Some(&sort);
-        self.added.iter().copied().filter(of_sort).filter_map(|it| it.get(1..))
+        let of_sort = move |x: &&[u8]| x.first() == Some(&sort);
+        self.added.iter().copied().filter(of_sort).filter_map(|added| added.get(1..))
     }
 
     fn tell_of(&self, kept: &mut [Kept], effects: &mut Effects) -> Result<Told, StoreError> {
@@ -230,11 +230,11 @@ fn decide_slots(
     let mut decided: Vec<_> = slots
         .iter()
         .zip(kept)
-        .map(|(it, kept)| tollgate_core::Slot {
-            policy: &it.policy,
+        .map(|(slot, kept)| tollgate_core::Slot {
+            policy: &slot.policy,
             state: &mut kept.state,
             block: &mut kept.block,
-            cost: it.cost,
+            cost: slot.cost,
         })
         .collect();
     decide(verb, &mut decided, now, effects)
@@ -258,8 +258,9 @@ fn answer(request: &Asked, slots: &[Slot], decisions: Vec<Decision>) -> Answer {
 /// The first answer to a request that came again: what it followed from is decided once more.
 fn repeat(request: &Asked, slots: &[Slot], added: &[&[u8]]) -> Result<Told, StoreError> {
     let read = || -> Result<Told, Unreadable> {
-        let mut from =
-            Bytes::new(added.first().and_then(|it| it.strip_prefix(b"i")).unwrap_or_default());
+        let mut from = Bytes::new(
+            added.first().and_then(|added| added.strip_prefix(b"i")).unwrap_or_default(),
+        );
         let now = Timestamp::from_micros(tollgate_core::codec::number(&mut from)?);
         let drawn = from.prefixed()?.try_into().ok().map(u128::from_be_bytes).map(Id::from_u128);
         let mut kept = Vec::with_capacity(slots.len());
@@ -280,7 +281,7 @@ fn repeat(request: &Asked, slots: &[Slot], added: &[&[u8]]) -> Result<Told, Stor
         }
         let decisions = decide_slots(&verb, slots, &mut kept, now, &mut Effects::default());
         let mut answer = answer(request, slots, decisions);
-        answer.decisions.iter_mut().for_each(|it| it.replayed = true);
+        answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
         Ok(Told::Decisions(answer))
     };
     read().map_err(|_| error::protocol("a remembered answer"))

@@ -32,7 +32,7 @@ pub(crate) struct Injected {
 impl fmt::Display for Injected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.now.as_micros())?;
-        self.short_log.map_or(Ok(()), |it| write!(f, " {it}"))
+        self.short_log.map_or(Ok(()), |short_log| write!(f, " {short_log}"))
     }
 }
 
@@ -123,8 +123,8 @@ impl<'a> Writer<'a> {
         for (index, check) in request.checks.iter().enumerate() {
             let place = self.place_of(&check.policy, &check.key);
             let cost = check.cost.get();
-            if let Some(slot) = slots.iter_mut().find(|it| it.place == place) {
-                slot.cost = slot.cost.saturating_add(cost).min(MOST_COST);
+            if let Some(slot) = slots.iter_mut().find(|slot| slot.place == place) {
+                slot.cost = slot.cost.saturating_add(cost).min(MAX_COST);
                 slot.checks.push(index);
                 continue;
             }
@@ -163,7 +163,9 @@ impl<'a> Writer<'a> {
             if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
                 let group = self.names.group_of(&first.key);
                 let name = match request.part_of {
-                    Some(it) if it.is_aside => self.names.of_part(group, id, it.fingerprint),
+                    Some(value) if value.is_aside => {
+                        self.names.of_part(group, id, value.fingerprint)
+                    }
                     _ => self.names.of_request_id(group, id),
                 };
                 place = self.place_of_others(vec![name]) + 1;
@@ -177,15 +179,15 @@ impl<'a> Writer<'a> {
         if parts.is_empty() {
             return 0;
         }
-        let names = parts.iter().map(|it| self.names.of(it, policy.name(), key)).collect();
+        let names = parts.iter().map(|part| self.names.of(part, policy.name(), key)).collect();
         self.place_of_others(names) + 1
     }
 
     /// Where these keys stand one after the other; they are added if they do not.
     fn place_of_others(&mut self, names: Vec<Vec<u8>>) -> usize {
         let keys = &mut self.call.keys;
-        let known = names.first().and_then(|it| self.others.get(it)).copied();
-        let stand_at = |it: &usize| keys.get(*it..).is_some_and(|it| it.starts_with(&names));
+        let known = names.first().and_then(|name| self.others.get(name)).copied();
+        let stand_at = |n: &usize| keys.get(*n..).is_some_and(|key| key.starts_with(&names));
         if let Some(place) = known.filter(stand_at) {
             return place;
         }
@@ -211,24 +213,24 @@ impl<'a> Writer<'a> {
         match request.verb {
             Verb::Reserve { id, max_wait } => {
                 put_id(out, id);
-                put_number(out, max_wait.get().min(MOST_COST));
+                put_number(out, max_wait.get().min(MAX_COST));
             }
             Verb::Check { lease: Some(id) }
             | Verb::Acquire { lease: id }
             | Verb::Cancel { id }
             | Verb::Renew { lease: id }
             | Verb::Release { lease: id } => put_id(out, id),
-            Verb::Refund { time } => put_number(out, time.map_or(0, |it| it.as_micros() + 1)),
+            Verb::Refund { time } => put_number(out, time.map_or(0, |time| time.as_micros() + 1)),
             Verb::Block { span } => {
-                put_number(out, span.map_or(0, |it| it.get().min(MOST_COST - 1) + 1));
+                put_number(out, span.map_or(0, |span| span.get().min(MAX_COST - 1) + 1));
             }
             _ => {}
         }
         if named > 0 {
             self.put_u16(self.ids[index]);
-            let whole = request.part_of.map_or_else(|| fingerprint(request), |it| it.fingerprint);
+            let whole = request.part_of.map_or_else(|| fingerprint(request), |x| x.fingerprint);
             self.requests.extend(whole.to_be_bytes());
-            put_number(&mut self.requests, self.horizon.get().min(MOST_COST));
+            put_number(&mut self.requests, self.horizon.get().min(MAX_COST));
         }
         self.call.slots[index] = slots;
     }
@@ -237,7 +239,7 @@ impl<'a> Writer<'a> {
     fn policy(&mut self, policy: &'a Policy) -> usize {
         // The script is told no more of it, so those that say the same are one.
         let argument = policy.script_argument();
-        let same = |it: &&Policy| it.is(policy) || it.script_argument() == argument;
+        let same = |p: &&Policy| p.is(policy) || p.script_argument() == argument;
         let known = self.policies.iter().position(same).unwrap_or(self.policies.len());
         if known == self.policies.len() {
             self.policies.push(policy);
@@ -250,16 +252,16 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(mut self, now: Option<Injected>) -> Call {
-        let now = now.map_or(Vec::new(), |it| it.to_string().into_bytes());
+        let now = now.map_or(Vec::new(), |now| now.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
-        self.call.args.extend(self.policies.iter().map(|it| it.script_argument().to_vec()));
+        self.call.args.extend(self.policies.iter().map(|policy| policy.script_argument().to_vec()));
         self.call
     }
 }
 
 /// What still fits 7 bytes, and is above every capacity.
-const MOST_COST: u64 = (1 << 53) - 1;
+const MAX_COST: u64 = (1 << 53) - 1;
 
 fn number_of(verb: &Verb) -> u8 {
     match verb {
@@ -292,9 +294,9 @@ pub(crate) fn fingerprint(request: &Asked) -> u128 {
     text.extend(request.verb.as_str().as_bytes());
     match request.verb {
         Verb::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
-        Verb::Refund { time } => put_number(&mut text, time.map_or(0, |it| it.as_micros() + 1)),
+        Verb::Refund { time } => put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1)),
         Verb::Block { span } => {
-            put_number(&mut text, span.map_or(0, |it| it.get().min(MOST_COST) + 1))
+            put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_COST) + 1))
         }
         Verb::Cancel { id } | Verb::Renew { lease: id } | Verb::Release { lease: id } => {
             put_id(&mut text, id)

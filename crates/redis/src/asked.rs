@@ -32,10 +32,10 @@ pub(crate) struct AskedCheck {
 
 impl Asked {
     pub(crate) fn of(request: &Request<'_>) -> Self {
-        let checks = request.checks.iter().map(|it| AskedCheck {
-            policy: it.policy.clone(),
-            key: it.key.into(),
-            cost: it.cost,
+        let checks = request.checks.iter().map(|check| AskedCheck {
+            policy: check.policy.clone(),
+            key: check.key.into(),
+            cost: check.cost,
         });
         Asked {
             verb: request.verb,

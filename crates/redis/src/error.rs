@@ -41,7 +41,7 @@ fn of_text(details: &str) -> FailureKind {
         FailureKind::Overloaded
     } else if ["invalid password", "without any password", "unauthenticated"]
         .iter()
-        .any(|it| says(it))
+        .any(|x| says(x))
     {
         FailureKind::WrongPassword
     } else if says("user_script") {
@@ -70,7 +70,7 @@ fn of(error: RedisError, of_sockets: FailureKind) -> Failure {
     };
     let message = error.to_string();
     match ServerError::try_from(error) {
-        Ok(it) => of_server(&it),
+        Ok(value) => of_server(&value),
         _ => Failure::new(kind, message),
     }
 }

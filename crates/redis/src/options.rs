@@ -104,11 +104,11 @@ impl Default for RedisOptions {
 }
 
 /// The most requests of a call: what the script numbers in one call.
-const MOST_BATCH: usize = 500;
+const MAX_BATCH: usize = 500;
 
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), OpenError> {
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         let wrong =
             |name, value: &dyn fmt::Display, remedy| Err(OpenError::option(name, value, remedy));
         if self.namespace.is_empty() || self.namespace.len() > 64 {
@@ -124,7 +124,7 @@ impl RedisOptions {
         if !(1..=64).contains(&self.connections) {
             return wrong("connections", &self.connections, "write a number from 1 to 64");
         }
-        if !(1..=MOST_BATCH).contains(&self.batch) {
+        if !(1..=MAX_BATCH).contains(&self.batch) {
             return wrong("batch", &self.batch, "write a number from 1 to 500");
         }
         if self.queue == 0 {

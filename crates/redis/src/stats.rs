@@ -97,7 +97,7 @@ impl Counters {
     }
 
     pub(crate) fn read(&self) -> RedisStats {
-        let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let of = |atomic_u64: &AtomicU64| atomic_u64.load(Ordering::Relaxed);
         RedisStats {
             calls: of(&self.calls),
             requests: of(&self.requests),

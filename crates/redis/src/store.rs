@@ -95,7 +95,7 @@ impl RedisStore {
     /// The attempt has failed, for this reason.
     pub async fn ready(&self) -> Result<(), StoreError> {
         let mut status = self.common().status.subscribe();
-        let known = status.wait_for(|it| *it != Status::Connecting).await;
+        let known = status.wait_for(|status| *status != Status::Connecting).await;
         match known.as_deref() {
             Ok(Status::Down(failure)) => Err(failure.clone().into()),
             Ok(_) => Ok(()),
@@ -121,7 +121,7 @@ impl RedisStore {
             part_of: None,
         };
         match several::received(self.0.sender.send(asked, group).await)? {
-            Told::Inspection(it) => Ok(it),
+            Told::Inspection(inspection) => Ok(inspection),
             Told::Decisions(_) => Err(crate::error::protocol("decisions for an inspection")),
         }
     }
@@ -159,9 +159,9 @@ impl RedisStore {
         }
         let names = &self.common().names;
         let asked = Asked::of(request);
-        let mut groups = request.checks.iter().map(|it| names.group_of(it.key));
+        let mut groups = request.checks.iter().map(|check| names.group_of(check.key));
         let group = groups.next().unwrap_or(0);
-        if groups.all(|it| it == group) {
+        if groups.all(|g| g == group) {
             return Pending::One(self.0.sender.send(asked, group));
         }
         // In a task of its own: dropped halfway it would leave one group charged and not another.
@@ -214,8 +214,8 @@ impl Inner {
                 Some(Finder::Sentinels(Box::new(found)))
             }
         };
-        let topology = finder.map(|it| {
-            let task = Topology::new(&common, &routes, it, (news, heard));
+        let topology = finder.map(|finder| {
+            let task = Topology::new(&common, &routes, finder, (news, heard));
             tokio::spawn(task.run()).abort_handle()
         });
         Inner { sender: Sender { common, routes }, topology }
@@ -234,7 +234,7 @@ impl Pending {
         match self {
             Pending::Refused(error) => Err(error),
             Pending::One(answered) => match several::received(answered.await)? {
-                Told::Decisions(it) => Ok(it),
+                Told::Decisions(decisions) => Ok(decisions),
                 Told::Inspection(_) => Err(crate::error::protocol("an inspection for decisions")),
             },
             Pending::Several(answered) => answered.await.unwrap_or_else(|_| {
@@ -246,7 +246,7 @@ impl Pending {
 
 impl Store for RedisStore {
     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
-        let pending: Vec<Pending> = requests.iter().map(|it| self.begin(it)).collect();
+        let pending: Vec<Pending> = requests.iter().map(|request| self.begin(request)).collect();
         let mut answers = Vec::with_capacity(pending.len());
         for answer in pending {
             answers.push(answer.answer().await);

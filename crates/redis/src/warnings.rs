@@ -55,16 +55,17 @@ pub(crate) async fn of(link: &Link, server: &str) -> Vec<Warning> {
 }
 
 fn in_info(info: &str, server: &str) -> Vec<Warning> {
-    let field =
-        |name: &str| info.lines().find_map(|it| it.trim().strip_prefix(name)?.strip_prefix(':'));
+    let field = |name: &str| {
+        info.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
+    };
     let mut warnings = Vec::new();
-    if let Some(policy) = field("maxmemory_policy").filter(|it| !HARMLESS.contains(it)) {
+    if let Some(policy) = field("maxmemory_policy").filter(|x| !HARMLESS.contains(x)) {
         warnings.push(Warning::DropsCounters { server: server.into(), policy: policy.into() });
     }
     // Valkey says here of which Redis it has the commands.
     let version = field("redis_version");
-    let major = version.and_then(|it| it.split('.').next()?.parse::<u32>().ok());
-    if let (Some(version), true) = (version, major.is_some_and(|it| it < 7)) {
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    if let (Some(version), true) = (version, major.is_some_and(|major| major < 7)) {
         warnings.push(Warning::Old { server: server.into(), version: version.into() });
     }
     warnings

@@ -17,7 +17,7 @@ async fn what_was_told_is_what_was_charged() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
     let call_timeout = Duration::from_millis(100);
-    let store = open_with(&proxy.url(), |it| RedisOptions { call_timeout, ..it });
+    let store = open_with(&proxy.url(), |x| RedisOptions { call_timeout, ..x });
     store.ready().await.unwrap();
     let policy = policy("1000000/d fixed");
     let is_over = Arc::new(AtomicBool::new(false));
@@ -29,8 +29,8 @@ async fn what_was_told_is_what_was_charged() {
             let key = format!("{caller}:key");
             while !is_over.load(Ordering::Relaxed) {
                 match check(&store, &policy, key.as_bytes()).await {
-                    Ok(it) => definite += u64::from(it.allowed),
-                    Err(it) if it.is_outcome_unknown() => unknown += 1,
+                    Ok(value) => definite += u64::from(value.allowed),
+                    Err(error) if error.is_outcome_unknown() => unknown += 1,
                     Err(_) => tokio::time::sleep(Duration::from_millis(2)).await,
                 }
             }

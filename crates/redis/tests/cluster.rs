@@ -16,7 +16,7 @@ use tollgate_testkit::{Cluster, Failover, Server};
 const ODD: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
 
 fn keys(count: usize) -> Vec<String> {
-    (0..count).map(|it| format!("{it}:key")).collect()
+    (0..count).map(|n| format!("{n}:key")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn a_cluster_serves_all_keys() {
     store.ready().await.unwrap();
     let two = policy("2/d fixed");
     let names = keys(200);
-    let all = || names.iter().map(|it| it.as_bytes()).chain(ODD);
+    let all = || names.iter().map(|name| name.as_bytes()).chain(ODD);
     for round in 0..3 {
         let checks: Vec<_> =
             all().map(|key| [Check { policy: &two, key, cost: Cost::ONE }]).collect();
@@ -39,14 +39,14 @@ async fn a_cluster_serves_all_keys() {
     let used = cluster
         .primaries()
         .iter()
-        .filter(|it| !cluster.nodes()[**it].keys("tollgate").is_empty())
+        .filter(|primary| !cluster.nodes()[**primary].keys("tollgate").is_empty())
         .count();
     assert_eq!(used, 3);
     assert_eq!(cluster.keys_without_ttl("tollgate"), Vec::<String>::new());
     assert!(store.stats().calls < 400, "{:?}", store.stats());
 
     // A process with another number of groups would look for keys elsewhere.
-    let other = open_with(&cluster.url(), |it| RedisOptions { groups: 32, ..it });
+    let other = open_with(&cluster.url(), |x| RedisOptions { groups: 32, ..x });
     assert_eq!(kind(other.ready().await), FailureKind::Groups);
     assert_eq!(kind(check(&other, &two, b"k").await), FailureKind::Groups);
     let error = other.ready().await.unwrap_err().to_string();
@@ -58,7 +58,9 @@ async fn a_cluster_serves_all_keys() {
     let node = open(&cluster.nodes()[0].url());
     let mut kinds = Vec::new();
     for key in ["a", "b", "c", "d", "e", "f"] {
-        kinds.extend(check(&node, &two, key.as_bytes()).await.err().and_then(|it| it.failure()));
+        kinds.extend(
+            check(&node, &two, key.as_bytes()).await.err().and_then(|error| error.failure()),
+        );
     }
     assert!(kinds.contains(&FailureKind::WrongTopology), "{kinds:?}");
     let single = Server::start();
@@ -78,7 +80,7 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
         let answer = decide(&store, CHECK, &checks, None).await.unwrap();
         let admitted = round <= 2;
         assert_eq!(answer.allowed(), admitted, "{answer:?}");
-        let granted: Vec<u64> = answer.decisions.iter().map(|it| it.granted).collect();
+        let granted: Vec<u64> = answer.decisions.iter().map(|decision| decision.granted).collect();
         assert_eq!(granted[..3], [u64::from(admitted); 3]);
         assert_eq!(remaining(&store, &many, b"a").await, 1_000 - round.min(2));
         assert_eq!(answer.decisions[1].retry_after.is_some(), !admitted);
@@ -98,7 +100,7 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
             decide(&store, CHECK, &checks, None).await.unwrap().allowed()
         });
     }
-    let admitted = tasks.join_all().await.into_iter().filter(|it| *it).count();
+    let admitted = tasks.join_all().await.into_iter().filter(|join_all| *join_all).count();
     let admitted = u64::try_from(admitted).unwrap();
     assert!(admitted <= 50, "{admitted}");
     assert_eq!(remaining(&store, &one, b"x").await, 50 - admitted);
@@ -140,7 +142,7 @@ async fn ids_and_leases_hold_over_several_groups() {
     // One of the two is full: nothing is taken of the other, and none of its other limit.
     assert!(!acquire(4).await.allowed());
     let limits = ask(&store, Verb::Peek, &places, b"a", 1).await.unwrap().limits();
-    let mut left: Vec<u64> = limits.iter().map(|it| it.remaining).collect();
+    let mut left: Vec<u64> = limits.iter().map(|limit| limit.remaining).collect();
     left.sort_unstable();
     assert_eq!(left, [1, 998]);
 }
@@ -207,8 +209,8 @@ impl Load {
                 let key = format!("{caller}:{name}");
                 while !is_over.load(Ordering::Relaxed) {
                     match check(&store, &policy, key.as_bytes()).await {
-                        Ok(it) => definite += u64::from(it.allowed),
-                        Err(it) if it.is_outcome_unknown() => unknown += 1,
+                        Ok(value) => definite += u64::from(value.allowed),
+                        Err(error) if error.is_outcome_unknown() => unknown += 1,
                         Err(_) => {
                             refused += 1;
                             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -217,7 +219,7 @@ impl Load {
                 }
                 let left = loop {
                     match ask(&store, Verb::Peek, &policy, key.as_bytes(), 1).await {
-                        Ok(it) => break it.remaining,
+                        Ok(value) => break value.remaining,
                         Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                     }
                 };
@@ -233,17 +235,17 @@ impl Load {
     async fn end(self) -> (u64, u64, u64) {
         self.is_over.store(true, Ordering::Relaxed);
         let all = self.tasks.join_all().await;
-        all.into_iter().fold((0, 0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1, sum.2 + it.2))
+        all.into_iter().fold((0, 0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1, sum.2 + x.2))
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slots_may_move_under_load() {
     let cluster = Cluster::start(3, 0);
-    let store = open_with(&cluster.url(), |it| RedisOptions {
+    let store = open_with(&cluster.url(), |x| RedisOptions {
         groups: 4,
         call_timeout: Duration::from_secs(5),
-        ..it
+        ..x
     });
     store.ready().await.unwrap();
     let policy = policy("1000000/d fixed");
@@ -256,7 +258,7 @@ async fn slots_may_move_under_load() {
     slots.dedup();
     for slot in slots {
         let from = cluster.primary_of_slot(slot);
-        let to = cluster.primaries().into_iter().find(|it| *it != from).unwrap();
+        let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
         let moving = cluster.begin_move(slot, to);
         // For a while some keys are here, and some there.
         let left = moving.keys_left();

@@ -14,11 +14,11 @@ use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
 
 /// A store with a clock of its own under a namespace.
 fn trial(url: &str, namespace: &str) -> RedisStore {
-    open_with(url, |it| RedisOptions {
+    open_with(url, |x| RedisOptions {
         namespace: namespace.to_owned(),
         clock: Some(ManualClock::default()),
         call_timeout: Duration::from_secs(5),
-        ..it
+        ..x
     })
 }
 
@@ -86,7 +86,7 @@ fn left(server: &Server) -> u64 {
 #[tokio::test]
 async fn what_others_may_count_on_is_not_erased() {
     let server = Server::start();
-    let named = |it| RedisOptions { namespace: "shop".to_owned(), ..it };
+    let named = |x| RedisOptions { namespace: "shop".to_owned(), ..x };
     let store = open_with(&server.url(), named);
     check(&store, &policy("1/h"), b"k").await.unwrap();
     let error = store.erase().await.unwrap_err();
@@ -105,7 +105,7 @@ async fn who_may_not_erase_is_told_what_is_needed() {
     let rights = support::documented_rights();
     let rules = rights.strip_prefix("user ").unwrap();
     let rules = rules.replace(">PASSWORD", ">secret").replace("~tollgate:*", "~a:*");
-    let server = Server::with(|it| it.user(&format!("{rules} +scan +unlink")));
+    let server = Server::with(|x| x.user(&format!("{rules} +scan +unlink")));
     let store = trial(&server.url_as("tollgate", "secret"), "a");
     check(&store, &policy("1/h"), b"k").await.unwrap();
     for (without, with) in [("-scan", "+scan"), ("-unlink", "+unlink"), ("resetkeys", "~a:*")] {
@@ -163,7 +163,7 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
 /// The keys of the namespace on every node, also those whose slots are halfway.
 fn on_all_nodes(cluster: &Cluster) -> Vec<String> {
     let keys = |node: &Server| node.command(&["KEYS", "a:*"]).array().to_vec();
-    cluster.nodes().iter().flat_map(keys).map(|it| it.text()).collect()
+    cluster.nodes().iter().flat_map(keys).map(|x| x.text()).collect()
 }
 
 fn slots_of(names: &[String]) -> Vec<u16> {
@@ -201,7 +201,7 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
     let cluster = Cluster::start(3, 0);
     let store = trial(&cluster.url(), "a");
     leave_keys(&store, 500).await;
-    let other = |from| cluster.primaries().into_iter().find(|it| *it != from).unwrap();
+    let other = |from| cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
     // Some slots have moved, some stay halfway.
     let names = on_all_nodes(&cluster);
     let mut halfway = Vec::new();
@@ -220,7 +220,7 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
     let all = u64::try_from(on_all_nodes(&cluster).len()).unwrap();
     assert_eq!(store.erase().await, Ok(all));
     assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
-    halfway.into_iter().for_each(|it| it.finish());
+    halfway.into_iter().for_each(|halfway| halfway.finish());
 
     // They move while it erases.
     leave_keys(&store, 500).await;

@@ -35,19 +35,19 @@ async fn whatever_is_done_every_key_expires() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
-        let it = policy(limits);
+        let value = policy(limits);
         for cost in [1, 2, 3, 9] {
-            charge(&store, &it, b"k", cost).await;
+            charge(&store, &value, b"k", cost).await;
         }
         for verb in [Verb::Penalize, Verb::Refund { time: None }] {
-            let _ = ask(&store, verb, &it, b"k", 1).await;
+            let _ = ask(&store, verb, &value, b"k", 1).await;
         }
         let reserve = Verb::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };
-        let _ = ask(&store, reserve, &it, b"k", 2).await;
-        ask(&store, Verb::Block { span: None }, &it, b"blocked", 0).await.unwrap();
+        let _ = ask(&store, reserve, &value, b"k", 2).await;
+        ask(&store, Verb::Block { span: None }, &value, b"blocked", 0).await.unwrap();
         let span = Some(Micros::from_secs(9));
-        ask(&store, Verb::Block { span }, &it, b"k", 0).await.unwrap();
-        let checks = [Check { policy: &it, key: b"other", cost: Cost::ONE }];
+        ask(&store, Verb::Block { span }, &value, b"k", 0).await.unwrap();
+        let checks = [Check { policy: &value, key: b"other", cost: Cost::ONE }];
         let _ = decide(&store, CHECK, &checks, Some(b"request")).await;
     }
     let found = server.sweep("");
@@ -63,18 +63,20 @@ async fn a_denial_and_a_look_write_nothing() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
-        let it = policy(limits);
+        let value = policy(limits);
         let key = limits.as_bytes();
-        while charge(&store, &it, key, 1).await {
+        while charge(&store, &value, key, 1).await {
             if limits.contains("concurrent") {
                 break;
             }
         }
         let before = dump(&server);
-        assert!(!charge(&store, &it, key, it.limits()[0].capacity().try_into().unwrap()).await);
-        ask(&store, Verb::Peek, &it, key, 1).await.unwrap();
-        ask(&store, Verb::Peek, &it, b"unknown", 1).await.unwrap();
-        store.inspect(&it, tollgate_store::Key::new(key).unwrap()).await.unwrap();
+        assert!(
+            !charge(&store, &value, key, value.limits()[0].capacity().try_into().unwrap()).await
+        );
+        ask(&store, Verb::Peek, &value, key, 1).await.unwrap();
+        ask(&store, Verb::Peek, &value, b"unknown", 1).await.unwrap();
+        store.inspect(&value, tollgate_store::Key::new(key).unwrap()).await.unwrap();
         assert_eq!(dump(&server), before, "{limits}");
     }
 }
@@ -83,7 +85,7 @@ async fn a_denial_and_a_look_write_nothing() {
 /// though it were the same.
 fn dump(server: &Server) -> (Vec<(String, Reply, Reply)>, String) {
     let persistence = server.command(&["INFO", "persistence"]).text();
-    let writes = persistence.lines().find(|it| it.starts_with("rdb_changes_since_last_save:"));
+    let writes = persistence.lines().find(|line| line.starts_with("rdb_changes_since_last_save:"));
     let writes = writes.unwrap().to_owned();
     let mut names = server.keys("");
     names.sort();
@@ -100,12 +102,12 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
-        let it = policy(limits);
-        assert!(charge(&store, &it, b"k", 1).await);
-        let name = format!("tollgate:={it}:k");
+        let value = policy(limits);
+        assert!(charge(&store, &value, b"k", 1).await);
+        let name = format!("tollgate:={value}:k");
         let whole = match server.command(&["GET", &name]) {
             Reply::Bulk(bytes) => bytes,
-            it => panic!("{it:?}"),
+            command => panic!("{command:?}"),
         };
         let mut spoilt: Vec<Vec<u8>> =
             vec![Vec::new(), b"junk".to_vec(), vec![0; 40], vec![255; 40]];
@@ -118,16 +120,21 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
             let words = [b"SET", name.as_bytes(), &bytes];
             server.connect().command(&words).unwrap();
             let before = store.stats().junk;
-            assert!(charge(&store, &it, b"k", 2).await, "{limits}, {}", bytes.escape_ascii());
+            assert!(charge(&store, &value, b"k", 2).await, "{limits}, {}", bytes.escape_ascii());
             assert_eq!(store.stats().junk, before + 1, "{limits}, {}", bytes.escape_ascii());
-            let left = ask(&store, Verb::Peek, &it, b"k", 1).await.unwrap().remaining;
-            assert_eq!(left, it.limits()[0].capacity() - 2, "{limits}, {}", bytes.escape_ascii());
+            let left = ask(&store, Verb::Peek, &value, b"k", 1).await.unwrap().remaining;
+            assert_eq!(
+                left,
+                value.limits()[0].capacity() - 2,
+                "{limits}, {}",
+                bytes.escape_ascii()
+            );
         }
         for foreign in [["RPUSH", &name, "a"], ["SADD", &name, "a"]] {
             server.command(&["DEL", &name]);
             server.command(&foreign);
             let before = store.stats().junk;
-            assert!(charge(&store, &it, b"k", 1).await, "{limits}");
+            assert!(charge(&store, &value, b"k", 1).await, "{limits}");
             assert_eq!(store.stats().junk, before + 1);
         }
     }
@@ -146,7 +153,7 @@ async fn junk_that_a_denial_need_not_look_at_is_none() {
         assert!(never.never && never.remaining == 2, "{never:?}");
         let checks = [&full, &spoilt].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
         let answer = decide(&store, CHECK, &checks, None).await.unwrap();
-        let allowed: Vec<bool> = answer.decisions.iter().map(|it| it.allowed).collect();
+        let allowed: Vec<bool> = answer.decisions.iter().map(|decision| decision.allowed).collect();
         assert_eq!(allowed, [false, true], "{answer:?}");
         assert_eq!(answer.decisions[1].remaining, 2, "{answer:?}");
         assert!(charge(&store, &spoilt, b"k", 2).await, "{}", junk.escape_ascii());
@@ -158,11 +165,11 @@ async fn junk_that_a_denial_need_not_look_at_is_none() {
 async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
     let server = Server::start();
     let store = open(&server.url());
-    let it = policy("900/h log");
-    let row = format!("tollgate:={it}#l3600000.0.0.:k");
+    let value = policy("900/h log");
+    let row = format!("tollgate:={value}#l3600000.0.0.:k");
     for spoil in [["DEL", &row, ""], ["SETRANGE", &row, ""], ["RPUSH", &row, "a"]] {
         for _ in 0..300 {
-            assert!(charge(&store, &it, b"k", 1).await);
+            assert!(charge(&store, &value, b"k", 1).await);
         }
         assert_eq!(server.command(&["STRLEN", &row]).integer(), 300 * 14);
         match spoil[0] {
@@ -173,9 +180,9 @@ async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
             }
             _ => drop(server.command(&["DEL", &row])),
         }
-        let decision = ask(&store, CHECK, &it, b"k", 1).await.unwrap();
+        let decision = ask(&store, CHECK, &value, b"k", 1).await.unwrap();
         assert_eq!(decision.remaining, 899, "{spoil:?}");
-        ask(&store, Verb::Reset, &it, b"k", 0).await.unwrap();
+        ask(&store, Verb::Reset, &value, b"k", 0).await.unwrap();
     }
     assert_eq!(store.stats().junk, 3);
 }
@@ -185,13 +192,13 @@ async fn a_key_that_has_lost_its_time_to_live_gets_one_with_the_next_charge() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
-        let it = policy(limits);
-        assert!(charge(&store, &it, b"k", 1).await);
+        let value = policy(limits);
+        assert!(charge(&store, &value, b"k", 1).await);
         for name in server.keys("") {
             server.command(&["PERSIST", &name]);
         }
         assert!(!server.keys_without_ttl("").is_empty());
-        assert!(charge(&store, &it, b"k", 2).await, "{limits}");
+        assert!(charge(&store, &value, b"k", 2).await, "{limits}");
         assert_eq!(server.keys_without_ttl(""), Vec::<String>::new(), "{limits}");
         server.command(&["FLUSHALL"]);
     }
@@ -201,12 +208,12 @@ async fn a_key_that_has_lost_its_time_to_live_gets_one_with_the_next_charge() {
 async fn what_a_newer_version_wrote_is_left_alone() {
     let server = Server::start();
     let store = open(&server.url());
-    let it = named("api", "5/min");
+    let value = named("api", "5/min");
     let newer = b"\xa7\x02 whatever it means";
     server.connect().command(&[b"SET", &b"tollgate:api:k"[..], newer]).unwrap();
-    assert_eq!(kind(check(&store, &it, b"k").await), FailureKind::Schema);
+    assert_eq!(kind(check(&store, &value, b"k").await), FailureKind::Schema);
     assert_eq!(server.command(&["GET", "tollgate:api:k"]), Reply::Bulk(newer.to_vec()));
-    assert!(check(&store, &it, b"other").await.unwrap().allowed());
+    assert!(check(&store, &value, b"other").await.unwrap().allowed());
 }
 
 #[tokio::test]
@@ -220,7 +227,7 @@ async fn no_key_is_taken_for_another() {
 async fn no_key_is_taken_for_another_on_a_cluster() {
     let cluster = Cluster::start(3, 0);
     let names = names_of_odd_keys(&cluster.url(), || cluster.keys("tollgate:{tollgate.")).await;
-    let tags: HashSet<&str> = names.iter().filter_map(|it| it.split('}').next()).collect();
+    let tags: HashSet<&str> = names.iter().filter_map(|name| name.split('}').next()).collect();
     assert!(tags.len() > 5, "all in few groups: {names:?}");
 }
 
@@ -244,10 +251,10 @@ async fn names_of_odd_keys(url: &str, names: impl Fn() -> Vec<String>) -> HashSe
         &long,
         &longer,
     ];
-    for it in [&a, &b] {
+    for value in [&a, &b] {
         for key in keys {
-            assert!(check(&store, it, key).await.unwrap().allowed(), "{}", key.escape_ascii());
-            assert!(!check(&store, it, key).await.unwrap().allowed(), "{}", key.escape_ascii());
+            assert!(check(&store, value, key).await.unwrap().allowed(), "{}", key.escape_ascii());
+            assert!(!check(&store, value, key).await.unwrap().allowed(), "{}", key.escape_ascii());
         }
     }
     let found: HashSet<String> = names().into_iter().collect();
@@ -275,10 +282,10 @@ async fn calls_during(server: &Server, something: impl Future<Output = ()>) -> u
 async fn a_decision_is_one_call_and_those_at_once_share_few() {
     let server = Server::start();
     let store = open(&server.url());
-    let it = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
-    check(&store, &it, b"warm").await.unwrap();
+    let inner = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
+    check(&store, &inner, b"warm").await.unwrap();
     let one = calls_during(&server, async {
-        check(&store, &it, b"k").await.unwrap();
+        check(&store, &inner, b"k").await.unwrap();
     });
     assert_eq!(one.await, 1);
     let callers = 64;
@@ -286,10 +293,10 @@ async fn a_decision_is_one_call_and_those_at_once_share_few() {
     let many = calls_during(&server, async {
         let tasks: Vec<_> = (0..callers)
             .map(|caller: u32| {
-                let (store, it) = (store.clone(), it.clone());
+                let (store, value) = (store.clone(), inner.clone());
                 tokio::spawn(async move {
                     for _ in 0..each {
-                        check(&store, &it, format!("k{caller}").as_bytes()).await.unwrap();
+                        check(&store, &value, format!("k{caller}").as_bytes()).await.unwrap();
                     }
                 })
             })

@@ -29,10 +29,10 @@ fn one_of_eight() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let admitted = runtime.block_on(async {
         let store = open(&url);
-        let it = limits();
+        let limit = limits();
         let mut admitted = 0;
         for cost in [1, 3].into_iter().cycle().take(CHECKS) {
-            let decision = ask(&store, CHECK, &it, b"k", cost).await.unwrap();
+            let decision = ask(&store, CHECK, &limit, b"k", cost).await.unwrap();
             admitted += if decision.allowed() { u64::from(cost) } else { 0 };
         }
         admitted
@@ -53,8 +53,8 @@ fn run_eight(server: &Server, limits_of: impl Fn(usize) -> String) -> u64 {
             .unwrap()
     };
     let running: Vec<_> = (0..PROCESSES).map(start).collect();
-    let admitted = running.into_iter().map(|it| {
-        let output = it.wait_with_output().unwrap();
+    let admitted = running.into_iter().map(|running| {
+        let output = running.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
         let line = text.lines().find_map(|line| line.strip_prefix("admitted "));
@@ -70,7 +70,7 @@ async fn eight_processes_are_admitted_exactly_what_the_limits_allow() {
     // Nothing is charged by what was denied: every limit has used just what was admitted.
     let store = open(&server.url());
     let peek = ask(&store, Verb::Peek, &limits(), b"k", 1).await.unwrap();
-    let left: Vec<u64> = peek.limits().iter().map(|it| it.remaining).collect();
+    let left: Vec<u64> = peek.limits().iter().map(|limit| limit.remaining).collect();
     assert_eq!(left, [200, 0, 100]);
     assert!(!check(&store, &limits(), b"k").await.unwrap().allowed());
 }

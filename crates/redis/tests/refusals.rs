@@ -17,7 +17,7 @@ use tollgate_testkit::{Proxy, Server};
 async fn each_refusal_is_told_and_changes_nothing() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
-    let store = open_with(&proxy.url(), |it| RedisOptions { connections: 1, ..it });
+    let store = open_with(&proxy.url(), |x| RedisOptions { connections: 1, ..x });
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     proxy.only(&["EVALSHA"]);
@@ -123,12 +123,12 @@ async fn ask_everything(store: &RedisStore) {
         (Verb::Release { lease }, &places, b"k"),
         (Verb::Reset, &meter, b"k"),
     ] {
-        ask(store, verb, policy, key, 1).await.unwrap_or_else(|it| panic!("{verb:?}: {it}"));
+        ask(store, verb, policy, key, 1).await.unwrap_or_else(|error| panic!("{verb:?}: {error}"));
     }
     let queue = named("queue", "1/s burst 3");
     for number in 0..5 {
         let verb = Verb::Reserve { id: Id::from_u128(number), max_wait };
-        ask(store, verb, &queue, b"k", 1).await.unwrap_or_else(|it| panic!("{verb:?}: {it}"));
+        ask(store, verb, &queue, b"k", 1).await.unwrap_or_else(|error| panic!("{verb:?}: {error}"));
     }
     let looked = store.inspect(&queue, Key::new("k").unwrap()).await.unwrap();
     assert_eq!(looked.reservations.len(), 2, "three acted at once");
@@ -154,15 +154,15 @@ async fn ask_everything(store: &RedisStore) {
 async fn a_user_needs_the_documented_rights_and_no_others() {
     let rights = support::documented_rights();
     let rules = rights.strip_prefix("user ").unwrap().replace(">PASSWORD", ">secret");
-    let server = Server::with(|it| it.user(&rules));
+    let server = Server::with(|x| x.user(&rules));
     let store = open(&server.url_as("tollgate", "secret"));
     let first = store.clone();
     let asked = tokio::spawn(async move { ask_everything(&first).await }).await;
     assert!(asked.is_ok(), "{:#?}", server.command(&["ACL", "LOG", "1"]));
     // What is left is what the tool and the warnings ask, and what a cluster and sentinels need.
     let needed_elsewhere = ["+info", "+role", "+cluster|slots", "+select", "+asking"];
-    let commands: Vec<&str> = rules.split(' ').filter(|it| it.starts_with('+')).collect();
-    for command in commands.iter().filter(|it| !needed_elsewhere.contains(it)) {
+    let commands: Vec<&str> = rules.split(' ').filter(|part| part.starts_with('+')).collect();
+    for command in commands.iter().filter(|command| !needed_elsewhere.contains(command)) {
         let without = command.replace('+', "-");
         server.command(&["ACL", "SETUSER", "tollgate", &without]).expect_no_error("ACL SETUSER");
         server.command(&["SCRIPT", "FLUSH"]);
@@ -177,19 +177,19 @@ async fn a_user_needs_the_documented_rights_and_no_others() {
     server.command(&["ACL", "SETUSER", "tollgate", "-evalsha"]);
     let refused = check(&store, &policy("1/h"), b"k").await;
     assert_eq!(kind(refused), FailureKind::NoPermission);
-    let foreign = open_with(&server.url_as("tollgate", "secret"), |it| RedisOptions {
+    let foreign = open_with(&server.url_as("tollgate", "secret"), |x| RedisOptions {
         namespace: "other".to_owned(),
-        ..it
+        ..x
     });
     assert_eq!(kind(check(&foreign, &policy("1/h"), b"k").await), FailureKind::NoPermission);
 }
 
 #[tokio::test]
 async fn a_missing_password_is_told_at_once() {
-    let server = Server::with(|it| it.password("secret"));
+    let server = Server::with(|x| x.password("secret"));
     let url = format!("redis://{}", server.address());
     assert_eq!(kind(open(&url).ready().await), FailureKind::WrongPassword);
-    let store = open_with(&url, |it| RedisOptions { password: Some("secret".to_owned()), ..it });
+    let store = open_with(&url, |x| RedisOptions { password: Some("secret".to_owned()), ..x });
     store.ready().await.unwrap();
     assert_eq!(
         kind(open(&server.url().replace("secret", "x")).ready().await),
@@ -199,10 +199,10 @@ async fn a_missing_password_is_told_at_once() {
 
 #[tokio::test]
 async fn a_password_in_a_file_may_be_replaced_while_the_store_is_open() {
-    let server = Server::with(|it| it.password("old"));
+    let server = Server::with(|x| x.password("old"));
     let file = server.folder().join("password");
     let url = format!("redis://:ignored@{}", server.address());
-    let with_file = |it| RedisOptions { password_file: Some(file.clone()), ..it };
+    let with_file = |x| RedisOptions { password_file: Some(file.clone()), ..x };
     std::fs::write(&file, "old\n").unwrap();
     let (store, many) = (open_with(&url, with_file), policy("1000/h fixed"));
     store.ready().await.unwrap();
@@ -213,7 +213,7 @@ async fn a_password_in_a_file_may_be_replaced_while_the_store_is_open() {
     server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
     until("a new connection", async || store.stats().reconnects > 0).await;
     until("the new password", async || check(&store, &many, b"k").await.is_ok()).await;
-    let old = open_with(&url, |it| RedisOptions { password: Some("old".to_owned()), ..it });
+    let old = open_with(&url, |x| RedisOptions { password: Some("old".to_owned()), ..x });
     assert_eq!(kind(old.ready().await), FailureKind::WrongPassword);
 
     std::fs::remove_file(&file).unwrap();
@@ -226,7 +226,7 @@ async fn a_password_in_a_file_may_be_replaced_while_the_store_is_open() {
     // It goes on trying.
     std::fs::write(&file, "new").unwrap();
     until("the file", async || check(&without, &many, b"k").await.is_ok()).await;
-    let both = |it| RedisOptions { password: Some("new".to_owned()), ..with_file(it) };
+    let both = |x| RedisOptions { password: Some("new".to_owned()), ..with_file(x) };
     let refused = RedisStore::open(&url, both(RedisOptions::default())).unwrap_err().to_string();
     assert!(refused.starts_with("the option password_file = "), "{refused}");
 }

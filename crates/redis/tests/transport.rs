@@ -36,16 +36,16 @@ async fn those_who_wait_share_calls_and_keep_their_order() {
     let store = open(&server.url());
     store.ready().await.unwrap();
     let many = policy("1000/h");
-    let keys: Vec<String> = (0..64).map(|it| format!("k{it}")).collect();
+    let keys: Vec<String> = (0..64).map(|n| format!("k{n}")).collect();
     let checks: Vec<_> = keys
         .iter()
-        .map(|it| [Check { policy: &many, key: it.as_bytes(), cost: Cost::ONE }])
+        .map(|key| [Check { policy: &many, key: key.as_bytes(), cost: Cost::ONE }])
         .collect();
     let requests: Vec<_> = checks
         .iter()
         .cycle()
         .take(640)
-        .map(|it| Request { verb: CHECK, checks: it, request_id: None })
+        .map(|check| Request { verb: CHECK, checks: check, request_id: None })
         .collect();
     let answers = store.decide(&requests).await;
     for (number, answer) in answers.into_iter().enumerate() {
@@ -107,7 +107,7 @@ async fn a_closed_connection_is_replaced_before_it_is_needed() {
 async fn a_server_that_hangs_is_waited_for_as_long_as_a_call_may_take() {
     let server = Server::start();
     let call_timeout = Duration::from_millis(200);
-    let store = open_with(&server.url(), |it| RedisOptions { call_timeout, ..it });
+    let store = open_with(&server.url(), |x| RedisOptions { call_timeout, ..x });
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     server.pause();
@@ -182,12 +182,12 @@ async fn scripts_may_be_flushed_under_load() {
 /// A store with one connection, on which as many calls are under way as may be.
 async fn stuck(server: &Server, queue: usize) -> (RedisStore, Vec<tokio::task::JoinHandle<bool>>) {
     let call_timeout = Duration::from_secs(20);
-    let store = open_with(&server.url(), |it| RedisOptions {
+    let store = open_with(&server.url(), |x| RedisOptions {
         connections: 1,
         queue,
         batch: 1,
         call_timeout,
-        ..it
+        ..x
     });
     store.ready().await.unwrap();
     server.pause();

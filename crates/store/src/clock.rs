@@ -30,8 +30,8 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Timestamp {
         match self {
-            Clock::System(it) => it.now(),
-            Clock::Manual(it) => it.now(),
+            Clock::System(system) => system.now(),
+            Clock::Manual(manual) => manual.now(),
         }
     }
 }
@@ -208,8 +208,8 @@ const fn reach_of(rate: u64) -> u64 {
 /// µs of a clock that is never set and counts suspension.
 #[cfg(target_os = "linux")]
 pub(crate) fn monotonic_micros() -> u64 {
-    let it = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let micros = it.tv_sec.saturating_mul(1_000_000).saturating_add(it.tv_nsec / 1_000);
+    let value = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let micros = value.tv_sec.saturating_mul(1_000_000).saturating_add(value.tv_nsec / 1_000);
     u64::try_from(micros).unwrap_or(0)
 }
 

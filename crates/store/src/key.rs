@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{LONGEST_KEY, RequestError};
+use tollgate_core::{MAX_KEY_LEN, RequestError};
 
 /// A key: 1 to 65,536 bytes, any bytes.
 ///
@@ -26,7 +26,7 @@ impl<'a> Key<'a> {
         let bytes = bytes.as_ref();
         match bytes.len() {
             0 => Err(RequestError::EmptyKey),
-            len if len > LONGEST_KEY => Err(RequestError::LongKey(len)),
+            len if len > MAX_KEY_LEN => Err(RequestError::LongKey(len)),
             _ => Ok(Key(bytes)),
         }
     }

@@ -27,21 +27,21 @@ impl Answer {
     /// Whether the request may go on: whether every check was admitted.
     #[must_use]
     pub fn allowed(&self) -> bool {
-        self.decisions.iter().all(|it| it.allowed)
+        self.decisions.iter().all(|decision| decision.allowed)
     }
 
     /// Whether a cost is above a capacity, so that waiting does not help.
     #[must_use]
     pub fn never(&self) -> bool {
-        self.decisions.iter().any(|it| it.never)
+        self.decisions.iter().any(|decision| decision.never)
     }
 
     /// When the same request would be admitted; absent where there is no such time.
     #[must_use]
     pub fn retry_after(&self) -> Option<Micros> {
-        let denied = || self.decisions.iter().filter(|it| !it.allowed);
-        let endless = denied().any(|it| it.retry_after.is_none());
-        self.decisions.iter().filter_map(|it| it.retry_after).max().filter(|_| !endless)
+        let denied = || self.decisions.iter().filter(|decision| !decision.allowed);
+        let endless = denied().any(|x| x.retry_after.is_none());
+        self.decisions.iter().filter_map(|decision| decision.retry_after).max().filter(|_| !endless)
     }
 }
 
@@ -67,7 +67,7 @@ impl StoreError {
     pub const fn failure(&self) -> Option<FailureKind> {
         match self {
             StoreError::Request(_) => None,
-            StoreError::Unavailable(it) => Some(it.kind),
+            StoreError::Unavailable(unavailable) => Some(unavailable.kind),
         }
     }
 
@@ -100,8 +100,8 @@ impl From<RequestError> for StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::Request(it) => it.fmt(f),
-            StoreError::Unavailable(it) => it.fmt(f),
+            StoreError::Request(request) => request.fmt(f),
+            StoreError::Unavailable(unavailable) => unavailable.fmt(f),
         }
     }
 }

@@ -42,9 +42,9 @@ struct Random(u64);
 impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let it = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((it ^ (it >> 31)) >> 33).unwrap() % end
+        let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let wrapping_mul = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((wrapping_mul ^ (wrapping_mul >> 31)) >> 33).unwrap() % end
     }
 }
 
@@ -101,7 +101,7 @@ fn victim() {
     let dir = SnapshotDir::open(dir).unwrap();
     let (store, restored) = dir.restore(MemoryStore::builder().clock(clock.clone())).unwrap();
     assert_eq!(restored.set_aside, None);
-    let policies = LIMITS.iter().map(|it| it.parse().unwrap()).collect();
+    let policies = LIMITS.iter().map(|limit| limit.parse().unwrap()).collect();
     let victim = Victim { clock, store, policies };
     for key in 0..KEYS {
         match victim.count(key) {
@@ -145,7 +145,7 @@ impl Known {
     fn hear(&mut self, line: &str) {
         let mut words = line.split(' ');
         let word = words.next().unwrap_or_default();
-        let key = words.next().and_then(|it| it.parse::<usize>().ok());
+        let key = words.next().and_then(|word| word.parse::<usize>().ok());
         match (word, key) {
             ("begin", Some(key)) => self.begun[key] += 1,
             ("done", Some(key)) => self.done[key] += 1,
@@ -234,7 +234,7 @@ fn a_killed_store_restarts_with_all_that_was_saved() {
     if env::var_os(DIR).is_some() {
         return;
     }
-    let kills = env::var("TOLLGATE_CRASHES").map_or(100, |it| it.parse::<usize>().unwrap());
+    let kills = env::var("TOLLGATE_CRASHES").map_or(100, |x| x.parse::<usize>().unwrap());
     let mut random = Random(RandomState::new().hash_one(kills));
     println!("seed {}", random.0);
     let dir = empty_place();

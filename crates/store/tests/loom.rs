@@ -55,7 +55,7 @@ fn three_threads_share_two_tokens_exactly() {
         };
         let others = [ask(), ask()];
         let mine = usize::from(check(&store, &limit, "a"));
-        let admitted: usize = others.into_iter().map(|it| it.join().unwrap()).sum();
+        let admitted: usize = others.into_iter().map(|other| other.join().unwrap()).sum();
         assert_eq!(admitted + mine, 2);
     });
 }

@@ -30,16 +30,16 @@ pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
 pub use lists::draw_id;
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use overrides::{
-    KeyPattern, MOST_OVERRIDES, OverrideError, Overrides, OverridesBuilder, PatternError,
+    KeyPattern, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder, PatternError,
 };
 pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier};
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
-    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LONGEST_KEY,
-    LeaseInspection, Limit, LimitDecision, LimitError, LimitInspection, Listed, Micros,
-    NotationError, OnStoreError, Policy, PolicyError, Reason, Request, RequestError,
-    ReservationInspection, Source, Spec, Timestamp, Verb, parse_duration,
+    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
+    LimitDecision, LimitError, LimitInspection, Listed, MAX_KEY_LEN, Micros, NotationError,
+    OnStoreError, Policy, PolicyError, Reason, Request, RequestError, ReservationInspection,
+    Source, Spec, Timestamp, Verb, parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]

@@ -43,21 +43,21 @@ pub(crate) struct Listings<'a> {
 
 /// Looks a request's keys up in the lists.
 pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestError> {
-    let concurrent = request.checks.iter().any(|it| it.policy.has_concurrent());
+    let concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
     let verb = match request.verb {
         Verb::Check { lease: None } if concurrent => Verb::Check { lease: Some(draw_id()) },
         verb => verb,
     };
     let request = Request { verb, ..*request };
-    let listed = |it: &Check<'_>| it.policy.listed(it.key);
-    if !verb.decides() || request.checks.iter().all(|it| listed(it).is_none()) {
+    let listed = |check: &Check<'_>| check.policy.listed(check.key);
+    if !verb.decides() || request.checks.iter().all(|check| listed(check).is_none()) {
         return Ok(Screened::Unlisted(request));
     }
     request.validate()?;
     Ok(Screened::Listed(Listings {
         request,
         listed: request.checks.iter().map(listed).collect(),
-        rest: request.checks.iter().filter(|it| listed(it).is_none()).copied().collect(),
+        rest: request.checks.iter().filter(|check| listed(check).is_none()).copied().collect(),
     }))
 }
 

@@ -309,10 +309,10 @@ impl MemoryLimiter {
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         let listings = match lists::screen(request)? {
             Screened::Unlisted(request) => return self.0.store.decide_now(&request),
-            Screened::Listed(it) => it,
+            Screened::Listed(listed) => listed,
         };
-        let rest = listings.rest().map(|it| self.0.store.decide_now(&it)).transpose()?;
-        Ok(listings.join(rest.map(|it| it.decisions).unwrap_or_default(), self.now()))
+        let rest = listings.rest().map(|x| self.0.store.decide_now(&x)).transpose()?;
+        Ok(listings.join(rest.map(|x| x.decisions).unwrap_or_default(), self.now()))
     }
 
     /// Gives memory back for keys that recovered a second ago or more: looks over at most `places` places in each

@@ -9,7 +9,7 @@ use tollgate_core::NotationError;
 use crate::overrides::Allowance;
 
 /// The most bytes of a tier's name.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME_LEN: usize = 128;
 
 /// Other limits for the keys of a plan, by its name, which whoever asks says with the key.
 ///
@@ -43,15 +43,15 @@ impl Tiers {
     /// The name is taken, empty, longer than 128 bytes or has white space or control characters;
     /// the text is not limits.
     pub fn add(&mut self, name: &str, limits: &str) -> Result<(), TierError> {
-        let odd = |it: char| it.is_whitespace() || it.is_control();
-        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(odd) {
+        let odd = |c: char| c.is_whitespace() || c.is_control();
+        if name.is_empty() || name.len() > MAX_NAME_LEN || name.contains(odd) {
             return Err(TierError::Name);
         }
         let allowance = Allowance::parse(limits).map_err(TierError::Limits)?;
         match self.0.entry(name.into()) {
             Entry::Occupied(_) => Err(TierError::Duplicate),
-            Entry::Vacant(it) => {
-                it.insert(allowance);
+            Entry::Vacant(vacant) => {
+                vacant.insert(allowance);
                 Ok(())
             }
         }
@@ -65,11 +65,11 @@ impl Tiers {
 
     /// Their names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(|it| &**it)
+        self.0.keys().map(|key| &**key)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Allowance)> {
-        self.0.iter().map(|(name, it)| (&**name, it))
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 }
 
@@ -90,13 +90,13 @@ impl fmt::Display for TierError {
         match self {
             TierError::Name => write!(
                 f,
-                "a tier's name has 1 to {LONGEST_NAME} bytes, without white space; write one such \
+                "a tier's name has 1 to {MAX_NAME_LEN} bytes, without white space; write one such \
                  as pro"
             ),
             TierError::Duplicate => {
                 f.write_str("there is a tier of this name already; give this one another name")
             }
-            TierError::Limits(it) => write!(f, "{it} (for no limit write unlimited)"),
+            TierError::Limits(limits) => write!(f, "{limits} (for no limit write unlimited)"),
         }
     }
 }

@@ -69,7 +69,7 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
     for (at, (one, other)) in one.iter().zip(&other).enumerate() {
         assert_eq!(one, other, "{at}");
     }
-    let allowed: Vec<_> = one.iter().map(|it| it.as_ref().map(|it| it.allowed()).ok()).collect();
+    let allowed: Vec<_> = one.iter().map(|one| one.as_ref().map(|i| i.allowed()).ok()).collect();
     let expected = [
         Some(true),
         Some(false),
@@ -211,7 +211,7 @@ async fn a_server_that_does_not_answer_is_waited_for_no_longer_than_the_deadline
     let checks = both.map(|(policy, key)| Check { policy, key: key.as_bytes(), cost: Cost::ONE });
     let request = Request { verb: CHECK, checks: &checks, request_id: None };
     let strictest = limiter.decide(&request).await.unwrap();
-    strictest.decisions.iter().for_each(|it| assert_degraded(it, false));
+    strictest.decisions.iter().for_each(|decision| assert_degraded(decision, false));
     // Three deadlines, with room for a busy machine; less than three times what a call may take.
     assert!(started.elapsed() < Duration::from_millis(1_200), "{:?}", started.elapsed());
     assert_eq!(limiter.stats().errors.get(&FailureKind::Deadline), Some(&3));

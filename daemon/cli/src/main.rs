@@ -31,16 +31,16 @@ const FAILURE: u8 = 2;
 
 fn main() -> ExitCode {
     let done = match command() {
-        Command::Serve(it) => serve::run(it),
-        Command::Check(it) => check::run(&it),
-        Command::Bench(it) => bench::run(&it),
-        Command::Ratelimit(it) => ratelimit::run(&it),
-        Command::Health(it) => health::run(&it),
-        Command::Config(it) => config::run(&it),
-        Command::Init(it) => init::run(&it),
-        Command::Replay(it) => replay::run(&it),
-        Command::Completions(it) => completions::run(&it),
-        Command::Man(it) => man::run(&it),
+        Command::Serve(value) => serve::run(value),
+        Command::Check(value) => check::run(&value),
+        Command::Bench(value) => bench::run(&value),
+        Command::Ratelimit(value) => ratelimit::run(&value),
+        Command::Health(value) => health::run(&value),
+        Command::Config(value) => config::run(&value),
+        Command::Init(value) => init::run(&value),
+        Command::Replay(value) => replay::run(&value),
+        Command::Completions(value) => completions::run(&value),
+        Command::Man(value) => man::run(&value),
     };
     done.unwrap_or_else(|error| {
         match error.downcast_ref::<ConfigErrors>() {
@@ -53,7 +53,11 @@ fn main() -> ExitCode {
 
 fn command() -> Command {
     let name = std::env::args_os().next().map(PathBuf::from);
-    if name.as_ref().and_then(|it| it.file_name()).is_some_and(|it| it == RATELIMIT) {
+    if name
+        .as_ref()
+        .and_then(|name| name.file_name())
+        .is_some_and(|file_name| file_name == RATELIMIT)
+    {
         return Command::Ratelimit(RatelimitAlone::parse().it);
     }
     Arguments::parse().command

@@ -31,7 +31,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 pub(crate) fn time(span: Duration) -> String {
     let nanos = span.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
-    let Some((unit, name)) = units.into_iter().find(|it| nanos >= it.0) else {
+    let Some((unit, name)) = units.into_iter().find(|unit| nanos >= unit.0) else {
         return format!("{nanos} ns");
     };
     let hundredths = nanos * 100 / unit;
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!([counted(1, "key"), counted(1_000, "key")], ["1 key", "1,000 keys"]);
         assert_eq!([percent(1, 3), percent(0, 0), percent(5, 5)], ["33.3 %", "0.0 %", "100.0 %"]);
         let times = [950, 12_345, 1_050_000, 2_319_999_999, 120_000_000_000];
-        let times = times.map(|it| time(Duration::from_nanos(it)));
+        let times = times.map(|t| time(Duration::from_nanos(t)));
         assert_eq!(times, ["950 ns", "12.3 µs", "1.05 ms", "2.31 s", "120 s"]);
     }
 }

@@ -6,7 +6,7 @@ use hyper::Uri;
 /// `HOST:PORT` of a URL.
 pub(crate) fn authority(url: &str) -> Result<String> {
     let usage = "write it as http://127.0.0.1:8080";
-    let uri: Uri = url.parse().map_err(|it| anyhow!("--url {url:?}: {it}; {usage}"))?;
+    let uri: Uri = url.parse().map_err(|error| anyhow!("--url {url:?}: {error}; {usage}"))?;
     match (uri.scheme_str(), uri.host(), uri.path()) {
         (Some("http"), Some(host), "/" | "") => {
             Ok(format!("{host}:{}", uri.port_u16().unwrap_or(80)))

@@ -24,18 +24,18 @@ use crate::role::Role;
 
 /// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
 /// CONTINUATION frames is refused too, with the connection: so many fit, and a quarter more.
-const MOST_HEAD: u32 = 32 * 1024;
+const MAX_HEAD_LEN: u32 = 32 * 1024;
 /// How often a silent HTTP/2 peer is asked whether it is there, and how long it has to answer.
 const PING: Duration = Duration::from_secs(20);
 /// The most requests of an HTTP/2 connection at a time.
-const MOST_STREAMS: u32 = 256;
+const MAX_STREAMS: u32 = 256;
 /// The most requests of an HTTP/2 connection that its peer has taken back before they were begun:
 /// with one more the connection is closed, for whoever does this asks for work and not for answers
 /// (CVE-2023-44487).
-const MOST_TAKEN_BACK: usize = 20;
+const MAX_RECLAIMED: usize = 20;
 /// The most requests of an HTTP/2 connection that were refused for what is wrong with them; with
 /// one more it is closed.
-const MOST_REFUSED: usize = 128;
+const MAX_REFUSED: usize = 128;
 /// How long what is under way on a connection may take that is too old for more.
 const TO_FINISH: Duration = Duration::from_secs(60);
 /// How long a connection must have been idle to be closed while stopping: whoever has just been
@@ -163,10 +163,10 @@ impl Serving {
                 }
                 Verdict::Evicted => return tracing::debug!(%remote, "connection makes room"),
             }
-            let idle = pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE);
+            let idle = pulse.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE);
             if !closing && (is_old || stopping && (idle || pulse.is_http2())) {
                 closing = true;
-                grpc.iter().for_each(|it| it.end());
+                grpc.iter().for_each(|grpc| grpc.end());
                 connection.as_mut().graceful_shutdown();
             }
         }
@@ -176,16 +176,16 @@ impl Serving {
 /// How HTTP is spoken.
 fn protocol() -> auto::Builder<TokioExecutor> {
     let mut protocol = auto::Builder::new(TokioExecutor::new());
-    let max_buffer = usize::try_from(MOST_HEAD).unwrap_or(usize::MAX);
+    let max_buffer = usize::try_from(MAX_HEAD_LEN).unwrap_or(usize::MAX);
     // Hyper would hold idle connections to its time for heads too; `Pulse` tells them apart.
     protocol.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(max_buffer);
     protocol
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MOST_STREAMS)
-        .max_header_list_size(MOST_HEAD)
-        .max_pending_accept_reset_streams(MOST_TAKEN_BACK)
-        .max_local_error_reset_streams(MOST_REFUSED)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_LEN)
+        .max_pending_accept_reset_streams(MAX_RECLAIMED)
+        .max_local_error_reset_streams(MAX_REFUSED)
         .initial_stream_window_size(64 * 1024)
         .initial_connection_window_size(256 * 1024)
         .keep_alive_interval(PING)

@@ -154,7 +154,8 @@ impl Daemon {
     /// Looks again whether it wants requests: something that it depends on has changed.
     pub(crate) fn review(&self) {
         let is_healthy = self.is_healthy();
-        self.healthy.send_if_modified(|it| std::mem::replace(it, is_healthy) != is_healthy);
+        self.healthy
+            .send_if_modified(|current| std::mem::replace(current, is_healthy) != is_healthy);
     }
 
     fn is_healthy(&self) -> bool {

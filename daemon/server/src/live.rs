@@ -53,7 +53,7 @@ impl Live {
             envoy: config.envoy.clone(),
             domains: Arc::clone(&config.domains),
             headers: config.headers.clone(),
-            access: Access::new(&config.tokens).map_err(|it| it.to_string())?,
+            access: Access::new(&config.tokens).map_err(|error| error.to_string())?,
             privacy: config.privacy,
             namespace: config.namespace.clone(),
         })
@@ -71,10 +71,10 @@ impl Live {
 
     /// The names of the first policies, for whoever named none; nothing if there is none.
     pub(crate) fn names_of_policies(&self) -> Option<String> {
-        const MOST_NAMED: usize = 8;
-        let mut names: Vec<_> = self.policies.iter().map(|it| it.name()).collect();
-        if names.len() > MOST_NAMED {
-            names.truncate(MOST_NAMED);
+        const MAX_NAMES_LISTED: usize = 8;
+        let mut names: Vec<_> = self.policies.iter().map(|policy| policy.name()).collect();
+        if names.len() > MAX_NAMES_LISTED {
+            names.truncate(MAX_NAMES_LISTED);
             names.push("…");
         }
         (!names.is_empty()).then(|| names.join(", "))

@@ -6,7 +6,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
     if name.len() > 64 {
         return None;
     }
-    let near = known.map(|it| (strsim::osa_distance(name, it), it)).min()?;
+    let near = known.map(|x| (strsim::osa_distance(name, x), x)).min()?;
     let most = 1 + near.1.len() / 4;
     (near.0 <= most).then(|| format!("did you mean \"{}\"?", near.1))
 }

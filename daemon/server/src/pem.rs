@@ -8,21 +8,21 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The most bytes that are read of a file.
-const MOST_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What is in a file, as it is there.
 ///
 /// # Errors
 /// It cannot be read, or is too long; why, without the file's name.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |it: io::Error| format!("it cannot be read: {it}");
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
     let file = File::open(path).map_err(unreadable)?;
     let mut contents = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut contents).map_err(unreadable)?;
-    if u64::try_from(contents.len()).is_ok_and(|it| it <= MOST_BYTES) {
+    file.take(MAX_BYTES + 1).read_to_end(&mut contents).map_err(unreadable)?;
+    if u64::try_from(contents.len()).is_ok_and(|x| x <= MAX_BYTES) {
         return Ok(contents);
     }
-    Err(format!("it has more than {MOST_BYTES} bytes; is it the right one?"))
+    Err(format!("it has more than {MAX_BYTES} bytes; is it the right one?"))
 }
 
 /// All certificates of a PEM.
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 /// There is none, or it is no PEM; why, without a file's name.
 pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let found = found.map_err(|it| format!("it is no PEM: {it}"))?;
+    let found = found.map_err(|error| format!("it is no PEM: {error}"))?;
     if found.is_empty() {
         let why =
             "there is no certificate in it; write one as PEM, from -----BEGIN CERTIFICATE-----";
@@ -53,7 +53,7 @@ pub(crate) fn private_key(file: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'stat
         ));
     }
     PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|it| format!("there is no private key in it ({it}); write one as PEM"))
+        .map_err(|error| format!("there is no private key in it ({error}); write one as PEM"))
 }
 
 /// Both ways in which a PEM says so.

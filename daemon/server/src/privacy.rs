@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 use crate::config::Privacy;
 
 /// The most bytes of a key that are shown as they are.
-const MOST_SHOWN: usize = 256;
+const MAX_SHOWN: usize = 256;
 /// How many characters of a masked key show, and how many bytes it must have for that: of a
 /// shorter one they would be too much.
 const FIRST_SHOWN: usize = 2;
-const SHORTEST_MASKED: usize = 8;
+const MIN_MASKED_LEN: usize = 8;
 
 /// A key as it may be shown: one line, whatever bytes it has.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn shown(key: &[u8], privacy: Privacy, namespace: &str) -> String {
         Privacy::Masked => {
             let class = key.len().next_power_of_two();
             let text = String::from_utf8_lossy(key);
-            let first = if key.len() < SHORTEST_MASKED { 0 } else { FIRST_SHOWN };
+            let first = if key.len() < MIN_MASKED_LEN { 0 } else { FIRST_SHOWN };
             let first: String = text.chars().take(first).collect();
             format!("{}…(≤{class})", first.escape_debug())
         }
@@ -46,7 +46,7 @@ pub(crate) fn shown(key: &[u8], privacy: Privacy, namespace: &str) -> String {
 }
 
 fn plain(key: &[u8]) -> String {
-    let (first, rest) = key.split_at(key.len().min(MOST_SHOWN));
+    let (first, rest) = key.split_at(key.len().min(MAX_SHOWN));
     let mut shown = String::with_capacity(first.len());
     for chunk in first.utf8_chunks() {
         shown.extend(chunk.valid().escape_debug());
@@ -81,6 +81,6 @@ mod tests {
             assert_ne!(hash, shown(key, Privacy::Hashed, "other"));
         }
         let long = shown(&[b'k'; 65_536], Privacy::Plain, "tollgate");
-        assert_eq!(long.chars().count(), MOST_SHOWN + 1);
+        assert_eq!(long.chars().count(), MAX_SHOWN + 1);
     }
 }

@@ -219,7 +219,7 @@ impl AsyncRead for Watched {
         let this = self.project();
         let before = buffer.filled().len();
         let polled = this.stream.poll_read(cx, buffer);
-        if let Some(bytes) = buffer.filled().get(before..).filter(|it| !it.is_empty()) {
+        if let Some(bytes) = buffer.filled().get(before..).filter(|filled| !filled.is_empty()) {
             this.pulse.arrived(bytes);
         }
         polled

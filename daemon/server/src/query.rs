@@ -6,8 +6,8 @@ use percent_encoding::percent_decode;
 
 /// Names and values, percent-decoded into any bytes; `+` is a space.
 pub(crate) fn pairs(query: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
-    query.split(|it| *it == b'&').filter(|it| !it.is_empty()).map(|pair| {
-        let at = pair.iter().position(|it| *it == b'=').unwrap_or(pair.len());
+    query.split(|query| *query == b'&').filter(|part| !part.is_empty()).map(|pair| {
+        let at = pair.iter().position(|pair| *pair == b'=').unwrap_or(pair.len());
         let (name, value) = pair.split_at(at);
         (decoded(name), decoded(value.get(1..).unwrap_or_default()))
     })
@@ -15,7 +15,7 @@ pub(crate) fn pairs(query: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_
 
 fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     if text.contains(&b'+') {
-        let space = |it: &u8| if *it == b'+' { b' ' } else { *it };
+        let space = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
         let text: Vec<_> = text.iter().map(space).collect();
         return Cow::Owned(percent_decode(&text).collect());
     }

@@ -27,7 +27,7 @@ async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
     let (mut watched, mut is_warned) = (Watched::default(), false);
     loop {
         ticks.tick().await;
-        let ready = store.ready().await.map_err(|it| it.to_string());
+        let ready = store.ready().await.map_err(|error| error.to_string());
         let stats = daemon.limiter().stats();
         let without = stats.degraded_allowed + stats.degraded_denied;
         let why = || stats.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();

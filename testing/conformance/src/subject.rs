@@ -33,7 +33,7 @@ pub trait Subject {
 
     /// Decides several requests at once, in order, as a store does that is asked for all of them.
     fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, Refusal>> {
-        requests.iter().map(|it| self.decide(it)).collect()
+        requests.iter().map(|request| self.decide(request)).collect()
     }
 }
 
@@ -62,9 +62,9 @@ impl Subject for ModelSubject {
     }
 
     fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal> {
-        self.model.decide(request, self.now).map_err(|it| match it {
-            ModelError::Request(it) => Refusal::Request(it),
-            it => Refusal::Failed(it.to_string()),
+        self.model.decide(request, self.now).map_err(|error| match error {
+            ModelError::Request(request) => Refusal::Request(request),
+            other => Refusal::Failed(other.to_string()),
         })
     }
 }
@@ -102,7 +102,7 @@ impl MemorySubject {
         };
         let lease = match lease {
             None if check.policy.has_concurrent() => return None,
-            it => it.unwrap_or(tollgate_core::Id::from_u128(0)),
+            lease => lease.unwrap_or(tollgate_core::Id::from_u128(0)),
         };
         let key = Key::new(check.key).ok()?;
         let cost = Cost::new(check.cost.get())?;
@@ -135,8 +135,8 @@ impl Subject for MemorySubject {
         };
         match answers.pop() {
             Some(Ok(answer)) => Ok(answer.decisions.iter().map(Expected::from).collect()),
-            Some(Err(StoreError::Request(it))) => Err(Refusal::Request(it)),
-            it => Err(Refusal::Failed(format!("{it:?}"))),
+            Some(Err(StoreError::Request(request))) => Err(Refusal::Request(request)),
+            answers => Err(Refusal::Failed(format!("{answers:?}"))),
         }
     }
 }

@@ -10,7 +10,7 @@ use tollgate_core::{
 };
 
 fn numbers() -> impl Strategy<Value = u64> {
-    let near = |exponent: u32| (0_u64..40).prop_map(move |it| (1 << exponent) - 20 + it);
+    let near = |exponent: u32| (0_u64..40).prop_map(move |x| (1 << exponent) - 20 + x);
     let exponents = prop_oneof![Just(20_u32), Just(30), Just(40), Just(51), Just(52), Just(53)];
     prop_oneof![1_u64..1_000, 1_u64..1 << 53, exponents.prop_flat_map(near)]
 }
@@ -63,7 +63,7 @@ fn a_limit_is_taken_if_it_can_be_exact() {
         }
         Ok(())
     });
-    outcome.unwrap_or_else(|it| panic!("{it}"));
+    outcome.unwrap_or_else(|error| panic!("{error}"));
     assert!(taken.get() > 1_000 && refused.get() > 1_000, "{taken:?} {refused:?}");
 }
 
@@ -73,14 +73,14 @@ fn a_limit_that_outlasts_time_is_decided() {
     let mut subject = MemorySubject::through_the_contract();
     subject.set_time(Timestamp::from_micros(1_763_650_000_000_000));
     for text in ["1/w burst 2147483647", "1/10ms burst 4503599627370449", "1/w queue 2147483646"] {
-        let policy: Policy = text.parse().unwrap_or_else(|it| panic!("{it}"));
+        let policy: Policy = text.parse().unwrap_or_else(|error| panic!("{error}"));
         let capacity = policy.limits()[0].capacity();
         let mut ask = |cost| {
             let cost = Cost::new(cost).unwrap_or(Cost::MAX);
             let checks = [Check { policy: &policy, key: b"k", cost }];
             let verb = Verb::Check { lease: None };
             let request = Request { verb, checks: &checks, request_id: None };
-            subject.decide(&request).unwrap_or_else(|it| panic!("{it:?}")).remove(0)
+            subject.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
         };
         let first = ask(capacity);
         assert!(first.allowed && first.remaining == 0, "{text}: {first:?}");

@@ -8,13 +8,13 @@ use tollgate_conformance::subject::{MemorySubject, ModelSubject};
 
 fn plan(cases: u32, seed: u8) -> Plan {
     let asked = std::env::var("TOLLGATE_CASES").ok();
-    let asked = asked.and_then(|it| it.parse().ok());
+    let asked = asked.and_then(|x| x.parse().ok());
     Plan { cases: asked.unwrap_or(cases), seed }
 }
 
 /// Holds that a property held, and that it saw enough to have shown something.
 fn check(plan: Plan, counts: &[&str], outcome: Result<Seen, Broken>) {
-    let seen = outcome.unwrap_or_else(|it| panic!("{it}"));
+    let seen = outcome.unwrap_or_else(|error| panic!("{error}"));
     println!("{seen:?}");
     assert_eq!(seen.cases, u64::from(plan.cases), "all cases ran");
     assert!(seen.admitted > 0 && seen.denied > 0, "{seen:?}");

@@ -14,30 +14,30 @@ type History = [(u64, u64)];
 fn used(spec: &Spec, tick: u64, history: &History, now: u64) -> (u64, u64) {
     let window = spec.window.get();
     let sum = |counts: &dyn Fn(u64) -> bool| {
-        history.iter().filter(|it| counts(it.0)).map(|it| it.1).sum::<u64>()
+        history.iter().filter(|history| counts(history.0)).map(|history| history.1).sum::<u64>()
     };
     match spec.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
             (drained(spec, tick, history, now), window)
         }
         Kind::Fixed { offset } => {
-            let index = |it: u64| (it + window - offset.get()) / window;
-            (sum(&|it| index(it) == index(now)), 1)
+            let index = |n: u64| (n + window - offset.get()) / window;
+            (sum(&|x| index(x) == index(now)), 1)
         }
         Kind::FixedFromFirst => (from_first(window, history, now), 1),
-        Kind::Log => (sum(&|it| it + window > now), 1),
+        Kind::Log => (sum(&|x| x + window > now), 1),
         Kind::Sliding => {
             let index = now / window;
-            let previous = sum(&|it| it / window + 1 == index);
+            let previous = sum(&|x| x / window + 1 == index);
             let left = window - now % window;
-            (sum(&|it| it / window == index) + previous * left / window, 1)
+            (sum(&|x| x / window == index) + previous * left / window, 1)
         }
         Kind::SlidingBy { precision, strict } => {
             let step = precision.get();
             let span = if strict { window / step + 1 } else { window / step };
-            (sum(&|it| it / step + span > now / step), 1)
+            (sum(&|x| x / step + span > now / step), 1)
         }
-        _ => (sum(&|it| it + window > now), 1),
+        _ => (sum(&|x| x + window > now), 1),
     }
 }
 
@@ -50,7 +50,7 @@ fn drained(spec: &Spec, tick: u64, history: &History, now: u64) -> u64 {
     let mut charges = history.iter().peekable();
     for step in first.0 / tick..=now / tick {
         level -= (spec.count * tick).min(level);
-        while let Some(charge) = charges.next_if(|it| it.0 / tick <= step) {
+        while let Some(charge) = charges.next_if(|charge| charge.0 / tick <= step) {
             level += charge.1 * spec.window.get();
         }
     }
@@ -117,7 +117,7 @@ fn simulate(
         history.push((now, cost));
     }
     let (used_now, _) = used(spec, tick, history, now);
-    let reset = course(spec, tick, history, now).position(|it| it == 0).expect("it recovers");
+    let reset = course(spec, tick, history, now).position(|x| x == 0).expect("it recovers");
     Simulated {
         allowed,
         never,
@@ -160,7 +160,7 @@ fn tell_simulated(it: &Simulated) -> Told {
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
-    let us = |it: &u64| Micros::new(*it);
+    let us = |n: &u64| Micros::new(*n);
     prop_oneof![
         (1_u64..8).prop_map(|burst| Kind::TokenBucket { burst }),
         (0_u64..8).prop_map(|places| Kind::Queue { places }),
@@ -209,7 +209,7 @@ fn coarse_ticks_against_their_history() {
         let spec = Spec::new(7, Micros::new(1_000), kind);
         for first in [CAPACITY - 20, CAPACITY - 3] {
             let mut trace = vec![(0, first), (3, 20)];
-            trace.extend((0..60_u64).map(|it| (it * 7 % 53, it * 5 % 4)));
+            trace.extend((0..60_u64).map(|n| (n * 7 % 53, n * 5 % 4)));
             let limit = spec.build().expect("it fits");
             let policy = Policy::new("p", [limit]).expect("the policy is valid");
             let (yes, no) = without_reset(&policy, &spec, &trace);

@@ -39,12 +39,12 @@ impl Bench {
 
 /// `yes` or `no`, what was granted, r(emaining), rs (reset) and ra (retry) in ms.
 fn line(it: &Expected) -> String {
-    let ms = |it: Micros| it.get().div_ceil(1_000).to_string();
+    let ms = |micros: Micros| micros.get().div_ceil(1_000).to_string();
     let word = if it.allowed { "yes" } else { "no" };
     let reset = it.reset_after.map_or("-".to_owned(), ms);
     let retry = match (it.never, it.retry_after) {
         (true, _) => " never".to_owned(),
-        (false, Some(it)) => format!(" ra{}", ms(it)),
+        (false, Some(value)) => format!(" ra{}", ms(value)),
         (false, None) => String::new(),
     };
     format!("{word} {} r{} rs{reset}{retry}", it.granted, it.remaining)
@@ -113,9 +113,9 @@ fn g5_retry_is_never_longer_than_one_token() {
         let answer = bench.ask(call * 37, CHECK, 1);
         match answer.retry_after {
             None => admitted += 1,
-            Some(it) => {
+            Some(retry_after) => {
                 denied += 1;
-                assert!(it.get() <= 1_000, "{it:?}");
+                assert!(retry_after.get() <= 1_000, "{retry_after:?}");
             }
         }
     }

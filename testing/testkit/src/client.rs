@@ -88,7 +88,7 @@ impl Program {
     fn command(&self) -> Option<Command> {
         let path = env::var_os("PATH").unwrap_or_default();
         let found = env::split_paths(&path).any(|folder| folder.join(self.name).is_file());
-        if !found || !self.modules.iter().all(|it| below_workspace(it).exists()) {
+        if !found || !self.modules.iter().all(|module| below_workspace(module).exists()) {
             return None;
         }
         let mut command = Command::new(self.name);

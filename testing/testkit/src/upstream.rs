@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 use crate::Port;
 
 const ATTEMPTS: usize = 5;
-const MOST_HEADERS: usize = 10_000;
-const LONGEST_HEAD: usize = 16 << 20;
+const MAX_HEADERS: usize = 10_000;
+const MAX_HEAD_LEN: usize = 16 << 20;
 
 /// A request as it reached an [`Upstream`].
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ async fn serve(listener: TcpListener, reached: Arc<Mutex<Vec<Reached>>>) {
         let service = service_fn(move |request| answer(request, Arc::clone(&reached)));
         let mut builder = http1::Builder::new();
         // More than the daemon takes, and each gateway: whatever is let through is seen here.
-        builder.max_headers(MOST_HEADERS).max_buf_size(LONGEST_HEAD);
+        builder.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_LEN);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         // A connection that breaks is the gateway's affair, which its client sees.
         tokio::spawn(async move { drop(connection.await) });
@@ -119,14 +119,14 @@ async fn answer(
         Err(error) => error.to_string().into_bytes(),
     };
     let said = format!("reached {} {}", head.method, head.uri);
-    let status = head.uri.path().strip_prefix("/status/").and_then(|it| it.parse().ok());
-    let it = Reached {
+    let status = head.uri.path().strip_prefix("/status/").and_then(|path| path.parse().ok());
+    let value = Reached {
         method: head.method.to_string(),
         uri: head.uri.to_string(),
         headers: head.headers,
         body,
     };
-    reached.lock().unwrap_or_else(PoisonError::into_inner).push(it);
+    reached.lock().unwrap_or_else(PoisonError::into_inner).push(value);
     let mut response = Response::new(Full::new(Bytes::from(said)));
     *response.status_mut() = status.unwrap_or(StatusCode::OK);
     Ok(response)

@@ -37,7 +37,7 @@ impl Alarm {
     #[cfg(target_os = "linux")]
     async fn after(&mut self, span: Duration) -> io::Result<()> {
         let timer = match self.timer.take() {
-            Some(it) => it,
+            Some(timer) => timer,
             None => new_timer()?,
         };
         let timer = self.timer.insert(timer);
@@ -51,7 +51,7 @@ impl Alarm {
         loop {
             let mut ready = timer.readable().await?;
             let mut rings = [0; 8];
-            let read = ready.try_io(|it| Ok(rustix::io::read(it.get_ref(), &mut rings)?));
+            let read = ready.try_io(|ready| Ok(rustix::io::read(ready.get_ref(), &mut rings)?));
             match read {
                 Ok(rung) => return rung.map(|_| ()),
                 Err(_) => continue,

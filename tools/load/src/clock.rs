@@ -39,7 +39,7 @@ pub(crate) fn nanos(span: Duration) -> Nanos {
 
 /// What this thread has spent of its CPU.
 pub(crate) fn cpu_of_thread() -> Duration {
-    let it = clock_gettime(ClockId::ThreadCPUTime);
-    let (seconds, rest) = (u64::try_from(it.tv_sec), u32::try_from(it.tv_nsec));
+    let value = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, rest) = (u64::try_from(value.tv_sec), u32::try_from(value.tv_nsec));
     Duration::new(seconds.unwrap_or(0), rest.unwrap_or(0))
 }

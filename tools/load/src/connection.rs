@@ -12,7 +12,7 @@ use crate::worker::Worker;
 
 /// How often in a row a connection is refused or lost before it is given up, and how long it waits
 /// in between.
-const MOST_FAILURES: u32 = 10;
+const MAX_FAILURES: u32 = 10;
 const BETWEEN_FAILURES: Duration = Duration::from_millis(100);
 
 /// Connects to a peer, if it is patient for so long.
@@ -44,7 +44,7 @@ impl Attempts {
         worker: &Worker,
     ) -> ControlFlow<Ended, io::Result<TcpStream>> {
         self.failures = if worker.take_answered() { 1 } else { self.failures + 1 };
-        if self.failures == MOST_FAILURES {
+        if self.failures == MAX_FAILURES {
             return ControlFlow::Break(Ended::Gone);
         }
         tokio::time::sleep(BETWEEN_FAILURES).await;

@@ -49,7 +49,7 @@ impl Choice {
         let column = random.below(self.count);
         match &self.table {
             None => column,
-            Some(it) => it.choose(column, random),
+            Some(table) => table.choose(column, random),
         }
     }
 }
@@ -72,12 +72,12 @@ impl Table {
         let weight = |number: u32| (f64::from(number) + 1.0).powf(-exponent);
         let total: f64 = (0..count).map(weight).sum();
         let mut shares: Vec<f64> =
-            (0..count).map(|it| weight(it) / total * f64::from(count)).collect();
+            (0..count).map(|n| weight(n) / total * f64::from(count)).collect();
         let mut columns: Vec<Column> =
-            (0..count).map(|it| Column { threshold: u32::MAX, alias: it }).collect();
+            (0..count).map(|n| Column { threshold: u32::MAX, alias: n }).collect();
         let at = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
-            (0..count).partition(|it| shares[at(*it)] < 1.0);
+            (0..count).partition(|n| shares[at(*n)] < 1.0);
         while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
             let share = shares[at(less)];
             columns[at(less)] = Column { threshold: fraction(share), alias: more };
@@ -90,9 +90,11 @@ impl Table {
     }
 
     fn choose(&self, column: u32, random: &mut Random) -> u32 {
-        let Some(it) = usize::try_from(column).ok().and_then(|at| self.0.get(at)) else { return 0 };
+        let Some(value) = usize::try_from(column).ok().and_then(|at| self.0.get(at)) else {
+            return 0;
+        };
         let drawn = u32::try_from(random.next() >> 32).unwrap_or(0);
-        if drawn < it.threshold { column } else { it.alias }
+        if drawn < value.threshold { column } else { value.alias }
     }
 }
 

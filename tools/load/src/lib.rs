@@ -36,5 +36,5 @@ pub use outcome::{Ended, Errors, Generator, Held, Latency, Outcome};
 pub use plan::{Command, LimitedBy, Load, Peer, Plan, Question, Target};
 pub use prepare::Prepared;
 pub use progress::Progress;
-pub use tally::{Counts, MOST_ADMISSIONS};
+pub use tally::{Counts, MAX_ADMISSIONS};
 pub use wire::bucket;

@@ -95,7 +95,7 @@ impl Latency {
         }
         let max = Duration::from_nanos(it.max());
         // A quantile is told as the upper end of its step, which may lie above the greatest.
-        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|it| at(it).min(max));
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|x| at(x).min(max));
         Latency { p50, p90, p99, p999, max }
     }
 }

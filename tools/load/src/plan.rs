@@ -39,7 +39,7 @@ impl Target {
     #[must_use]
     pub fn peer(&self) -> Option<&Peer> {
         match self {
-            Target::Http(it) | Target::Grpc(it) | Target::Resp(it, _) => Some(it),
+            Target::Http(http) | Target::Grpc(http) | Target::Resp(http, _) => Some(http),
             Target::Memory => None,
         }
     }

@@ -43,7 +43,7 @@ impl Prepared {
     pub fn of(plan: Plan) -> Result<Self, LoadError> {
         cost(plan.question.cost)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|it| LoadError::System(it.to_string()))?;
+        let runtime = runtime.map_err(|error| LoadError::System(error.to_string()))?;
         let local = tokio::task::LocalSet::new();
         let limits = runtime.block_on(local.run_until(named_limits(&plan)))?;
         let has_leases = limits.iter().any(Limit::is_concurrent);
@@ -92,7 +92,7 @@ fn asking(plan: &Plan, leases: bool) -> Result<Asking, LoadError> {
                 return Err(LoadError::Plan(why.to_owned()));
             };
             let policy: Policy =
-                text.parse().map_err(|it| LoadError::Plan(format!("--limit {it}")))?;
+                text.parse().map_err(|error| LoadError::Plan(format!("--limit {error}")))?;
             Asking::Memory(Memory::new(policy, cost(question.cost)?, keys.clone()))
         }
     })
@@ -109,14 +109,14 @@ async fn named_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
     let own = match &plan.question.limited_by {
         LimitedBy::Limits(text) => text
             .parse::<Policy>()
-            .map(|it| it.limits().to_vec())
-            .map_err(|it| LoadError::Plan(format!("--limit {it}")))?,
+            .map(|text| text.limits().to_vec())
+            .map_err(|error| LoadError::Plan(format!("--limit {error}")))?,
         LimitedBy::Policy(_) => Vec::new(),
     };
     let Some(peer) = plan.target.peer() else { return Ok(own) };
     let patience = plan.load.timeout;
     let unreachable = |why: String| LoadError::Unreachable { address: peer.address(), why };
-    let stream = connect(peer, patience).await.map_err(|it| unreachable(it.to_string()))?;
+    let stream = connect(peer, patience).await.map_err(|error| unreachable(error.to_string()))?;
     let texts = match asking(plan, false)? {
         Asking::Wire(wire) => probe(&wire, stream, peer, patience).await?,
         Asking::Grpc(grpc) => {
@@ -132,9 +132,10 @@ async fn named_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
     if !own.is_empty() {
         return Ok(own);
     }
-    let read = texts.iter().map(|it| it.parse::<Limit>());
+    let read = texts.iter().map(|text| text.parse::<Limit>());
     let remedy = "is it a tollgate daemon of another version?";
-    let unread = |it: tollgate::NotationError| refused(peer, it.to_string(), remedy);
+    let unread =
+        |notation_error: tollgate::NotationError| refused(peer, notation_error.to_string(), remedy);
     read.collect::<Result<_, _>>().map_err(unread)
 }
 
@@ -163,7 +164,7 @@ async fn exchange(
     output: &[u8],
     is_greeted: bool,
 ) -> Result<Vec<String>, String> {
-    let words = |it: std::io::Error| it.to_string();
+    let words = |error: std::io::Error| error.to_string();
     let mut written = 0;
     while written < output.len() {
         stream.writable().await.map_err(words)?;
@@ -192,7 +193,7 @@ fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<Stri
     if rest.is_empty() {
         return Ok(None);
     }
-    match wire.read(rest).map_err(|it| it.0.to_owned())?.map(|it| it.reply) {
+    match wire.read(rest).map_err(|error| error.0.to_owned())?.map(|error| error.reply) {
         Some(Reply::Answer(_)) => Ok(Some(wire.limits(rest))),
         Some(Reply::Error(_, why)) => Err(why),
         None => Ok(None),
@@ -202,6 +203,6 @@ fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<Stri
 fn unless_blocked(it: std::io::Result<usize>) -> std::io::Result<usize> {
     match it {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(0),
-        it => it,
+        other => other,
     }
 }

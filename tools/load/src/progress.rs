@@ -23,6 +23,6 @@ impl Progress {
     /// Allowed, denied, and failed.
     #[must_use]
     pub fn counts(&self) -> [u64; 3] {
-        [&self.allowed, &self.denied, &self.failed].map(|it| it.load(Ordering::Relaxed))
+        [&self.allowed, &self.denied, &self.failed].map(|x| x.load(Ordering::Relaxed))
     }
 }

@@ -19,7 +19,7 @@ use crate::plan::Peer;
 use crate::prepare::{Asking, Prepared};
 use crate::progress::Progress;
 use crate::session;
-use crate::tally::{MOST_ADMISSIONS, Stamps, Tally};
+use crate::tally::{MAX_ADMISSIONS, Stamps, Tally};
 use crate::verify::{Times, Verifier};
 use crate::worker::{Share, Worker};
 
@@ -69,7 +69,7 @@ impl Prepared {
             choice: self.plan.keys.choice(),
             seed: self.plan.keys.seed,
             stamps: self.stamps(),
-            room: MOST_ADMISSIONS / threads,
+            room: MAX_ADMISSIONS / threads,
             progress: Arc::clone(progress),
         };
         let start = Arc::new(Start { barrier: Barrier::new(threads), clock: OnceLock::new() });
@@ -83,28 +83,28 @@ impl Prepared {
         let mut all = Vec::new();
         for thread in threads {
             let done = thread.join().map_err(|_| system("a thread of it failed"))?;
-            all.push(done.map_err(|it| system(&it.to_string()))?);
+            all.push(done.map_err(|error| system(&error.to_string()))?);
         }
         Ok(self.sum(all, *stop.borrow()))
     }
 
     fn sum(&self, all: Vec<Done>, is_stopped: bool) -> Outcome {
-        let elapsed = all.iter().map(|it| it.elapsed).max().unwrap_or_default();
-        let share = |it: &Done| it.cpu.as_nanos() * 1_000 / it.elapsed.as_nanos().max(1);
+        let elapsed = all.iter().map(|x| x.elapsed).max().unwrap_or_default();
+        let share = |x: &Done| x.cpu.as_nanos() * 1_000 / x.elapsed.as_nanos().max(1);
         let generator = Generator {
             threads: all.len(),
-            cpu: all.iter().map(|it| it.cpu).sum(),
-            busiest: all.iter().map(share).max().and_then(|it| u64::try_from(it).ok()).unwrap_or(0),
+            cpu: all.iter().map(|x| x.cpu).sum(),
+            busiest: all.iter().map(share).max().and_then(|x| u64::try_from(x).ok()).unwrap_or(0),
         };
-        let due = all.iter().map(|it| it.due).sum();
-        let is_gone = all.iter().all(|it| it.is_gone);
+        let due = all.iter().map(|x| x.due).sum();
+        let is_gone = all.iter().all(|x| x.is_gone);
         let ended = match (is_stopped, is_gone) {
             (true, _) => Ended::Interrupted,
             (false, true) => Ended::Gone,
             (false, false) => Ended::Finished,
         };
         let mut tally = Tally::new(None, 0);
-        all.into_iter().for_each(|it| tally.merge(it.tally));
+        all.into_iter().for_each(|x| tally.merge(x.tally));
         let held = self.held(&mut tally);
         outcome(&tally, ended, elapsed, due, generator, held)
     }
@@ -148,9 +148,9 @@ fn work(
     let (all, threads) = (share.load.connections, share.load.threads);
     let connections = all / threads + usize::from(thread < all % threads);
     // Who has no runtime or no connection still waits with the others, or they would wait for ever.
-    let streams = runtime.as_ref().map(|it| it.block_on(connect_all(share, connections)));
+    let streams = runtime.as_ref().map(|runtime| runtime.block_on(connect_all(share, connections)));
     let worker = Rc::new(Worker::new(share, start.wait(), thread));
-    let streams = streams.map_err(|it| io::Error::new(it.kind(), it.to_string()))?;
+    let streams = streams.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let is_gone = runtime?.block_on(local.run_until(async {
         tokio::select! {
             gone = drive_all(&worker, asking, streams) => gone,

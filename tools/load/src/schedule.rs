@@ -31,7 +31,7 @@ const SECOND: u128 = 1_000_000_000;
 impl Schedule {
     /// The share of one thread of several.
     pub(crate) fn new(load: &Load, thread: usize) -> Self {
-        let count = |it: usize| u64::try_from(it).unwrap_or(u64::MAX);
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let (thread, threads) = (count(thread), count(load.threads).max(1));
         let share = |all: u64| all / threads + u64::from(thread < all % threads);
         let most = load.iterations.map_or(u64::MAX, share);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_rate_fixes_every_time_beforehand() {
         let load = load(Some(4), None, 2);
-        let [first, second] = [0, 1].map(|it| Schedule::new(&load, it));
+        let [first, second] = [0, 1].map(|x| Schedule::new(&load, x));
         assert_eq!([first.due_by(0), second.due_by(0)], [0, 0]);
         assert_eq!([first.due_by(1), second.due_by(1)], [1, 0]);
         assert_eq!([first.due_by(600_000_000), second.due_by(600_000_000)], [2, 1]);
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn iterations_are_shared_and_the_end_is_the_end() {
         let load = load(None, Some(5), 2);
-        let [first, second] = [0, 1].map(|it| Schedule::new(&load, it));
+        let [first, second] = [0, 1].map(|x| Schedule::new(&load, x));
         assert_eq!([taken(&first, 7).len(), taken(&second, 7).len()], [3, 2]);
         assert_eq!(Schedule::new(&load, 0).take(1_000_000_000), Due::Never);
     }

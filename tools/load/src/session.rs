@@ -25,8 +25,8 @@ pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStr
     let (mut attempts, mut stream, mut held) = (Attempts::default(), first, VecDeque::new());
     loop {
         match stream {
-            Ok(it) => {
-                let mut session = Session::over(worker, wire, it, held);
+            Ok(value) => {
+                let mut session = Session::over(worker, wire, value, held);
                 let over = session.run().await;
                 // Leases outlive a connection.
                 held = session.held;
@@ -42,7 +42,7 @@ pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStr
             Err(error) => worker.failed(ErrorKind::Refused, 1, || error.to_string()),
         }
         stream = match attempts.another(worker).await {
-            ControlFlow::Continue(it) => it,
+            ControlFlow::Continue(another) => another,
             ControlFlow::Break(ended) => return ended,
         };
     }
@@ -126,7 +126,8 @@ impl<'a> Session<'a> {
         match self.exchange().await {
             Ok(over) => over,
             Err((kind, words)) => {
-                let lost = self.flying.iter().filter(|it| matches!(it, Flying::Check(..))).count();
+                let lost =
+                    self.flying.iter().filter(|flying| matches!(flying, Flying::Check(..))).count();
                 self.worker.failed(kind, lost, || words);
                 Over::Failed
             }
@@ -166,7 +167,7 @@ impl<'a> Session<'a> {
             let Some(due) = self.next else { break };
             let now = self.worker.clock.now();
             if due > now {
-                return Some(wakes.map_or(due, |it: Nanos| it.min(due)));
+                return Some(wakes.map_or(due, |nanos: Nanos| nanos.min(due)));
             }
             self.next = None;
             self.ask(due, now);
@@ -194,7 +195,7 @@ impl<'a> Session<'a> {
                 Err(error) if error.kind() == Io::WouldBlock => {
                     let patience = self.worker.patience;
                     match timeout(patience, self.stream.writable()).await {
-                        Ok(ready) => ready.map_err(|it| lost(&it))?,
+                        Ok(ready) => ready.map_err(|error| lost(&error))?,
                         Err(_) => return Err(timed_out()),
                     }
                 }
@@ -208,13 +209,13 @@ impl<'a> Session<'a> {
     /// Waits until there is something to read, something is due, or patience ends.
     async fn wait(&mut self, wakes: Option<Nanos>) -> Result<(), Failed> {
         let clock = self.worker.clock;
-        let oldest = self.flying.front().map(|it| match it {
+        let oldest = self.flying.front().map(|front| match front {
             Flying::Check(asked, _) => asked.sent,
             Flying::Release(_, sent) | Flying::Greeting(sent) => *sent,
         });
         let Some(oldest) = oldest else {
             let Some(wakes) = wakes else { return Ok(()) };
-            return self.alarm.until(&clock, wakes).await.map_err(|it| lost(&it));
+            return self.alarm.until(&clock, wakes).await.map_err(|error| lost(&error));
         };
         let ends = oldest.saturating_add(nanos(self.worker.patience)).saturating_sub(clock.now());
         if ends == 0 {
@@ -232,7 +233,7 @@ impl<'a> Session<'a> {
             }
         };
         match timeout(Duration::from_nanos(ends), ready).await {
-            Ok(ready) => ready.map_err(|it| lost(&it))?,
+            Ok(ready) => ready.map_err(|error| lost(&error))?,
             Err(_) => return Err(timed_out()),
         }
         self.receive()
@@ -264,7 +265,7 @@ impl<'a> Session<'a> {
                 self.flying.pop_front();
                 continue;
             }
-            let broken = |it: crate::answer::Broken| (ErrorKind::Protocol, it.0.to_owned());
+            let broken = |broken: crate::answer::Broken| (ErrorKind::Protocol, broken.0.to_owned());
             let Some(taken) = self.wire.read(rest).map_err(broken)? else { break };
             self.read += taken.length;
             self.is_closing |= taken.is_last;
@@ -298,7 +299,7 @@ impl<'a> Session<'a> {
 
 /// How long the reply to a greeting is, once it is there; an error if it refuses.
 pub(crate) fn greeted(input: &[u8]) -> Result<Option<usize>, String> {
-    let Some(end) = input.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
+    let Some(end) = input.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
     if !input.starts_with(b"+OK") {
         return Err(String::from_utf8_lossy(&input[..end]).into_owned());
     }

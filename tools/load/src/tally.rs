@@ -7,10 +7,10 @@ use crate::clock::{Clock, Nanos};
 use crate::verify::Admission;
 
 /// The most admissions that are kept for their bounds to be checked, by all threads together.
-pub const MOST_ADMISSIONS: usize = 2_000_000;
+pub const MAX_ADMISSIONS: usize = 2_000_000;
 
 /// The longest latency that is told apart, an hour.
-const LONGEST: u64 = 3_600_000_000_000;
+const MAX_LATENCY_NANOS: u64 = 3_600_000_000_000;
 
 /// Counts of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Tally {
 
     /// Enters that a lease that was kept was given back, by the store's time.
     pub(crate) fn released(&mut self, admission: Option<usize>, time: Option<u64>) {
-        let kept = admission.and_then(|it| self.admissions.get_mut(it));
+        let kept = admission.and_then(|admission| self.admissions.get_mut(admission));
         if let (Some(kept), Some(time)) = (kept, time) {
             kept.released = time;
         }
@@ -173,11 +173,11 @@ impl Tally {
 }
 
 fn position(kind: ErrorKind) -> usize {
-    ErrorKind::ALL.iter().position(|it| *it == kind).unwrap_or(0)
+    ErrorKind::ALL.iter().position(|x| *x == kind).unwrap_or(0)
 }
 
 /// Three digits of every latency up to an hour: some 250 kB.
 #[expect(clippy::expect_used, reason = "the bounds are constants that it takes")]
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are in range")
+    Histogram::new_with_bounds(1, MAX_LATENCY_NANOS, 3).expect("the bounds are in range")
 }

@@ -111,7 +111,7 @@ fn rewritten(
     let mut to = header.as_bytes().to_vec();
     for line in lines_of(log) {
         let line = reader.read(line).unwrap().unwrap();
-        let text = |it: Option<&[u8]>| String::from_utf8(it.unwrap().to_vec()).unwrap();
+        let text = |x: Option<&[u8]>| String::from_utf8(x.unwrap().to_vec()).unwrap();
         let (at, address) = (line.time.at.to_string(), text(line.address));
         put((&at, &address, &text(line.target)), &mut to).unwrap();
     }
@@ -120,10 +120,10 @@ fn rewritten(
 
 fn order(lines: u64) {
     let stamps = |late: u64| {
-        (0..lines).map(move |it| {
-            let second = 1_767_225_600 + it / 20_000 - if it % 7 == 0 { late } else { 0 };
+        (0..lines).map(move |n| {
+            let second = 1_767_225_600 + n / 20_000 - if n % 7 == 0 { late } else { 0 };
             let at = tollgate::Timestamp::from_micros(second * 1_000_000);
-            (Stamp { at, whole_second: true }, (it, 1_u64))
+            (Stamp { at, whole_second: true }, (n, 1_u64))
         })
     };
     let run = |late| {
@@ -159,7 +159,7 @@ fn files(folder: &Path, log: &[u8], lines: u64) {
         let name = path.extension().unwrap().display();
         show(&format!("read {name} (a thread ahead)"), lines, Some(log.len()), || {
             let blocks = Input::open([path]).map(lines_in);
-            black_box(blocks.map(|it| it.bytes().len()).sum::<usize>());
+            black_box(blocks.map(|block| block.bytes().len()).sum::<usize>());
         });
     }
     for threads in [1, 2] {

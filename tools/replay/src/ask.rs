@@ -67,16 +67,20 @@ pub struct AskedCheck {
 impl Asked {
     /// The policies of its checks by an alternative.
     pub(crate) fn policies(&self, alternative: &Alternative) -> Vec<Option<Policy>> {
-        let policy =
-            |it: &AskedCheck| it.form.clone().or_else(|| alternative.policy(it.policy, &it.key));
+        let policy = |asked_check: &AskedCheck| {
+            asked_check
+                .form
+                .clone()
+                .or_else(|| alternative.policy(asked_check.policy, &asked_check.key))
+        };
         self.checks.iter().map(policy).collect()
     }
 
     /// Its checks under these policies.
     pub(crate) fn checks<'a>(&'a self, policies: &'a [Option<Policy>]) -> Vec<Check<'a>> {
         let checks = self.checks.iter().zip(policies);
-        let check = |(it, policy): (&'a AskedCheck, &'a Option<Policy>)| {
-            Some(Check { policy: policy.as_ref()?, key: &it.key, cost: it.cost })
+        let check = |(x, policy): (&'a AskedCheck, &'a Option<Policy>)| {
+            Some(Check { policy: policy.as_ref()?, key: &x.key, cost: x.cost })
         };
         checks.filter_map(check).collect()
     }
@@ -90,7 +94,7 @@ impl Asked {
     pub(crate) fn spends(&self) -> Option<u64> {
         match self.verb {
             Verb::Check { .. } | Verb::Take | Verb::Reserve { .. } | Verb::Acquire { .. } => {
-                self.checks.iter().map(|it| it.cost.get()).max()
+                self.checks.iter().map(|check| check.cost.get()).max()
             }
             _ => None,
         }

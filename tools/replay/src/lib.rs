@@ -20,7 +20,7 @@ mod threads;
 pub mod verbs;
 
 pub use ask::{Ask, Asked, AskedCheck, NotAsked, One};
-pub use decide::{Alternative, Answered, Choose, Holds, MOST_ALTERNATIVES, Store};
+pub use decide::{Alternative, Answered, Choose, Holds, MAX_ALTERNATIVES, Store};
 pub use page::page;
 pub use run::{Log, Options, Progress, Replay, ReplayError};
 use threads::{each, each_on};

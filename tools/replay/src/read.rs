@@ -58,8 +58,8 @@ fn lines(
         counts.rows += 1;
         let said = match reader.read(line) {
             Ok(None) => continue,
-            Ok(Some(it)) => each(&it, counts),
-            Err(it) => Err(NotAsked::Broken(it.to_string())),
+            Ok(Some(reader)) => each(&reader, counts),
+            Err(error) => Err(NotAsked::Broken(error.to_string())),
         };
         counts.lines += 1;
         if let Err(why) = said {
@@ -112,7 +112,7 @@ impl Plains {
                 // A key is 64 KiB at most.
                 length: u32::try_from(keys.len() - start).unwrap_or(u32::MAX),
             };
-            if let Some(part) = usize::try_from(partition).ok().and_then(|it| into.get_mut(it)) {
+            if let Some(part) = usize::try_from(partition).ok().and_then(|x| into.get_mut(x)) {
                 part.push(plain);
                 order.push((line.time, partition));
             }

@@ -13,7 +13,7 @@ use crate::decide::{
 };
 use crate::each_on;
 use crate::generate::{Traffic, key_of};
-use crate::input::{Beginning, Block, Input, InputError, LONGEST_LINE, Part, TooLong};
+use crate::input::{Beginning, Block, Input, InputError, MAX_LINE_LEN, Part, TooLong};
 use crate::log::{BrokenLine, Fields, Format, OpenError, Reader, shown};
 use crate::order::Order;
 use crate::read::{Counts, Plains, Requests, SAMPLES, hash};
@@ -72,7 +72,7 @@ impl Log {
         let Some(Part::Lines(block)) = &self.first else { return Ok(false) };
         let beginning = block.beginning();
         let mut reader = Reader::open(self.format, &beginning.lines, &self.fields)
-            .map_err(|it| ReplayError::NoLog(beginning.name.to_string(), it))?;
+            .map_err(|error| ReplayError::NoLog(beginning.name.to_string(), error))?;
         Ok(block.lines().take(LOOKED_AT).any(
             |(_, line)| matches!(reader.read(line), Ok(Some(line)) if line.field("verb").is_some()),
         ))
@@ -118,16 +118,16 @@ pub enum ReplayError {
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReplayError::Input(it) => it.fmt(f),
-            ReplayError::NoLog(name, it) => write!(f, "{name}: {it}"),
+            ReplayError::Input(input) => input.fmt(f),
+            ReplayError::NoLog(name, no_log) => write!(f, "{name}: {no_log}"),
             ReplayError::Strict(BrokenSample { name, line, text, reason }) => {
                 write!(f, "{name}:{line}: {reason}\n  {text}")
             }
             ReplayError::TooManyKeys => {
                 f.write_str("there are more than four billion keys; replay a part of the log")
             }
-            ReplayError::Told(it) => write!(f, "a decision cannot be written: {it}"),
-            ReplayError::Store(it) => it.fmt(f),
+            ReplayError::Told(value) => write!(f, "a decision cannot be written: {value}"),
+            ReplayError::Store(store) => store.fmt(f),
         }
     }
 }
@@ -187,8 +187,8 @@ impl Replay<'_> {
                 .zip(reads.drain(..))
                 .map(|((block, reader), read)| Work { block, reader, read })
                 .collect();
-            each_on(threads, &mut works, |it| {
-                it.read.read(&mut it.reader, it.block.bytes(), ask, parts);
+            each_on(threads, &mut works, |x| {
+                x.read.read(&mut x.reader, x.block.bytes(), ask, parts);
             });
             for Work { block, mut read, .. } in works {
                 lines.count(&block, std::mem::take(&mut read.counts))?;
@@ -220,9 +220,9 @@ impl Replay<'_> {
         let mut so_far = Progress::default();
         while !self.is_stopped() {
             let mut taken = 0;
-            for it in requests.by_ref().take(BATCH) {
-                let key = key_of(it.key);
-                keys.push(it.at, key.as_bytes(), it.cost, hash(key.as_bytes(), 0));
+            for request in requests.by_ref().take(BATCH) {
+                let key = key_of(request.key);
+                keys.push(request.at, key.as_bytes(), request.cost, hash(key.as_bytes(), 0));
                 taken += 1;
             }
             if taken == 0 {
@@ -281,9 +281,9 @@ impl Replay<'_> {
             for (at, place) in released.drain(..) {
                 let Some((number, asked)) = waiting.take(place) else { continue };
                 widen(&mut span, at);
-                let number_of = |it: &AskedCheck| {
-                    let hash = hash(&it.key, it.policy);
-                    partition.number(hash, it.policy, &it.key, self.alternatives)
+                let number_of = |asked_check: &AskedCheck| {
+                    let hash = hash(&asked_check.key, asked_check.policy);
+                    partition.number(hash, asked_check.policy, &asked_check.key, self.alternatives)
                 };
                 let keys: Option<Vec<u32>> = asked.checks.iter().map(number_of).collect();
                 let keys = keys.ok_or(ReplayError::TooManyKeys)?;
@@ -310,7 +310,7 @@ impl Replay<'_> {
     }
 
     fn is_countable(&self, partitions: &[Partition]) -> Result<(), ReplayError> {
-        match partitions.iter().any(|it| it.lost > 0) {
+        match partitions.iter().any(|partition| partition.lost > 0) {
             true => Err(ReplayError::TooManyKeys),
             false => Ok(()),
         }
@@ -352,8 +352,8 @@ impl Waiting {
             self.places.push(None);
             u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
         });
-        if let Some(it) = usize::try_from(place).ok().and_then(|it| self.places.get_mut(it)) {
-            *it = Some((number, asked));
+        if let Some(places) = usize::try_from(place).ok().and_then(|x| self.places.get_mut(x)) {
+            *places = Some((number, asked));
         }
         self.numbers.insert(number);
         place
@@ -404,15 +404,15 @@ impl Lines {
         while blocks.len() < most && !self.is_over {
             match self.log.next(stop) {
                 None => break,
-                Some(Err(it)) if self.rows == 0 && blocks.is_empty() => {
-                    return Err(ReplayError::Input(it));
+                Some(Err(error)) if self.rows == 0 && blocks.is_empty() => {
+                    return Err(ReplayError::Input(error));
                 }
                 // What was read is not thrown away.
-                Some(Err(it)) => {
-                    self.source.failed = Some(it.to_string());
+                Some(Err(error)) => {
+                    self.source.failed = Some(error.to_string());
                     self.is_over = true;
                 }
-                Some(Ok(Part::TooLong(it))) => self.too_long(&it)?,
+                Some(Ok(Part::TooLong(too_long))) => self.too_long(&too_long)?,
                 Some(Ok(Part::Lines(block))) => {
                     let reader = self.reader(block.beginning())?;
                     blocks.push((block, reader));
@@ -427,7 +427,7 @@ impl Lines {
             Some((beginning, reader)) if beginning.file == of.file => Ok(reader.clone()),
             _ => {
                 let reader = Reader::open(self.log.format, &of.lines, &self.log.fields)
-                    .map_err(|it| ReplayError::NoLog(of.name.to_string(), it))?;
+                    .map_err(|error| ReplayError::NoLog(of.name.to_string(), error))?;
                 self.source.names.push(of.name.to_string());
                 self.source.format.get_or_insert(reader.format().name());
                 self.reader = Some((of.clone(), reader.clone()));
@@ -455,7 +455,7 @@ impl Lines {
         self.source.lines += 1;
         self.source.broken += 1;
         let name = it.name.to_string();
-        let reason = BrokenLine::TooLong { most: LONGEST_LINE }.to_string();
+        let reason = BrokenLine::TooLong { most: MAX_LINE_LEN }.to_string();
         self.sample(BrokenSample { name, line: it.line, text: shown(&it.beginning), reason })
     }
 

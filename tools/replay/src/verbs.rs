@@ -25,7 +25,7 @@ pub fn verb(line: &Line<'_>, number: u64) -> Result<Verb, NotAsked> {
     let own = Id::from_u128(u128::from(number));
     let id = |field| -> Result<Option<Id>, NotAsked> {
         let text = text(line, field)?;
-        text.map(|it| it.parse().map_err(|error| broken(field, it, &error))).transpose()
+        text.map(|text| text.parse().map_err(|error| broken(field, text, &error))).transpose()
     };
     let named = |field| {
         id(field)?.ok_or_else(|| {
@@ -74,31 +74,31 @@ pub fn cost(line: &Line<'_>) -> Result<Cost, NotAsked> {
 /// What names the request of a line.
 #[must_use]
 pub fn request_id(line: &Line<'_>) -> Option<Vec<u8>> {
-    line.field("request_id").filter(|it| !it.is_empty()).map(<[u8]>::to_vec)
+    line.field("request_id").filter(|field| !field.is_empty()).map(<[u8]>::to_vec)
 }
 
 fn text<'a>(line: &Line<'a>, field: &'static str) -> Result<Option<&'a str>, NotAsked> {
-    let Some(bytes) = line.field(field).filter(|it| !it.is_empty()) else { return Ok(None) };
+    let Some(bytes) = line.field(field).filter(|field| !field.is_empty()) else { return Ok(None) };
     let text = std::str::from_utf8(bytes);
     text.map(Some).map_err(|_| NotAsked::Broken(format!("{field} is no text; write it in UTF-8")))
 }
 
 fn duration(line: &Line<'_>, field: &'static str) -> Result<Option<Micros>, NotAsked> {
     let Some(text) = text(line, field)? else { return Ok(None) };
-    if text.bytes().all(|it| it.is_ascii_digit() || it == b'.') {
+    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         // As in the daemon's interface, a number is seconds.
         let read = time_in_text(text.as_bytes(), TimeUnit::Seconds);
-        let read = read.map(|it| Some(Micros::new(it.as_micros())));
+        let read = read.map(|x| Some(Micros::new(x.as_micros())));
         return read
             .map_err(|_| broken(field, text, &"write seconds, or a duration such as 10min"));
     }
-    parse_duration(text).map(Some).map_err(|it| broken(field, text, &it))
+    parse_duration(text).map(Some).map_err(|error| broken(field, text, &error))
 }
 
 fn moment(line: &Line<'_>, field: &'static str) -> Result<Option<Timestamp>, NotAsked> {
     let Some(text) = text(line, field)? else { return Ok(None) };
     let read = time_in_text(text.as_bytes(), TimeUnit::Seconds);
-    read.map(Some).map_err(|it| broken(field, text, &it))
+    read.map(Some).map_err(|error| broken(field, text, &error))
 }
 
 fn broken(field: &str, value: &str, remedy: &dyn fmt::Display) -> NotAsked {

@@ -75,9 +75,9 @@ impl<'a> Bytes<'a> {
     /// # Errors
     /// None is left, or it is neither 0 nor 1.
     pub fn flag(&mut self) -> Result<bool, Malformed> {
-        let it = self.u8()?;
-        ensure(it <= 1, "a flag that is neither 0 nor 1")?;
-        Ok(it == 1)
+        let value = self.u8()?;
+        ensure(value <= 1, "a flag that is neither 0 nor 1")?;
+        Ok(value == 1)
     }
 
     /// The next 16 bits.

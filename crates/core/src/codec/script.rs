@@ -30,7 +30,7 @@ use super::{Bytes, Malformed, ensure};
 use crate::decide::Block;
 use crate::forms::Stray;
 use crate::key_state::{KeyState, Reservation};
-use crate::leases::{Held, Lease, MOST};
+use crate::leases::{Held, Lease, MAX_LEASES};
 use crate::limit::{Kind, Limit, Rule, Spec};
 use crate::log::{Entries, Entry};
 use crate::meter::Level;
@@ -74,7 +74,7 @@ impl Script {
         };
         let count = u8::try_from(limits.len()).unwrap_or(u8::MAX);
         let mut form = Vec::with_capacity(USUAL_FORM * limits.len());
-        limits.iter().for_each(|it| put_form(&mut form, it));
+        limits.iter().for_each(|limit| put_form(&mut form, limit));
         let mut out = Vec::with_capacity(BEFORE_FORM + form.len() + OF_LIMIT * limits.len());
         out.extend([plain, u8::from(is_shadow), count]);
         put_number(&mut out, u64::try_from(log_entries).unwrap_or(u64::MAX));
@@ -89,7 +89,7 @@ impl Script {
         for limit in limits {
             out.extend([kind_of(limit), u8::from(limit.counts_denied())]);
             put_number(&mut out, limit.capacity());
-            numbers_of(limit).into_iter().for_each(|it| put_number(&mut out, it));
+            numbers_of(limit).into_iter().for_each(|x| put_number(&mut out, x));
         }
         Script { argument: out.into_boxed_slice(), form }
     }
@@ -124,11 +124,11 @@ fn is_constant(limit: &Limit) -> bool {
 
 fn numbers_of(limit: &Limit) -> [u64; 5] {
     match &limit.rule {
-        Rule::Meter(it) => it.numbers(),
-        Rule::Window(it) => it.numbers(),
-        Rule::Weighted(it) => it.numbers(),
-        Rule::Log(it) => it.numbers(),
-        Rule::Leases(it) => it.numbers(),
+        Rule::Meter(meter) => meter.numbers(),
+        Rule::Window(window) => window.numbers(),
+        Rule::Weighted(weighted) => weighted.numbers(),
+        Rule::Log(log) => log.numbers(),
+        Rule::Leases(leases) => leases.numbers(),
     }
 }
 
@@ -162,7 +162,7 @@ fn put_limit(out: &mut Vec<u8>, limit: &Limit) {
     let numbers = numbers_of(limit);
     match spec.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
-            numbers[..3].iter().for_each(|it| put_varint(out, *it));
+            numbers[..3].iter().for_each(|number| put_varint(out, *number));
         }
         Kind::Fixed { .. } => put_varint(out, numbers[1] / 1_000),
         Kind::Sliding => put_varint(out, numbers[1]),
@@ -184,8 +184,8 @@ fn limit_of(form: &[u8]) -> Result<Limit, Malformed> {
         kind @ (0 | 6) => {
             let (per_token, per_tick) = (varint(&mut from)?, varint(&mut from)?);
             let tick = varint(&mut from)?;
-            let ticks = window.get().checked_div(tick).and_then(|it| it.checked_div(per_token));
-            count = ticks.and_then(|it| it.checked_mul(per_tick)).ok_or(NOT_A_LIMIT)?;
+            let ticks = window.get().checked_div(tick).and_then(|x| x.checked_div(per_token));
+            count = ticks.and_then(|tick| tick.checked_mul(per_tick)).ok_or(NOT_A_LIMIT)?;
             match kind {
                 0 => Kind::TokenBucket { burst: capacity },
                 _ => Kind::Queue { places: capacity.checked_sub(1).ok_or(NOT_A_LIMIT)? },
@@ -218,7 +218,7 @@ const NOT_A_LIMIT: Malformed = Malformed("a limit that cannot be");
 /// The offset whose windows begin at this origin, both within a window.
 fn offset_of(window: Micros, origin_ms: u64) -> Micros {
     let zero = Spec::new(1, window, Kind::Fixed { offset: Micros::ZERO }).build();
-    let origin = zero.map_or(0, |it| numbers_of(&it)[1]);
+    let origin = zero.map_or(0, |zero| numbers_of(&zero)[1]);
     let window = window.get().max(1);
     Micros::new((origin_ms.saturating_mul(1_000) % window + window - origin) % window)
 }
@@ -278,8 +278,8 @@ impl KeyState {
         let marks = policy.limits().iter().map(level).collect::<Result<Box<[_]>, _>>()?;
         // The states stay in the form that they are in.
         let form = self.policy().unwrap_or(policy).clone();
-        let it = Reservation { id, cost, acts_at, policy: policy.clone(), marks };
-        self.add_reservation(&form, it, now);
+        let reservation = Reservation { id, cost, acts_at, policy: policy.clone(), marks };
+        self.add_reservation(&form, reservation, now);
         Ok(())
     }
 }
@@ -307,7 +307,7 @@ fn key(policy: &Policy, mut from: Bytes<'_>) -> Result<(KeyState, Option<Block>)
         }
     }
     ensure(from.is_empty(), "more than a key holds")?;
-    if strays.is_empty() && states.iter().all(|it| *it == LimitState::Untouched) {
+    if strays.is_empty() && states.iter().all(|state| *state == LimitState::Untouched) {
         return Ok((KeyState::default(), block));
     }
     Ok((KeyState::of_parts(&of, states, strays, Vec::new()), block))
@@ -328,41 +328,41 @@ fn other(policy: &Policy, form: &[u8]) -> Result<Policy, Malformed> {
 fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
     Ok(match &limit.rule {
         Rule::Meter(rule) => {
-            let it = Level { at: number(from)?, used: number(from)? };
-            ensure(rule.can_be(&it), "a level that cannot be")?;
-            if it.used == 0 { LimitState::Untouched } else { LimitState::Meter(it) }
+            let level = Level { at: number(from)?, used: number(from)? };
+            ensure(rule.can_be(&level), "a level that cannot be")?;
+            if level.used == 0 { LimitState::Untouched } else { LimitState::Meter(level) }
         }
         Rule::Window(rule) => {
-            let it = Open { end: number(from)?, used: number(from)? };
-            ensure(rule.can_be(&it), "a window that cannot be")?;
-            if it.used == 0 { LimitState::Untouched } else { LimitState::Window(it) }
+            let open = Open { end: number(from)?, used: number(from)? };
+            ensure(rule.can_be(&open), "a window that cannot be")?;
+            if open.used == 0 { LimitState::Untouched } else { LimitState::Window(open) }
         }
         Rule::Weighted(rule) => {
             let (start, current, previous) = (number(from)?, number(from)?, number(from)?);
-            let it = Counts { start, current, previous };
-            ensure(rule.can_be(&it), "counts that cannot be")?;
+            let counts = Counts { start, current, previous };
+            ensure(rule.can_be(&counts), "counts that cannot be")?;
             if current + previous == 0 {
                 return Ok(LimitState::Untouched);
             }
-            LimitState::Weighted(Box::new(it))
+            LimitState::Weighted(Box::new(counts))
         }
         Rule::Log(_) => {
-            let it = entries(from)?;
-            let Some(newest) = it.entries.back() else { return Ok(LimitState::Untouched) };
+            let entry = entries(from)?;
+            let Some(newest) = entry.entries.back() else { return Ok(LimitState::Untouched) };
             // No more than the script itself looks at: of a long log it tells only what matters.
             let in_time = newest.stamp <= Timestamp::MAX.as_micros();
             let paid =
-                limit.spec().kind != Kind::Log || newest.sum - it.base <= 2 * limit.capacity();
+                limit.spec().kind != Kind::Log || newest.sum - entry.base <= 2 * limit.capacity();
             ensure(in_time && paid, "a log that cannot be")?;
-            LimitState::Log(Box::new(it))
+            LimitState::Log(Box::new(entry))
         }
         Rule::Leases(_) => {
-            let it = held(from)?;
-            if it.leases.is_empty() {
+            let value = held(from)?;
+            if value.leases.is_empty() {
                 return Ok(LimitState::Untouched);
             }
-            ensure(it.can_be(), "leases that cannot be")?;
-            LimitState::Leases(Box::new(it))
+            ensure(value.can_be(), "leases that cannot be")?;
+            LimitState::Leases(Box::new(value))
         }
     })
 }
@@ -384,10 +384,10 @@ fn entries(from: &mut Bytes<'_>) -> Result<Entries, Malformed> {
         (0..count).map(|_| entry(from)).collect::<Result<_, _>>()?
     };
     let mut before = (0, base);
-    for it in &entries {
-        let grows = (it.stamp > before.0 || before.0 == 0) && it.sum > before.1;
+    for entry in &entries {
+        let grows = (entry.stamp > before.0 || before.0 == 0) && entry.sum > before.1;
         ensure(grows, "a log that does not grow")?;
-        before = (it.stamp, it.sum);
+        before = (entry.stamp, entry.sum);
     }
     Ok(Entries { entries, base })
 }
@@ -401,8 +401,8 @@ fn held(from: &mut Bytes<'_>) -> Result<Held, Malformed> {
         let (cost, end) = (u64::from(from.u16()?), number(from)?);
         held.leases.push(Lease { id, cost, end });
     }
-    let sum: u64 = held.leases.iter().map(|it| it.cost).sum();
-    ensure(sum == total && total <= MOST, "leases whose costs are not their sum")?;
+    let sum: u64 = held.leases.iter().map(|lease| lease.cost).sum();
+    ensure(sum == total && total <= MAX_LEASES, "leases whose costs are not their sum")?;
     Ok(held)
 }
 

@@ -8,14 +8,14 @@ use alloc::vec::Vec;
 
 use super::policy::{limit, put_limit};
 use super::{Bytes, Malformed, ensure, put_bytes, put_count};
-use crate::forms::{MOST_STRAYS, Stray};
-use crate::key_state::{KeyState, MOST_RESERVATIONS, Reservation};
+use crate::forms::{MAX_DETACHED_STATES, Stray};
+use crate::key_state::{KeyState, MAX_RESERVATIONS, Reservation};
 use crate::leases::{Held, Lease};
 use crate::limit::{Limit, Rule};
 use crate::log::{Entries, Entry};
 use crate::meter::{Level, Meter};
 use crate::notation::parse_limits;
-use crate::policy::{MOST_LIMITS, Policy};
+use crate::policy::{MAX_LIMITS, Policy};
 use crate::request::Id;
 use crate::state::LimitState;
 use crate::weighted::Counts;
@@ -34,9 +34,9 @@ impl KeyState {
         }
         if more {
             put_count(out, strays.len());
-            strays.iter().for_each(|it| put_stray(out, it));
+            strays.iter().for_each(|stray| put_stray(out, stray));
             put_count(out, reservations.len());
-            reservations.iter().for_each(|it| put_reservation(out, policy, it));
+            reservations.iter().for_each(|reservation| put_reservation(out, policy, reservation));
         }
     }
 
@@ -59,11 +59,11 @@ impl KeyState {
             for _ in 0..from.count(36)? {
                 reservations.push(reservation(policy, &reservations, from)?);
             }
-            ensure(strays.len() <= MOST_STRAYS, "more states aside than a key has")?;
+            ensure(strays.len() <= MAX_DETACHED_STATES, "more states aside than a key has")?;
             ensure(strays.len() + reservations.len() > 0, "more to come, and nothing comes")?;
-            let in_order = reservations.is_sorted_by_key(|it| it.acts_at);
+            let in_order = reservations.is_sorted_by_key(|reservation| reservation.acts_at);
             ensure(in_order, "reservations that are not in the order in which they act")?;
-            ensure(reservations.len() <= MOST_RESERVATIONS, "more reservations than a key has")?;
+            ensure(reservations.len() <= MAX_RESERVATIONS, "more reservations than a key has")?;
         }
         Ok(KeyState::of_parts(policy, limits, strays, reservations))
     }
@@ -79,14 +79,14 @@ fn put_stray(out: &mut Vec<u8>, it: &Stray) {
 /// One more state aside: of no limit that has its state elsewhere.
 fn stray(policy: &Policy, others: &[Stray], from: &mut Bytes<'_>) -> Result<Stray, Malformed> {
     let (limit, rank) = (limit(from)?, usize::from(from.u8()?));
-    ensure(rank < MOST_LIMITS, "a rank that no limit of a policy has")?;
+    ensure(rank < MAX_LIMITS, "a rank that no limit of a policy has")?;
     let state = state(&limit, from)?;
-    let it = Stray { limit, rank, state };
+    let stray = Stray { limit, rank, state };
     let twice = |other: &Stray| {
         other.is(limit.identity(), rank) && (!limit.keeps_forms() || other.limit == limit)
     };
-    ensure(!it.is_taken_by(policy) && !others.iter().any(twice), "two states of one limit")?;
-    Ok(it)
+    ensure(!stray.is_taken_by(policy) && !others.iter().any(twice), "two states of one limit")?;
+    Ok(stray)
 }
 
 fn put_reservation(out: &mut Vec<u8>, policy: &Policy, it: &Reservation) {
@@ -94,7 +94,7 @@ fn put_reservation(out: &mut Vec<u8>, policy: &Policy, it: &Reservation) {
     put_all(out, [it.cost, it.acts_at]);
     let limits = if it.is_of(policy) { String::new() } else { it.policy.to_string() };
     put_bytes(out, limits.as_bytes());
-    it.marks.iter().for_each(|it| put_all(out, [it.at, it.used]));
+    it.marks.iter().for_each(|mark| put_all(out, [mark.at, mark.used]));
 }
 
 fn reservation(
@@ -125,34 +125,36 @@ fn made_under(policy: &Policy, others: &[Reservation], limits: &str) -> Result<P
     if limits.is_empty() {
         return Ok(policy.clone());
     }
-    if let Some(it) =
-        others.last().filter(|it| !it.is_of(policy) && it.policy.to_string() == limits)
+    if let Some(value) =
+        others.last().filter(|other| !other.is_of(policy) && other.policy.to_string() == limits)
     {
-        return Ok(it.policy.clone());
+        return Ok(value.policy.clone());
     }
-    let form = parse_limits(limits).ok().and_then(|it| policy.with_limits(it));
-    let form = form.filter(|it| it.to_string() == limits && it.limits() != policy.limits());
+    let form = parse_limits(limits).ok().and_then(|limits| policy.with_limits(limits));
+    let form = form.filter(|form| form.to_string() == limits && form.limits() != policy.limits());
     form.ok_or(Malformed("a reservation under limits that cannot be"))
 }
 
 fn put_state(out: &mut Vec<u8>, state: &LimitState) {
     match state {
         LimitState::Untouched => {}
-        LimitState::Meter(it) => put_all(out, [it.at, it.used]),
-        LimitState::Window(it) => put_all(out, [it.end, it.used]),
-        LimitState::Weighted(it) => put_all(out, [it.start, it.current, it.previous]),
-        LimitState::Log(it) => {
-            put_count(out, it.entries.len());
-            let mut before = it.base;
-            for Entry { stamp, sum } in &it.entries {
+        LimitState::Meter(meter) => put_all(out, [meter.at, meter.used]),
+        LimitState::Window(window) => put_all(out, [window.end, window.used]),
+        LimitState::Weighted(weighted) => {
+            put_all(out, [weighted.start, weighted.current, weighted.previous])
+        }
+        LimitState::Log(log) => {
+            put_count(out, log.entries.len());
+            let mut before = log.base;
+            for Entry { stamp, sum } in &log.entries {
                 put_all(out, [*stamp, sum - before]);
                 before = *sum;
             }
         }
-        LimitState::Leases(it) => {
-            put_all(out, [it.at]);
-            put_count(out, it.leases.len());
-            for Lease { id, cost, end } in &it.leases {
+        LimitState::Leases(leases) => {
+            put_all(out, [leases.at]);
+            put_count(out, leases.leases.len());
+            for Lease { id, cost, end } in &leases.leases {
                 out.extend_from_slice(&id.as_u128().to_le_bytes());
                 put_all(out, [*cost, *end]);
             }
@@ -164,33 +166,33 @@ fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
     Ok(match &limit.rule {
         Rule::Meter(rule) => LimitState::Meter(level(rule, from)?),
         Rule::Window(rule) => {
-            let it = Open { end: from.u64()?, used: from.u64()? };
-            ensure(rule.can_be(&it), "a window that cannot be")?;
-            LimitState::Window(it)
+            let open = Open { end: from.u64()?, used: from.u64()? };
+            ensure(rule.can_be(&open), "a window that cannot be")?;
+            LimitState::Window(open)
         }
         Rule::Weighted(rule) => {
             let (start, current, previous) = (from.u64()?, from.u64()?, from.u64()?);
-            let it = Counts { start, current, previous };
-            ensure(rule.can_be(&it), "counts that cannot be")?;
-            LimitState::Weighted(Box::new(it))
+            let counts = Counts { start, current, previous };
+            ensure(rule.can_be(&counts), "counts that cannot be")?;
+            LimitState::Weighted(Box::new(counts))
         }
         Rule::Log(rule) => {
-            let it = entries(from)?;
-            ensure(rule.can_be(&it), "a log that cannot be")?;
-            LimitState::Log(Box::new(it))
+            let entry = entries(from)?;
+            ensure(rule.can_be(&entry), "a log that cannot be")?;
+            LimitState::Log(Box::new(entry))
         }
         Rule::Leases(_) => {
-            let it = held(from)?;
-            ensure(it.can_be(), "leases that cannot be")?;
-            LimitState::Leases(Box::new(it))
+            let value = held(from)?;
+            ensure(value.can_be(), "leases that cannot be")?;
+            LimitState::Leases(Box::new(value))
         }
     })
 }
 
 fn level(meter: &Meter, from: &mut Bytes<'_>) -> Result<Level, Malformed> {
-    let it = Level { at: from.u64()?, used: from.u64()? };
-    ensure(meter.can_be(&it), "a level that cannot be")?;
-    Ok(it)
+    let level = Level { at: from.u64()?, used: from.u64()? };
+    ensure(meter.can_be(&level), "a level that cannot be")?;
+    Ok(level)
 }
 
 fn entries(from: &mut Bytes<'_>) -> Result<Entries, Malformed> {
@@ -219,5 +221,5 @@ fn held(from: &mut Bytes<'_>) -> Result<Held, Malformed> {
 }
 
 fn put_all<const N: usize>(out: &mut Vec<u8>, all: [u64; N]) {
-    all.iter().for_each(|it| out.extend_from_slice(&it.to_le_bytes()));
+    all.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes()));
 }

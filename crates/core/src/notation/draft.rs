@@ -57,12 +57,12 @@ impl Draft {
         let kind = self.kind()?;
         self.hold_options_to(kind)?;
         let window = self.window_of(kind)?;
-        let spec = self.spec(kind.map_or(Keyword::Token, |it| it.keyword), window);
-        spec.build().map_err(|it| Fault::new(self.place_of(&it), Error::Limit(it)))
+        let spec = self.spec(kind.map_or(Keyword::Token, |kind| kind.keyword), window);
+        spec.build().map_err(|error| Fault::new(self.place_of(&error), Error::Limit(error)))
     }
 
     fn find(&self, keyword: Keyword) -> Option<&Said> {
-        self.said.iter().find(|it| it.keyword == keyword)
+        self.said.iter().find(|x| x.keyword == keyword)
     }
 
     fn number(&self, keyword: Keyword) -> Option<&Number> {
@@ -70,11 +70,11 @@ impl Draft {
     }
 
     fn value(&self, keyword: Keyword) -> Option<u64> {
-        self.number(keyword).map(|it| it.value)
+        self.number(keyword).map(|number| number.value)
     }
 
     fn kind(&self) -> Result<Option<&Said>, Fault> {
-        let mut kinds = self.said.iter().filter(|it| it.keyword.is_kind());
+        let mut kinds = self.said.iter().filter(|x| x.keyword.is_kind());
         match (kinds.next(), kinds.next()) {
             (Some(kind), Some(other)) => Err(contradiction(other, kind)),
             (kind, _) => Ok(kind),
@@ -111,7 +111,7 @@ impl Draft {
 
     /// The window, or the lease of requests in flight, which have no window.
     fn window_of(&self, kind: Option<&Said>) -> Result<&Number, Fault> {
-        let concurrent = kind.filter(|it| it.keyword == Keyword::Concurrent);
+        let concurrent = kind.filter(|kind| kind.keyword == Keyword::Concurrent);
         match (concurrent, &self.window) {
             (Some(concurrent), Some(window)) => {
                 let other = window.slash..window.length.span.end;
@@ -154,16 +154,18 @@ impl Draft {
 
     /// The word whose number is wrong.
     fn place_of(&self, error: &LimitError) -> Range<usize> {
-        let number = |keyword| self.number(keyword).map(|it| it.span.clone());
+        let number = |keyword| self.number(keyword).map(|number| number.span.clone());
         let place = match error {
             LimitError::ZeroCount | LimitError::Concurrency(_) => None,
-            LimitError::Window(_) => {
-                self.window.as_ref().map(|it| it.length.span.clone()).or(number(Keyword::Lease))
-            }
+            LimitError::Window(_) => self
+                .window
+                .as_ref()
+                .map(|window| window.length.span.clone())
+                .or(number(Keyword::Lease)),
             LimitError::ZeroBurst => number(Keyword::Burst),
             LimitError::Offset { .. } => number(Keyword::Offset),
             LimitError::Precision { .. } => number(Keyword::By),
-            LimitError::CountDenied => self.find(Keyword::CountDenied).map(|it| it.span.clone()),
+            LimitError::CountDenied => self.find(Keyword::CountDenied).map(|x| x.span.clone()),
             // Where the count may stay, it is the capacity beside it that is too large.
             LimitError::Inexact { limit, nearest } if limit.count == nearest.count => {
                 number(Keyword::Burst).or(number(Keyword::Queue))

@@ -10,7 +10,7 @@ use super::message::{Pointer, floor};
 use crate::error::{LimitError, PolicyError};
 
 /// The most bytes of a text that an error keeps: those of a policy of 16 limits.
-pub(super) const MOST_KEPT: usize = 4_096;
+pub(super) const MAX_RETAINED: usize = 4_096;
 
 /// Why a text is not a limit, with the word at fault.
 ///
@@ -118,7 +118,7 @@ impl Fault {
 
 impl NotationError {
     pub(super) fn new(text: &str, Fault { span, kind }: Fault) -> Self {
-        let text = text[..floor(text, MOST_KEPT)].to_owned();
+        let text = text[..floor(text, MAX_RETAINED)].to_owned();
         let span = span.start.min(text.len())..span.end.min(text.len());
         NotationError(Box::new(Inner { text, span, kind }))
     }

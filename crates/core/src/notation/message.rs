@@ -7,11 +7,11 @@ use super::error::{NotationError, NotationErrorKind as Kind};
 use super::number;
 
 /// The most bytes of a text that a message shows.
-const MOST_SHOWN: usize = 96;
+const MAX_SHOWN: usize = 96;
 /// How many of them may stand before the word at fault.
 const SHOWN_BEFORE: usize = 40;
 /// The most bytes of a word that a message shows.
-const MOST_OF_WORD: usize = 32;
+const MAX_WORD_LEN: usize = 32;
 
 const KEYWORDS: &str = "token, fixed, log, sliding, queue, concurrent, burst, from-first, offset, \
                         by, strict, lease and count-denied";
@@ -54,12 +54,12 @@ impl fmt::Display for Pointer<'_> {
 /// Writes control characters and what else cannot be seen as escapes; says how many were written.
 fn write_visibly(f: &mut fmt::Formatter<'_>, text: &str) -> Result<usize, fmt::Error> {
     let mut written = 0;
-    for it in text.chars() {
-        if matches!(it, '"' | '\'' | '\\') {
-            f.write_char(it)?;
+    for c in text.chars() {
+        if matches!(c, '"' | '\'' | '\\') {
+            f.write_char(c)?;
             written += 1;
         } else {
-            let escaped = it.escape_debug();
+            let escaped = c.escape_debug();
             written += escaped.clone().count();
             write!(f, "{escaped}")?;
         }
@@ -102,8 +102,8 @@ impl fmt::Display for Message<'_> {
             Kind::Needs(needed) => {
                 write!(f, "{word} needs \"{needed}\"; write both, or neither")
             }
-            Kind::Limit(it) => it.fmt(f),
-            Kind::Policy(it) => it.fmt(f),
+            Kind::Limit(limit) => limit.fmt(f),
+            Kind::Policy(policy) => policy.fmt(f),
         }
     }
 }
@@ -127,7 +127,7 @@ struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = &self.0[..floor(self.0, MOST_OF_WORD)];
+        let shown = &self.0[..floor(self.0, MAX_WORD_LEN)];
         write!(f, "{shown:?}")?;
         f.write_str(if shown.len() < self.0.len() { "…" } else { "" })
     }
@@ -150,14 +150,14 @@ fn column(text: &str, span: &Range<usize>) -> usize {
 
 /// The part of the text that is shown: all of a short one, else what surrounds the word.
 fn shown(text: &str, span: &Range<usize>) -> Range<usize> {
-    if text.len() <= MOST_SHOWN {
+    if text.len() <= MAX_SHOWN {
         return 0..text.len();
     }
     let start = floor(text, span.start.saturating_sub(SHOWN_BEFORE));
-    start..floor(text, start + MOST_SHOWN)
+    start..floor(text, start + MAX_SHOWN)
 }
 
 /// The last boundary between characters that is not past `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+    (0..=at.min(text.len())).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0)
 }

@@ -9,13 +9,13 @@ pub(super) fn nearest(
     known: impl Iterator<Item = &'static str> + Clone,
 ) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    let stem = word.split(|it: char| it.is_numeric() || matches!(it, '=' | ':')).next()?;
-    let meant = |it: &&str| *it == stem || (word.len() > 2 && it.starts_with(&word));
+    let stem = word.split(|c: char| c.is_numeric() || matches!(c, '=' | ':')).next()?;
+    let meant = |text: &&str| *text == stem || (word.len() > 2 && text.starts_with(&word));
     known.clone().find(meant).or_else(|| {
         known
-            .filter_map(|it| Some((distance(&word, it)?, it)))
+            .filter_map(|x| Some((distance(&word, x)?, x)))
             .min_by_key(|(distance, _)| *distance)
-            .map(|(_, it)| it)
+            .map(|(_, x)| x)
     })
 }
 
@@ -38,5 +38,5 @@ fn distance(word: &str, known: &str) -> Option<usize> {
         }
         (before, above) = (above, row);
     }
-    above.last().copied().filter(|it| *it <= most.min(2))
+    above.last().copied().filter(|above| *above <= most.min(2))
 }

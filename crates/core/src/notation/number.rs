@@ -10,8 +10,8 @@ use crate::time::Micros;
 
 /// What is wrong with this number, and how to write it; without the number itself.
 pub(super) fn write_remedy(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
-    let unsigned = word.trim_start_matches(|it| it != '.' && is_sign_or_point(it));
-    let plain: String = unsigned.chars().filter(|it| !is_separator(*it)).collect();
+    let unsigned = word.trim_start_matches(|word| word != '.' && is_sign_or_point(word));
+    let plain: String = unsigned.chars().filter(|c| !is_separator(*c)).collect();
     if unsigned.len() < word.len() && is_whole(unsigned) {
         return write!(f, "has a sign; write {unsigned}");
     }
@@ -32,12 +32,12 @@ pub(super) fn write_remedy(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Resul
 
 /// The number that these digits are, with nothing else among them.
 fn digits(text: &str) -> Option<u64> {
-    if text.bytes().all(|it| it.is_ascii_digit()) { text.parse().ok() } else { None }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 /// The digits that a text begins with, and what stands behind them.
 fn split(text: &str) -> (&str, &str) {
-    let behind = text.trim_start_matches(|it: char| it.is_ascii_digit());
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
     text.split_at(text.len() - behind.len())
 }
 
@@ -55,18 +55,18 @@ fn exponent(text: &str) -> Option<u64> {
 
 /// Whether separators stand before groups of three digits: a lone comma elsewhere is a point.
 fn is_grouped(text: &str) -> bool {
-    !text.contains(',') || text.split(',').skip(1).all(|it| split(it).0.len() == 3)
+    !text.contains(',') || text.split(',').skip(1).all(|part| split(part).0.len() == 3)
 }
 
 fn write_fraction(f: &mut fmt::Formatter<'_>, whole: &str, behind: &str) -> fmt::Result {
     f.write_str("has a decimal point; ")?;
     let (fraction, unit) = split(behind);
     let number = if whole.is_empty() { Some(0) } else { digits(whole) };
-    if let Some(length) = number.and_then(|it| fraction_of_unit(it, fraction, unit)) {
+    if let Some(length) = number.and_then(|number| fraction_of_unit(number, fraction, unit)) {
         return write!(f, "write {}", Length(length));
     }
     match number {
-        Some(number) if unit.is_empty() && fraction.bytes().all(|it| it == b'0') => {
+        Some(number) if unit.is_empty() && fraction.bytes().all(|byte| byte == b'0') => {
             write!(f, "write {number}")
         }
         _ => f.write_str(
@@ -89,7 +89,7 @@ fn sum_of_units(mut text: &str) -> Option<Micros> {
     let mut sum = 0_u64;
     while !text.is_empty() {
         let (number, behind) = split(text);
-        text = behind.trim_start_matches(|it: char| !it.is_ascii_digit());
+        text = behind.trim_start_matches(|c: char| !c.is_ascii_digit());
         let unit = words::unit(&behind[..behind.len() - text.len()])?;
         sum = sum.checked_add(digits(number)?.checked_mul(unit)?)?;
     }

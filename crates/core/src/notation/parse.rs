@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use super::draft::{Draft, Number, Said, Window};
-use super::error::{Fault, MOST_KEPT, NotationError, NotationErrorKind as Error};
+use super::error::{Fault, MAX_RETAINED, NotationError, NotationErrorKind as Error};
 use super::nearest::nearest;
 use super::token::{Class, Token, Tokens};
 use super::words::{self, Argument, Keyword};
@@ -13,13 +13,13 @@ use crate::limit::Limit;
 use crate::time::Micros;
 
 /// The most bytes of one limit. The longest that anybody needs has about 60.
-const MOST_BYTES: usize = 256;
+const MAX_BYTES: usize = 256;
 /// The greatest count of any limit, ⌊(2^53 − 1) / 2⌋, for messages.
-const MOST_COUNT: &str = "4503599627370495";
+const MAX_COUNT: &str = "4503599627370495";
 /// The longest window, for messages.
-const LONGEST_WINDOW: &str = "366d";
+const MAX_WINDOW: &str = "366d";
 /// The longest duration in microseconds that 64 bits hold, for messages.
-const LONGEST: &str = "213503982d";
+const MAX_DURATION: &str = "213503982d";
 
 /// Reads one limit: `COUNT / [N] UNIT [KIND] [OPTION…]` or `COUNT concurrent lease DURATION`.
 ///
@@ -51,7 +51,7 @@ impl FromStr for Limit {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
-        limit(text, 0..text.len()).map_err(|it| NotationError::new(text, it))
+        limit(text, 0..text.len()).map_err(|error| NotationError::new(text, error))
     }
 }
 
@@ -71,7 +71,7 @@ impl FromStr for Limit {
 /// ```
 pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
     let read = || {
-        at_most(MOST_KEPT, 0..text.len())?;
+        at_most(MAX_RETAINED, 0..text.len())?;
         let mut start = 0;
         let mut limits = Vec::new();
         for part in text.split(';') {
@@ -80,7 +80,7 @@ pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
         }
         Ok(limits)
     };
-    read().map_err(|it| NotationError::new(text, it))
+    read().map_err(|error| NotationError::new(text, error))
 }
 
 /// Reads a length of time: a number and a unit, such as `30s`, `5 min` or `1500ms`.
@@ -99,20 +99,20 @@ pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
 /// ```
 pub fn parse_duration(text: &str) -> Result<Micros, NotationError> {
     let read = || {
-        at_most(MOST_BYTES, 0..text.len())?;
+        at_most(MAX_BYTES, 0..text.len())?;
         let mut tokens = Tokens::new(text, 0..text.len());
         let all = tokens.clone();
-        let number = number(&mut tokens, LONGEST)?.ok_or_else(|| match all.peek() {
+        let number = number(&mut tokens, MAX_DURATION)?.ok_or_else(|| match all.peek() {
             Some(unit) => Fault::missing(unit.span, "the number", "write it first, as in 30s"),
             None => Fault::missing(0..0, "a duration", "write a number and a unit, as in 30s"),
         })?;
-        let duration = with_unit(&mut tokens, Some(number), LONGEST)?;
+        let duration = with_unit(&mut tokens, Some(number), MAX_DURATION)?;
         match tokens.next() {
             Some(more) => Err(Fault::refused(more.span, "a duration is one number and one unit")),
             None => Ok(Micros::new(duration.value)),
         }
     };
-    read().map_err(|it| NotationError::new(text, it))
+    read().map_err(|error| NotationError::new(text, error))
 }
 
 fn at_most(most: usize, part: Range<usize>) -> Result<(), Fault> {
@@ -133,7 +133,7 @@ fn part_of_policy(text: &str, part: Range<usize>) -> Result<Limit, Fault> {
 }
 
 fn limit(text: &str, part: Range<usize>) -> Result<Limit, Fault> {
-    at_most(MOST_BYTES, part.clone())?;
+    at_most(MAX_BYTES, part.clone())?;
     let mut tokens = Tokens::new(text, part);
     let count = count(&mut tokens)?;
     let window = match tokens.next_if(Class::Slash) {
@@ -151,23 +151,23 @@ fn count(tokens: &mut Tokens<'_>) -> Result<Number, Fault> {
     if tokens.peek().is_none() {
         return Err(Fault::missing(tokens.gap(), "a limit", "write one, as in 10/s"));
     }
-    let count = number(tokens, MOST_COUNT)?;
+    let count = number(tokens, MAX_COUNT)?;
     count.ok_or_else(|| Fault::missing(tokens.gap(), "the count", "write it first, as in 10/s"))
 }
 
 /// What stands behind the slash.
 fn window(tokens: &mut Tokens<'_>) -> Result<Number, Fault> {
-    let is_there = tokens.peek().is_some_and(|it| match it.class {
+    let is_there = tokens.peek().is_some_and(|token| match token.class {
         Class::Number | Class::Malformed => true,
-        Class::Word => Keyword::from_word(it.text).is_none(),
+        Class::Word => Keyword::from_word(token.text).is_none(),
         Class::Slash | Class::Semicolon => false,
     });
     if !is_there {
         let remedy = "write it after the slash, as in 10/s or 10/5min";
         return Err(Fault::missing(tokens.gap(), "the window", remedy));
     }
-    let number = number(tokens, LONGEST_WINDOW)?;
-    with_unit(tokens, number, LONGEST_WINDOW)
+    let number = number(tokens, MAX_WINDOW)?;
+    with_unit(tokens, number, MAX_WINDOW)
 }
 
 /// A keyword with what belongs to it.
@@ -181,10 +181,10 @@ fn said(token: Token<'_>, tokens: &mut Tokens<'_>, may_lack_slash: bool) -> Resu
     };
     let number = match keyword.argument() {
         Argument::None => None,
-        Argument::Count(remedy) => Some(argument(tokens, MOST_COUNT, "the number", remedy)?),
+        Argument::Count(remedy) => Some(argument(tokens, MAX_COUNT, "the number", remedy)?),
         Argument::Duration(remedy) => {
-            let number = argument(tokens, LONGEST_WINDOW, "the duration", remedy)?;
-            Some(with_unit(tokens, Some(number), LONGEST_WINDOW)?)
+            let number = argument(tokens, MAX_WINDOW, "the duration", remedy)?;
+            Some(with_unit(tokens, Some(number), MAX_WINDOW)?)
         }
     };
     Ok(Said { keyword, span: token.span, number })
@@ -256,9 +256,9 @@ fn with_unit(
             }
         });
     };
-    let start = number.as_ref().map_or(word.span.start, |it| it.span.start);
+    let start = number.as_ref().map_or(word.span.start, |number| number.span.start);
     let span = start..word.span.end;
-    match number.map_or(1, |it| it.value).checked_mul(unit) {
+    match number.map_or(1, |number| number.value).checked_mul(unit) {
         Some(value) => Ok(Number { value, span }),
         None => Err(Fault::new(span, Error::TooLarge { most })),
     }

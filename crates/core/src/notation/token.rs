@@ -41,14 +41,14 @@ impl<'a> Tokens<'a> {
 
     /// The next token, if it is of this class.
     pub(super) fn next_if(&mut self, class: Class) -> Option<Token<'a>> {
-        let token = self.peek().filter(|it| it.class == class)?;
+        let token = self.peek().filter(|x| x.class == class)?;
         self.at = token.span.end;
         Some(token)
     }
 
     /// Where something is missing: the token that stands there, or the place after the last one.
     pub(super) fn gap(&self) -> Range<usize> {
-        self.peek().map_or(self.at..self.at, |it| it.span)
+        self.peek().map_or(self.at..self.at, |x| x.span)
     }
 }
 
@@ -71,15 +71,15 @@ impl<'a> Iterator for Tokens<'a> {
 /// The class and length of what `rest` begins with. A number may have its word right behind it,
 /// as in `10s`.
 fn number_or_word(rest: &str) -> (Class, usize) {
-    let ends = |it: char| it.is_whitespace() || it == '/' || it == ';';
+    let ends = |c: char| c.is_whitespace() || c == '/' || c == ';';
     let chunk = &rest[..rest.find(ends).unwrap_or(rest.len())];
-    let behind = chunk.trim_start_matches(|it: char| it.is_ascii_digit());
+    let behind = chunk.trim_start_matches(|c: char| c.is_ascii_digit());
     if behind.len() == chunk.len() {
         let is_number = chunk.trim_start_matches(is_sign_or_point).starts_with(char::is_numeric);
         let class = if is_number { Class::Malformed } else { Class::Word };
         return (class, chunk.len());
     }
-    if behind.contains(|it: char| it.is_numeric() || is_sign_or_point(it) || is_separator(it)) {
+    if behind.contains(|c: char| c.is_numeric() || is_sign_or_point(c) || is_separator(c)) {
         return (Class::Malformed, chunk.len());
     }
     (Class::Number, chunk.len() - behind.len())

@@ -45,12 +45,12 @@ pub(super) enum Argument {
 
 impl Keyword {
     pub(super) fn from_word(word: &str) -> Option<Self> {
-        KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, it)| *it)
+        KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, x)| *x)
     }
 
     /// The word that stands for it in canonical text.
     pub(super) fn as_str(self) -> &'static str {
-        KEYWORDS.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+        KEYWORDS.iter().find(|(_, x)| *x == self).map_or("", |(name, _)| name)
     }
 
     /// The kind that an option belongs to: none for a kind, nor for `count-denied`, which
@@ -102,18 +102,19 @@ const UNITS: [Unit; 6] = [
 /// The µs of a unit by any of its names.
 pub(super) fn unit(word: &str) -> Option<u64> {
     let is_word = |name: &str| name.eq_ignore_ascii_case(word);
-    let unit = UNITS.iter().find(|it| is_word(it.0) || it.2.iter().any(|name| is_word(name)))?;
+    let unit =
+        UNITS.iter().find(|unit| is_word(unit.0) || unit.2.iter().any(|name| is_word(name)))?;
     Some(unit.1)
 }
 
 /// All names of units.
 pub(super) fn units() -> impl Iterator<Item = &'static str> + Clone {
-    UNITS.iter().flat_map(|it| core::iter::once(it.0).chain(it.2.iter().copied()))
+    UNITS.iter().flat_map(|unit| core::iter::once(unit.0).chain(unit.2.iter().copied()))
 }
 
 /// The largest unit that divides this length, and how often.
 pub(super) fn reduced(us: u64) -> Option<(u64, &'static str)> {
-    let unit = UNITS.iter().find(|it| us.is_multiple_of(it.1))?;
+    let unit = UNITS.iter().find(|unit| us.is_multiple_of(unit.1))?;
     Some((us / unit.1, unit.0))
 }
 
@@ -157,5 +158,5 @@ const REFUSED: [(&str, &str); 28] = [
 
 /// What to write in place of a word that people write, and that the notation does not take.
 pub(super) fn remedy(word: &str) -> Option<&'static str> {
-    REFUSED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, it)| *it)
+    REFUSED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, x)| *x)
 }

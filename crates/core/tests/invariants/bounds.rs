@@ -9,9 +9,9 @@ use crate::trace::{Admitted, config, limit, play, steps};
 fn intervals(admitted: &[Admitted]) -> impl Iterator<Item = (u64, u64)> {
     (0..admitted.len()).flat_map(move |from| {
         let mut sum = 0;
-        admitted[from..].iter().map(move |it| {
-            sum += it.cost;
-            (it.at - admitted[from].at, sum)
+        admitted[from..].iter().map(move |a| {
+            sum += a.cost;
+            (a.at - admitted[from].at, sum)
         })
     })
 }
@@ -29,10 +29,11 @@ fn holds(limit: &Limit, admitted: &[Admitted]) -> bool {
         }
         Kind::Fixed { .. } => {
             let in_window = |at: u64| {
-                let same = admitted.iter().filter(move |it| it.at / window == at / window);
-                same.map(|it| it.cost).sum::<u64>()
+                let same =
+                    admitted.iter().filter(move |admitted| admitted.at / window == at / window);
+                same.map(|same| same.cost).sum::<u64>()
             };
-            admitted.iter().all(|it| in_window(it.at) <= count)
+            admitted.iter().all(|admitted| in_window(admitted.at) <= count)
                 && within(admitted, window, 2 * count)
         }
         Kind::FixedFromFirst => within(admitted, window, 2 * count),
@@ -57,10 +58,11 @@ fn departures_are_spaced(admitted: &[Admitted], count: u64, window: u64, places:
         .windows(2)
         .all(|pair| (pair[1].departs + 1 - pair[0].departs) * count >= pair[0].cost * window);
     let waiting = |at: u64| {
-        let queued = admitted.iter().filter(move |it| it.at <= at && it.departs > at);
-        queued.map(|it| it.cost).sum::<u64>()
+        let queued =
+            admitted.iter().filter(move |admitted| admitted.at <= at && admitted.departs > at);
+        queued.map(|queued| queued.cost).sum::<u64>()
     };
-    spaced && admitted.iter().all(|it| waiting(it.at) <= places + 1)
+    spaced && admitted.iter().all(|admitted| waiting(admitted.at) <= places + 1)
 }
 
 proptest! {

@@ -140,7 +140,7 @@ fn a_limit_slower_than_time_is_told_apart_does_not_overflow() {
 }
 
 fn key_capacity(policy: &Policy) -> u64 {
-    policy.limits().iter().map(|it| it.capacity()).min().unwrap()
+    policy.limits().iter().map(|limit| limit.capacity()).min().unwrap()
 }
 
 /// Counts what was probed: a property that meets no denial proves nothing of it.

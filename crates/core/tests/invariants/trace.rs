@@ -91,7 +91,7 @@ pub(crate) fn any_limit() -> impl Strategy<Value = String> {
 /// One to three limits.
 pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     let limits = prop::collection::vec(any_limit(), 1..4);
-    limits.prop_map(|it| it.join("; ").parse().unwrap())
+    limits.prop_map(|x| x.join("; ").parse().unwrap())
 }
 
 /// What was admitted, and when it may act.

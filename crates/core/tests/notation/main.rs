@@ -14,8 +14,8 @@ mod properties;
 fn check<T: Display>(read: impl Fn(&str) -> Result<T, NotationError>, rows: &[(&str, &str)]) {
     for (text, expected) in rows {
         let (found, expected) = match read(text) {
-            Ok(it) => (it.to_string(), String::from(*expected)),
-            Err(it) => (it.to_string(), format!("in {text:?}, {expected}")),
+            Ok(value) => (value.to_string(), String::from(*expected)),
+            Err(error) => (error.to_string(), format!("in {text:?}, {expected}")),
         };
         assert_eq!(found, expected, "of {text:?}");
     }
@@ -158,7 +158,7 @@ fn notation_of_policies() {
             ("10/s; 5/min; 3/s fixd", r#"column 18: unknown word "fixd"; did you mean "fixed"?"#),
         ],
     );
-    let seventeen = Vec::from_iter((1..=17).map(|it| format!("{it}/s"))).join(";");
+    let seventeen = Vec::from_iter((1..=17).map(|n| format!("{n}/s"))).join(";");
     check(
         str::parse::<Policy>,
         &[

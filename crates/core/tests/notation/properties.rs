@@ -9,7 +9,7 @@ use tollgate_core::{
 };
 
 /// The longest window in ms.
-const LONGEST: u64 = 366 * 86_400_000;
+const MAX_WINDOW_MILLIS: u64 = 366 * 86_400_000;
 
 fn counts() -> impl Strategy<Value = u64> {
     prop_oneof![1..100_u64, 1..10_000_000_u64, 1..1_u64 << 54, 1..=u64::MAX]
@@ -18,8 +18,8 @@ fn counts() -> impl Strategy<Value = u64> {
 /// Windows in ms: round ones, and any.
 fn windows() -> impl Strategy<Value = u64> {
     let units = select(vec![1_u64, 1_000, 60_000, 3_600_000, 86_400_000, 604_800_000]);
-    let round = (units, 1..100_u64).prop_map(|(unit, n)| (unit * n).min(LONGEST));
-    prop_oneof![round, 1..=LONGEST]
+    let round = (units, 1..100_u64).prop_map(|(unit, n)| (unit * n).min(MAX_WINDOW_MILLIS));
+    prop_oneof![round, 1..=MAX_WINDOW_MILLIS]
 }
 
 /// Every number is in its range; together they may be too large to be exact.
@@ -101,7 +101,7 @@ fn reorder(text: &str, seed: usize) -> String {
     let head = words.next().unwrap_or_default();
     for word in words {
         match groups.last_mut() {
-            Some(group) if word.starts_with(|it: char| it.is_ascii_digit()) => group.push(word),
+            Some(group) if word.starts_with(|c: char| c.is_ascii_digit()) => group.push(word),
             _ => groups.push(vec![word]),
         }
     }
@@ -121,7 +121,7 @@ fn hold_nearest(spec: Spec) {
     let Err(error) = spec.build() else { return };
     let LimitError::Inexact { limit, nearest } = error else { unreachable!("{spec}: {error}") };
     assert_eq!(limit, spec);
-    let refused = spec.to_string().parse::<Limit>().map_err(|it| it.kind().clone());
+    let refused = spec.to_string().parse::<Limit>().map_err(|error| error.kind().clone());
     assert_eq!(refused, Err(NotationErrorKind::Limit(error)));
     let lower = nearest.to_string().parse::<Limit>();
     assert_eq!(lower.map(|it| *it.spec()), Ok(nearest));

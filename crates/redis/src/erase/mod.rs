@@ -20,7 +20,7 @@ use crate::topology::{self, Found};
 use crate::url::Address;
 
 /// How often it is tried, and what is waited between: long enough for a replica to take over.
-const MOST_PASSES: u32 = 40;
+const MAX_PASSES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What a pass has come to.
@@ -86,7 +86,7 @@ impl RedisStore {
     async fn erase_patiently(&self, pass: &mut Pass) -> Result<(), Failure> {
         let mut was_empty = false;
         let mut last = on_the_move();
-        for number in 0..MOST_PASSES {
+        for number in 0..MAX_PASSES {
             if number > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -94,8 +94,8 @@ impl RedisStore {
             match self.erase_once(pass).await {
                 Ok(()) if !pass.is_moving || (was_empty && !pass.found_any) => return Ok(()),
                 Ok(()) => (was_empty, last) = (!pass.found_any, on_the_move()),
-                Err(it) if may_pass(it.kind) => (was_empty, last) = (false, it),
-                Err(it) => return Err(it),
+                Err(error) if may_pass(error.kind) => (was_empty, last) = (false, error),
+                Err(error) => return Err(error),
             }
         }
         Err(last)
@@ -110,7 +110,7 @@ impl RedisStore {
         for to in self.destinations(&found, &primaries).await? {
             pass.is_moving = true;
             // It need not be a primary of any slot yet.
-            if !primaries.iter().any(|it| it.is_at(&to)) {
+            if !primaries.iter().any(|primary| primary.is_at(&to)) {
                 primaries.push(Primary::dial(self.common(), &to).await?);
             }
         }
@@ -119,7 +119,7 @@ impl RedisStore {
         }
         for to in self.destinations(&found, &primaries).await? {
             pass.is_moving = true;
-            if !primaries.iter().any(|it| it.is_at(&to)) {
+            if !primaries.iter().any(|primary| primary.is_at(&to)) {
                 return Err(on_the_move());
             }
         }
@@ -130,11 +130,11 @@ impl RedisStore {
     async fn primaries(&self) -> Result<Found, Failure> {
         match self.ready().await {
             Err(StoreError::Unavailable(failure)) => return Err(failure),
-            Err(it) => return Err(Failure::new(FailureKind::Refused, it.to_string())),
+            Err(error) => return Err(Failure::new(FailureKind::Refused, error.to_string())),
             Ok(()) => {}
         }
         let nodes: Vec<Address> =
-            self.routes().nodes().iter().map(|it| it.address().clone()).collect();
+            self.routes().nodes().iter().map(|node| node.address().clone()).collect();
         if self.common().names.has_groups() {
             return topology::ask_for_slots(self.common(), &nodes).await;
         }
@@ -152,7 +152,8 @@ impl RedisStore {
         let mut destinations = Vec::new();
         for (tag, slot) in self.common().names.tags() {
             let owner = found.of_slot(slot);
-            let owner = owner.and_then(|owner| primaries.iter().find(|it| it.is_at(owner)));
+            let owner =
+                owner.and_then(|owner| primaries.iter().find(|primary| primary.is_at(owner)));
             let owner = owner.ok_or_else(|| {
                 Failure::new(FailureKind::ClusterDown, format!("no node has slot {slot}"))
             })?;

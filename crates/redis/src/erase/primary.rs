@@ -20,7 +20,7 @@ pub(super) struct Primary<'a> {
 /// for 0.6 ms, of three million keys, and now and then for more than one.
 const LOOKED_AT: &str = "500";
 /// The most names in one deletion.
-const MOST_NAMES: usize = 500;
+const MAX_NAMES: usize = 500;
 
 impl<'a> Primary<'a> {
     pub(super) async fn dial(common: &'a Common, address: &Address) -> Result<Self, Failure> {
@@ -37,16 +37,16 @@ impl<'a> Primary<'a> {
     pub(super) async fn destination(&self, tag: &str) -> Result<Option<Address>, Failure> {
         match self.link.command(&["UNLINK", &self.names.of_nothing(tag)]).await {
             Ok(_) => Ok(None),
-            Err(Fault::Server(it)) if it.code() == "ASK" => {
-                let to = it.details().and_then(|it| it.split_once(' '));
+            Err(Fault::Server(server)) if server.code() == "ASK" => {
+                let to = server.details().and_then(|detail| detail.split_once(' '));
                 let to = to.and_then(|(_, to)| Address::of_redirection(to.trim(), &self.address));
                 to.map(Some).ok_or_else(|| self.protocol("ASK"))
             }
-            Err(Fault::Server(it)) if it.code() == "MOVED" => {
+            Err(Fault::Server(server)) if server.code() == "MOVED" => {
                 let message = format!("{}: the slot of {tag:?} has moved", self.address);
                 Err(Failure::new(FailureKind::TryAgain, message))
             }
-            Err(it) => Err(self.failure(&it)),
+            Err(error) => Err(self.failure(&error)),
         }
     }
 
@@ -56,14 +56,14 @@ impl<'a> Primary<'a> {
         let mut cursor = "0".to_owned();
         loop {
             let words = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", LOOKED_AT];
-            let reply = self.link.command(&words).await.map_err(|it| self.failure(&it))?;
+            let reply = self.link.command(&words).await.map_err(|error| self.failure(&error))?;
             let (next, mut found) = scanned(reply).ok_or_else(|| self.protocol("SCAN"))?;
             // What is erased is decided here, whatever the server takes the pattern for.
-            found.retain(|it| self.names.tag_in(it).is_some());
+            found.retain(|found| self.names.tag_in(found).is_some());
             found.sort_unstable();
             found.dedup();
             for of_one_slot in found.chunk_by(|a, b| self.names.tag_in(a) == self.names.tag_in(b)) {
-                for names in of_one_slot.chunks(MOST_NAMES) {
+                for names in of_one_slot.chunks(MAX_NAMES) {
                     self.delete(names, pass).await?;
                 }
             }
@@ -80,15 +80,17 @@ impl<'a> Primary<'a> {
         match self.unlink(names).await {
             Ok(count) => pass.erased += count,
             // A node of a cluster is taken for a server of its own.
-            Err(Fault::Server(it)) if it.code() == "CROSSSLOT" && names.len() > 1 => {
+            Err(Fault::Server(server)) if server.code() == "CROSSSLOT" && names.len() > 1 => {
                 for name in names {
                     Box::pin(self.delete(std::slice::from_ref(name), pass)).await?;
                 }
             }
-            Err(Fault::Server(it)) if self.names.has_groups() && is_on_the_move(it.code()) => {
+            Err(Fault::Server(server))
+                if self.names.has_groups() && is_on_the_move(server.code()) =>
+            {
                 pass.is_moving = true;
             }
-            Err(it) => return Err(self.failure(&it)),
+            Err(error) => return Err(self.failure(&error)),
         }
         Ok(())
     }
@@ -98,14 +100,14 @@ impl<'a> Primary<'a> {
         let words: Vec<&[u8]> =
             std::iter::once(&b"UNLINK"[..]).chain(names.iter().map(Vec::as_slice)).collect();
         let reply = match self.link.command(&words).await {
-            Err(Fault::Server(it)) if it.code() == "MOVED" && self.names.has_groups() => {
+            Err(Fault::Server(server)) if server.code() == "MOVED" && self.names.has_groups() => {
                 self.link.command(&["ASKING"]).await?;
                 self.link.command(&words).await?
             }
             reply => reply?,
         };
         match reply {
-            Value::Int(it) => Ok(u64::try_from(it).unwrap_or(0)),
+            Value::Int(int) => Ok(u64::try_from(int).unwrap_or(0)),
             _ => Err(Fault::Broken(self.protocol("UNLINK"))),
         }
     }
@@ -149,7 +151,7 @@ fn scanned(reply: Value) -> Option<(String, Vec<Vec<u8>>)> {
     let cursor = String::from_utf8(cursor).ok()?;
     // A server's word goes back to it, as long as it is a number.
     cursor.parse::<u64>().ok()?;
-    let name = |it| if let Value::BulkString(it) = it { Some(it) } else { None };
+    let name = |x| if let Value::BulkString(bulk_string) = x { Some(bulk_string) } else { None };
     Some((cursor, found.into_iter().map(name).collect::<Option<_>>()?))
 }
 
@@ -161,7 +163,7 @@ mod tests {
     fn what_is_no_answer_of_a_scan_is_none() {
         let check = |reply: &[u8], expected: Option<(&str, &[&[u8]])>| {
             let expected = expected.map(|(cursor, names)| {
-                (cursor.to_owned(), names.iter().map(|it| it.to_vec()).collect::<Vec<_>>())
+                (cursor.to_owned(), names.iter().map(|name| name.to_vec()).collect::<Vec<_>>())
             });
             let parsed = redis::parse_redis_value(reply).unwrap();
             assert_eq!(scanned(parsed), expected, "{}", reply.escape_ascii());

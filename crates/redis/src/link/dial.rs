@@ -73,7 +73,7 @@ impl Dialer {
             let message = format!("no connection within {:?}", self.connect_timeout);
             Err(Failure::new(FailureKind::Unreachable, message))
         });
-        failure.map_err(|it| Failure::new(it.kind, format!("{address}: {}", it.message)))
+        failure.map_err(|error| Failure::new(error.kind, format!("{address}: {}", error.message)))
     }
 
     async fn dial_at(
@@ -106,7 +106,7 @@ impl Dialer {
             Failure::new(FailureKind::WrongPassword, message)
         };
         let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
-        let read = read.map_err(|it| unreadable(&it))?.map_err(|it| unreadable(&it))?;
+        let read = read.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
         Ok(self.info.clone().set_password(read.trim_end_matches(['\r', '\n'])))
     }
 

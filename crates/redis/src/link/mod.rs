@@ -36,8 +36,8 @@ pub(crate) enum Fault {
 impl Fault {
     pub(crate) fn failure(&self) -> Failure {
         match self {
-            Fault::Server(it) => error::of_server(it),
-            Fault::Broken(it) => it.clone(),
+            Fault::Server(server) => error::of_server(server),
+            Fault::Broken(broken) => broken.clone(),
         }
     }
 }
@@ -95,10 +95,10 @@ impl Link {
             pipeline.add_command(command);
             let count = pipeline.len();
             let replies = connection.send_packed_commands(&pipeline, 0, count).await;
-            let mut replies = replies.map_err(|it| Fault::Broken(error::of_call(it)))?;
+            let mut replies = replies.map_err(|e| Fault::Broken(error::of_call(e)))?;
             let last = judged(Ok(replies.pop().unwrap_or(Value::Nil)));
             // A script that may not be loaded is not known either: the first error is the reason.
-            let first = replies.into_iter().find_map(|it| it.extract_error().err());
+            let first = replies.into_iter().find_map(|reply| reply.extract_error().err());
             match (last, first.map(ServerError::try_from)) {
                 (Err(Fault::Server(_)), Some(Ok(first))) => Err(Fault::Server(first)),
                 (last, _) => last,
@@ -115,7 +115,7 @@ impl Drop for Link {
 
 fn command_of(call: &Call) -> Cmd {
     let words = call.keys.iter().chain(&call.args);
-    let size = 64 + words.clone().map(|it| it.len() + 16).sum::<usize>();
+    let size = 64 + words.clone().map(|word| word.len() + 16).sum::<usize>();
     let mut command = Cmd::with_capacity(3 + call.keys.len() + call.args.len(), size);
     command.arg("EVALSHA").arg(script::sha1()).arg(call.keys.len());
     for word in words {
@@ -126,11 +126,11 @@ fn command_of(call: &Call) -> Cmd {
 
 fn judged(reply: redis::RedisResult<Value>) -> Result<Value, Fault> {
     match reply {
-        Ok(Value::ServerError(it)) => Err(Fault::Server(it)),
-        Ok(it) => Ok(it),
-        Err(it) => match ServerError::try_from(it) {
-            Ok(it) => Err(Fault::Server(it)),
-            Err(it) => Err(Fault::Broken(error::of_call(it))),
+        Ok(Value::ServerError(server_error)) => Err(Fault::Server(server_error)),
+        Ok(reply) => Ok(reply),
+        Err(inner) => match ServerError::try_from(inner) {
+            Ok(value) => Err(Fault::Server(value)),
+            Err(value) => Err(Fault::Broken(error::of_call(value))),
         },
     }
 }

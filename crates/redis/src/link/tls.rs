@@ -38,9 +38,9 @@ impl Tls {
         let tls = self.clone();
         // Files are read.
         let config = tokio::task::spawn_blocking(move || tls.config()).await;
-        let config = config.map_err(|it| failure("its settings", it))??;
+        let config = config.map_err(|error| failure("its settings", error))??;
         let connector = TlsConnector::from(Arc::new(config));
-        connector.connect(name, stream).await.map_err(|it| failure("the handshake", it))
+        connector.connect(name, stream).await.map_err(|error| failure("the handshake", error))
     }
 
     fn config(&self) -> Result<ClientConfig, Failure> {
@@ -48,16 +48,16 @@ impl Tls {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|it| failure("its settings", it))?
+            .map_err(|error| failure("its settings", error))?
             .with_root_certificates(self.roots()?);
         let (Some(cert), Some(key)) = (&self.cert, &self.key) else {
             return Ok(config.with_no_client_auth());
         };
-        let key =
-            PrivateKeyDer::from_pem_slice(&read("key", key)?).map_err(|it| failure("key", it))?;
+        let key = PrivateKeyDer::from_pem_slice(&read("key", key)?)
+            .map_err(|error| failure("key", error))?;
         config
             .with_client_auth_cert(certificates("cert", cert)?, key)
-            .map_err(|it| failure("cert and key", it))
+            .map_err(|error| failure("cert and key", error))
     }
 
     fn roots(&self) -> Result<RootCertStore, Failure> {
@@ -71,7 +71,7 @@ impl Tls {
             return Ok(roots);
         };
         for certificate in certificates("ca", ca)? {
-            roots.add(certificate).map_err(|it| failure("ca", it))?;
+            roots.add(certificate).map_err(|error| failure("ca", error))?;
         }
         Ok(roots)
     }
@@ -80,13 +80,13 @@ impl Tls {
 fn certificates(option: &str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Failure> {
     let pem = read(option, pem)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let found = found.map_err(|it| failure(option, it))?;
+    let found = found.map_err(|error| failure(option, error))?;
     if found.is_empty() { Err(failure(option, "there is no certificate in it")) } else { Ok(found) }
 }
 
 fn read(option: &str, pem: &Pem) -> Result<Vec<u8>, Failure> {
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|it| failure(option, format!("{}: {it}", path.display())))
+        std::fs::read(path).map_err(|error| failure(option, format!("{}: {error}", path.display())))
     };
     match pem {
         Pem::Bytes(bytes) => Ok(bytes.clone()),

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tollgate_core::Micros;
 
 /// The longest text that stands in a name as it is.
-const LONGEST: usize = 256;
+const MAX_NAMESPACE_LEN: usize = 256;
 
 /// How keys are called under a namespace.
 #[derive(Clone, Debug)]
@@ -51,12 +51,12 @@ impl Names {
 
     /// The group of a key: all policies of one key share it.
     pub(crate) fn group_of(&self, key: &[u8]) -> u16 {
-        self.groups.as_ref().map_or(0, |it| it.of(key))
+        self.groups.as_ref().map_or(0, |group| group.of(key))
     }
 
     /// The slot that the hash tag of a group is in.
     pub(crate) fn slot_of_group(&self, group: u16) -> u16 {
-        self.groups.as_ref().map_or(0, |it| slot(it.tag(group).as_bytes()))
+        self.groups.as_ref().map_or(0, |g| slot(g.tag(group).as_bytes()))
     }
 
     /// The name of what is kept of a key.
@@ -104,7 +104,7 @@ impl Names {
 
 /// Appends what the name is of and the user's text.
 fn put_text(name: &mut Vec<u8>, suffix: &str, text: &[u8]) {
-    let is_long = text.len() > LONGEST;
+    let is_long = text.len() > MAX_NAMESPACE_LEN;
     if is_long || !suffix.is_empty() {
         name.push(b'#');
         name.extend_from_slice(suffix.as_bytes());
@@ -131,7 +131,7 @@ impl Groups {
             let tag = format!("{namespace}.{number}");
             number += 1;
             let part = u32::from(slot(tag.as_bytes())) * count / u32::from(SLOTS);
-            let place = usize::try_from(part).ok().and_then(|it| tags.get_mut(it));
+            let place = usize::try_from(part).ok().and_then(|x| tags.get_mut(x));
             if let Some(place @ None) = place {
                 *place = Some(tag.into());
                 missing -= 1;
@@ -156,7 +156,7 @@ impl Groups {
     }
 
     fn tag(&self, group: u16) -> &str {
-        self.tags.get(usize::from(group)).map_or("", |it| it)
+        self.tags.get(usize::from(group)).map_or("", |tag| tag)
     }
 }
 
@@ -189,9 +189,9 @@ mod tests {
     fn groups_divide_the_slots_evenly() {
         for count in [1, 2, 64, 1_000] {
             let names = Names::new("n", Some(Groups::new("n", count)));
-            let slots: Vec<u16> = (0..count).map(|it| names.slot_of_group(it)).collect();
+            let slots: Vec<u16> = (0..count).map(|n| names.slot_of_group(n)).collect();
             let part = |slot: u16| u32::from(slot) * u32::from(count) / u32::from(SLOTS);
-            let parts: Vec<u32> = slots.iter().map(|it| part(*it)).collect();
+            let parts: Vec<u32> = slots.iter().map(|slot| part(*slot)).collect();
             assert_eq!(parts, (0..u32::from(count)).collect::<Vec<_>>());
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     fn keys_that_differ_little_are_in_all_groups() {
         let groups = Groups::new("n", 64);
         let keys = |form: fn(u32) -> String| {
-            (0..1_024).map(|it| groups.of(form(it).as_bytes())).collect::<HashSet<_>>().len()
+            (0..1_024).map(|n| groups.of(form(n).as_bytes())).collect::<HashSet<_>>().len()
         };
         assert_eq!(keys(|it| format!("user:{it}")), 64);
         assert_eq!(keys(|it| format!("10.0.{}.{}", it / 256, it % 256)), 64);
@@ -248,8 +248,10 @@ mod tests {
         let names = Names::new("n", Some(Groups::new("n", 8)));
         for key in [&b"{x}"[..], b"}{", b"a{b}c"] {
             let name = names.of(&Part::State, "api", key);
-            let (from, to) =
-                (name.iter().position(|it| *it == b'{'), name.iter().position(|it| *it == b'}'));
+            let (from, to) = (
+                name.iter().position(|name| *name == b'{'),
+                name.iter().position(|name| *name == b'}'),
+            );
             let tag = &name[from.unwrap() + 1..to.unwrap()];
             assert_eq!(slot(tag), names.slot_of_group(names.group_of(key)));
         }

@@ -21,10 +21,10 @@ impl Names {
 
     /// All hash tags and their slots; none but on a cluster.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (&str, u16)> {
-        let of_groups = self.groups.iter().flat_map(|it| &it.tags).map(|it| &**it);
+        let of_groups = self.groups.iter().flat_map(|group| &group.tags).map(|tag| &**tag);
         // Where the number of groups is written down.
         let own = self.groups.iter().map(|_| &*self.namespace);
-        of_groups.chain(own).map(|it| (it, slot(it.as_bytes())))
+        of_groups.chain(own).map(|group| (group, slot(group.as_bytes())))
     }
 
     /// A name in the slot of a tag that nothing has.
@@ -40,7 +40,7 @@ impl Names {
             return rest.contains(&b':').then_some(b"");
         }
         let rest = rest.strip_prefix(b"{")?;
-        let (tag, rest) = rest.split_at_checked(rest.iter().position(|it| *it == b'}')?)?;
+        let (tag, rest) = rest.split_at_checked(rest.iter().position(|x| *x == b'}')?)?;
         let rest = rest.strip_prefix(b"}:")?;
         let is_ours = match tag.strip_prefix(self.namespace.as_bytes())? {
             [b'.', number @ ..] => {
@@ -72,17 +72,17 @@ mod tests {
         let texts: [&[u8]; 8] =
             [b"a", b"", b":", b"a:b", b"}:", b"{a.0}:x", b"*?[]\\", &[b'k'; 10_240]];
         for own in namespaces {
-            for it in names(own) {
+            for value in names(own) {
                 for text in texts {
                     let parts = [Part::State, Part::ReservationsById, ROW];
                     let mut all: Vec<_> =
-                        parts.iter().map(|part| it.of(part, "=10/s", text)).collect();
-                    all.push(it.of_request_id(0, text));
-                    all.push(it.of_part(0, text, 1));
+                        parts.iter().map(|part| value.of(part, "=10/s", text)).collect();
+                    all.push(value.of_request_id(0, text));
+                    all.push(value.of_part(0, text, 1));
                     for name in all {
                         for asked in namespaces {
-                            let place = usize::from(it.has_groups());
-                            let tag = names(asked)[place].tag_in(&name).map(is_tag_of(&it));
+                            let place = usize::from(value.has_groups());
+                            let tag = names(asked)[place].tag_in(&name).map(is_tag_of(&value));
                             let expected = (asked == own).then_some(true);
                             assert_eq!(tag, expected, "{asked}: {}", name.escape_ascii());
                         }
@@ -95,7 +95,7 @@ mod tests {
     /// Whether a tag is one of those that there are.
     fn is_tag_of(names: &Names) -> impl Fn(&[u8]) -> bool {
         move |tag| match names.has_groups() {
-            true => names.tags().any(|(it, _)| it.as_bytes() == tag),
+            true => names.tags().any(|(x, _)| x.as_bytes() == tag),
             false => tag.is_empty(),
         }
     }

@@ -24,9 +24,12 @@ impl Batch {
     pub(super) fn of(waiting: Vec<Waiting>, common: &Common) -> Option<Self> {
         let line = waiting.first()?.line;
         let (asked, callers): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|it| (it.asked, it.caller)).unzip();
+            waiting.into_iter().map(|waiting| (waiting.asked, waiting.caller)).unzip();
         let options = &common.options;
-        let injected = |it: &ManualClock| Injected { now: it.now(), short_log: options.short_log };
+        let injected = |manual_clock: &ManualClock| Injected {
+            now: manual_clock.now(),
+            short_log: options.short_log,
+        };
         let now = options.clock.as_ref().map(injected);
         let call = ask::encode(&asked, &common.names, now, options.request_id_horizon);
         Some(Batch { line, asked, callers, call, loads: 0 })
@@ -67,9 +70,9 @@ impl Batch {
             caller.moves += 1;
             Waiting { asked, line, caller }
         });
-        moved.partition(|it| it.caller.moves <= MOST_MOVES)
+        moved.partition(|moved| moved.caller.moves <= MAX_MOVES)
     }
 }
 
 /// How often a request is sent elsewhere, at most: servers may send it in a circle.
-const MOST_MOVES: u8 = 50;
+const MAX_MOVES: u8 = 50;

@@ -136,7 +136,7 @@ impl Lane {
     /// Tells the news; without anybody to tell, the requests in it are answered with the failure.
     pub(super) fn tell(&self, news: News) -> Result<(), News> {
         match &self.common.news {
-            Some(told) => told.send(news).map_err(|it| it.0),
+            Some(told) => told.send(news).map_err(|error| error.0),
             None => Err(news),
         }
     }

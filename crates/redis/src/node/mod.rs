@@ -100,7 +100,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.lanes.iter().for_each(|it| it.close());
+        self.lanes.iter().for_each(|lane| lane.close());
     }
 }
 

@@ -7,7 +7,7 @@ use tollgate_core::Timestamp;
 use crate::waiting::{Line, Waiting};
 
 /// The most checks in one call, but for a request that has more by itself.
-const MOST_CHECKS: usize = 500;
+const MAX_CHECKS: usize = 500;
 
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -37,9 +37,9 @@ impl Queue {
         let Some(line) = self.lines.get_mut(&turn) else { return Vec::new() };
         let most = if turn.alone { 1 } else { most };
         let mut checks = 0;
-        let fits = |it: &&Waiting| {
-            checks += it.asked.checks.len();
-            checks <= MOST_CHECKS
+        let fits = |waiting: &&Waiting| {
+            checks += waiting.asked.checks.len();
+            checks <= MAX_CHECKS
         };
         let count = line.iter().take(most).take_while(fits).count().max(1).min(line.len());
         let taken: Vec<Waiting> = line.drain(..count).collect();
@@ -60,7 +60,7 @@ impl Queue {
         let mut older = Vec::new();
         self.turns.retain(|turn| {
             let Some(line) = self.lines.get_mut(turn) else { return false };
-            while line.front().is_some_and(|it| it.caller.since < than) {
+            while line.front().is_some_and(|front| front.caller.since < than) {
                 older.extend(line.pop_front());
             }
             !line.is_empty()
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn numbers(waiting: &[Waiting]) -> Vec<u64> {
-        waiting.iter().map(|it| it.caller.since.as_micros()).collect()
+        waiting.iter().map(|waiting| waiting.caller.since.as_micros()).collect()
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::waiting::{Line, Waiting};
 /// with one, of two connections).
 const DEPTH: usize = 2;
 /// How often a call is repeated because somebody has flushed the scripts meanwhile.
-const MOST_LOADS: u8 = 5;
+const MAX_LOADS: u8 = 5;
 
 /// Starts the task. It ends when the lane is closed and all calls are answered.
 pub(super) fn start(lane: &Arc<Lane>, address: Address, reports: bool) {
@@ -140,7 +140,7 @@ impl Task {
 
     fn send_what_waits(&mut self) {
         while self.under_way.len() < DEPTH {
-            let Some(link) = self.link.as_ref().filter(|it| !it.is_closed()) else { return };
+            let Some(link) = self.link.as_ref().filter(|link| !link.is_closed()) else { return };
             let common = &self.lane.common;
             let next = self.repeats.pop_front();
             let Some(batch) = next.or_else(|| Batch::of(self.lane.take(), common)) else { return };
@@ -163,12 +163,14 @@ impl Task {
                 }
                 batch.fail(&failure.into(), &self.lane.common);
             }
-            Err(Fault::Server(it)) if it.code() == "NOSCRIPT" && batch.loads < MOST_LOADS => {
+            Err(Fault::Server(server))
+                if server.code() == "NOSCRIPT" && batch.loads < MAX_LOADS =>
+            {
                 common.counters.noscripts.count();
                 batch.loads += 1;
                 self.repeats.push_back(batch);
             }
-            Err(Fault::Server(it)) => self.refused(batch, &it),
+            Err(Fault::Server(server)) => self.refused(batch, &server),
         }
     }
 
@@ -200,7 +202,7 @@ impl Task {
             return;
         }
         common.counters.redirections.count();
-        let to = error.details().and_then(|it| redirection(it, &self.address));
+        let to = error.details().and_then(|detail| redirection(detail, &self.address));
         let news = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => News::Moved { slot, to, requests },
             ("ASK", Some((_, to))) => News::Ask { to, requests },
@@ -226,7 +228,7 @@ impl Task {
         let longest = common.options.call_timeout.as_micros();
         let longest = u64::try_from(longest).unwrap_or(u64::MAX);
         let now = common.clock.now();
-        let is_late = |it: &Waiting| now.since(it.caller.since).get() > longest;
+        let is_late = |waiting: &Waiting| now.since(waiting.caller.since).get() > longest;
         let (late, requests) = requests.into_iter().partition(is_late);
         self.lane.fail(late, &failure.clone().into());
         requests
@@ -254,7 +256,7 @@ async fn attempted(
     attempt: &mut Option<BoxFuture<'static, Result<Link, Failure>>>,
 ) -> Result<Link, Failure> {
     match attempt {
-        Some(it) => it.await,
+        Some(attempt) => attempt.await,
         None => std::future::pending().await,
     }
 }
@@ -270,7 +272,7 @@ async fn connect(
     let link = lane.common.dialer.dial(&address, move || woken.wake.notify_one()).await?;
     match link.load().await {
         Err(Fault::Broken(failure)) => Err(Failure::new(FailureKind::Unreachable, failure.message)),
-        Err(it) if it.failure().kind == FailureKind::WrongPassword => Err(it.failure()),
+        Err(error) if error.failure().kind == FailureKind::WrongPassword => Err(error.failure()),
         // Why it cannot be loaded is said to whoever calls it, if it still matters then.
         _ => Ok(link),
     }

@@ -61,7 +61,7 @@ impl Sender {
             [only] => vec![decisions_of(self.send_named(only, request).await)?],
             several => self.ask_then_charge(several, request, is_wanted).await?,
         };
-        let is_admitted = enforced.iter().all(|it| admits(it));
+        let is_admitted = enforced.iter().all(|enforced| admits(enforced));
         let shadows = sent.unwrap_or_else(|| self.send_shadows(&parts, request, is_admitted));
         put(&mut decisions, &parts.enforced, enforced);
         let mut decided = Vec::with_capacity(shadows.len());
@@ -104,7 +104,7 @@ impl Sender {
     }
 
     async fn send_all(&self, parts: &[Part], verb: Verb) -> Vec<Result<Vec<Decision>, StoreError>> {
-        let sent: Vec<_> = parts.iter().map(|it| self.send_part(it, verb)).collect();
+        let sent: Vec<_> = parts.iter().map(|part| self.send_part(part, verb)).collect();
         let mut answers = Vec::with_capacity(sent.len());
         for answer in sent {
             answers.push(decisions_of(answer.await));
@@ -116,8 +116,8 @@ impl Sender {
     async fn peek(&self, parts: &[Part]) -> Result<Vec<Vec<Decision>>, StoreError> {
         let asked = self.send_all(parts, Verb::Peek).await.into_iter();
         let mut peeked = asked.collect::<Result<Vec<_>, _>>().map_err(not_charged)?;
-        if !peeked.iter().all(|it| admits(it)) {
-            peeked.iter_mut().flatten().for_each(|it| it.delay = Micros::ZERO);
+        if !peeked.iter().all(|peeked| admits(peeked)) {
+            peeked.iter_mut().flatten().for_each(|peeked| peeked.delay = Micros::ZERO);
         }
         Ok(peeked)
     }
@@ -129,7 +129,7 @@ impl Sender {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
         let peeked = self.peek(parts).await?;
-        let admitted = peeked.iter().all(|it| admits(it));
+        let admitted = peeked.iter().all(|peeked| admits(peeked));
         if !admitted && !self.is_repeat(parts, &peeked, lease_of(request.verb)).await? {
             return Ok(self.count_denied(parts, request.verb, peeked).await);
         }
@@ -139,7 +139,7 @@ impl Sender {
         let charged = self.charge(parts, request).await;
         let is_repeat = request.request_id.is_some()
             && matches!(&charged[..], [Ok(home), ..] if home.iter().any(|it| it.replayed));
-        let all_admit = charged.iter().all(|it| it.as_ref().is_ok_and(|it| admits(it)));
+        let all_admit = charged.iter().all(|charged| charged.as_ref().is_ok_and(|i| admits(i)));
         if all_admit && !is_repeat {
             return charged.into_iter().collect();
         }
@@ -152,10 +152,10 @@ impl Sender {
         for (charged, mut peeked) in charged.into_iter().zip(peeked) {
             let mut charged = charged?;
             if is_repeat {
-                charged.iter_mut().for_each(|it| it.replayed = true);
+                charged.iter_mut().for_each(|charged| charged.replayed = true);
                 answers.push(charged);
             } else if admits(&charged) {
-                peeked.iter_mut().for_each(|it| it.delay = Micros::ZERO);
+                peeked.iter_mut().for_each(|peeked| peeked.delay = Micros::ZERO);
                 answers.push(peeked);
             } else {
                 answers.push(charged);
@@ -175,7 +175,7 @@ impl Sender {
             return self.send_all(parts, request.verb).await;
         };
         let mut others = self.send_all(others, request.verb).await;
-        let all_admit = others.iter().all(|it| it.as_ref().is_ok_and(|it| admits(it)));
+        let all_admit = others.iter().all(|other| other.as_ref().is_ok_and(|i| admits(i)));
         let home = if all_admit {
             decisions_of(self.send_named(home, request).await)
         } else {
@@ -211,11 +211,11 @@ impl Sender {
             }
         }
         for look in looks {
-            let Told::Inspection(it) = received(look.await).map_err(not_charged)? else {
+            let Told::Inspection(inspection) = received(look.await).map_err(not_charged)? else {
                 return Ok(false);
             };
-            let mut leases = it.limits.iter().flat_map(|it| &it.leases);
-            if !leases.any(|it| it.id == lease) {
+            let mut leases = inspection.limits.iter().flat_map(|limit| &limit.leases);
+            if !leases.any(|l| l.id == lease) {
                 return Ok(false);
             }
         }
@@ -229,12 +229,12 @@ impl Sender {
         verb: Verb,
         mut peeked: Vec<Vec<Decision>>,
     ) -> Vec<Vec<Decision>> {
-        if peeked.iter().flatten().any(|it| it.never || it.reason != Reason::Limit) {
+        if peeked.iter().flatten().any(|peeked| peeked.never || peeked.reason != Reason::Limit) {
             return peeked;
         }
         for (part, decisions) in parts.iter().zip(&mut peeked) {
-            let mut limits = part.checks.iter().flat_map(|it| it.policy.limits());
-            if admits(decisions) || !limits.any(|it| it.counts_denied()) {
+            let mut limits = part.checks.iter().flat_map(|check| check.policy.limits());
+            if admits(decisions) || !limits.any(|limit| limit.counts_denied()) {
                 continue;
             }
             let Ok(counted) = decisions_of(self.send_part(part, verb).await) else {
@@ -263,7 +263,7 @@ impl Sender {
                     Asked { verb, checks, request_id: None, inspects: false, part_of: None };
                 sent.push(self.send(asked, part.group));
             };
-            if check.policy.limits().iter().any(|it| !it.is_concurrent()) {
+            if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
                 undo(Verb::Refund { time: Some(decision.time) });
             }
             if let Some(lease) = lease_of(verb).filter(|_| check.policy.has_concurrent()) {
@@ -286,7 +286,7 @@ fn lease_of(verb: Verb) -> Option<Id> {
 }
 
 fn admits(decisions: &[Decision]) -> bool {
-    decisions.iter().all(|it| it.allowed)
+    decisions.iter().all(|decision| decision.allowed)
 }
 
 /// What was told, or why nothing was.
@@ -302,7 +302,7 @@ fn decisions_of(
     answer: Result<Outcome, oneshot::error::RecvError>,
 ) -> Result<Vec<Decision>, StoreError> {
     match received(answer)? {
-        Told::Decisions(it) => Ok(it.decisions),
+        Told::Decisions(decisions) => Ok(decisions.decisions),
         Told::Inspection(_) => Err(crate::error::protocol("an inspection for decisions")),
     }
 }
@@ -310,10 +310,10 @@ fn decisions_of(
 /// Looking charges nothing, so nothing is unknown of it.
 fn not_charged(error: StoreError) -> StoreError {
     match error {
-        StoreError::Unavailable(it) if it.kind == FailureKind::Lost => {
-            StoreError::unavailable(FailureKind::Unreachable, it.message)
+        StoreError::Unavailable(value) if value.kind == FailureKind::Lost => {
+            StoreError::unavailable(FailureKind::Unreachable, value.message)
         }
-        it => it,
+        error => error,
     }
 }
 
@@ -321,8 +321,8 @@ fn not_charged(error: StoreError) -> StoreError {
 fn put(decisions: &mut [Decision], parts: &[Part], decided: Vec<Vec<Decision>>) {
     for (part, decided) in parts.iter().zip(decided) {
         for (place, decision) in part.places.iter().zip(decided) {
-            if let Some(it) = decisions.get_mut(*place) {
-                *it = decision;
+            if let Some(decisions) = decisions.get_mut(*place) {
+                *decisions = decision;
             }
         }
     }

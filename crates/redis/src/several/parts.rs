@@ -28,7 +28,7 @@ impl Parts {
             let group = names.group_of(&check.key);
             let is_shadow = check.policy.is_shadow();
             let list = if is_shadow { &mut parts.shadows } else { &mut parts.enforced };
-            let known = list.iter().position(|it| it.group == group).unwrap_or_else(|| {
+            let known = list.iter().position(|list| list.group == group).unwrap_or_else(|| {
                 list.push(Part { group, checks: Vec::new(), places: Vec::new() });
                 list.len() - 1
             });

@@ -42,12 +42,12 @@ impl Cluster {
 
 /// Which node has which slots, as the first of these says who answers.
 pub(crate) async fn ask_for_slots(common: &Common, nodes: &[Address]) -> Result<Found, Failure> {
-    first_of(nodes.iter().map(|it| ask(common, it))).await
+    first_of(nodes.iter().map(|node| ask(common, node))).await
 }
 
 async fn ask(common: &Common, node: &Address) -> Result<Found, Failure> {
     let link = common.dialer.dial(node, || ()).await?;
-    let reply = link.command(&["CLUSTER", "SLOTS"]).await.map_err(|it| it.failure())?;
+    let reply = link.command(&["CLUSTER", "SLOTS"]).await.map_err(|error| error.failure())?;
     Found::of_reply(&reply, node)
         .ok_or_else(|| Failure::new(FailureKind::ClusterDown, format!("{node} knows of no slots")))
 }

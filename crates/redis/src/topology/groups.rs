@@ -54,7 +54,7 @@ impl GroupsCheck {
             Failure::new(FailureKind::ClusterDown, format!("no node has slot {}", self.slot))
         })?;
         let link = common.dialer.dial(node, || ()).await?;
-        let stored = self.stored(&link).await.map_err(|it| it.failure())?;
+        let stored = self.stored(&link).await.map_err(|error| error.failure())?;
         if stored != self.groups {
             let message = format!("{stored} at {}, and the option says {}", self.name, self.groups);
             return Err(Failure::new(FailureKind::Groups, message));
@@ -68,10 +68,10 @@ impl GroupsCheck {
         link.command(&["SET", name, &own, "NX", "PX", self.kept_ms]).await?;
         let stored = match link.command(&["GET", name]).await {
             // Of a foreign type.
-            Err(Fault::Server(it)) if it.code() == "WRONGTYPE" => Value::Nil,
-            it => it?,
+            Err(Fault::Server(server)) if server.code() == "WRONGTYPE" => Value::Nil,
+            command => command?,
         };
-        let stored: Option<u16> = text(&stored).and_then(|it| it.parse().ok());
+        let stored: Option<u16> = text(&stored).and_then(|x| x.parse().ok());
         match stored {
             Some(stored) => {
                 let text = stored.to_string();

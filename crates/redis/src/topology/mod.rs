@@ -44,8 +44,8 @@ const MOMENT: Duration = Duration::from_millis(10);
 impl Finder {
     async fn find(&self, is_doubted: bool) -> Result<Found, Failure> {
         match self {
-            Finder::Cluster(it) => it.find().await,
-            Finder::Sentinels(it) => it.find(is_doubted).await,
+            Finder::Cluster(cluster) => cluster.find().await,
+            Finder::Sentinels(sentinels) => sentinels.find(is_doubted).await,
         }
     }
 
@@ -155,7 +155,7 @@ impl Topology {
         let Some(found) = self.found.take() else { return };
         let by_group = found.by_group(&self.common.names, usize::from(self.groups()));
         let by_group: Vec<_> =
-            by_group.into_iter().map(|it| it.map(|address| self.node(&address))).collect();
+            by_group.into_iter().map(|group| group.map(|address| self.node(&address))).collect();
         self.routes.set(by_group);
         self.found = Some(found);
     }
@@ -181,11 +181,11 @@ impl Topology {
                     self.publish();
                 }
                 let node = self.node(&to);
-                requests.into_iter().for_each(|it| node.submit(it));
+                requests.into_iter().for_each(|request| node.submit(request));
             }
             News::Ask { to, requests } => {
                 let node = self.node(&to);
-                requests.into_iter().for_each(|it| node.submit(it));
+                requests.into_iter().for_each(|request| node.submit(request));
             }
             News::Stale(requests) => {
                 self.is_doubted = true;
@@ -250,7 +250,7 @@ async fn searched(
     search: &mut Option<BoxFuture<'static, Result<Found, Failure>>>,
 ) -> Result<Found, Failure> {
     match search {
-        Some(it) => it.await,
+        Some(search) => search.await,
         None => std::future::pending().await,
     }
 }
@@ -263,10 +263,10 @@ async fn first_of<T>(
     let mut last = Failure::new(FailureKind::Unreachable, "there is nobody to ask");
     while let Some(answer) = asked.next().await {
         match answer {
-            Ok(it) => return Ok(it),
+            Ok(answer) => return Ok(answer),
             // That somebody cannot be reached says less than what another one says.
-            Err(it) if it.kind == FailureKind::Unreachable && last.kind != it.kind => {}
-            Err(it) => last = it,
+            Err(error) if error.kind == FailureKind::Unreachable && last.kind != error.kind => {}
+            Err(error) => last = error,
         }
     }
     Err(last)

@@ -85,7 +85,7 @@ impl Routes {
         let mut nodes: Vec<Arc<Node>> = Vec::new();
         if let Inner::Known(by_group) = &*inner {
             for node in by_group.iter().flatten() {
-                if !nodes.iter().any(|it| Arc::ptr_eq(it, node)) {
+                if !nodes.iter().any(|n| Arc::ptr_eq(n, node)) {
                     nodes.push(Arc::clone(node));
                 }
             }
@@ -102,6 +102,6 @@ impl Routes {
     fn tell(&self, news: News) {
         let told: Option<&UnboundedSender<News>> = self.common.news.as_ref();
         // If nobody listens the store is being dropped, and with it who waits.
-        let _ = told.map(|it| it.send(news));
+        let _ = told.map(|x| x.send(news));
     }
 }

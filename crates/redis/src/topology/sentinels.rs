@@ -58,7 +58,7 @@ impl Sentinels {
         is_doubted: bool,
     ) -> Result<Found, Failure> {
         let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.master];
-        let reply = link.command(&words).await.map_err(|it| it.failure())?;
+        let reply = link.command(&words).await.map_err(|error| error.failure())?;
         let master = address(&reply, &sentinel).ok_or_else(|| {
             let message = format!("the sentinel {sentinel} knows no master {:?}", self.master);
             Failure::new(FailureKind::WrongTopology, message)
@@ -85,8 +85,8 @@ impl Sentinels {
             },
             Ok(_) => Ok(()),
             // A user who may not ask is told by the first write.
-            Err(it) if it.failure().kind == FailureKind::NoPermission => Ok(()),
-            Err(it) => Err(it.failure()),
+            Err(error) if error.failure().kind == FailureKind::NoPermission => Ok(()),
+            Err(error) => Err(error.failure()),
         }
     }
 }

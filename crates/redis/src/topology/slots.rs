@@ -35,7 +35,7 @@ impl Found {
                 *slot = Some(place);
             }
         }
-        Some(found).filter(|it| !it.nodes.is_empty())
+        Some(found).filter(|x| !x.nodes.is_empty())
     }
 
     /// A slot is another node's.
@@ -55,12 +55,12 @@ impl Found {
 
     /// Where each group of keys is.
     pub(crate) fn by_group(&self, names: &Names, groups: usize) -> Vec<Option<Address>> {
-        let groups = (0..groups).filter_map(|it| u16::try_from(it).ok());
-        groups.map(|it| self.of_slot(names.slot_of_group(it)).cloned()).collect()
+        let groups = (0..groups).filter_map(|n| u16::try_from(n).ok());
+        groups.map(|group| self.of_slot(names.slot_of_group(group)).cloned()).collect()
     }
 
     fn place(&mut self, address: &Address) -> usize {
-        let known = self.nodes.iter().position(|it| it == address);
+        let known = self.nodes.iter().position(|node| node == address);
         known.unwrap_or_else(|| {
             self.nodes.push(address.clone());
             self.nodes.len() - 1
@@ -69,15 +69,15 @@ impl Found {
 }
 
 fn number(value: &Value) -> Option<usize> {
-    let Value::Int(it) = value else { return None };
-    usize::try_from(*it).ok()
+    let Value::Int(int) = value else { return None };
+    usize::try_from(*int).ok()
 }
 
 /// A text; an empty one where the server does not know, which it says by nil or `?`.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
-        Value::SimpleString(it) => Some(it.clone()),
+        Value::SimpleString(simple_string) => Some(simple_string.clone()),
         Value::Nil => Some(String::new()),
         _ => None,
     }

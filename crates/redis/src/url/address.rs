@@ -47,7 +47,7 @@ impl fmt::Display for Address {
 
 /// Reads `host[:port]`.
 pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError> {
-    let (host, port) = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+    let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
@@ -56,10 +56,10 @@ pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError>
     }
     let port = match port {
         None => default_port,
-        Some(port) => port.parse().ok().filter(|it| *it > 0).ok_or_else(|| {
+        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
             let remedy = "write a number from 1 to 65535; an IPv6 address goes in []";
             // What is no number may be the password of a URL whose host was forgotten.
-            let shows = port.bytes().all(|it| it.is_ascii_digit());
+            let shows = port.bytes().all(|byte| byte.is_ascii_digit());
             if shows {
                 OpenError::url("port", port, remedy)
             } else {
@@ -72,5 +72,5 @@ pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError>
 
 /// Reads several, with commas between.
 pub(super) fn parse_all(text: &str, default_port: u16) -> Result<Vec<Address>, OpenError> {
-    text.split(',').map(|it| parse(it, default_port)).collect()
+    text.split(',').map(|part| parse(part, default_port)).collect()
 }

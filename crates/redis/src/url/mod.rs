@@ -67,19 +67,18 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
             "there is no ? or # in such a URL; in a user or password write %3F and %23",
         ));
     }
-    let (authority, path) =
-        rest.split_once('/').map_or((rest, None), |(it, path)| (it, Some(path)));
-    if path.is_some_and(|it| it.contains('@')) {
+    let (authority, path) = rest.split_once('/').map_or((rest, None), |(x, path)| (x, Some(path)));
+    if path.is_some_and(|path| path.contains('@')) {
         return Err(OpenError::secret("password", "write %2F for a / in it, and %40 for an @"));
     }
     let (login, hosts) = match authority.rsplit_once('@') {
         Some((login, hosts)) => (parse_login(login)?, hosts),
         None => (Login::default(), authority),
     };
-    let path = path.filter(|it| !it.is_empty());
+    let path = path.filter(|path| !path.is_empty());
     let (servers, database) = match kind {
         "cluster" => {
-            if let Some(path) = path.filter(|it| *it != "0") {
+            if let Some(path) = path.filter(|path| *path != "0") {
                 return Err(OpenError::url("database", path, "a cluster has 0 only: leave it out"));
             }
             (Servers::Cluster(address::parse_all(hosts, PORT)?), 0)
@@ -132,7 +131,7 @@ fn parse_unix(rest: &str) -> Result<Target, OpenError> {
         return Err(OpenError::url("path", path, remedy));
     }
     let (mut login, mut database) = (Login::default(), 0);
-    for parameter in query.split('&').filter(|it| !it.is_empty()) {
+    for parameter in query.split('&').filter(|part| !part.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         match name {
             "db" => database = parse_database(value)?,
@@ -150,8 +149,8 @@ fn parse_login(login: &str) -> Result<Login, OpenError> {
         Some((username, password)) => (username, Some(decode("password", password)?)),
         None => (login, None),
     };
-    let username = Some(username).filter(|it| !it.is_empty());
-    let username = username.map(|it| decode("user", it)).transpose()?;
+    let username = Some(username).filter(|x| !x.is_empty());
+    let username = username.map(|username| decode("user", username)).transpose()?;
     Ok(Login { username, password, password_file: None })
 }
 
@@ -173,7 +172,8 @@ fn decode(part: &'static str, text: &str) -> Result<String, OpenError> {
     let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
         let byte = if *first == b'%' {
-            let digits = after.get(..2).and_then(|it| str::from_utf8(it).ok()).ok_or_else(wrong)?;
+            let digits =
+                after.get(..2).and_then(|after| str::from_utf8(after).ok()).ok_or_else(wrong)?;
             rest = after.get(2..).unwrap_or_default();
             u8::from_str_radix(digits, 16).map_err(|_| wrong())?
         } else {
@@ -192,17 +192,17 @@ mod tests {
     /// A URL, and what it says: servers, TLS, user, password, database.
     fn check(url: &str, expected: &str) {
         let said = match parse(url) {
-            Ok(it) => {
-                let servers = match &it.servers {
-                    Servers::One(it) => it.to_string(),
+            Ok(value) => {
+                let servers = match &value.servers {
+                    Servers::One(one) => one.to_string(),
                     Servers::Cluster(them) => format!("cluster {}", list(them)),
                     Servers::Sentinels { sentinels, master } => {
                         format!("{master} of {}", list(sentinels))
                     }
                 };
-                let tls = if it.is_tls { " tls" } else { "" };
-                let login = format!("{:?}:{:?}", it.login.username, it.login.password);
-                format!("{servers}{tls} {} {}", login.replace("Some", ""), it.database)
+                let tls = if value.is_tls { " tls" } else { "" };
+                let login = format!("{:?}:{:?}", value.login.username, value.login.password);
+                format!("{servers}{tls} {} {}", login.replace("Some", ""), value.database)
             }
             Err(error) => error.to_string(),
         };

@@ -23,7 +23,7 @@ fn every_row_holds(place: &Place) {
         let report = place.block_on(run(&rows, fresh, |time| place.clock.set(time)));
         assert_eq!(report.rows, rows.count(), "{name}");
         total += report.rows;
-        report.failures.iter().for_each(|it| failed += &format!("{it}\n"));
+        report.failures.iter().for_each(|failure| failed += &format!("{failure}\n"));
     }
     println!("{total} rows");
     assert!(failed.is_empty(), "\n{failed}");
@@ -46,12 +46,12 @@ fn every_row_holds_on_a_cluster() {
 
 fn plan(cases: u32, seed: u8) -> Plan {
     let asked = std::env::var("TOLLGATE_CASES").ok();
-    Plan { cases: asked.and_then(|it| it.parse().ok()).unwrap_or(cases), seed }
+    Plan { cases: asked.and_then(|x| x.parse().ok()).unwrap_or(cases), seed }
 }
 
 /// Holds that a property held, and that it saw enough to have shown something.
 fn check(plan: Plan, outcome: Result<Seen, Broken>) {
-    let seen = outcome.unwrap_or_else(|it| panic!("{it}"));
+    let seen = outcome.unwrap_or_else(|error| panic!("{error}"));
     println!("{seen:?}");
     assert_eq!(seen.cases, u64::from(plan.cases), "all cases ran");
     assert!(seen.admitted > 0 && seen.denied > 0, "{seen:?}");

@@ -25,8 +25,8 @@ impl RedisSubject {
 fn told(answer: Result<Answer, StoreError>) -> Result<Vec<Expected>, Refusal> {
     match answer {
         Ok(answer) => Ok(answer.decisions.iter().map(Expected::from).collect()),
-        Err(StoreError::Request(it)) => Err(Refusal::Request(it)),
-        Err(it) => Err(Refusal::Failed(it.to_string())),
+        Err(StoreError::Request(request)) => Err(Refusal::Request(request)),
+        Err(error) => Err(Refusal::Failed(error.to_string())),
     }
 }
 

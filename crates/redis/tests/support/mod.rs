@@ -27,7 +27,7 @@ pub fn named(name: &str, limits: &str) -> Policy {
 }
 
 pub fn open(url: &str) -> RedisStore {
-    open_with(url, |it| it)
+    open_with(url, |x| x)
 }
 
 pub fn open_with(url: &str, change: impl FnOnce(RedisOptions) -> RedisOptions) -> RedisStore {
@@ -43,7 +43,7 @@ pub async fn ask(
     cost: u32,
 ) -> Result<Decision, StoreError> {
     let checks = [Check { policy, key, cost: Cost::from(cost) }];
-    decide(store, verb, &checks, None).await.map(|mut it| it.decisions.remove(0))
+    decide(store, verb, &checks, None).await.map(|mut x| x.decisions.remove(0))
 }
 
 pub async fn check(
@@ -71,8 +71,8 @@ pub async fn remaining(store: &RedisStore, policy: &Policy, key: &[u8]) -> u64 {
 #[track_caller]
 pub fn kind<T: std::fmt::Debug>(result: Result<T, StoreError>) -> FailureKind {
     match result {
-        Err(StoreError::Unavailable(it)) => it.kind,
-        it => panic!("no failure of the store: {it:?}"),
+        Err(StoreError::Unavailable(unavailable)) => unavailable.kind,
+        result => panic!("no failure of the store: {result:?}"),
     }
 }
 
@@ -92,6 +92,6 @@ pub fn documented_rights() -> String {
     let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"));
     let source = source.unwrap();
     let from = source.find("//! user tollgate on").unwrap();
-    let line = source[from..].lines().take_while(|it| *it != "//! ```");
-    line.map(|it| it.trim_start_matches("//! ").trim_end_matches('\\')).collect::<String>()
+    let line = source[from..].lines().take_while(|line| *line != "//! ```");
+    line.map(|line| line.trim_start_matches("//! ").trim_end_matches('\\')).collect::<String>()
 }

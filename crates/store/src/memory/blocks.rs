@@ -43,7 +43,7 @@ impl Blocks {
     /// Forgets the blocks that have ended.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.0.retain(|_, of_policy| {
-            of_policy.retain(|_, it| it.holds(now));
+            of_policy.retain(|_, policy| policy.holds(now));
             !of_policy.is_empty()
         });
     }

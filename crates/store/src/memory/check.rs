@@ -53,7 +53,7 @@ impl MemoryStore {
             let mut block = shard.blocks.get(policy, key);
             let mut unknown = KeyState::default();
             let place = shard.find(address.tag, policy, key);
-            let state = place.and_then(|it| shard.state_mut(it)).unwrap_or(&mut unknown);
+            let state = place.and_then(|place| shard.state_mut(place)).unwrap_or(&mut unknown);
             inspect(&Slot { policy, state, block: &mut block, cost: 0 }, now)
         })
     }
@@ -125,7 +125,7 @@ impl Asked<'_> {
         let mut state = KeyState::default();
         let decision = self.decide(shard, &mut state);
         if !state.is_untouched(self.now) {
-            shard.make_room(self.now, &[]).map_err(|it| it.retry_at)?;
+            shard.make_room(self.now, &[]).map_err(|error| error.retry_at)?;
             shard.insert(Entry::new(address.tag, self.key, state), self.now);
         }
         Ok(decision)
@@ -135,6 +135,6 @@ impl Asked<'_> {
 /// After a verb that may have given something back: a key that nothing is known of any more
 /// leaves, another may recover sooner than its place in the queue says.
 fn settle_down(shard: &mut Shard, place: Place, now: Timestamp) {
-    let untouched = shard.entry(place).is_some_and(|it| it.state.is_untouched(now));
+    let untouched = shard.entry(place).is_some_and(|x| x.state.is_untouched(now));
     if untouched { shard.remove(place) } else { shard.eased(place, now) }
 }

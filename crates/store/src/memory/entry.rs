@@ -64,7 +64,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn is_of(&self, policy: &Policy, key: &[u8]) -> bool {
-        self.key() == key && self.state.policy().is_some_and(|it| it.shares_name(policy))
+        self.key() == key && self.state.policy().is_some_and(|p| p.shares_name(policy))
     }
 
     /// The bytes it keeps outside the table.

@@ -223,18 +223,19 @@ impl MemoryStore {
     /// The table of a policy with a bound of its own. The bound is that of the last who asks: it
     /// may have changed since the table was made, or restored.
     pub(crate) fn own_table(&self, name: &str, bound: usize) -> Arc<Table> {
-        let known = self.own_tables.read().unwrap_or_else(|it| it.into_inner()).get(name).cloned();
+        let known =
+            self.own_tables.read().unwrap_or_else(|error| error.into_inner()).get(name).cloned();
         if let Some(table) = known {
             table.set_bound(bound);
             return table;
         }
-        let mut tables = self.own_tables.write().unwrap_or_else(|it| it.into_inner());
+        let mut tables = self.own_tables.write().unwrap_or_else(|error| error.into_inner());
         let new = || Arc::new(Table::new(bound));
         Arc::clone(tables.entry(name.into()).or_insert_with(new))
     }
 
     fn tables(&self) -> Vec<Arc<Table>> {
-        let tables = self.own_tables.read().unwrap_or_else(|it| it.into_inner());
+        let tables = self.own_tables.read().unwrap_or_else(|error| error.into_inner());
         tables.values().cloned().collect()
     }
 
@@ -252,7 +253,7 @@ impl MemoryStore {
     /// this now and then.
     pub fn sweep(&self, places: usize) {
         let now = self.clock.now();
-        for table in self.tables().iter().map(|it| &**it).chain([&self.table]) {
+        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, places));
         }
     }
@@ -261,7 +262,7 @@ impl MemoryStore {
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let mut occupancy = Occupancy::default();
-        for table in self.tables().iter().map(|it| &**it).chain([&self.table]) {
+        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             let counts = table.counts();
             occupancy.keys += table.keys();
             occupancy.max_keys = occupancy.max_keys.saturating_add(table.bound());
@@ -275,7 +276,7 @@ impl MemoryStore {
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let mut stats = MemoryStats::default();
-        for table in self.tables().iter().map(|it| &**it).chain([&self.table]) {
+        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             let counts = table.counts();
             stats.keys += table.keys();
             stats.bytes += table.bytes();
@@ -296,6 +297,6 @@ impl Default for MemoryStore {
 
 impl Store for MemoryStore {
     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
-        requests.iter().map(|it| self.decide_now(it).map_err(StoreError::from)).collect()
+        requests.iter().map(|request| self.decide_now(request).map_err(StoreError::from)).collect()
     }
 }

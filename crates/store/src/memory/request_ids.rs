@@ -22,10 +22,10 @@ struct AskedCheck {
 
 impl Asked {
     fn of(request: &Request<'_>) -> Self {
-        let check = |it: &Check<'_>| AskedCheck {
-            policy: it.policy.name().into(),
-            key: it.key.into(),
-            cost: it.cost.get(),
+        let check = |check: &Check<'_>| AskedCheck {
+            policy: check.policy.name().into(),
+            key: check.key.into(),
+            cost: check.cost.get(),
         };
         // Ids are drawn anew for a repeat that brings none, so they are not part of what was asked.
         let unnamed = Id::from_u128(0);
@@ -66,14 +66,14 @@ impl RequestIds {
     /// Looks a request up by its id.
     pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Known {
         self.forget(now);
-        let Some(known) = self.by_id.get(id).filter(|it| now < it.until) else {
+        let Some(known) = self.by_id.get(id).filter(|by_id| now < by_id.until) else {
             return Known::New;
         };
         if known.asked != Asked::of(request) {
             return Known::Reused;
         }
         let mut answer = known.answer.clone();
-        answer.decisions.iter_mut().for_each(|it| it.replayed = true);
+        answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
         Known::Repeat(answer)
     }
 
@@ -102,7 +102,7 @@ impl RequestIds {
 
     fn forget_oldest(&mut self) {
         let Some((until, id)) = self.order.pop_front() else { return };
-        if self.by_id.get(&id).is_some_and(|it| it.until == until) {
+        if self.by_id.get(&id).is_some_and(|by_id| by_id.until == until) {
             self.by_id.remove(&id);
         }
     }

@@ -35,16 +35,17 @@ impl MemoryStore {
         let own: Vec<_> = request
             .checks
             .iter()
-            .map(|it| it.policy.max_keys().map(|most| self.own_table(it.policy.name(), most)))
+            .map(|check| {
+                check.policy.max_keys().map(|most| self.own_table(check.policy.name(), most))
+            })
             .collect();
-        let tables: Vec<&Table> =
-            own.iter().map(|it| it.as_deref().unwrap_or(&self.table)).collect();
+        let tables: Vec<&Table> = own.iter().map(|x| x.as_deref().unwrap_or(&self.table)).collect();
         let (mut groups, of_check) = group(request.checks, &tables);
         let mut held = lock_all(&mut groups, &tables);
         let decisions = decide_together(self, &request.verb, &mut groups, &mut held, now);
         let answer = |(check, group): (&Check<'_>, &usize)| {
             let mut decision = decisions[*group].clone();
-            if of_check.iter().filter(|it| *it == group).count() > 1 {
+            if of_check.iter().filter(|check| *check == group).count() > 1 {
                 // One decision for several checks: each was granted its own cost, or nothing.
                 decision.granted = if decision.granted > 0 { check.cost.get() } else { 0 };
             }
@@ -59,7 +60,8 @@ fn group<'a>(checks: &'a [Check<'a>], tables: &[&Table]) -> (Vec<Group<'a>>, Vec
     let mut groups: Vec<Group<'a>> = Vec::with_capacity(checks.len());
     let mut of_check = Vec::with_capacity(checks.len());
     for (check, table) in checks.iter().zip(tables) {
-        let same = |it: &Group<'_>| it.key == check.key && it.policy.shares_name(check.policy);
+        let same =
+            |group: &Group<'_>| group.key == check.key && group.policy.shares_name(check.policy);
         let found = groups.iter().position(same).unwrap_or(groups.len());
         of_check.push(found);
         if let Some(group) = groups.get_mut(found) {
@@ -88,14 +90,15 @@ fn address_of(table: &Table) -> usize {
 
 /// Locks every shard that is needed, each once, in one order for all: nobody waits in a circle.
 fn lock_all<'t>(groups: &mut [Group<'_>], tables: &[&'t Table]) -> Vec<MutexGuard<'t, Shard>> {
-    let mut needed: Vec<_> = groups.iter().map(|it| (it.table, it.address.shard)).collect();
+    let mut needed: Vec<_> =
+        groups.iter().map(|group| (group.table, group.address.shard)).collect();
     needed.sort_unstable();
     needed.dedup();
     for group in groups.iter_mut() {
         group.lock = needed.binary_search(&(group.table, group.address.shard)).unwrap_or(0);
     }
-    let table = |at: usize| tables.iter().find(|it| address_of(it) == at);
-    needed.iter().filter_map(|(at, shard)| table(*at).map(|it| it.lock(*shard))).collect()
+    let table = |at: usize| tables.iter().find(|table| address_of(table) == at);
+    needed.iter().filter_map(|(at, shard)| table(*at).map(|x| x.lock(*shard))).collect()
 }
 
 fn decide_together(
@@ -135,20 +138,23 @@ fn make_room(
     seen: &mut Effects,
 ) -> Vec<Option<Full>> {
     let none = vec![None; groups.len()];
-    let keep: Vec<_> = groups.iter().filter_map(|it| it.place.map(|at| (it.lock, at))).collect();
-    let wants_room =
-        groups.iter().any(|it| it.place.is_none() && !held[it.lock].has_room(groups.len()));
+    let keep: Vec<_> =
+        groups.iter().filter_map(|group| group.place.map(|at| (group.lock, at))).collect();
+    let wants_room = groups
+        .iter()
+        .any(|group| group.place.is_none() && !held[group.lock].has_room(groups.len()));
     if !wants_room || *verb == Verb::Peek {
         return none;
     }
     let trial = decide_slots(&Verb::Peek, groups, held, &none, now, seen);
-    let counts_denied = |it: &Group<'_>| it.policy.limits().iter().any(|it| it.counts_denied());
+    let counts_denied =
+        |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
     // A peek knows no leases: where a key holds the one that is asked for, the rest may be admitted.
     let may_hold = match verb {
         Verb::Check { lease } => lease.is_some(),
         verb => matches!(verb, Verb::Acquire { .. }),
     };
-    let admitted = may_hold || trial.iter().all(|it| it.allowed);
+    let admitted = may_hold || trial.iter().all(|trial| trial.allowed);
     if !admitted && !groups.iter().any(counts_denied) {
         return none;
     }
@@ -157,7 +163,8 @@ fn make_room(
         if group.place.is_some() {
             return None;
         }
-        let kept: Vec<_> = keep.iter().filter(|it| it.0 == group.lock).map(|it| it.1).collect();
+        let kept: Vec<_> =
+            keep.iter().filter(|keep| keep.0 == group.lock).map(|keep| keep.1).collect();
         let made = held[group.lock].make_room_for(reserved[group.lock] + 1, now, &kept);
         reserved[group.lock] += usize::from(made.is_ok());
         made.err()
@@ -175,7 +182,7 @@ fn decide_slots(
     seen: &mut Effects,
 ) -> Vec<Decision> {
     for group in groups.iter_mut() {
-        if let Some(state) = group.place.and_then(|it| held[group.lock].state_mut(it)) {
+        if let Some(state) = group.place.and_then(|place| held[group.lock].state_mut(place)) {
             group.state = std::mem::take(state);
         }
     }
@@ -183,11 +190,11 @@ fn decide_slots(
         .iter_mut()
         .zip(full)
         .filter(|(_, full)| full.is_none())
-        .map(|(it, _)| Slot {
-            policy: it.policy,
-            state: &mut it.state,
-            block: &mut it.block,
-            cost: it.cost,
+        .map(|(group, _)| Slot {
+            policy: group.policy,
+            state: &mut group.state,
+            block: &mut group.block,
+            cost: group.cost,
         })
         .collect();
     let decisions = decide(verb, &mut slots, now, seen);

@@ -75,8 +75,9 @@ impl Shard {
     /// Where the key is.
     #[inline]
     pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<Place> {
-        let is_it =
-            |it: &Place| self.entry(*it).is_some_and(|it| it.tag() == tag && it.is_of(policy, key));
+        let is_it = |place: &Place| {
+            self.entry(*place).is_some_and(|x| x.tag() == tag && x.is_of(policy, key))
+        };
         self.index.find(spread(tag), is_it).copied()
     }
 
@@ -105,14 +106,14 @@ impl Shard {
 
     #[inline]
     pub(crate) fn state_mut(&mut self, place: Place) -> Option<&mut KeyState> {
-        self.entries.get_mut(index_of(place))?.as_mut().map(|it| &mut it.state)
+        self.entries.get_mut(index_of(place))?.as_mut().map(|entry| &mut entry.state)
     }
 
     /// Entries with their places, from a place on.
     pub(crate) fn entries_from(&self, place: Place) -> impl Iterator<Item = (Place, &Entry)> {
         let from = index_of(place).min(self.entries.len());
         let places = place..;
-        places.zip(&self.entries[from..]).filter_map(|(at, it)| it.as_ref().map(|it| (at, it)))
+        places.zip(&self.entries[from..]).filter_map(|(at, entry)| entry.as_ref().map(|i| (at, i)))
     }
 
     /// Makes room for one more key, if there is a way: a place, a recovered entry, or one that
@@ -141,7 +142,7 @@ impl Shard {
     ) -> Result<(), Full> {
         while self.len() + count > self.bound {
             let mut eviction = match self.eviction.take() {
-                Some(it) if it.len() <= 2 * self.bound + SMALL => it,
+                Some(eviction) if eviction.len() <= 2 * self.bound + SMALL => eviction,
                 _ => Eviction::of(self, now),
             };
             let victim = eviction.next(self, now, keep);
@@ -151,7 +152,7 @@ impl Shard {
                 self.counts.full += 1;
                 return Err(Full { retry_at });
             };
-            let recovered = self.entry(victim).is_none_or(|it| it.state.is_untouched(now));
+            let recovered = self.entry(victim).is_none_or(|x| x.state.is_untouched(now));
             self.counts.evicted += u64::from(!recovered);
             self.remove(victim);
         }
@@ -178,7 +179,7 @@ impl Shard {
         }
         self.entries[index_of(place)] = Some(entry);
         let entries = &self.entries;
-        self.index.insert_unique(spread(tag), place, |it| hash_at(entries, *it));
+        self.index.insert_unique(spread(tag), place, |index| hash_at(entries, *index));
         place
     }
 
@@ -196,7 +197,7 @@ impl Shard {
             return;
         };
         self.free.push(place);
-        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |it| *it == place) {
+        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |index| *index == place) {
             found.remove();
         }
     }
@@ -206,8 +207,9 @@ impl Shard {
         let then = now.before(GRACE);
         for _ in 0..places.min(self.entries.len()) {
             self.cursor = if self.cursor + 1 < self.entries.len() { self.cursor + 1 } else { 0 };
-            let recovered =
-                self.entries[self.cursor].as_ref().is_some_and(|it| it.state.is_untouched(then));
+            let recovered = self.entries[self.cursor]
+                .as_ref()
+                .is_some_and(|entry| entry.state.is_untouched(then));
             if recovered {
                 self.remove(Place::try_from(self.cursor).unwrap_or(Place::MAX));
             }
@@ -229,7 +231,7 @@ impl Shard {
             let tag = entry.tag();
             self.entries.push(Some(entry));
             let entries = &self.entries;
-            self.index.insert_unique(spread(tag), place, |it| hash_at(entries, *it));
+            self.index.insert_unique(spread(tag), place, |index| hash_at(entries, *index));
         }
         self.cursor = 0;
         self.eviction = None;
@@ -258,7 +260,7 @@ fn index_of(place: Place) -> usize {
 
 /// The hash of the entry at a place. The index keeps places only, and a tag is beside its key.
 fn hash_at(entries: &[Option<Entry>], place: Place) -> u64 {
-    entries.get(index_of(place)).and_then(Option::as_ref).map_or(0, |it| spread(it.tag()))
+    entries.get(index_of(place)).and_then(Option::as_ref).map_or(0, |x| spread(x.tag()))
 }
 
 /// A tag over 64 bits, as the index wants a hash: its low bits choose the place, its high bits

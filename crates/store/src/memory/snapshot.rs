@@ -137,16 +137,16 @@ impl MemoryStore {
 
     /// The tables of policies that have a bound of their own, by name.
     pub(crate) fn tables_by_name(&self) -> Vec<(Box<str>, Arc<Table>)> {
-        let tables = self.own_tables.read().unwrap_or_else(|it| it.into_inner());
+        let tables = self.own_tables.read().unwrap_or_else(|error| error.into_inner());
         tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
     }
 
     /// How many keys there are, and how many live ones had to go.
     pub(crate) fn keys_and_evicted(&self) -> (u64, u64) {
         let tables = self.tables();
-        let tables = || tables.iter().map(|it| &**it).chain([&self.table]);
+        let tables = || tables.iter().map(|table| &**table).chain([&self.table]);
         let keys: usize = tables().map(Table::keys).sum();
-        let evicted = tables().map(|it| it.counts().evicted).sum();
+        let evicted = tables().map(|table| table.counts().evicted).sum();
         (u64::try_from(keys).unwrap_or(u64::MAX), evicted)
     }
 
@@ -208,7 +208,7 @@ mod tests {
             bench.store.main_table().lock(0).begin_copy();
             (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
             // Four of five leave, so that the others move together; others come.
-            (0..120).filter(|it| it % 5 > 0).for_each(|key| bench.ask(Verb::Reset, key));
+            (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.ask(Verb::Reset, key));
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 120);
             bench.store.sweep(1);
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 24);

@@ -13,7 +13,7 @@ use super::shard::{Counts, Shard, Tag};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The most shards of a table.
-const MOST_SHARDS: usize = 256;
+const MAX_SHARDS: usize = 256;
 /// The fewest keys that a shard is made for.
 const KEYS_PER_SHARD: usize = 64;
 
@@ -40,7 +40,7 @@ pub(crate) struct Address {
 
 impl Table {
     pub(crate) fn new(bound: usize) -> Self {
-        let count = (bound / KEYS_PER_SHARD).clamp(1, MOST_SHARDS);
+        let count = (bound / KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
         // A power of two at or below.
         let count = 1 << count.ilog2();
         let shard = |index| Padded(Mutex::new(Shard::new(share(bound, count, index))));
@@ -92,16 +92,16 @@ impl Table {
     }
 
     pub(crate) fn keys(&self) -> usize {
-        (0..self.shards.len()).map(|it| self.lock(it).len()).sum()
+        (0..self.shards.len()).map(|n| self.lock(n).len()).sum()
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let shards = self.shards.len() * size_of::<Padded>();
-        shards + (0..self.shards.len()).map(|it| self.lock(it).bytes()).sum::<usize>()
+        shards + (0..self.shards.len()).map(|n| self.lock(n).bytes()).sum::<usize>()
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        (0..self.shards.len()).map(|it| self.lock(it).counts).fold(Counts::default(), Counts::plus)
+        (0..self.shards.len()).map(|n| self.lock(n).counts).fold(Counts::default(), Counts::plus)
     }
 
     /// Gives back what has recovered in one shard, a bounded number of places at a time.

@@ -96,8 +96,8 @@ impl Policies {
         }
         let known = self.by_name.entry(policy.name_hash()).or_default();
         // Those that differ in nothing that is written are one.
-        let same = |it: &Policy| it.name() == policy.name() && it.limits() == policy.limits();
-        let found = known.iter().find(|(it, _)| it.is(policy) || same(it)).map(|it| it.1);
+        let same = |p: &Policy| p.name() == policy.name() && p.limits() == policy.limits();
+        let found = known.iter().find(|(x, _)| x.is(policy) || same(x)).map(|x| x.1);
         let number = found.unwrap_or_else(|| {
             known.push((policy.clone(), self.count));
             self.new.push(policy.clone());

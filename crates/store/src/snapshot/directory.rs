@@ -21,7 +21,7 @@ const REJECTED: &str = "snapshot.rejected-";
 
 /// How many rejected snapshots are kept: the newest. Somebody may want to look at them, but a disk
 /// must not fill with them.
-const MOST_REJECTED: usize = 3;
+const MAX_REJECTED: usize = 3;
 
 /// A directory that keeps the newest snapshot of a [`MemoryStore`]. One process at a time has it.
 ///
@@ -104,7 +104,7 @@ impl SnapshotDir {
             file => file.and_then(|file| Ok((file.metadata()?.len(), file))),
         };
         let (length, file) = match file {
-            Ok(it) => it,
+            Ok(file) => file,
             Err(error) => return Err(reading(error)),
         };
         match builder.clone().restore_from(BufReader::with_capacity(BUFFER, file), length) {
@@ -121,15 +121,15 @@ impl SnapshotDir {
     fn set_aside(&self, from: &Path, reason: Rejected) -> Result<SetAside, SnapshotError> {
         let mut rejected: Vec<_> = fs::read_dir(&self.path)
             .map_err(SnapshotError::doing("list", &self.path))?
-            .filter_map(|it| rejected_at(&it.ok()?.path()))
+            .filter_map(|error| rejected_at(&error.ok()?.path()))
             .collect();
         rejected.sort_unstable();
         let name = |second: &u64| self.path.join(format!("{REJECTED}{second}"));
         // Two of one second have two names, in their order.
-        let second = rejected.last().map_or(0, |it| it.saturating_add(1));
+        let second = rejected.last().map_or(0, |rejected| rejected.saturating_add(1));
         let path = name(&second.max(wall_micros() / 1_000_000));
         fs::rename(from, &path).map_err(SnapshotError::doing("set aside", from))?;
-        let too_many = (rejected.len() + 1).saturating_sub(MOST_REJECTED);
+        let too_many = (rejected.len() + 1).saturating_sub(MAX_REJECTED);
         for old in rejected.iter().take(too_many).map(name) {
             fs::remove_file(&old).map_err(SnapshotError::doing("remove", &old))?;
         }
@@ -154,7 +154,7 @@ impl SnapshotDir {
             let _ = fs::remove_file(&unfinished);
         }
         let took = Micros::new(monotonic_micros().saturating_sub(begun));
-        saved.map(|it| SaveReport { took, ..it })
+        saved.map(|saved| SaveReport { took, ..saved })
     }
 
     fn replace(&self, unfinished: &Path, store: &MemoryStore) -> Result<SaveReport, SnapshotError> {

@@ -100,9 +100,9 @@ impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejected::Foreign => f.write_str("it is no snapshot of tollgate's"),
-            Rejected::Version(it) => write!(
+            Rejected::Version(version) => write!(
                 f,
-                "it is of version {it}, and this tollgate reads version {}; the tollgate that \
+                "it is of version {version}, and this tollgate reads version {}; the tollgate that \
                  wrote it can read it",
                 super::VERSION
             ),

@@ -68,10 +68,10 @@ impl Section {
     ];
 
     fn of(kind: u8) -> Option<Section> {
-        Section::ALL.iter().find(|it| it.0 == kind).map(|it| it.1)
+        Section::ALL.iter().find(|x| x.0 == kind).map(|x| x.1)
     }
 
     fn kind(self) -> u8 {
-        Section::ALL.iter().find(|it| it.1 == self).map_or(0, |it| it.0)
+        Section::ALL.iter().find(|x| x.1 == self).map_or(0, |x| x.0)
     }
 }

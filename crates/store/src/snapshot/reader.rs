@@ -21,8 +21,8 @@ impl MemoryStoreBuilder {
     /// The bytes are no snapshot, are damaged, or of a version that is not known.
     pub fn restore(self, snapshot: &[u8]) -> Result<(MemoryStore, Restored), Rejected> {
         let length = u64::try_from(snapshot.len()).unwrap_or(u64::MAX);
-        self.restore_from(snapshot, length).map_err(|it| match it {
-            ReadError::Rejected(it) => it,
+        self.restore_from(snapshot, length).map_err(|error| match error {
+            ReadError::Rejected(rejected) => rejected,
             // A slice has no other.
             ReadError::Io(_) => Rejected::Truncated,
         })
@@ -153,8 +153,8 @@ impl<'a> Place<'a> {
 
     fn table(&self) -> &Table {
         match &self.table {
-            Whose::All(it) => it,
-            Whose::One(it, _) => it,
+            Whose::All(value) => value,
+            Whose::One(one, _) => one,
         }
     }
 
@@ -181,11 +181,11 @@ impl<'a> Restoring<'a> {
         let mut reader = Reader { from, left: length, sum: Hasher::new() };
         let restored = Restored { taken: Some(reader.header()?), ..Restored::default() };
         let now = store.now();
-        let mut it = Restoring { store, now, policies: Vec::new(), place: None, restored };
+        let mut restoring = Restoring { store, now, policies: Vec::new(), place: None, restored };
         let mut body = Vec::new();
         loop {
             let section = reader.section(&mut body)?;
-            it.section(section, Bytes::new(&body))?;
+            restoring.section(section, Bytes::new(&body))?;
             if section == Section::End {
                 break;
             }
@@ -194,8 +194,8 @@ impl<'a> Restoring<'a> {
             return Err(Malformed("more behind its end").into());
         }
         let (keys, evicted) = store.keys_and_evicted();
-        let no_room = it.restored.no_room + evicted;
-        Ok(Restored { keys, no_room, ..it.restored })
+        let no_room = restoring.restored.no_room + evicted;
+        Ok(Restored { keys, no_room, ..restoring.restored })
     }
 
     fn section(&mut self, section: Section, mut body: Bytes<'_>) -> Result<(), Malformed> {
@@ -224,7 +224,7 @@ impl<'a> Restoring<'a> {
         if bound == 0 && name.is_empty() {
             return Ok(Place::new(Whose::All(self.store.main_table())));
         }
-        let bound = usize::try_from(bound).ok().filter(|it| *it > 0);
+        let bound = usize::try_from(bound).ok().filter(|x| *x > 0);
         let bound = bound.filter(|_| Policy::is_name(name));
         let bound = bound.ok_or(Malformed("a table that no policy has"))?;
         Ok(Place::new(Whose::One(self.store.own_table(name, bound), name.into())))
@@ -232,7 +232,7 @@ impl<'a> Restoring<'a> {
 
     fn key(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {
         let number = usize::try_from(record.u32()?).ok();
-        let policy = number.and_then(|it| self.policies.get(it));
+        let policy = number.and_then(|number| self.policies.get(number));
         let policy = policy.ok_or(Malformed("a key of a policy that is not there"))?;
         let place = place_of(&mut self.place, policy.name())?;
         let state = KeyState::decode(policy, &mut record)?;
@@ -267,15 +267,19 @@ impl<'a> Restoring<'a> {
 }
 
 fn timestamp(us: u64) -> Result<Timestamp, Malformed> {
-    let it = Timestamp::from_micros(us);
-    if it.as_micros() == us { Ok(it) } else { Err(Malformed("a time that cannot be")) }
+    let timestamp = Timestamp::from_micros(us);
+    if timestamp.as_micros() == us {
+        Ok(timestamp)
+    } else {
+        Err(Malformed("a time that cannot be"))
+    }
 }
 
 fn place_of<'p, 'a>(
     place: &'p mut Option<Place<'a>>,
     policy: &str,
 ) -> Result<&'p mut Place<'a>, Malformed> {
-    let place = place.as_mut().filter(|it| it.takes(policy));
+    let place = place.as_mut().filter(|place| place.takes(policy));
     place.ok_or(Malformed("a key outside the table of its policy"))
 }
 

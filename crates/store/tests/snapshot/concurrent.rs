@@ -9,7 +9,7 @@ use tollgate_core::Verb;
 use crate::{Bench, Random, named};
 
 const KEYS: usize = 4_000;
-const MOST: u64 = 1_000_000;
+const MAX_CHECKS: u64 = 1_000_000;
 
 /// How often each key was charged: before it is, and after it has been.
 struct Tally {
@@ -24,7 +24,7 @@ impl Tally {
     }
 
     fn read(all: &[AtomicU64]) -> Vec<u64> {
-        all.iter().map(|it| it.load(Ordering::SeqCst)).collect()
+        all.iter().map(|x| x.load(Ordering::SeqCst)).collect()
     }
 }
 
@@ -43,7 +43,7 @@ fn key(index: usize) -> [u8; 8] {
 
 #[test]
 fn what_was_charged_before_a_save_is_in_it() {
-    let policies = ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|it| named("api", it));
+    let policies = ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|x| named("api", x));
     let flood = named("flood", "5/d log");
     let bench = Bench::of(|builder| builder.max_keys(200_000));
     let (tally, stop) = (Tally::new(), AtomicBool::new(false));
@@ -84,7 +84,7 @@ fn what_was_charged_before_a_save_is_in_it() {
                 crate::builder(&bench.clock).max_keys(200_000).restore(&snapshot).unwrap();
             let restored = Bench { clock: bench.clock.clone(), store };
             for (index, (before, after)) in before.into_iter().zip(after).enumerate() {
-                let used = MOST - restored.remaining(&policies[index % 2], &key(index));
+                let used = MAX_CHECKS - restored.remaining(&policies[index % 2], &key(index));
                 assert!((before..=after).contains(&used), "{index}: {before} {used} {after}");
             }
         }

@@ -20,7 +20,7 @@ pub(crate) fn contents(snapshot: &[u8]) -> BTreeSet<Vec<u8>> {
                 let policy = &policies[usize::try_from(u32::from_le_bytes(*number)).unwrap()];
                 [b"key", &*table, policy, rest].concat()
             })),
-            4 => contents.extend(records(body).map(|it| [b"block", &*table, it].concat())),
+            4 => contents.extend(records(body).map(|record| [b"block", &*table, record].concat())),
             _ => {}
         }
     }

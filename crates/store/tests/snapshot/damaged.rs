@@ -64,9 +64,9 @@ fn each_flipped_byte_under_a_valid_checksum_is_refused_or_means_something() {
     let (bench, snapshot) = sample();
     let policies =
         ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"];
-    let mut policies: Vec<Policy> = policies.iter().map(|it| it.parse().unwrap()).collect();
+    let mut policies: Vec<Policy> = policies.iter().map(|policy| policy.parse().unwrap()).collect();
     policies.push(named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10));
-    policies.extend(["2/s", "3/s; 9/h log"].map(|it| named("api", it)));
+    policies.extend(["2/s", "3/s; 9/h log"].map(|x| named("api", x)));
     let mut taken = 0;
     for at in 0..snapshot.len() {
         for flip in [1, 0x10, 0x80, 0xff] {
@@ -114,7 +114,7 @@ fn sections_are_neither_left_out_nor_exchanged() {
         .collect();
     assert_eq!(at, snapshot.len());
     let check = |order: &[usize]| {
-        let sections = order.iter().map(|it| all[*it]);
+        let sections = order.iter().map(|order| all[*order]);
         let other: Vec<_> = [header].into_iter().chain(sections).flatten().copied().collect();
         assert!(restore(&bench, &other).is_err(), "{order:?}");
     };

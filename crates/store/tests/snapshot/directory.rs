@@ -17,10 +17,8 @@ fn place(test: &str) -> PathBuf {
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|it| it.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|x| x.unwrap().file_name().into_string().unwrap()).collect();
     names.sort_unstable();
     names
 }

@@ -32,7 +32,7 @@ fn keys_of_protocols_are_kept_beside_others() {
     let (rule, api) = (Policy::of_protocol("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
     let saved = Bench::new();
     let policies = [&throttle, &rule, &api];
-    policies.iter().for_each(|it| assert!(saved.check(it, b"k", 1).allowed()));
+    policies.iter().for_each(|policy| assert!(saved.check(policy, b"k", 1).allowed()));
     let (restored, report) = saved.restored();
     assert_eq!(report.keys, 3);
     for policy in policies {

@@ -35,22 +35,22 @@ fn policies(forms: &[&str]) -> Vec<Policy> {
 }
 
 fn verb(random: &mut Random, now: Timestamp) -> Verb {
-    let it = id(u128::try_from(random.below(6)).unwrap());
+    let value = id(u128::try_from(random.below(6)).unwrap());
     match random.below(17) {
         0 => Verb::Peek,
         1 => Verb::Take,
-        2 | 3 => Verb::Reserve { id: it, max_wait: Micros::from_secs(60) },
-        4 => Verb::Cancel { id: it },
+        2 | 3 => Verb::Reserve { id: value, max_wait: Micros::from_secs(60) },
+        4 => Verb::Cancel { id: value },
         5 => Verb::Refund { time: Some(now).filter(|_| random.below(2) == 0) },
         6 => Verb::Penalize,
         7 if random.below(4) == 0 => Verb::Reset,
-        8 => Verb::Renew { lease: it },
-        9 => Verb::Release { lease: it },
+        8 => Verb::Renew { lease: value },
+        9 => Verb::Release { lease: value },
         10 if random.below(4) == 0 => {
             Verb::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
         }
         11 => Verb::Unblock,
-        _ => Verb::Check { lease: Some(it) },
+        _ => Verb::Check { lease: Some(value) },
     }
 }
 
@@ -69,7 +69,7 @@ fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
     if request.validate().is_err() {
         return;
     }
-    let answers: Vec<_> = stores.iter().map(|it| it.ask_all(verb, &checks)).collect();
+    let answers: Vec<_> = stores.iter().map(|store| store.ask_all(verb, &checks)).collect();
     assert!(answers.iter().all(|it| *it == answers[0]), "{request:?}: {answers:#?}");
 }
 

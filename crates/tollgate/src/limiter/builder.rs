@@ -132,7 +132,7 @@ impl LimiterBuilder {
             let memory = MemoryLimiter::builder();
             let clock = self.redis.clock;
             return Ok(match clock {
-                Some(it) => memory.clock(it),
+                Some(clock) => memory.clock(clock),
                 None => memory,
             }
             .build()

@@ -118,7 +118,7 @@ impl Limiter {
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         match &self.0 {
-            Choice::Memory(it) => Ok(it.check_cost(policy, key, cost)),
+            Choice::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
             #[cfg(feature = "redis")]
             Choice::Redis(_) => self.ask(Verb::Check { lease: None }, policy, key, cost).await,
         }
@@ -137,12 +137,12 @@ impl Limiter {
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         match &self.0 {
-            Choice::Memory(it) => it.ask(verb, policy, key, cost).map_err(StoreError::from),
+            Choice::Memory(memory) => memory.ask(verb, policy, key, cost).map_err(StoreError::from),
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => {
+            Choice::Redis(redis) => {
                 let checks = [Check { policy, key: key.as_bytes(), cost }];
                 let request = Request { verb, checks: &checks, request_id: None };
-                let answer = Box::pin(it.decide(&request)).await?;
+                let answer = Box::pin(redis.decide(&request)).await?;
                 Ok(answer.decisions.into_iter().next().unwrap_or_default())
             }
         }
@@ -155,10 +155,10 @@ impl Limiter {
     /// As [`ask`](Self::ask).
     pub async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         match &self.0 {
-            Choice::Memory(it) => it.decide(request).map_err(StoreError::from),
+            Choice::Memory(memory) => memory.decide(request).map_err(StoreError::from),
             // Boxed, so that the future on memory does not carry its weight.
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => Box::pin(it.decide(request)).await,
+            Choice::Redis(redis) => Box::pin(redis.decide(request)).await,
         }
     }
 
@@ -178,13 +178,13 @@ impl Limiter {
     ) -> Vec<Result<Answer, StoreError>> {
         match &self.0 {
             // It never waits.
-            Choice::Memory(it) => {
+            Choice::Memory(memory) => {
                 let _ = patience;
-                let decide = |request| it.decide(request).map_err(StoreError::from);
+                let decide = |request| memory.decide(request).map_err(StoreError::from);
                 requests.iter().map(decide).collect()
             }
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => Box::pin(it.decide_each(requests, patience)).await,
+            Choice::Redis(redis) => Box::pin(redis.decide_each(requests, patience)).await,
         }
     }
 
@@ -195,9 +195,9 @@ impl Limiter {
     /// The store gave no answer.
     pub async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
         match &self.0 {
-            Choice::Memory(it) => Ok(it.inspect(policy, key)),
+            Choice::Memory(memory) => Ok(memory.inspect(policy, key)),
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => Box::pin(it.inspect(policy, key)).await,
+            Choice::Redis(redis) => Box::pin(redis.inspect(policy, key)).await,
         }
     }
 
@@ -207,9 +207,9 @@ impl Limiter {
     /// The text is not limits; the error points at the word that is wrong.
     pub fn limit(&self, limits: &str) -> Result<Policy, NotationError> {
         match &self.0 {
-            Choice::Memory(it) => it.limit(limits),
+            Choice::Memory(memory) => memory.limit(limits),
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => it.limit(limits),
+            Choice::Redis(redis) => redis.limit(limits),
         }
     }
 
@@ -219,7 +219,7 @@ impl Limiter {
         match &self.0 {
             Choice::Memory(_) => LimiterStats::default(),
             #[cfg(feature = "redis")]
-            Choice::Redis(it) => it.stats(),
+            Choice::Redis(redis) => redis.stats(),
         }
     }
 
@@ -227,7 +227,7 @@ impl Limiter {
     #[must_use]
     pub fn as_memory(&self) -> Option<&MemoryLimiter> {
         match &self.0 {
-            Choice::Memory(it) => Some(it),
+            Choice::Memory(memory) => Some(memory),
             #[cfg(feature = "redis")]
             Choice::Redis(_) => None,
         }
@@ -241,7 +241,7 @@ impl Limiter {
     pub fn as_redis(&self) -> Option<&RedisStore> {
         match &self.0 {
             Choice::Memory(_) => None,
-            Choice::Redis(it) => Some(it.store()),
+            Choice::Redis(redis) => Some(redis.store()),
         }
     }
 }

@@ -50,7 +50,7 @@ impl fmt::Display for OpenError {
                  cargo add tollgate --features redis"
             ),
             #[cfg(feature = "redis")]
-            OpenError::Redis(it) => it.fmt(f),
+            OpenError::Redis(redis) => redis.fmt(f),
         }
     }
 }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_store_on_redis_needs_the_feature() {
-        let said = check_kind("redis://u:secret@h").map_err(|it| it.to_string());
+        let said = check_kind("redis://u:secret@h").map_err(|error| error.to_string());
         let refused = "the store \"redis://u:***@h\" needs the feature redis: \
                        cargo add tollgate --features redis";
         let expected = if cfg!(feature = "redis") { Ok(()) } else { Err(refused.to_owned()) };

@@ -54,7 +54,7 @@ impl Remote {
     pub(super) async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         let listings = match lists::screen(request)? {
             Screened::Unlisted(request) => return self.ask(&request).await,
-            Screened::Listed(it) => it,
+            Screened::Listed(listed) => listed,
         };
         let rest = match listings.rest() {
             Some(request) => self.ask(&request).await?.decisions,
@@ -69,8 +69,10 @@ impl Remote {
         patience: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
         let screened: Vec<_> = requests.iter().map(lists::screen).collect();
-        let asked: Vec<_> =
-            screened.iter().map(|it| it.as_ref().ok().and_then(Screened::asked)).collect();
+        let asked: Vec<_> = screened
+            .iter()
+            .map(|screened| screened.as_ref().ok().and_then(Screened::asked))
+            .collect();
         let rest: Vec<_> = asked.iter().flatten().copied().collect();
         let mut answers = self.ask_each(&rest, patience).await.into_iter();
         let mut answer_of = |asked: &Option<Request<'_>>| match asked {
@@ -79,8 +81,8 @@ impl Remote {
         };
         let join = |(screened, asked): (&Result<Screened<'_>, RequestError>, _)| match screened {
             Ok(Screened::Unlisted(_)) => answer_of(asked),
-            Ok(Screened::Listed(it)) => {
-                answer_of(asked).map(|rest| it.join(rest.decisions, self.0.clock.now()))
+            Ok(Screened::Listed(listed)) => {
+                answer_of(asked).map(|rest| listed.join(rest.decisions, self.0.clock.now()))
             }
             Err(error) => Err(StoreError::Request(*error)),
         };
@@ -101,7 +103,7 @@ impl Remote {
         if requests.is_empty() {
             return Vec::new();
         }
-        let decide = requests.iter().any(|it| it.verb.decides());
+        let decide = requests.iter().any(|request| request.verb.decides());
         let of_store = if decide { self.0.deadline } else { self.patience() };
         let patience = patience.min(of_store);
         let since = self.0.clock.now();

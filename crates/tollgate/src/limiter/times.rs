@@ -27,7 +27,7 @@ impl Times {
     /// The classes with their counts, the last without an end.
     pub(super) fn classes(&self) -> Vec<(Option<u64>, u64)> {
         let most = CLASSES.into_iter().map(Some).chain([None]);
-        most.zip(self.counts.iter().map(|it| it.load(Ordering::Relaxed))).collect()
+        most.zip(self.counts.iter().map(|count| count.load(Ordering::Relaxed))).collect()
     }
 
     /// All of them together, in µs.
@@ -46,7 +46,7 @@ mod tests {
         for time in [0, 25, 26, 250_000, 250_001, u64::from(u32::MAX)] {
             times.count(Micros::new(time));
         }
-        let counted: Vec<_> = times.classes().into_iter().filter(|it| it.1 > 0).collect();
+        let counted: Vec<_> = times.classes().into_iter().filter(|class| class.1 > 0).collect();
         assert_eq!(counted, [(Some(25), 2), (Some(50), 1), (Some(250_000), 1), (None, 2)]);
         assert_eq!(times.sum(), 25 + 26 + 250_000 + 250_001 + u64::from(u32::MAX));
     }

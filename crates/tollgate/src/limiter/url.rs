@@ -27,7 +27,7 @@ pub fn masked_url(url: &str) -> String {
     } else {
         shown.push_str(rest);
     }
-    for (index, parameter) in query.split('&').filter(|it| !it.is_empty()).enumerate() {
+    for (index, parameter) in query.split('&').filter(|part| !part.is_empty()).enumerate() {
         shown.push(if index == 0 { '?' } else { '&' });
         match parameter.split_once('=') {
             Some((name, _)) if name.starts_with("pass") => shown.push_str(&format!("{name}=***")),

@@ -26,7 +26,7 @@ impl Allowance {
     /// The same for equal limits, however they were written.
     pub(super) fn canonical(&self) -> &str {
         match self {
-            Allowance::Limits(it) => it.name(),
+            Allowance::Limits(limits) => limits.name(),
             Allowance::Unlimited => UNLIMITED,
         }
     }
@@ -34,7 +34,7 @@ impl Allowance {
     /// The policy in the form that this gives it.
     pub(crate) fn form_of(&self, policy: &Policy) -> Policy {
         match self {
-            Allowance::Limits(it) => policy.with_limits_of(it),
+            Allowance::Limits(limits) => policy.with_limits_of(limits),
             // Its limits stay, for whoever looks at what the key used before; its deny list too.
             Allowance::Unlimited => policy.clone().with_allow_list(KeyList::from_iter(["*"])),
         }

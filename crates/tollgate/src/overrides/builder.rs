@@ -12,9 +12,9 @@ use super::networks::Networks;
 use super::pattern::{KeyPattern, Shape};
 use super::prefixes::Prefixes;
 use super::text_map::{NotAdded, TextMap};
-use super::{MOST_OVERRIDES, Overrides, Rows, place};
+use super::{MAX_OVERRIDES, Overrides, Rows, place};
 
-/// Overrides to be gathered, up to [`MOST_OVERRIDES`].
+/// Overrides to be gathered, up to [`MAX_OVERRIDES`].
 #[derive(Default)]
 pub struct OverridesBuilder {
     rows: usize,
@@ -63,7 +63,7 @@ impl OverridesBuilder {
         pattern: KeyPattern<'_>,
         limits: &str,
     ) -> Result<(), OverrideError> {
-        if self.rows >= MOST_OVERRIDES {
+        if self.rows >= MAX_OVERRIDES {
             return Err(OverrideError::TooMany);
         }
         let row = u32::try_from(self.rows).map_err(|_| OverrideError::TooMany)?;
@@ -72,9 +72,9 @@ impl OverridesBuilder {
             Shape::Exact(key) => self.exact.add(&key, given)?,
             Shape::Prefix(prefix) => self.prefixes.add(&prefix, given)?,
             Shape::Network(network) => match self.networks.entry(network) {
-                Entry::Occupied(it) => return Err(it.get().is_first()),
-                Entry::Vacant(it) => {
-                    it.insert(given);
+                Entry::Occupied(occupied) => return Err(occupied.get().is_first()),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(given);
                 }
             },
         }
@@ -112,7 +112,7 @@ impl OverridesBuilder {
     /// The overrides.
     #[must_use]
     pub fn build(self) -> Overrides {
-        let networks = self.networks.into_iter().map(|(it, given)| (it, given.allowance));
+        let networks = self.networks.into_iter().map(|(x, given)| (x, given.allowance));
         Overrides(Arc::new(Rows {
             exact: self.exact.given.shrunk(),
             prefixes: Prefixes::new(self.prefixes.given.shrunk()),

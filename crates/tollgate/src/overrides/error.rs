@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use tollgate_core::{LONGEST_KEY, NotationError};
+use tollgate_core::{MAX_KEY_LEN, NotationError};
 
-use super::MOST_OVERRIDES;
+use super::MAX_OVERRIDES;
 
 /// Why an override was not added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum OverrideError {
         /// That row, in the order in which they were added, from 0.
         first: usize,
     },
-    /// There are [`MOST_OVERRIDES`] already.
+    /// There are [`MAX_OVERRIDES`] already.
     TooMany,
     /// The keys together have more than 4 GiB.
     TooLong,
@@ -28,14 +28,14 @@ pub enum OverrideError {
 impl fmt::Display for OverrideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OverrideError::Pattern(it) => it.fmt(f),
-            OverrideError::Limits(it) => write!(f, "{it} (for no limit write unlimited)"),
+            OverrideError::Pattern(pattern) => pattern.fmt(f),
+            OverrideError::Limits(limits) => write!(f, "{limits} (for no limit write unlimited)"),
             OverrideError::Duplicate { .. } => {
                 f.write_str("it is there already; leave one of them out")
             }
             OverrideError::TooMany => write!(
                 f,
-                "more than {MOST_OVERRIDES} overrides are too many; give keys that begin alike one \
+                "more than {MAX_OVERRIDES} overrides are too many; give keys that begin alike one \
                  row, such as bot-*, or use tiers"
             ),
             OverrideError::TooLong => {
@@ -80,7 +80,7 @@ impl fmt::Display for PatternError {
         match self {
             PatternError::Empty => f.write_str("it is empty; write a key, such as user:42"),
             PatternError::Long(length) => {
-                write!(f, "it is {length} bytes long; a key has at most {LONGEST_KEY}")
+                write!(f, "it is {length} bytes long; a key has at most {MAX_KEY_LEN}")
             }
             PatternError::Everything => f.write_str(
                 "a star alone would be every key; change the limits of the policy instead",

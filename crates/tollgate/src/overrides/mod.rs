@@ -24,7 +24,7 @@ use prefixes::Prefixes;
 use text_map::TextMap;
 
 /// The most overrides in one [`Overrides`].
-pub const MOST_OVERRIDES: usize = 1_000_000;
+pub const MAX_OVERRIDES: usize = 1_000_000;
 
 /// Other limits for some keys of a policy. Never changes; clones share it.
 ///

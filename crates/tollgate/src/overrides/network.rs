@@ -8,7 +8,7 @@ use super::error::PatternError;
 /// What a key begins with whose template has alternatives and got an address.
 const SOURCE: &str = "ip=";
 /// The longest text of an address, with its source and a length.
-const LONGEST: usize = "ip=0000:0000:0000:0000:0000:ffff:255.255.255.255/128".len();
+const MAX_NETWORK_LEN: usize = "ip=0000:0000:0000:0000:0000:ffff:255.255.255.255/128".len();
 const V4_BITS: u8 = 32;
 const V6_BITS: u8 = 128;
 /// What the bits of an IPv4 address follow in the IPv6 address that stands for it.
@@ -27,10 +27,10 @@ impl Network {
     /// The network of this length that an address is in. IPv4 in the clothes of IPv6 is IPv4.
     fn around(address: IpAddr, length: u8) -> Self {
         let (is_v6, bits, length) = match address {
-            IpAddr::V4(it) => (false, u128::from(it.to_bits()) << MAPPED_BITS, length),
-            IpAddr::V6(it) => match (it.to_ipv4_mapped(), length.checked_sub(MAPPED_BITS)) {
-                (Some(it), Some(length)) => return Network::around(it.into(), length),
-                _ => (true, it.to_bits(), length),
+            IpAddr::V4(v4) => (false, u128::from(v4.to_bits()) << MAPPED_BITS, length),
+            IpAddr::V6(v6) => match (v6.to_ipv4_mapped(), length.checked_sub(MAPPED_BITS)) {
+                (Some(value), Some(length)) => return Network::around(value.into(), length),
+                _ => (true, v6.to_bits(), length),
             },
         };
         Network { is_v6, bits: bits & mask(length), length }
@@ -44,7 +44,7 @@ impl Network {
             return if looks { Err(PatternError::Address) } else { Ok(None) };
         };
         let most = bits_of(address);
-        let length = length.parse().ok().filter(|it| *it <= most);
+        let length = length.parse().ok().filter(|length| *length <= most);
         let length = length.ok_or(PatternError::Length { most })?;
         let network = Network::around(address, length);
         if !network.begins_at(address) {
@@ -57,7 +57,7 @@ impl Network {
     /// What a key is that is an address, or a network that stands for all its addresses, such as
     /// `2001:db8::/64`; either may follow `ip=`.
     pub(super) fn of_key(key: &[u8]) -> Option<Self> {
-        if key.len() > LONGEST {
+        if key.len() > MAX_NETWORK_LEN {
             return None;
         }
         let text = str::from_utf8(key).ok()?;
@@ -101,13 +101,13 @@ impl fmt::Display for Network {
 /// What stands before the last slash and the digits after it.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (address, length) = text.rsplit_once('/')?;
-    let digits = !length.is_empty() && length.bytes().all(|it| it.is_ascii_digit());
+    let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| (address.strip_prefix(SOURCE).unwrap_or(address), length))
 }
 
 fn looks_like_address(text: &str) -> bool {
-    let v4 = |it: u8| it.is_ascii_digit() || it == b'.';
-    let v6 = |it: u8| it.is_ascii_hexdigit() || it == b'.' || it == b':';
+    let v4 = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let v6 = |byte: u8| byte.is_ascii_hexdigit() || byte == b'.' || byte == b':';
     (text.contains('.') && text.bytes().all(v4))
         || (text.matches(':').count() > 1 && text.bytes().all(v6))
 }

@@ -22,8 +22,8 @@ impl Networks {
         // The networks that the one at hand may lie in, the smallest last.
         let mut around: Vec<(u32, Network)> = Vec::new();
         for (number, (network, allowance)) in (0..).zip(sorted) {
-            while around.pop_if(|(_, it)| !it.contains(&network)).is_some() {}
-            rows.push(Row { network, allowance, parent: around.last().map(|it| it.0) });
+            while around.pop_if(|(_, x)| !x.contains(&network)).is_some() {}
+            rows.push(Row { network, allowance, parent: around.last().map(|around| around.0) });
             around.push((number, network));
         }
         Networks(rows.into_boxed_slice())
@@ -31,7 +31,7 @@ impl Networks {
 
     /// The smallest that an address lies in: its length, and what it gives.
     pub(super) fn find(&self, address: Network) -> Option<(u8, u32)> {
-        let after = self.0.partition_point(|it| it.network <= address);
+        let after = self.0.partition_point(|x| x.network <= address);
         let mut row = self.0.get(after.checked_sub(1)?)?;
         while !row.network.contains(&address) {
             row = self.0.get(place(row.parent?))?;

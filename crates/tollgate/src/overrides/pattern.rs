@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::LONGEST_KEY;
+use tollgate_core::MAX_KEY_LEN;
 
 use super::error::PatternError;
 use super::network::Network;
@@ -51,7 +51,7 @@ impl<'a> KeyPattern<'a> {
         match (bytes.len(), is_prefix) {
             (0, true) => Err(PatternError::Everything),
             (0, false) => Err(PatternError::Empty),
-            (length, _) if length > LONGEST_KEY => Err(PatternError::Long(length)),
+            (length, _) if length > MAX_KEY_LEN => Err(PatternError::Long(length)),
             (_, true) => Ok(KeyPattern(Shape::Prefix(bytes))),
             (_, false) => Ok(KeyPattern(Shape::Exact(bytes))),
         }
@@ -64,7 +64,7 @@ impl<'a> KeyPattern<'a> {
     pub fn exact<B: AsRef<[u8]> + ?Sized>(key: &'a B) -> Result<Self, PatternError> {
         match key.as_ref() {
             [] => Err(PatternError::Empty),
-            key if key.len() > LONGEST_KEY => Err(PatternError::Long(key.len())),
+            key if key.len() > MAX_KEY_LEN => Err(PatternError::Long(key.len())),
             key => Ok(KeyPattern(Shape::Exact(Cow::Borrowed(key)))),
         }
     }
@@ -83,7 +83,7 @@ fn unescaped(text: &str) -> Result<(Cow<'_, [u8]>, bool), PatternError> {
     while let Some(byte) = rest.next() {
         match byte {
             b'\\' => match rest.next() {
-                Some(it @ (b'*' | b'/' | b'\\')) => bytes.push(it),
+                Some(value @ (b'*' | b'/' | b'\\')) => bytes.push(value),
                 _ => return Err(PatternError::Backslash),
             },
             b'*' if rest.len() == 0 => return Ok((bytes.into(), true)),

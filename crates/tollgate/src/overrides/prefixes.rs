@@ -30,12 +30,12 @@ impl Prefixes {
     pub(super) fn new(given: TextMap) -> Self {
         let (texts, allowances) = given.into_parts();
         let mut sorted: Vec<u32> = (0..).take(allowances.len()).collect();
-        sorted.sort_unstable_by_key(|it| texts.get(*it));
+        sorted.sort_unstable_by_key(|x| texts.get(*x));
         // The beginnings that the one at hand may lie in, the longest last: text, and place plus 1.
         let mut around: Vec<(u32, Option<NonZeroU32>)> = Vec::new();
         let row = |(text, after): (u32, u32)| {
             let bytes = texts.get(text);
-            while around.pop_if(|(it, _)| !bytes.starts_with(texts.get(*it))).is_some() {}
+            while around.pop_if(|(x, _)| !bytes.starts_with(texts.get(*x))).is_some() {}
             let parent = around.last().and_then(|(_, place)| *place);
             around.push((text, NonZeroU32::new(after)));
             Row { text, parent }
@@ -46,7 +46,7 @@ impl Prefixes {
 
     /// The longest that a key begins with: its length, and what it gives.
     pub(super) fn find(&self, key: &[u8]) -> Option<(usize, u32)> {
-        let after = self.rows.partition_point(|it| self.texts.get(it.text) <= key);
+        let after = self.rows.partition_point(|row| self.texts.get(row.text) <= key);
         let mut row = self.rows.get(after.checked_sub(1)?)?;
         let nearest = self.texts.get(row.text);
         let common = nearest.iter().zip(key).take_while(|(a, b)| a == b).count();

@@ -53,7 +53,7 @@ impl TextMap {
         if self.table.is_empty() {
             return None;
         }
-        self.number(text).and_then(|it| self.allowances.get(place(it)).copied())
+        self.number(text).and_then(|number| self.allowances.get(place(number)).copied())
     }
 
     /// The texts by number, and what each gives.
@@ -62,7 +62,8 @@ impl TextMap {
     }
 
     fn number(&self, text: &[u8]) -> Option<u32> {
-        let found = self.table.find(self.hasher.hash_one(text), |it| self.texts.get(*it) == text);
+        let found =
+            self.table.find(self.hasher.hash_one(text), |table| self.texts.get(*table) == text);
         found.copied()
     }
 

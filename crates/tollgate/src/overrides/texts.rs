@@ -26,7 +26,7 @@ impl Texts {
 
     pub(super) fn get(&self, number: u32) -> &[u8] {
         let end = self.ends.get(place(number)).copied().unwrap_or_default();
-        let start = number.checked_sub(1).and_then(|it| self.ends.get(place(it)).copied());
+        let start = number.checked_sub(1).and_then(|x| self.ends.get(place(x)).copied());
         self.bytes.get(place(start.unwrap_or_default())..place(end)).unwrap_or_default()
     }
 

@@ -84,7 +84,7 @@ impl Choices {
 
 impl Forms {
     fn of(policy: &Policy, rows: &Overrides) -> Self {
-        let forms = rows.allowances().iter().map(|it| it.form_of(policy)).collect();
+        let forms = rows.allowances().iter().map(|allowance| allowance.form_of(policy)).collect();
         Forms { rows: rows.clone(), forms }
     }
 

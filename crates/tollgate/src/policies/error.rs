@@ -22,8 +22,8 @@ impl fmt::Display for DefineError {
             DefineError::Duplicate(name) => {
                 write!(f, "there is a policy {name:?} already; give this one another name")
             }
-            DefineError::Notation(it) => it.fmt(f),
-            DefineError::Policy(it) => it.fmt(f),
+            DefineError::Notation(notation) => notation.fmt(f),
+            DefineError::Policy(policy) => policy.fmt(f),
         }
     }
 }
@@ -59,7 +59,7 @@ pub struct UnknownTier {
 }
 
 /// How many tiers an error names.
-const MOST_NAMED: usize = 8;
+const MAX_NAMES_LISTED: usize = 8;
 
 impl fmt::Display for UnknownTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,10 +68,10 @@ impl fmt::Display for UnknownTier {
             return f.write_str("it has none: leave the tier out, or define it");
         };
         write!(f, "it has {first}")?;
-        for name in others.iter().take(MOST_NAMED - 1) {
+        for name in others.iter().take(MAX_NAMES_LISTED - 1) {
             write!(f, ", {name}")?;
         }
-        f.write_str(if self.names.len() > MOST_NAMED { ", …" } else { "" })
+        f.write_str(if self.names.len() > MAX_NAMES_LISTED { ", …" } else { "" })
     }
 }
 
@@ -90,8 +90,8 @@ pub enum ResolveError {
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ResolveError::Policy(it) => it.fmt(f),
-            ResolveError::Tier(it) => it.fmt(f),
+            ResolveError::Policy(policy) => policy.fmt(f),
+            ResolveError::Tier(tier) => tier.fmt(f),
         }
     }
 }

@@ -60,8 +60,8 @@ impl Policies {
     pub fn add(&mut self, policy: Policy) -> Result<&Policy, DefineError> {
         let name: Box<str> = policy.name().into();
         match self.0.entry(name) {
-            Entry::Occupied(it) => Err(DefineError::Duplicate(it.key().clone())),
-            Entry::Vacant(it) => Ok(&it.insert(Defined { policy, choices: None }).policy),
+            Entry::Occupied(occupied) => Err(DefineError::Duplicate(occupied.key().clone())),
+            Entry::Vacant(vacant) => Ok(&vacant.insert(Defined { policy, choices: None }).policy),
         }
     }
 
@@ -103,7 +103,7 @@ impl Policies {
         let Some(defined) = self.0.get_mut(name) else { return Err(self.unknown(name)) };
         let mut choices = defined.choices.take().unwrap_or_default();
         change(&mut choices, &defined.policy);
-        defined.choices = Some(choices).filter(|it| !it.is_empty());
+        defined.choices = Some(choices).filter(|x| !x.is_empty());
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Policies {
     /// # Errors
     /// There is none; the error suggests the name that comes nearest.
     pub fn get(&self, name: &str) -> Result<&Policy, UnknownPolicy> {
-        self.0.get(name).map(|it| &it.policy).ok_or_else(|| self.unknown(name))
+        self.0.get(name).map(|x| &x.policy).ok_or_else(|| self.unknown(name))
     }
 
     /// The policy of this name in the form that it has for a key: that of the key's override, else
@@ -147,7 +147,7 @@ impl Policies {
     /// There is no such policy.
     pub fn forms(&self, name: &str) -> Result<impl Iterator<Item = &Policy>, UnknownPolicy> {
         let defined = self.0.get(name).ok_or_else(|| self.unknown(name))?;
-        let choices = defined.choices.iter().flat_map(|it| it.forms());
+        let choices = defined.choices.iter().flat_map(|choice| choice.forms());
         Ok([&defined.policy].into_iter().chain(choices))
     }
 
@@ -158,15 +158,15 @@ impl Policies {
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Policy> {
-        let mut all: Vec<_> = self.0.values().map(|it| &it.policy).collect();
-        all.sort_unstable_by_key(|it| it.name());
+        let mut all: Vec<_> = self.0.values().map(|value| &value.policy).collect();
+        all.sort_unstable_by_key(|x| x.name());
         all.into_iter()
     }
 
     fn nearest(&self, name: &str) -> Option<&str> {
-        let near = |it: &&str| distance(it, name) <= 2;
-        let mut names: Vec<_> = self.0.keys().map(|it| &**it).filter(near).collect();
-        names.sort_unstable_by_key(|it| (distance(it, name), *it));
+        let near = |text: &&str| distance(text, name) <= 2;
+        let mut names: Vec<_> = self.0.keys().map(|key| &**key).filter(near).collect();
+        names.sort_unstable_by_key(|n| (distance(n, name), *n));
         names.first().copied()
     }
 }

@@ -83,11 +83,11 @@ fn limits_that_are_wrong_are_told_so() {
 #[test]
 fn there_are_at_most_a_million() {
     let mut rows = Overrides::builder();
-    for it in 0..tollgate::MOST_OVERRIDES {
-        rows.add(&it.to_string(), "1/s").unwrap();
+    for n in 0..tollgate::MAX_OVERRIDES {
+        rows.add(&n.to_string(), "1/s").unwrap();
     }
     assert_eq!(rows.add("one more", "1/s"), Err(OverrideError::TooMany));
-    assert_eq!(rows.build().len(), tollgate::MOST_OVERRIDES);
+    assert_eq!(rows.build().len(), tollgate::MAX_OVERRIDES);
 }
 
 #[test]

@@ -19,8 +19,8 @@ enum Plain {
 impl Plain {
     fn written(&self) -> String {
         match self {
-            Plain::Exact(it) => escaped(it),
-            Plain::Prefix(it) => format!("{}*", escaped(it)),
+            Plain::Exact(exact) => escaped(exact),
+            Plain::Prefix(prefix) => format!("{}*", escaped(prefix)),
             Plain::Network(bits) => network(bits),
         }
     }
@@ -28,9 +28,11 @@ impl Plain {
     /// How narrow it is to the key, if it is of the key.
     fn rank(&self, key: &str) -> Option<(u8, usize)> {
         match self {
-            Plain::Exact(it) => (it == key).then_some((2, 0)),
-            Plain::Prefix(it) => key.starts_with(it.as_str()).then_some((1, it.len())),
-            Plain::Network(it) => bits(key)?.starts_with(it.as_str()).then_some((0, it.len())),
+            Plain::Exact(exact) => (exact == key).then_some((2, 0)),
+            Plain::Prefix(prefix) => key.starts_with(prefix.as_str()).then_some((1, prefix.len())),
+            Plain::Network(network) => {
+                bits(key)?.starts_with(network.as_str()).then_some((0, network.len()))
+            }
         }
     }
 }
@@ -57,10 +59,10 @@ fn bits(key: &str) -> Option<String> {
         None => (key, None),
     };
     let bits = match address.parse().ok()? {
-        IpAddr::V4(it) => format!("4{:032b}", it.to_bits()),
-        IpAddr::V6(it) => format!("6{:0128b}", it.to_bits()),
+        IpAddr::V4(v4) => format!("4{:032b}", v4.to_bits()),
+        IpAddr::V6(v6) => format!("6{:0128b}", v6.to_bits()),
     };
-    let end = length.map_or(bits.len(), |it| it + 1);
+    let end = length.map_or(bits.len(), |length| length + 1);
     Some(bits[..end].to_owned())
 }
 
@@ -88,19 +90,19 @@ fn pattern() -> impl Strategy<Value = Plain> {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let of_network = network_bits().prop_map(|it| network(&it));
-    let address = network_bits().prop_map(|it| {
-        let network = network(&it);
+    let of_network = network_bits().prop_map(|x| network(&x));
+    let address = network_bits().prop_map(|x| {
+        let network = network(&x);
         network.split_once('/').unwrap().0.to_owned()
     });
     let with_source = (any::<bool>(), prop_oneof![of_network, address]);
-    let with_source = with_source.prop_map(|(it, key)| if it { format!("ip={key}") } else { key });
+    let with_source = with_source.prop_map(|(x, key)| if x { format!("ip={key}") } else { key });
     prop_oneof![text(), with_source]
 }
 
 /// Rows, each with the number of requests a second that names it.
 fn rows(first: usize) -> impl Strategy<Value = BTreeMap<Plain, usize>> {
-    vec(pattern(), 0..40).prop_map(move |it| it.into_iter().zip(first..).collect())
+    vec(pattern(), 0..40).prop_map(move |x| x.into_iter().zip(first..).collect())
 }
 
 fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
@@ -114,9 +116,9 @@ fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
 /// Of all rows that are of the key the narrowest, of those the first list's.
 fn expected(lists: [&BTreeMap<Plain, usize>; 2], key: &str) -> Option<usize> {
     let ranked = lists.into_iter().zip([1, 0]).flat_map(|(rows, own)| {
-        rows.iter().filter_map(move |(it, number)| Some((it.rank(key)?, own, *number)))
+        rows.iter().filter_map(move |(x, number)| Some((x.rank(key)?, own, *number)))
     });
-    ranked.max().map(|it| it.2)
+    ranked.max().map(|ranked| ranked.2)
 }
 
 proptest! {

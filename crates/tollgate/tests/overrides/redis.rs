@@ -31,7 +31,7 @@ async fn open(url: &str) -> Limiter {
 fn policies(base: &str, of_vip: Option<&str>) -> Policies {
     let mut policies = Policies::new();
     policies.define("api", base).unwrap();
-    let rows: Vec<_> = of_vip.iter().map(|it| ("vip", *it)).collect();
+    let rows: Vec<_> = of_vip.iter().map(|vip| ("vip", *vip)).collect();
     policies.set_overrides("api", &overrides(&rows)).unwrap();
     policies
 }
@@ -53,7 +53,7 @@ async fn admitted(limiter: &Limiter, policies: &Policies, checks: usize) -> u64 
 async fn a_key_keeps_its_count_when_its_override_comes_and_when_it_goes() {
     let server = Server::start();
     let limiter = open(&server.url()).await;
-    for (base, of_vip) in FORMS.iter().filter(|(_, it)| it.starts_with("500")) {
+    for (base, of_vip) in FORMS.iter().filter(|(_, x)| x.starts_with("500")) {
         server.command(&["FLUSHALL"]);
         let (without, with) = (policies(base, None), policies(base, Some(of_vip)));
         assert_eq!(admitted(&limiter, &without, 310).await, 300, "{base}");
@@ -85,14 +85,14 @@ fn two_processes_with_and_without_the_override_admit_at_most_the_larger() {
                 let mut process = Command::new(&program);
                 process.args(["--exact", "redis::one_of_two", "--nocapture"]);
                 process.env(URL, server.url()).env(BASE, base);
-                process.envs(of_vip.map(|it| (OVERRIDE, *it)));
+                process.envs(of_vip.map(|vip| (OVERRIDE, *vip)));
                 process.stdout(Stdio::piped()).spawn().unwrap()
             })
             .collect();
         let together: u64 = running
             .into_iter()
-            .map(|it| {
-                let output = it.wait_with_output().unwrap();
+            .map(|running| {
+                let output = running.wait_with_output().unwrap();
                 let text = String::from_utf8(output.stdout).unwrap();
                 assert!(output.status.success(), "{text}");
                 let count = text.lines().find_map(|line| line.strip_prefix("admitted "));

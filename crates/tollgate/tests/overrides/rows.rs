@@ -113,7 +113,7 @@ const ROWS: &[(&str, &str, &str)] = &[
 pub(crate) fn overrides(rows: &[(&str, &str)]) -> Overrides {
     let mut builder = Overrides::builder();
     for (pattern, limits) in rows {
-        builder.add(pattern, limits).unwrap_or_else(|it| panic!("{pattern} {limits}: {it}"));
+        builder.add(pattern, limits).unwrap_or_else(|error| panic!("{pattern} {limits}: {error}"));
     }
     builder.build()
 }
@@ -143,7 +143,7 @@ fn decides(policies: &Policies, key: &[u8], tier: Option<&str>) -> String {
 fn the_form_that_decides_is_that_of_the_rows() {
     let policies = policies();
     for (key, tier, expected) in ROWS {
-        let tier = Some(*tier).filter(|it| !it.is_empty());
+        let tier = Some(*tier).filter(|x| !x.is_empty());
         assert_eq!(decides(&policies, key.as_bytes(), tier), *expected, "{key} {tier:?}");
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn read(target: &str) -> Result<Written> {
     let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(a, b)| (Some(a), b));
     let (host, port) = host_and_port(place)
         .ok_or_else(|| anyhow!("the target {target:?} has no port that is a number; {USAGE}"))?;
-    let (user, password) = match login.map(|it| it.split_once(':').unwrap_or((it, ""))) {
+    let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
         Some((user, password)) => (decoded(user), decoded(password)),
         None => (None, None),
     };
@@ -41,7 +41,7 @@ pub(super) fn read(target: &str) -> Result<Written> {
 }
 
 fn host_and_port(place: &str) -> Option<(Option<String>, Option<u16>)> {
-    let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
+    let (host, port) = match place.strip_prefix('[').and_then(|place| place.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':')?)),
         None => match place.split_once(':') {
@@ -50,7 +50,7 @@ fn host_and_port(place: &str) -> Option<(Option<String>, Option<u16>)> {
         },
     };
     let port = port.map(str::parse).transpose().ok()?;
-    Some((Some(host.to_owned()).filter(|it| !it.is_empty()), port))
+    Some((Some(host.to_owned()).filter(|x| !x.is_empty()), port))
 }
 
 /// A part of a login, percent-decoded; nothing if it is empty.
@@ -59,11 +59,12 @@ fn decoded(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     while let Some((first, more)) = rest.split_first() {
         let digits = more.get(..2).filter(|_| *first == b'%');
-        let byte = digits.and_then(|it| u8::from_str_radix(std::str::from_utf8(it).ok()?, 16).ok());
+        let byte =
+            digits.and_then(|digit| u8::from_str_radix(std::str::from_utf8(digit).ok()?, 16).ok());
         bytes.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &more[2..] } else { more };
     }
-    String::from_utf8(bytes).ok().filter(|it| !it.is_empty())
+    String::from_utf8(bytes).ok().filter(|x| !x.is_empty())
 }
 
 #[cfg(test)]
@@ -74,10 +75,11 @@ mod tests {
     fn targets_are_read() {
         type Parts<'a> = (&'a str, &'a str, u16, &'a str, &'a str);
         let check = |target: &str, expected: Parts<'_>| {
-            let it = read(target).unwrap();
-            let text = |it: &Option<String>| it.clone().unwrap_or_default();
-            let (host, user, password) = (text(&it.host), text(&it.user), text(&it.password));
-            let found = (&*it.scheme, &*host, it.port.unwrap_or(0), &*user, &*password);
+            let value = read(target).unwrap();
+            let text = |x: &Option<String>| x.clone().unwrap_or_default();
+            let (host, user, password) =
+                (text(&value.host), text(&value.user), text(&value.password));
+            let found = (&*value.scheme, &*host, value.port.unwrap_or(0), &*user, &*password);
             assert_eq!(found, expected, "{target}");
         };
         check("memory", ("memory", "", 0, "", ""));

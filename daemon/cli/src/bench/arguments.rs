@@ -183,7 +183,7 @@ fn time_or_none(text: &str) -> Result<Duration, String> {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let time: Duration = parse_duration(text).map_err(|it| it.to_string())?.into();
+    let time: Duration = parse_duration(text).map_err(|error| error.to_string())?.into();
     if time > DAY { Err("it is at most 1d".to_owned()) } else { Ok(time) }
 }
 

@@ -17,9 +17,9 @@ pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
         Ended::Gone => "gone",
     };
     let counts: BTreeMap<&str, u64> =
-        it.errors.iter().map(|it| (it.kind.as_str(), it.count)).collect();
+        it.errors.iter().map(|error| (error.kind.as_str(), error.count)).collect();
     let firsts: BTreeMap<&str, &str> =
-        it.errors.iter().map(|it| (it.kind.as_str(), &*it.first)).collect();
+        it.errors.iter().map(|error| (error.kind.as_str(), &*error.first)).collect();
     let mut all = Map::new();
     let mut put = |name: &str, value: Value| all.insert(name.to_owned(), value);
     put("target", json!(target(plan)));
@@ -38,7 +38,7 @@ pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
     put("rate", rate(plan, it));
     put("latency_ns", latency(it));
     put("generator", generator(it));
-    put("verify", it.held.as_ref().map_or(Value::Null, |it| verify(plan, it)));
+    put("verify", it.held.as_ref().map_or(Value::Null, |x| verify(plan, x)));
     Value::Object(all).to_string()
 }
 
@@ -64,10 +64,10 @@ fn rate(plan: &Plan, it: &Outcome) -> Value {
 
 fn latency(it: &Outcome) -> Value {
     let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-    let it = &it.latency;
+    let latency = &it.latency;
     json!({
-        "p50": nanos(it.p50), "p90": nanos(it.p90), "p99": nanos(it.p99), "p99.9": nanos(it.p999),
-        "max": nanos(it.max)
+        "p50": nanos(latency.p50), "p90": nanos(latency.p90), "p99": nanos(latency.p99), "p99.9": nanos(latency.p999),
+        "max": nanos(latency.max)
     })
 }
 
@@ -85,11 +85,11 @@ fn verify(plan: &Plan, held: &Held) -> Value {
     let texts = |limits: &[tollgate::Limit]| {
         limits.iter().map(ToString::to_string).collect::<Vec<String>>()
     };
-    let worst = held.verdict.worst.iter().map(|it| {
-        let number = |it: u128| u64::try_from(it).unwrap_or(u64::MAX);
+    let worst = held.verdict.worst.iter().map(|worst| {
+        let number = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
         json!({
-            "key": plan.keys.name(it.key), "limit": it.limit.to_string(), "from_us": it.from,
-            "to_us": it.to, "admitted": number(it.admitted), "bound": number(it.bound)
+            "key": plan.keys.name(worst.key), "limit": worst.limit.to_string(), "from_us": worst.from,
+            "to_us": worst.to, "admitted": number(worst.admitted), "bound": number(worst.bound)
         })
     });
     json!({

@@ -74,7 +74,7 @@ fn stop_or_end(tell: &watch::Sender<bool>) {
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> ExitCode {
-    let is_violated = outcome.held.as_ref().is_some_and(|it| it.verdict.violations > 0);
+    let is_violated = outcome.held.as_ref().is_some_and(|x| x.verdict.violations > 0);
     match outcome.ended {
         Ended::Interrupted => ExitCode::from(INTERRUPTED),
         _ if is_violated => ExitCode::from(VIOLATED),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tollgate::{Limit, Policy, draw_id};
 use tollgate_load::{
-    Command, Keys, LimitedBy, Load, MOST_ADMISSIONS, Peer, Plan, Question, Target, bucket,
+    Command, Keys, LimitedBy, Load, MAX_ADMISSIONS, Peer, Plan, Question, Target, bucket,
 };
 
 use super::address::{self, Written};
@@ -17,11 +17,11 @@ const LIMIT: &str = "10/s burst 20";
 const HOST: &str = "127.0.0.1";
 const DURATION: Duration = Duration::from_secs(10);
 /// Where the number of requests ends it, and they do not come to an end.
-const LONGEST: Duration = Duration::from_secs(3_600);
+const MAX_DURATION: Duration = Duration::from_secs(3_600);
 const CONNECTIONS: usize = 50;
 const STREAMS: usize = 8;
 /// The most bytes of a prefix.
-const MOST_PREFIX: usize = 200;
+const MAX_PREFIX: usize = 200;
 
 pub(super) fn plan(it: &Bench) -> Result<Plan> {
     let written = written(it)?;
@@ -40,7 +40,7 @@ fn written(it: &Bench) -> Result<Written> {
         (it.port.is_some() && written.port.is_some(), "--port"),
         (it.user.is_some() && written.user.is_some(), "--user"),
     ];
-    if let Some((_, flag)) = twice.iter().find(|it| it.0) {
+    if let Some((_, flag)) = twice.iter().find(|twice| twice.0) {
         bail!("{flag} and the target both say it; write it once");
     }
     Ok(written)
@@ -74,9 +74,9 @@ fn target(it: &Bench, written: &Written) -> Result<Target> {
         ("memory", _) => Target::Memory,
         _ => Target::Http(peer(8080)),
     };
-    let login = target.peer().map(|it| [&it.user, &it.password]);
-    for part in login.iter().flatten().filter_map(|it| it.as_deref()) {
-        if part.contains(|it: char| it.is_control()) {
+    let login = target.peer().map(|peer| [&peer.user, &peer.password]);
+    for part in login.iter().flatten().filter_map(|login| login.as_deref()) {
+        if part.contains(|c: char| c.is_control()) {
             bail!("the user or the password holds a control character; write it in plain text");
         }
     }
@@ -128,8 +128,8 @@ fn against(it: &Bench) -> Result<Vec<Limit>> {
 
 fn keys(it: &Bench) -> Result<Keys> {
     let prefix = match &it.key_prefix {
-        Some(prefix) if prefix.len() > MOST_PREFIX => {
-            bail!("--key-prefix has {} bytes; at most {MOST_PREFIX}", prefix.len())
+        Some(prefix) if prefix.len() > MAX_PREFIX => {
+            bail!("--key-prefix has {} bytes; at most {MAX_PREFIX}", prefix.len())
         }
         Some(prefix) => prefix.clone(),
         None => format!("bench-{:.8}-", draw_id().to_string()),
@@ -139,7 +139,7 @@ fn keys(it: &Bench) -> Result<Keys> {
 
 fn load(it: &Bench, target: &Target) -> Result<Load> {
     let cores = available_parallelism().map_or(1, NonZero::get);
-    let number = |it: u32| usize::try_from(it).unwrap_or(usize::MAX);
+    let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
     let in_process = *target == Target::Memory;
     let usual = if in_process { cores } else { CONNECTIONS };
     let connections = it.concurrency.map_or(usual, number);
@@ -157,7 +157,7 @@ fn load(it: &Bench, target: &Target) -> Result<Load> {
             "--concurrency {connections} is a thread each in process; at most 256"
         ));
     }
-    let usual = if it.iterations.is_some() { LONGEST } else { DURATION };
+    let usual = if it.iterations.is_some() { MAX_DURATION } else { DURATION };
     Ok(Load {
         connections,
         pipeline,
@@ -171,4 +171,4 @@ fn load(it: &Bench, target: &Target) -> Result<Load> {
 }
 
 /// What `--verify` holds of admissions at most, for whoever wonders at one that it did not.
-pub(super) const MOST_HELD: usize = MOST_ADMISSIONS;
+pub(super) const MAX_HELD: usize = MAX_ADMISSIONS;

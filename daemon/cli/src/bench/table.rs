@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
 
-use super::plan::MOST_HELD;
+use super::plan::MAX_HELD;
 use crate::number::{counted, grouped, percent, time};
 
 /// A line: what it is about, and what there is to say.
@@ -51,15 +51,15 @@ fn latency(it: &Outcome) -> String {
         ("p99.9", latency.p999),
         ("max", latency.max),
     ];
-    quantiles.map(|(name, it)| format!("{name} {}", time(it))).join(", ")
+    quantiles.map(|(name, value)| format!("{name} {}", time(value))).join(", ")
 }
 
 fn head(plan: &Plan, it: &Outcome) -> String {
     let load = &plan.load;
     let whom = match &plan.target {
-        Target::Http(it) => format!("http://{}", it.address()),
-        Target::Grpc(it) => format!("grpc://{}", it.address()),
-        Target::Resp(it, _) => format!("redis://{}", it.address()),
+        Target::Http(http) => format!("http://{}", http.address()),
+        Target::Grpc(grpc) => format!("grpc://{}", grpc.address()),
+        Target::Resp(resp, _) => format!("redis://{}", resp.address()),
         Target::Memory => "memory".to_owned(),
     };
     let what = match &plan.question.limited_by {
@@ -122,16 +122,16 @@ fn verdict(text: &mut String, plan: &Plan, held: &Held) {
         format!("VIOLATED in {cases}: more was admitted than {} can", limits.join("; "))
     };
     line(text, "verify", &says);
-    for it in &verdict.worst {
-        let span = time(Duration::from_micros(it.to.saturating_sub(it.from)));
-        let key = plan.keys.name(it.key);
+    for worst in &verdict.worst {
+        let span = time(Duration::from_micros(worst.to.saturating_sub(worst.from)));
+        let key = plan.keys.name(worst.key);
         let says = format!(
             "{key}: {} within {span} from {}.{:06}, at most {} by {}",
-            it.admitted,
-            it.from / 1_000_000,
-            it.from % 1_000_000,
-            it.bound,
-            it.limit
+            worst.admitted,
+            worst.from / 1_000_000,
+            worst.from % 1_000_000,
+            worst.bound,
+            worst.limit
         );
         line(text, "", &says);
     }
@@ -139,7 +139,7 @@ fn verdict(text: &mut String, plan: &Plan, held: &Held) {
         line(text, "", &format!("of {limit} no bound is known by the caller's clock"));
     }
     if held.unkept > 0 {
-        let (unkept, most) = (grouped(held.unkept), counted(MOST_HELD, "admission"));
+        let (unkept, most) = (grouped(held.unkept), counted(MAX_HELD, "admission"));
         let says = format!(
             "{unkept} more than the {most} that are kept are not held against anything; ask for \
              less, or for a shorter time"

@@ -28,13 +28,13 @@ pub(super) enum Asked {
 /// How long a daemon has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most bytes of an answer.
-const MOST_ANSWER: usize = 1024 * 1024;
+const MAX_ANSWER: usize = 1024 * 1024;
 
 /// Asks the daemon at a URL.
 pub(super) async fn ask(url: &str, question: &Question) -> Result<Asked> {
     let authority = authority(url)?;
     let stream = match timeout(PATIENCE, TcpStream::connect(&authority)).await {
-        Ok(Ok(it)) => it,
+        Ok(Ok(value)) => value,
         Ok(Err(error)) => return Ok(Asked::Unreachable(error.to_string())),
         Err(_) => return Ok(Asked::Unreachable(format!("no answer in {PATIENCE:?}"))),
     };
@@ -64,8 +64,8 @@ async fn send(
         .body(Full::new(Bytes::from(question.json())))?;
     let answer = sender.send_request(request).await?;
     let status = answer.status();
-    let body = Limited::new(answer.into_body(), MOST_ANSWER).collect().await;
-    let body = body.map_err(|it| anyhow!("{it}"))?.to_bytes();
+    let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+    let body = body.map_err(|error| anyhow!("{error}"))?.to_bytes();
     connection.abort();
     Ok((status, String::from_utf8(body.into())?))
 }

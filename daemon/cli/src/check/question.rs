@@ -28,8 +28,8 @@ impl Question {
     pub(super) fn of(arguments: &Check) -> Result<Self> {
         let policy = arguments.policy.trim();
         let is_limit = match policy.chars().next() {
-            Some(it) if it.is_ascii_digit() => true,
-            Some(it) if it.is_ascii_alphabetic() => false,
+            Some(c) if c.is_ascii_digit() => true,
+            Some(c) if c.is_ascii_alphabetic() => false,
             _ => bail!(
                 "{policy:?} is neither a policy's name, which begins with a letter, nor a limit, \
                  such as \"10/s burst 20\""
@@ -78,13 +78,13 @@ impl Question {
     pub(super) fn json(&self) -> String {
         let policy = if self.is_limit { "limit" } else { "policy" };
         let (field, key) = match self.key.to_str() {
-            Some(it) => ("key", it.to_owned()),
+            Some(key) => ("key", key.to_owned()),
             None => ("key_base64", STANDARD.encode(self.key())),
         };
-        let tier = self.tier.as_ref().map(|it| ("tier", json!(it)));
+        let tier = self.tier.as_ref().map(|tier| ("tier", json!(tier)));
         let fields =
             [(policy, json!(self.policy)), (field, json!(key)), ("cost", json!(self.cost.get()))];
-        let fields = fields.into_iter().chain(tier).map(|(name, it)| (name.to_owned(), it));
+        let fields = fields.into_iter().chain(tier).map(|(name, value)| (name.to_owned(), value));
         Value::Object(fields.collect()).to_string()
     }
 }

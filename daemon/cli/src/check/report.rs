@@ -54,7 +54,7 @@ impl Report {
         if !question.is_limit {
             words.push(self.policy.clone());
         }
-        if let Some(binding) = self.limits.iter().find(|it| it.binding) {
+        if let Some(binding) = self.limits.iter().find(|limit| limit.binding) {
             words.push(binding.limit.clone());
             words.push(format!("{} left", self.remaining));
         }
@@ -62,14 +62,15 @@ impl Report {
         let mut text = words.join("  ");
         text.push('\n');
         if explain {
-            self.limits.iter().for_each(|it| text.push_str(&it.explained()));
+            self.limits.iter().for_each(|limit| text.push_str(&limit.explained()));
         }
         text
     }
 
     /// What is to be said besides: when, or why not.
     fn tail(&self, question: &Question) -> Option<String> {
-        let again = self.retry_after.as_ref().map(|it| format!("again in {}s", it.get()));
+        let again =
+            self.retry_after.as_ref().map(|retry_after| format!("again in {}s", retry_after.get()));
         match &*self.reason {
             "allow_list" => Some("on the allow list".to_owned()),
             "deny_list" => Some("on the deny list".to_owned()),
@@ -85,7 +86,7 @@ impl Report {
             }
             _ if !self.allowed => again,
             _ if self.delay.get() != "0" => Some(format!("act in {}s", self.delay.get())),
-            _ => self.lease_id.as_ref().map(|it| format!("lease {it}")),
+            _ => self.lease_id.as_ref().map(|lease_id| format!("lease {lease_id}")),
         }
     }
 }
@@ -95,7 +96,7 @@ impl LimitReport {
         let used = self.capacity.saturating_sub(self.remaining);
         let says = match (&self.retry_after, self.allowed) {
             (_, true) => "admits".to_owned(),
-            (Some(it), false) => format!("denies for {}s", it.get()),
+            (Some(value), false) => format!("denies for {}s", value.get()),
             (None, false) => "never admits so much".to_owned(),
         };
         let recovers = match self.reset_after.get() {

@@ -29,7 +29,7 @@ pub(super) async fn decide(
     let limiter = config.store.open(namespace.unwrap_or(&config.namespace)).await?;
     let away = |why: &dyn std::fmt::Display| anyhow!("{}: {why}", masked_url(url));
     if let Some(store) = limiter.as_redis() {
-        store.ready().await.map_err(|it| away(&it))?;
+        store.ready().await.map_err(|error| away(&error))?;
     }
     let key = Key::new(question.key())?;
     let decision = if question.is_peek {
@@ -38,7 +38,7 @@ pub(super) async fn decide(
         limiter.check_cost(&policy, key, question.cost).await?
     };
     if decision.degraded {
-        let why = limiter.stats().last_failure.map(|it| it.to_string());
+        let why = limiter.stats().last_failure.map(|last_failure| last_failure.to_string());
         return Err(away(&why.unwrap_or_default()));
     }
     Ok(decision_json(&policy, &decision))

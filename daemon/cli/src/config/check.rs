@@ -53,7 +53,7 @@ pub(super) fn run(files: &[PathBuf], form: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
         let read = Layers::new().file(file).partial();
-        let read = read.and_then(|it| it.check_files().map(|()| it.config));
+        let read = read.and_then(|x| x.check_files().map(|()| x.config));
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }
@@ -85,18 +85,18 @@ fn tell(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
 fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
     let name = file.display().to_string();
     let mistakes = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
-    let errors = mistakes.map(|it| Mistake {
-        line: it.line(),
-        column: it.column(),
-        field: it.field(),
-        message: it.message(),
-        named: it.named().map(Named::from),
+    let errors = mistakes.map(|mistake| Mistake {
+        line: mistake.line(),
+        column: mistake.column(),
+        field: mistake.field(),
+        message: mistake.message(),
+        named: mistake.named().map(Named::from),
     });
     let verdict = Verdict {
         file: &name,
         ok: read.is_ok(),
-        policies: read.as_ref().ok().map(|it| it.policies.iter().count()),
-        rules: read.as_ref().ok().map(|it| it.rules.rules.len()),
+        policies: read.as_ref().ok().map(|x| x.policies.iter().count()),
+        rules: read.as_ref().ok().map(|x| x.rules.rules.len()),
         errors: errors.collect(),
         more: read.as_ref().err().map_or(0, ConfigErrors::more),
     };

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
 }
 
 fn print(file: Option<&Path>, origins: bool) -> Result<ExitCode> {
-    let layers = file.map_or_else(|| Layers::new().samples(), |it| Layers::new().file(it));
+    let layers = file.map_or_else(|| Layers::new().samples(), |file| Layers::new().file(file));
     let layered = layers.environment(std::env::vars_os()).read()?;
     output::print(&layered.print(origins))?;
     Ok(ExitCode::SUCCESS)

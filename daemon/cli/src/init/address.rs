@@ -42,7 +42,7 @@ fn host(text: &str) -> Result<String> {
     }
     ensure!(!text.contains(':'), "an IPv6 address stands in brackets, such as [::1]:8080");
     let is_name = !text.is_empty()
-        && text.len() <= LONGEST_NAME
+        && text.len() <= MAX_NAME_LEN
         && text.split('.').all(is_label)
         // What ends in a number would be read as an IPv4 address.
         && (text.parse::<IpAddr>().is_ok() || !ends_in_a_number(text));
@@ -51,15 +51,15 @@ fn host(text: &str) -> Result<String> {
 }
 
 /// <https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4>
-const LONGEST_NAME: usize = 253;
+const MAX_NAME_LEN: usize = 253;
 
 fn is_label(label: &str) -> bool {
-    let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     !label.is_empty() && !label.starts_with('-') && label.bytes().all(is_letter)
 }
 
 fn ends_in_a_number(name: &str) -> bool {
-    name.rsplit('.').next().is_some_and(|last| last.bytes().all(|it| it.is_ascii_digit()))
+    name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl fmt::Display for Address {

@@ -28,7 +28,7 @@ fn near_limit(environment: &Environment) -> NearLimit {
     if millionths > 1_000_000 {
         environment.refuse(NAME, "write a share from 0 to 1, such as 0.8");
     }
-    let ratio = environment.said(NAME).and_then(|it| it.parse().ok());
+    let ratio = environment.said(NAME).and_then(|x| x.parse().ok());
     ratio.map_or_else(NearLimit::default, NearLimit::from_ratio)
 }
 
@@ -44,7 +44,7 @@ fn headers(environment: &Environment) -> Option<ReferenceHeaders> {
 /// The name of a header, which Envoy is told as it is.
 fn header(environment: &Environment, name: &'static str) -> String {
     let header = environment.text(name);
-    let is_sign = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if header.is_empty() || !header.bytes().all(is_sign) {
         environment.refuse(name, "write the name of a header, such as RateLimit-Limit");
     }

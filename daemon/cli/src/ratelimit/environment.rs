@@ -68,9 +68,9 @@ impl Environment {
     /// What is said of each variable that is set to something else than its default and does
     /// nothing.
     pub(super) fn ignored(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        variables::all().filter_map(|it| match it.fate {
-            Fate::Ignored(why) if self.said(it.name).is_some_and(|text| !it.is_idle(text)) => {
-                Some((it.name, why))
+        variables::all().filter_map(|x| match x.fate {
+            Fate::Ignored(why) if self.said(x.name).is_some_and(|text| !x.is_idle(text)) => {
+                Some((x.name, why))
             }
             _ => None,
         })
@@ -83,8 +83,8 @@ impl Environment {
 
     /// Notes that a variable says what cannot be.
     pub(super) fn refuse(&self, name: &'static str, remedy: impl Into<String>) {
-        let is_secret = of_name(name).is_some_and(|it| it.is_secret);
-        let shown = match self.set.get(name).filter(|it| !it.is_empty()) {
+        let is_secret = of_name(name).is_some_and(|x| x.is_secret);
+        let shown = match self.set.get(name).filter(|set| !set.is_empty()) {
             Some(_) if is_secret => Shown::Secret,
             Some(value) => Shown::Value(value.clone()),
             None if self.set.contains_key(name) => Shown::Empty,
@@ -101,14 +101,14 @@ impl Environment {
 
     pub(super) fn text(&self, name: &'static str) -> String {
         match self.value(name) {
-            Some(Value::Text(it)) => it,
+            Some(Value::Text(text)) => text,
             _ => String::new(),
         }
     }
 
     /// A text, unless it is empty.
     pub(super) fn some(&self, name: &'static str) -> Option<String> {
-        Some(self.text(name)).filter(|it| !it.is_empty())
+        Some(self.text(name)).filter(|x| !x.is_empty())
     }
 
     pub(super) fn truth(&self, name: &'static str) -> bool {
@@ -117,21 +117,21 @@ impl Environment {
 
     pub(super) fn duration(&self, name: &'static str) -> Duration {
         match self.value(name) {
-            Some(Value::Duration(it)) => it,
+            Some(Value::Duration(duration)) => duration,
             _ => Duration::ZERO,
         }
     }
 
     pub(super) fn decimal(&self, name: &'static str) -> Decimal {
         match self.value(name) {
-            Some(Value::Decimal(it)) => it,
+            Some(Value::Decimal(decimal)) => decimal,
             _ => Decimal { millionths: 0 },
         }
     }
 
     pub(super) fn pairs(&self, name: &'static str) -> Vec<(String, String)> {
         match self.value(name) {
-            Some(Value::Pairs(it)) => it,
+            Some(Value::Pairs(pairs)) => pairs,
             _ => Vec::new(),
         }
     }
@@ -139,7 +139,7 @@ impl Environment {
     /// A whole number, if there is one, which must be in these bounds.
     pub(super) fn whole(&self, name: &'static str, least: u32, most: u32) -> Option<u32> {
         let Some(Value::Whole(number)) = self.value(name) else { return None };
-        let number = u32::try_from(number).ok().filter(|it| (least..=most).contains(it));
+        let number = u32::try_from(number).ok().filter(|x| (least..=most).contains(x));
         if number.is_none() {
             self.refuse(name, format!("write a number from {least} to {most}"));
         }
@@ -153,7 +153,7 @@ impl Environment {
         words: &'static [&'static str],
     ) -> Option<&'static str> {
         let text = self.text(name);
-        let found = words.iter().find(|it| it.eq_ignore_ascii_case(&text)).copied();
+        let found = words.iter().find(|word| word.eq_ignore_ascii_case(&text)).copied();
         if found.is_none() {
             self.refuse(name, format!("write one of {}", words.join(", ")));
         }
@@ -175,7 +175,7 @@ impl Environment {
 }
 
 fn of_name(name: &str) -> Option<&'static Variable> {
-    variables::all().find(|it| it.name == name)
+    variables::all().find(|x| x.name == name)
 }
 
 #[cfg(test)]
@@ -183,8 +183,8 @@ pub(super) mod tests {
     use super::*;
 
     pub(in super::super) fn environment(lines: &str) -> Environment {
-        let pair = |it: &str| {
-            let (name, value) = it.split_once('=').unwrap();
+        let pair = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap();
             (name.into(), value.into())
         };
         Environment::of(lines.split_whitespace().map(pair))

@@ -17,13 +17,13 @@ pub(super) struct Greeting<'a> {
 
 impl<'a> Greeting<'a> {
     pub(super) fn of(ready: &'a Ready<'a>, limits: &'a str) -> Result<Self> {
-        let it = ready.listeners;
-        let at = |it: &Option<Listener>| it.as_ref().map(Listener::address).transpose();
+        let value = ready.listeners;
+        let at = |x: &Option<Listener>| x.as_ref().map(Listener::address).transpose();
         let listeners = vec![
-            ("gRPC for Envoy", at(&it.grpc)?, ""),
-            ("HTTP", at(&it.http)?, ", /json and /healthcheck"),
-            ("debug", at(&it.debug)?, ", /rlconfig, /stats and /metrics"),
-            ("metrics", at(&it.metrics)?, ""),
+            ("gRPC for Envoy", at(&value.grpc)?, ""),
+            ("HTTP", at(&value.http)?, ", /json and /healthcheck"),
+            ("debug", at(&value.debug)?, ", /rlconfig, /stats and /metrics"),
+            ("metrics", at(&value.metrics)?, ""),
         ];
         Ok(Greeting { ready, limits, listeners })
     }

@@ -40,13 +40,13 @@ mod tests {
         for group in GROUPS {
             let (title, head) = (group.title, "| Variable | Default | What becomes of it |");
             writeln!(text, "### {title}\n\n{head}\n|---|---|---|").unwrap();
-            for it in group.variables {
-                let name = it.name;
-                let default = match it.default {
+            for variable in group.variables {
+                let name = variable.name;
+                let default = match variable.default {
                     "" => String::new(),
                     default => format!("`{default}`"),
                 };
-                match it.fate {
+                match variable.fate {
                     Fate::Honoured(what) => writeln!(text, "| `{name}` | {default} | {what} |"),
                     Fate::Ignored(why) => {
                         writeln!(text, "| `{name}` | {default} | *Ignored*: {why}. |")
@@ -70,18 +70,21 @@ mod tests {
     #[test]
     fn every_variable_is_there_once_and_says_what_becomes_of_it() {
         let all: Vec<_> = super::super::variables::all().collect();
-        for (at, it) in all.iter().enumerate() {
-            let name = it.name;
-            let is_sign = |it: char| it.is_ascii_uppercase() || it == '_';
+        for (at, value) in all.iter().enumerate() {
+            let name = value.name;
+            let is_sign = |c: char| c.is_ascii_uppercase() || c == '_';
             assert!(name.chars().all(is_sign), "{name}");
-            assert!(!all[..at].iter().any(|it| it.name == name), "{name} is there twice");
-            match it.fate {
+            assert!(!all[..at].iter().any(|value| value.name == name), "{name} is there twice");
+            match value.fate {
                 Fate::Honoured(what) => assert!(what.ends_with('.'), "{name}"),
                 // It goes on after a colon, and others go on after it.
                 Fate::Ignored(why) => assert!(!why.ends_with('.'), "{name}"),
             }
-            let is_absent = it.default.is_empty();
-            assert!(is_absent || it.kind.read(it.default).is_ok(), "{name} has a wrong default");
+            let is_absent = value.default.is_empty();
+            assert!(
+                is_absent || value.kind.read(value.default).is_ok(),
+                "{name} has a wrong default"
+            );
         }
         // 114 of envoyproxy/ratelimit, one that others set for it, and one of its later versions.
         assert_eq!(all.len(), 116);

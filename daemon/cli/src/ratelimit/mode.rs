@@ -57,7 +57,7 @@ impl Mode {
                     ::tracing::info!(limits, "ready");
                     Ok(String::new())
                 }
-                false => Greeting::of(&ready, &limits).map(|it| it.to_string()),
+                false => Greeting::of(&ready, &limits).map(|x| x.to_string()),
             };
             daemon.run(logs, greet).await
         })
@@ -67,7 +67,7 @@ impl Mode {
     /// not and need not be.
     fn first_config(&self) -> Result<(Config, Option<ConfigErrors>)> {
         match config_of(&self.sources, &self.environment) {
-            Ok(it) => Ok((it, None)),
+            Ok(value) => Ok((value, None)),
             Err(refusal) if self.sources.starts_without => {
                 let mut config = self.sources.without_limits()?;
                 lay(&self.environment, &mut config);
@@ -112,7 +112,7 @@ async fn bind(config: &Config, listening: &Listening, tls: Option<Tls>) -> Resul
     let listen = &config.listen;
     let http = bind_at(&listen.http, "HOST and PORT").await?;
     let grpc = bind_at(&listen.grpc, "GRPC_HOST and GRPC_PORT, or GRPC_UDS").await?;
-    let grpc = grpc.map(|it| it.with_tls(tls));
+    let grpc = grpc.map(|grpc| grpc.with_tls(tls));
     let metrics = bind_at(&listen.metrics, "PROMETHEUS_ADDR").await?;
     let debug = bind_at(&listening.debug, "DEBUG_HOST and DEBUG_PORT").await?;
     Ok(Listeners { http, grpc, metrics, debug, resp: None })
@@ -130,8 +130,8 @@ mod tests {
     fn every_variable_that_is_said_to_be_honoured_is_read_and_no_other() {
         let mode = Mode::read(environment("BACKEND_TYPE=memory")).unwrap();
         let read = mode.environment.asked.lock().unwrap().clone();
-        let said = all().filter(|it| matches!(it.fate, Fate::Honoured(_)));
-        let said: BTreeSet<_> = said.map(|it| it.name).collect();
+        let said = all().filter(|x| matches!(x.fate, Fate::Honoured(_)));
+        let said: BTreeSet<_> = said.map(|x| x.name).collect();
         assert_eq!(read, said);
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Listening {
     pub(super) tls: Option<TlsConfig>,
 }
 
-const MOST_PORT: u32 = 65_535;
+const MAX_PORT: u32 = 65_535;
 const LEVELS: &[&str] = &["trace", "debug", "info", "warn", "warning", "error", "fatal", "panic"];
 
 /// Says where it listens and what it logs.
@@ -41,7 +41,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) -> Listening 
 const NEVER: std::time::Duration = std::time::Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 fn tcp(environment: &Environment, host: &'static str, port: &'static str) -> Address {
-    let port = environment.whole(port, 0, MOST_PORT).unwrap_or_default();
+    let port = environment.whole(port, 0, MAX_PORT).unwrap_or_default();
     let host = environment.text(host);
     // An address of IPv6 stands in brackets before a port.
     let is_bare = host.contains(':') && !host.starts_with('[');

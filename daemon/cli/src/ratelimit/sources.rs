@@ -46,7 +46,7 @@ impl Sources {
             Some(directory) if !is_without_domains(directory) => {
                 let files = directory.display().to_string();
                 let layers = self.layers().flag(DIRECTORY, "envoy.config", &files);
-                layers.partial().map(|it| it.config)
+                layers.partial().map(|partial| partial.config)
             }
             _ => self.without_limits(),
         }

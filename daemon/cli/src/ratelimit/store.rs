@@ -9,10 +9,10 @@ use super::environment::Environment;
 const TYPES: &[&str] = &["single", "sentinel", "cluster"];
 const SOCKETS: &[&str] = &["tcp", "unix"];
 /// The most connections that a store takes.
-const MOST_CONNECTIONS: u32 = 64;
+const MAX_CONNECTIONS: u32 = 64;
 const MEMORY: &str = "memory";
 /// How long a namespace may be.
-const MOST_OF_NAMESPACE: usize = 64;
+const MAX_NAMESPACE_LEN: usize = 64;
 
 /// Says where the counters are.
 pub(super) fn read(environment: &Environment, config: &mut Config) {
@@ -23,7 +23,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) {
     let timeout = environment.said("REDIS_TIMEOUT").map(|_| timeout);
     let pool = environment.whole("REDIS_POOL_SIZE", 1, u32::MAX);
     let files = ["REDIS_TLS_CACERT", "REDIS_TLS_CLIENT_CERT", "REDIS_TLS_CLIENT_KEY"]
-        .map(|it| environment.some(it).map(Into::into));
+        .map(|x| environment.some(x).map(Into::into));
     let sentinels = environment.some("REDIS_SENTINEL_AUTH");
     if is_memory {
         config.store.url = MEMORY.into();
@@ -39,7 +39,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) {
         (store.deadline, store.connect_timeout) = (timeout, timeout);
     }
     if let (Some(pool), Some(_)) = (pool, environment.said("REDIS_POOL_SIZE")) {
-        store.connections = usize::try_from(pool.min(MOST_CONNECTIONS)).unwrap_or(usize::MAX);
+        store.connections = usize::try_from(pool.min(MAX_CONNECTIONS)).unwrap_or(usize::MAX);
     }
     if redis.is_tls {
         [store.ca, store.cert, store.key] = files;
@@ -80,11 +80,11 @@ fn backend_is_memory(environment: &Environment) -> bool {
 /// The prefix of keys, in the letters that a namespace may have. That of nobody is none.
 fn namespace(environment: &Environment) -> Option<String> {
     let prefix = environment.some("CACHE_KEY_PREFIX")?;
-    if prefix.chars().count() > MOST_OF_NAMESPACE {
+    if prefix.chars().count() > MAX_NAMESPACE_LEN {
         environment.refuse("CACHE_KEY_PREFIX", "write at most 64 characters");
     }
-    let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
-    Some(prefix.chars().map(|it| if plain(it) { it } else { '-' }).collect())
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    Some(prefix.chars().map(|c| if plain(c) { c } else { '-' }).collect())
 }
 
 /// What the variables say of the server.
@@ -102,14 +102,14 @@ impl Redis {
         let url = environment.text("REDIS_URL");
         let said = environment.said("REDIS_URL").map(|_| url);
         let socket = environment.word("REDIS_SOCKET_TYPE", SOCKETS).unwrap_or("tcp");
-        let is_path = said.as_ref().is_some_and(|it| it.starts_with('/'));
+        let is_path = said.as_ref().is_some_and(|x| x.starts_with('/'));
         let is_said = environment.said("REDIS_SOCKET_TYPE").is_some();
         Redis {
             kind: environment.word("REDIS_TYPE", TYPES).unwrap_or("single"),
             is_unix: if is_said { socket == "unix" } else { is_path },
             is_tls: environment.truth("REDIS_TLS"),
             login: environment.some("REDIS_AUTH"),
-            said: said.filter(|it| !it.is_empty()),
+            said: said.filter(|x| !x.is_empty()),
         }
     }
 
@@ -143,7 +143,7 @@ impl Redis {
         let mut url = format!("redis+unix://{}", encoded(path, "/"));
         if let Some(login) = &self.login {
             let (user, password) = split_login(login);
-            let user = user.map(|it| format!("user={}&", encoded(it, ""))).unwrap_or_default();
+            let user = user.map(|user| format!("user={}&", encoded(user, ""))).unwrap_or_default();
             url.push_str(&format!("?{user}pass={}", encoded(password, "")));
         }
         Some(url)
@@ -166,7 +166,7 @@ impl Redis {
             let (scheme, rest) = server.split_once("://").unwrap_or(("", server));
             is_tls |= matches!(scheme, "rediss" | "valkeys");
             let (known, host) = rest.rsplit_once('@').unwrap_or(("", rest));
-            login = login.or(Some(known.to_owned()).filter(|it| !it.is_empty()));
+            login = login.or(Some(known.to_owned()).filter(|x| !x.is_empty()));
             hosts.push(host);
         }
         let login = login.or_else(|| {
@@ -174,7 +174,7 @@ impl Redis {
             Some(format!("{}:{}", encoded(user.unwrap_or_default(), ""), encoded(password, "")))
         });
         let scheme = if is_tls { "rediss" } else { "redis" };
-        let login = login.map(|it| format!("{it}@")).unwrap_or_default();
+        let login = login.map(|login| format!("{login}@")).unwrap_or_default();
         format!("{scheme}{kind}://{login}{}", hosts.join(","))
     }
 }

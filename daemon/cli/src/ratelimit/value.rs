@@ -108,9 +108,9 @@ fn duration(text: &str) -> Option<Duration> {
     }
     let mut all = Duration::ZERO;
     while !rest.is_empty() {
-        let end = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, after) = rest.split_at(end);
-        let unit_end = after.find(|it: char| it.is_ascii_digit() || it == '.');
+        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.');
         let (unit, after) = after.split_at(unit_end.unwrap_or(after.len()));
         all = all.checked_add(part_of_duration(number, unit)?)?;
         rest = after;
@@ -132,7 +132,7 @@ fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;
     }
-    let digits = |it: &str| if it.is_empty() { Some(0) } else { it.parse::<u64>().ok() };
+    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
     // Digits past the ninth are less than what a part of an hour is told by.
     let fraction = fraction.get(..fraction.len().min(15))?;
     let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
@@ -144,7 +144,7 @@ fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
 fn decimal(text: &str) -> Option<Decimal> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() && fraction.is_empty() || !is_digits(whole) || !is_digits(fraction) {
         return None;
     }
@@ -159,8 +159,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn pairs(text: &str) -> Option<Vec<(String, String)>> {
-    let pair = |it: &str| {
-        let (name, value) = it.split_once(':').filter(|(_, value)| !value.contains(':'))?;
+    let pair = |text: &str| {
+        let (name, value) = text.split_once(':').filter(|(_, value)| !value.contains(':'))?;
         Some((name.to_owned(), value.to_owned()))
     };
     parts(text).map(pair).collect()
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn values_are_read_as_go_reads_them() {
-        let text = |it: &str| it.to_owned();
+        let text = |text: &str| text.to_owned();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let nanos = |it| Some(Value::Duration(Duration::from_nanos(it)));
+        let nanos = |x| Some(Value::Duration(Duration::from_nanos(x)));
         let millionths = |millionths| Some(Value::Decimal(Decimal { millionths }));
         for (kind, written, value) in [
             (Kind::Text, "", Some(Value::Text(text("")))),

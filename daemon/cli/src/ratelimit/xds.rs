@@ -30,13 +30,13 @@ fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, Strin
     let metadata = environment.text("CONFIG_GRPC_XDS_NODE_METADATA");
     let headers = environment.pairs(HEADERS);
     let times = ["XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL"]
-        .map(|it| (environment.said(it).is_some(), environment.duration(it)));
+        .map(|x| (environment.said(x).is_some(), environment.duration(x)));
     let options = XdsOptions::new(&environment.text(SERVER));
     let mut options = options.map_err(|_| {
         (SERVER, "write HOST:PORT, such as envoy-gateway:18001, without a scheme".to_owned())
     })?;
     for (name, value) in headers {
-        options = options.header(&name, &value).map_err(|it| (HEADERS, it.to_string()))?;
+        options = options.header(&name, &value).map_err(|error| (HEADERS, error.to_string()))?;
     }
     (options.node_id, options.metadata, options.tls) = (node_id, pairs(&metadata).collect(), tls);
     if let Some(size) = size {
@@ -73,7 +73,7 @@ fn tls(environment: &Environment) -> Option<XdsTls> {
 
 /// `NAME=VALUE` between commas; what is none says nothing, to the reference neither.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
-    let pairs = text.split(',').filter_map(|it| it.split_once('='));
+    let pairs = text.split(',').filter_map(|part| part.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 

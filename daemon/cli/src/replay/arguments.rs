@@ -142,9 +142,9 @@ pub(crate) struct Replay {
 impl Replay {
     /// The words by which it was asked.
     pub(crate) fn command() -> String {
-        let quoted = |it: OsString| {
-            let text = without_password(&it.to_string_lossy());
-            let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./=:,%@+".contains(it);
+        let quoted = |os_string: OsString| {
+            let text = without_password(&os_string.to_string_lossy());
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%@+".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {
                 return text;
             }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use hyper::header::HeaderName;
 use tollgate::{Policies, Policy};
-use tollgate_replay::{Alternative, Ask, Holds, MOST_ALTERNATIVES};
+use tollgate_replay::{Alternative, Ask, Holds, MAX_ALTERNATIVES};
 use tollgate_server::rules::{Source, Template};
 use tollgate_server::{Config, read_overrides};
 
@@ -53,9 +53,9 @@ impl Asking {
             _ => template.iter().flat_map(headers_of).collect(),
         };
         let sight = Sight {
-            ipv6_prefix: config.as_ref().map(|it| it.ipv6_prefix).unwrap_or_default(),
+            ipv6_prefix: config.as_ref().map(|config| config.ipv6_prefix).unwrap_or_default(),
             headers: sources,
-            jwt: config.as_ref().and_then(|it| it.jwt.clone()),
+            jwt: config.as_ref().and_then(|config| config.jwt.clone()),
         };
         let headers = sight.headers.clone();
         if let (Some(config), true) = (&config, arguments.rules) {
@@ -74,7 +74,7 @@ impl Asking {
 }
 
 fn template(text: &str) -> Result<Template> {
-    let template = Template::parse(text).map_err(|it| anyhow!("--key {text:?}: {it}"))?;
+    let template = Template::parse(text).map_err(|error| anyhow!("--key {text:?}: {error}"))?;
     // A word is the same key for all, which whoever writes `ip` does not mean.
     let is_plain = template.sources().next().is_none();
     if is_plain && Template::parse(&format!("{{{text}}}")).is_ok() {
@@ -84,7 +84,7 @@ fn template(text: &str) -> Result<Template> {
 }
 
 fn name_of(arguments: &Replay) -> String {
-    let file = arguments.config.as_deref().map(|it| it.display().to_string());
+    let file = arguments.config.as_deref().map(|config| config.display().to_string());
     format!("rules of {}", file.unwrap_or_default())
 }
 
@@ -95,7 +95,7 @@ fn alternatives(
 ) -> Result<(Vec<Alternative>, Option<String>)> {
     let (mut all, mut concurrent) = (Vec::new(), None);
     for text in &arguments.limits {
-        let policy: Policy = text.parse().map_err(|it| anyhow!("--limit {text:?}: {it}"))?;
+        let policy: Policy = text.parse().map_err(|error| anyhow!("--limit {text:?}: {error}"))?;
         if policy.has_concurrent() {
             concurrent.get_or_insert_with(|| text.clone());
         }
@@ -105,10 +105,10 @@ fn alternatives(
     for name in &arguments.policies {
         let config = config.context("--policy needs --config FILE")?;
         let mut forms =
-            config.policies.forms(name).map_err(|it| anyhow!("--policy {name:?}: {it}"))?;
+            config.policies.forms(name).map_err(|error| anyhow!("--policy {name:?}: {error}"))?;
         let first = forms.next().context("a policy has a form")?.clone();
         let others: Vec<_> = forms.collect();
-        if first.has_concurrent() || others.iter().any(|it| it.has_concurrent()) {
+        if first.has_concurrent() || others.iter().any(|other| other.has_concurrent()) {
             concurrent.get_or_insert_with(|| name.clone());
         }
         all.push(match others.is_empty() {
@@ -121,8 +121,8 @@ fn alternatives(
             "name what is tried: --limit \"10/s burst 20\", or --config FILE with --policy NAME or \
              --rules"
         ),
-        many if many > MOST_ALTERNATIVES => {
-            bail!("{many} are tried side by side; at most {MOST_ALTERNATIVES} can be")
+        many if many > MAX_ALTERNATIVES => {
+            bail!("{many} are tried side by side; at most {MAX_ALTERNATIVES} can be")
         }
         _ => Ok((all, concurrent)),
     }
@@ -147,7 +147,7 @@ fn read_overrides_files(config: &mut Config) -> Result<()> {
 }
 
 fn headers_of(template: &Template) -> Vec<HeaderName> {
-    let header = |it: &Source| match it {
+    let header = |source: &Source| match source {
         Source::Header(name) => Some(name.clone()),
         Source::Cookie(_) => Some(hyper::header::COOKIE),
         Source::Jwt(_) => Some(hyper::header::AUTHORIZATION),
@@ -159,7 +159,7 @@ fn headers_of(template: &Template) -> Vec<HeaderName> {
 fn headers_of_rules(config: &Config) -> Vec<HeaderName> {
     let mut all = Vec::new();
     for rule in &config.rules.rules {
-        all.extend(rule.matches.headers.iter().map(|it| it.name().clone()));
+        all.extend(rule.matches.headers.iter().map(|header| header.name().clone()));
         for check in &rule.checks {
             all.extend(headers_of(&check.key));
             all.extend(check.tier.iter().flat_map(headers_of));

@@ -34,7 +34,7 @@ impl Decisions {
         };
         let names = match &*asking.alternatives {
             [_] => Vec::new(),
-            several => several.iter().map(|it| it.name.clone()).collect(),
+            several => several.iter().map(|several| several.name.clone()).collect(),
         };
         let file = arguments.decisions.as_ref().map(open).transpose()?;
         Ok(Decisions { file, names, waiting: BTreeMap::new() })
@@ -72,7 +72,7 @@ impl Decisions {
     }
 
     fn path(&self) -> &Path {
-        self.file.as_ref().map_or(Path::new(""), |it| &it.0)
+        self.file.as_ref().map_or(Path::new(""), |file| &file.0)
     }
 
     fn text(&self, decided: &Answered<'_>) -> String {
@@ -104,7 +104,7 @@ impl Decisions {
         match &*rows {
             [only] => line += only,
             several => {
-                let rows: Vec<_> = several.iter().map(|it| format!("{{{it}")).collect();
+                let rows: Vec<_> = several.iter().map(|several| format!("{{{several}")).collect();
                 line +=
                     &format!("\"allowed\":{},\"checks\":[{}]}}", answer.allowed(), rows.join(","));
             }

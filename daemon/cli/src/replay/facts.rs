@@ -27,12 +27,13 @@ impl Sight {
     ) -> Result<T, NotAsked> {
         let mut headers = HeaderMap::new();
         for name in &self.headers {
-            let value = line.header(name.as_str()).and_then(|it| HeaderValue::from_bytes(it).ok());
+            let value =
+                line.header(name.as_str()).and_then(|header| HeaderValue::from_bytes(header).ok());
             if let Some(value) = value {
                 headers.insert(name.clone(), value);
             }
         }
-        let text = |bytes: Option<_>| bytes.and_then(|it| std::str::from_utf8(it).ok());
+        let text = |bytes: Option<_>| bytes.and_then(|byte| std::str::from_utf8(byte).ok());
         let method = text(line.method).unwrap_or_default();
         let target = line.target.unwrap_or(b"/");
         let client = line.address.and_then(address).map_or(Client::Unknown, Client::Known);
@@ -47,15 +48,15 @@ impl Sight {
 
     /// The key of an address, if it is one.
     pub(super) fn address(&self, text: &[u8]) -> Option<String> {
-        address(text).map(|it| self.ipv6_prefix.key(it))
+        address(text).map(|address| self.ipv6_prefix.key(address))
     }
 }
 
 /// The address in a text: alone, in brackets, or with a port.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
-    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|it| it.ip()))
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|text| text.ip()))
 }
 
 /// What it means for a line that its key has no value.

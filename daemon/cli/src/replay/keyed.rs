@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tollgate::LONGEST_KEY;
+use tollgate::MAX_KEY_LEN;
 use tollgate_replay::log::Line;
 use tollgate_replay::{Ask, Asked, AskedCheck, NotAsked, One, verbs};
 use tollgate_server::rules::{Path, Source, Template};
@@ -22,7 +22,7 @@ impl Keyed {
     fn key(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<(), NotAsked> {
         let start = key.len();
         let Some(template) = &self.template else {
-            if let Some(told) = line.key.filter(|it| !it.is_empty()) {
+            if let Some(told) = line.key.filter(|key| !key.is_empty()) {
                 key.extend_from_slice(told);
                 return held(key.len() - start);
             }
@@ -33,7 +33,7 @@ impl Keyed {
         }
         self.sight.facts(line, |facts| {
             let path = Path::decoded(facts.target);
-            key.extend(template.key(facts, &path, LONGEST_KEY).map_err(not_asked)?);
+            key.extend(template.key(facts, &path, MAX_KEY_LEN).map_err(not_asked)?);
             held(key.len() - start)
         })
     }
@@ -42,7 +42,7 @@ impl Keyed {
     fn address(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<(), NotAsked> {
         let text = line.address.ok_or(NotAsked::NoKey)?;
         // There is but one way to write an IPv4 address, which is that of a key.
-        if std::str::from_utf8(text).is_ok_and(|it| it.parse::<Ipv4Addr>().is_ok()) {
+        if std::str::from_utf8(text).is_ok_and(|x| x.parse::<Ipv4Addr>().is_ok()) {
             key.extend_from_slice(text);
             return Ok(());
         }
@@ -55,8 +55,8 @@ impl Keyed {
 fn held(length: usize) -> Result<(), NotAsked> {
     match length {
         0 => Err(NotAsked::NoKey),
-        length if length > LONGEST_KEY => Err(NotAsked::Broken(format!(
-            "its key has {length} bytes; at most {LONGEST_KEY} are one"
+        length if length > MAX_KEY_LEN => Err(NotAsked::Broken(format!(
+            "its key has {length} bytes; at most {MAX_KEY_LEN} are one"
         ))),
         _ => Ok(()),
     }
@@ -64,7 +64,7 @@ fn held(length: usize) -> Result<(), NotAsked> {
 
 impl Ask for Keyed {
     fn one(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<One, NotAsked> {
-        if line.field("verb").is_some_and(|it| !it.is_empty() && it != b"check") {
+        if line.field("verb").is_some_and(|field| !field.is_empty() && field != b"check") {
             return Err(NotAsked::Broken(
                 "it has a verb, and the first lines had none; say --verbs".to_owned(),
             ));

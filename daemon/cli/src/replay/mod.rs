@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     report.source.command = Some(Replay::command());
     if report.source.names.is_empty() {
         // A file without a line is named by nobody else.
-        let names = arguments.logs.iter().map(|it| it.display().to_string());
+        let names = arguments.logs.iter().map(|log| log.display().to_string());
         report.source.names = names.collect();
     }
     outputs.write(&report)?;
@@ -66,7 +66,7 @@ fn replay(
     stop: &'static std::sync::atomic::AtomicBool,
     bar: &Bar,
 ) -> Result<Report> {
-    let mut progress = |it| bar.show(it);
+    let mut progress = |x| bar.show(x);
     let replay = tollgate_replay::Replay {
         alternatives: &asking.alternatives,
         options,
@@ -90,7 +90,7 @@ fn replay(
     runtime.block_on(async {
         let stores = stores::Stores::open(arguments, asking).await?;
         let mut decisions = Decisions::open(arguments, asking)?;
-        let tell = &mut |it: &Answered<'_>| decisions.tell(it);
+        let tell = &mut |answered: &Answered<'_>| decisions.tell(answered);
         let done = replay.together(log, &*asking.ask, &stores.all, tell).await;
         let erased = stores.erase().await;
         decisions.finish()?;
@@ -103,7 +103,7 @@ fn replay(
 fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
     let mut fields = Fields::default();
     for text in &arguments.fields {
-        fields.assign(text).map_err(|it| anyhow!("--field {text:?}: {it}"))?;
+        fields.assign(text).map_err(|error| anyhow!("--field {text:?}: {error}"))?;
     }
     for name in &asking.headers {
         fields.want(&format!("header.{name}"))?;
@@ -120,7 +120,7 @@ fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
         Unit::Us => TimeUnit::Micros,
         Unit::Ns => TimeUnit::Nanos,
     });
-    let format = arguments.format.map(|it| match it {
+    let format = arguments.format.map(|format| match format {
         LogFormat::Common => Format::Common,
         LogFormat::Combined => Format::Combined,
         LogFormat::Json => Format::Json,
@@ -132,7 +132,7 @@ fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
 fn options(arguments: &Replay) -> Result<Options> {
     let usual = Options::default();
     let reorder = parse_duration(&arguments.reorder)
-        .map_err(|it| anyhow!("--reorder {:?}: {it}", arguments.reorder))?;
+        .map_err(|error| anyhow!("--reorder {:?}: {error}", arguments.reorder))?;
     Ok(Options {
         threads: arguments.threads.map_or(usual.threads, usize::from),
         reorder,

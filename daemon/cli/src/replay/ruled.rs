@@ -10,7 +10,7 @@ use tollgate_server::rules::{Asked as Found, AskedCheck as FoundCheck, Rules};
 use super::facts::{Sight, not_asked};
 
 /// The longest key that a rule makes.
-const KEY_BYTES: usize = tollgate::LONGEST_KEY;
+const KEY_BYTES: usize = tollgate::MAX_KEY_LEN;
 
 /// Lines are asked as the rules say.
 #[derive(Debug)]
@@ -24,17 +24,17 @@ pub(super) struct Ruled {
 
 impl Ruled {
     pub(super) fn new(rules: Rules, policies: Policies, sight: Sight) -> Self {
-        let numbers = policies.iter().map(|it| it.name().to_owned()).zip(0..).collect();
+        let numbers = policies.iter().map(|policy| policy.name().to_owned()).zip(0..).collect();
         Ruled { rules, policies, sight, numbers }
     }
 
     /// All policies, in all their forms.
     pub(super) fn alternative(&self, name: String) -> Alternative {
         let policies = self.policies.clone();
-        let names: Vec<_> = policies.iter().map(|it| it.name().to_owned()).collect();
+        let names: Vec<_> = policies.iter().map(|policy| policy.name().to_owned()).collect();
         let policies_by_number = names.clone();
         let choose = move |policy: u32, key: &[u8]| {
-            let name = usize::try_from(policy).ok().and_then(|it| names.get(it))?;
+            let name = usize::try_from(policy).ok().and_then(|x| names.get(x))?;
             policies.resolve(name, key, None).ok().cloned()
         };
         let holds = Holds::Chosen(Box::new(choose));
@@ -43,9 +43,9 @@ impl Ruled {
 
     /// Whether each line asks one plain check at most.
     pub(super) fn is_plain(&self) -> bool {
-        self.rules.rules.iter().all(|it| {
-            matches!(&*it.checks, [only] if only.tier.is_none())
-                && it.checks.iter().all(|it| self.numbers.contains_key(&*it.policy))
+        self.rules.rules.iter().all(|rule| {
+            matches!(&*rule.checks, [only] if only.tier.is_none())
+                && rule.checks.iter().all(|check| self.numbers.contains_key(&*check.policy))
         })
     }
 
@@ -97,7 +97,8 @@ impl Ask for Ruled {
 
     fn any(&self, line: &Line<'_>, _: u64) -> Result<Asked, NotAsked> {
         self.found(line, |checks| {
-            let checks: Result<Vec<_>, _> = checks.into_iter().map(|it| self.check(it)).collect();
+            let checks: Result<Vec<_>, _> =
+                checks.into_iter().map(|check| self.check(check)).collect();
             Ok(Asked { verb: Verb::Check { lease: None }, checks: checks?, request_id: None })
         })
     }

@@ -10,7 +10,7 @@ pub(super) fn parts_per_million(text: &str) -> Result<u32> {
         None => (text, 6),
     };
     match millionths(number, digits) {
-        Some(it) if it < 1_000_000 => Ok(it),
+        Some(millionth) if millionth < 1_000_000 => Ok(millionth),
         _ => bail!(
             "--suggest {text:?}: write the share of keys that may be denied, such as 0.1% or 0; less \
              than 100%, with at most {digits} decimals"
@@ -20,7 +20,7 @@ pub(super) fn parts_per_million(text: &str) -> Result<u32> {
 
 fn millionths(number: &str, digits: usize) -> Option<u32> {
     let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || rest.len() > digits || !is_number(whole) || !is_number(rest) {
         return None;
     }

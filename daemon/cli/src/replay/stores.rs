@@ -23,7 +23,7 @@ pub(super) struct Stores {
 
 impl Stores {
     pub(super) async fn open(arguments: &Replay, asking: &Asking) -> Result<Self> {
-        let url = arguments.store.as_deref().filter(|it| *it != "memory");
+        let url = arguments.store.as_deref().filter(|store| *store != "memory");
         let mut all = Vec::new();
         for place in 0..asking.alternatives.len() {
             let clock = ManualClock::default();

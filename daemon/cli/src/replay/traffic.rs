@@ -10,7 +10,7 @@ use tollgate_replay::generate::{Traffic, write_combined};
 
 /// The traffic of a text.
 pub(super) fn of(text: &str) -> Result<Traffic> {
-    text.parse().map_err(|it| anyhow!("--generate {text:?}: {it}"))
+    text.parse().map_err(|error| anyhow!("--generate {text:?}: {error}"))
 }
 
 /// Writes it as an access log.

@@ -17,7 +17,7 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
         [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
         "every listener is off, so nobody could ask anything; name an address with --http"
     );
-    let with_tls = |it: Listener| it.with_tls(tls.cloned());
+    let with_tls = |listener: Listener| listener.with_tls(tls.cloned());
     Ok(Listeners {
         http: http.map(with_tls),
         grpc: grpc.map(with_tls),
@@ -35,14 +35,14 @@ pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<List
         Address::Unix(path) => {
             let bound = Listener::bind_unix(path).await;
             let hint = |taken| if taken { ", or listen elsewhere with" } else { "; it is said by" };
-            bound.map(Some).map_err(|it| anyhow!("{it}{} {flag}", hint(it.is_taken())))
+            bound.map(Some).map_err(|error| anyhow!("{error}{} {flag}", hint(error.is_taken())))
         }
     }
 }
 
 async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
     match listen(address).await {
-        Ok(it) => Ok(it),
+        Ok(value) => Ok(value),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {
             Some(free) => anyhow!(
                 "{address} is taken by another program; stop that, or listen elsewhere: \
@@ -60,7 +60,7 @@ async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
 
 /// Where no host is named that is all of them, of IPv6 as well if the machine has it.
 async fn listen(address: &str) -> io::Result<TcpListener> {
-    let port = address.strip_prefix(':').and_then(|it| it.parse::<u16>().ok());
+    let port = address.strip_prefix(':').and_then(|address| address.parse::<u16>().ok());
     let Some(port) = port else { return TcpListener::bind(address).await };
     match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
         Err(error) if error.kind() != ErrorKind::AddrInUse => {

@@ -45,9 +45,9 @@ impl Daemon {
         let told = signals::hangups().context("signals cannot be listened to")?;
         let reload = Reload::new(file, read, told);
         let reload = reload.around(systemd::reloading, systemd::ready);
-        let reload = reload.on_applied(move |it| logs.set_level(it.log.level));
+        let reload = reload.on_applied(move |reload| logs.set_level(reload.log.level));
         let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
-        let keeper = data.map(|it| Keeper::open(it, &config.store)).transpose()?;
+        let keeper = data.map(|data| Keeper::open(data, &config.store)).transpose()?;
         let limiter: Limiter = match &keeper {
             Some((keeper, _)) => keeper.limiter().clone().into(),
             None => config.store.open(&config.namespace).await?,
@@ -59,7 +59,7 @@ impl Daemon {
         systemd::ready();
         let watchdog = tokio::spawn(systemd::live());
         let keeper = keeper.map(|(keeper, _)| keeper);
-        let keeping = keeper.clone().map(|it| tokio::spawn(async move { it.keep().await }));
+        let keeping = keeper.clone().map(|keeper| tokio::spawn(async move { keeper.keep().await }));
         tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
         if let Some(keeping) = keeping {
             keeping.abort();

@@ -22,7 +22,7 @@ pub(super) struct Greeting<'a> {
 }
 
 /// How many policies are listed.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 /// What the listener for clients of Redis is called.
 const RESP: &str = "RESP";
 
@@ -40,7 +40,7 @@ impl fmt::Display for Greeting<'_> {
         }
         let Some(http) = &self.http else { return Ok(()) };
         let url = format!("{}{}", self.options(http), self.url(http));
-        match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|it| it.rank()) {
+        match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|x| x.rank()) {
             Some(shown) => {
                 self.write_what_envoy_asks(f, shown.policy, &url)?;
                 shown.write(f, &url)
@@ -146,7 +146,7 @@ impl Greeting<'_> {
 
     /// What shows a token that may check.
     fn secret(&self) -> Option<String> {
-        let token = self.config.tokens.iter().find(|it| it.scopes.contains(&Scope::Check))?;
+        let token = self.config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
         Some(match &token.secret {
             TokenSecret::File(path) => format!("$(cat {})", path.display()),
             TokenSecret::Text(_) => "TOKEN".to_owned(),
@@ -177,11 +177,11 @@ impl Greeting<'_> {
         };
         write!(f, "  data              {}", data.display())?;
         match (&restored.set_aside, restored.taken) {
-            (Some(it), _) => writeln!(
+            (Some(value), _) => writeln!(
                 f,
                 ": begun empty, for {}; what was there is now {}",
-                it.reason,
-                it.path.display()
+                value.reason,
+                value.path.display()
             ),
             (None, Some(_)) => writeln!(f, ": {} keys restored", restored.keys),
             (None, None) => writeln!(f, ": new"),
@@ -193,12 +193,12 @@ impl Greeting<'_> {
         let samples =
             if self.is_sample { " (samples; write your own with --config FILE)" } else { "" };
         writeln!(f, "\nPolicies{samples}")?;
-        let width = policies.iter().map(|it| it.name().len()).max().unwrap_or(0);
-        for policy in policies.iter().take(MOST_LISTED) {
+        let width = policies.iter().map(|policy| policy.name().len()).max().unwrap_or(0);
+        for policy in policies.iter().take(MAX_LISTED) {
             let shadow = if policy.is_shadow() { "  (shadow)" } else { "" };
             writeln!(f, "  {:width$}  {policy}{shadow}", policy.name())?;
         }
-        match policies.len().saturating_sub(MOST_LISTED) {
+        match policies.len().saturating_sub(MAX_LISTED) {
             0 if policies.is_empty() => writeln!(f, "  none: only limits given per request"),
             0 => Ok(()),
             more => writeln!(f, "  … and {more} more"),
@@ -209,9 +209,9 @@ impl Greeting<'_> {
 /// An address that works on this machine.
 fn on_this_machine(ip: IpAddr) -> IpAddr {
     match ip {
-        IpAddr::V4(it) if it.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(it) if it.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        it => it,
+        IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(v6) if v6.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
     }
 }
 
@@ -238,7 +238,7 @@ impl<'a> Demonstration<'a> {
         if policy.is_shadow() {
             return None;
         }
-        let least = policy.limits().iter().min_by_key(|it| it.capacity())?;
+        let least = policy.limits().iter().min_by_key(|limit| limit.capacity())?;
         let of_cost = |cost: u64| Demonstration {
             policy,
             cost,
@@ -259,7 +259,7 @@ impl<'a> Demonstration<'a> {
         let cost = if self.cost == 1 { String::new() } else { format!(",\"cost\":{}", self.cost) };
         let body = format!("{{\"policy\":\"{name}\",\"key\":\"user:42\"{cost}}}");
         if self.wait >= TIME_TO_ASK {
-            let times: Vec<_> = (0..=self.passes).map(|it| (it + 1).to_string()).collect();
+            let times: Vec<_> = (0..=self.passes).map(|n| (n + 1).to_string()).collect();
             let times = times.join(" ");
             let shown = "grep -iE '^(HTTP|retry-after)'";
             let pass = if self.passes == 1 {

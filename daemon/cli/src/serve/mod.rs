@@ -85,5 +85,5 @@ fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErro
     if let Some(Err(error)) = tls.map(Tls::reload) {
         tracing::error!("{error}; the certificate from before is shown still");
     }
-    layered(arguments).map(|it| it.config)
+    layered(arguments).map(|x| x.config)
 }

@@ -58,7 +58,7 @@ fn send(state: &[NotifyState<'_>]) -> io::Result<()> {
     let Some(name) = socket.as_bytes().strip_prefix(b"@") else {
         return sd_notify::notify(false, state);
     };
-    let lines: String = state.iter().map(|it| format!("{it}\n")).collect();
+    let lines: String = state.iter().map(|state| format!("{state}\n")).collect();
     let manager = SocketAddr::from_abstract_name(name)?;
     UnixDatagram::unbound()?.send_to_addr(lines.as_bytes(), &manager).map(drop)
 }

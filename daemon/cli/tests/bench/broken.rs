@@ -9,11 +9,11 @@ fn one_that_admits_everything_is_caught_under_every_kind_of_limit() {
     let mock = Mock::start(|_| Act::Allow);
     for limit in LIMITS {
         let words = format!("{} --limit \"{limit}\" --verify --keys 1 -n 400", mock.url());
-        let (code, it) = json(&words);
-        assert_eq!(code, 1, "{limit}: {it}");
-        let worst = &it["verify"]["worst"][0];
-        assert!(worst["admitted"].as_u64() > worst["bound"].as_u64(), "{limit}: {it}");
-        assert!(worst["key"].as_str().unwrap().starts_with("bench-"), "{it}");
+        let (code, value) = json(&words);
+        assert_eq!(code, 1, "{limit}: {value}");
+        let worst = &value["verify"]["worst"][0];
+        assert!(worst["admitted"].as_u64() > worst["bound"].as_u64(), "{limit}: {value}");
+        assert!(worst["key"].as_str().unwrap().starts_with("bench-"), "{value}");
     }
 }
 

@@ -11,14 +11,14 @@ use crate::run::{bench, json};
 const POLICIES: &str = r#"policies: { api: { limits: ["100/d log"] } }"#;
 
 fn check(words: &str, allowed: u64) {
-    let (code, it) = json(&format!("{words} --keys 1 -n 150 -c 3"));
-    assert_eq!(code, 0, "{words}: {it}");
-    assert_eq!((&it["sent"], &it["answers"]), (&150.into(), &150.into()), "{words}: {it}");
-    let counts = (&it["allowed"], &it["denied"]);
-    assert_eq!(counts, (&allowed.into(), &(150 - allowed).into()), "{words}: {it}");
-    assert_eq!((&it["errors"], &it["ended"]), (&serde_json::json!({}), &"finished".into()));
-    assert!(it["latency_ns"]["max"].as_u64() >= it["latency_ns"]["p50"].as_u64());
-    assert!(it["latency_ns"]["p50"].as_u64() > Some(0), "{it}");
+    let (code, value) = json(&format!("{words} --keys 1 -n 150 -c 3"));
+    assert_eq!(code, 0, "{words}: {value}");
+    assert_eq!((&value["sent"], &value["answers"]), (&150.into(), &150.into()), "{words}: {value}");
+    let counts = (&value["allowed"], &value["denied"]);
+    assert_eq!(counts, (&allowed.into(), &(150 - allowed).into()), "{words}: {value}");
+    assert_eq!((&value["errors"], &value["ended"]), (&serde_json::json!({}), &"finished".into()));
+    assert!(value["latency_ns"]["max"].as_u64() >= value["latency_ns"]["p50"].as_u64());
+    assert!(value["latency_ns"]["p50"].as_u64() > Some(0), "{value}");
 }
 
 fn daemon(flag: &str) -> Daemon {
@@ -69,12 +69,12 @@ fn a_bare_redis_counts_each_minute() {
     let whole = (0..5).find_map(|_| {
         let (before, port) = (minute(), server.port());
         let words = format!("redis://127.0.0.1:{port} --threshold 100 --keys 1 -n 150 --verify");
-        let (code, it) = json(&words);
-        assert_eq!((code, &it["verify"]["violations"]), (0, &0.into()), "{it}");
-        (before == minute()).then_some(it)
+        let (code, value) = json(&words);
+        assert_eq!((code, &value["verify"]["violations"]), (0, &0.into()), "{value}");
+        (before == minute()).then_some(value)
     });
-    let it = whole.unwrap();
-    assert_eq!((&it["allowed"], &it["denied"]), (&100.into(), &50.into()), "{it}");
+    let whole = whole.unwrap();
+    assert_eq!((&whole["allowed"], &whole["denied"]), (&100.into(), &50.into()), "{whole}");
     assert_eq!(server.keys_without_ttl("bench-"), Vec::<String>::new());
 }
 

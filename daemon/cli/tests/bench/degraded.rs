@@ -16,12 +16,12 @@ policies:
         let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
         for (policy, answer) in [("open", "allowed"), ("shut", "denied")] {
             let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
-            let (code, it) =
+            let (code, value) =
                 json(&format!("{target} --policy {policy} -n 30 --verify --against 1/d"));
-            assert_eq!(code, 0, "{it}");
-            assert_eq!(it["degraded"][answer], 30, "{it}");
-            assert_eq!((&it["allowed"], &it["denied"]), (&0.into(), &0.into()), "{it}");
-            assert_eq!(it["verify"]["admissions"], 0, "{it}");
+            assert_eq!(code, 0, "{value}");
+            assert_eq!(value["degraded"][answer], 30, "{value}");
+            assert_eq!((&value["allowed"], &value["denied"]), (&0.into(), &0.into()), "{value}");
+            assert_eq!(value["verify"]["admissions"], 0, "{value}");
         }
     }
 }

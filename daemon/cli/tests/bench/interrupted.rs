@@ -31,10 +31,10 @@ fn interrupted(words: &str, silent_after: u64, signal: Signal) -> (Option<i32>, 
 #[test]
 fn an_interrupted_run_tells_what_there_is_and_exits_with_130() {
     let check = |words: &str, silent_after, signal| {
-        let (code, it) = interrupted(words, silent_after, signal);
-        assert_eq!((code, &it["ended"]), (Some(130), &"interrupted".into()), "{it}");
-        assert!(it["answers"].as_u64() >= Some(90), "{it}");
-        assert_eq!(it["answers"], it["allowed"], "{it}");
+        let (code, value) = interrupted(words, silent_after, signal);
+        assert_eq!((code, &value["ended"]), (Some(130), &"interrupted".into()), "{value}");
+        assert!(value["answers"].as_u64() >= Some(90), "{value}");
+        assert_eq!(value["answers"], value["allowed"], "{value}");
     };
     check("--duration 1h -c 2", u64::MAX, Signal::INT);
     check("--duration 1h -c 2 --verify --against 1000000/s", u64::MAX, Signal::TERM);

@@ -12,22 +12,22 @@ fn page() -> String {
 
 /// All long flags that a text names.
 fn flags(text: &str) -> BTreeSet<String> {
-    let is_word = |it: char| it.is_ascii_lowercase() || it == '-';
-    let each = text.split(|it: char| !is_word(it));
-    let flags = each.filter(|it| it.starts_with("--") && it.len() > 2);
-    flags.map(|it| it.trim_end_matches('-').to_owned()).collect()
+    let is_word = |c: char| c.is_ascii_lowercase() || c == '-';
+    let each = text.split(|c: char| !is_word(c));
+    let flags = each.filter(|x| x.starts_with("--") && x.len() > 2);
+    flags.map(|flag| flag.trim_end_matches('-').to_owned()).collect()
 }
 
 #[test]
 fn the_page_names_every_flag_and_no_other() {
     let (_, help, _) = bench("--help");
     let (known, page) = (flags(&help), page());
-    let commands = page.lines().filter(|it| it.starts_with("tollgate bench"));
+    let commands = page.lines().filter(|line| line.starts_with("tollgate bench"));
     let shown: String = commands.collect::<Vec<_>>().join("\n");
     let unknown: Vec<_> = flags(&shown).difference(&known).cloned().collect();
     assert_eq!(unknown, Vec::<String>::new());
     let unnamed: Vec<_> =
-        known.iter().filter(|it| *it != "--help" && !flags(&page).contains(*it)).collect();
+        known.iter().filter(|x| *x != "--help" && !flags(&page).contains(*x)).collect();
     assert_eq!(unnamed, Vec::<&String>::new(), "the page does not name them");
 }
 
@@ -35,9 +35,9 @@ fn the_page_names_every_flag_and_no_other() {
 #[test]
 fn the_commands_of_the_page_run() {
     let page = page();
-    let commands = page.lines().filter_map(|it| it.strip_prefix("tollgate bench "));
-    let commands = commands.map(|it| it.split(" #").next().unwrap_or(it).trim());
-    let in_process: Vec<&str> = commands.filter(|it| it.starts_with("memory")).collect();
+    let commands = page.lines().filter_map(|line| line.strip_prefix("tollgate bench "));
+    let commands = commands.map(|command| command.split(" #").next().unwrap_or(command).trim());
+    let in_process: Vec<&str> = commands.filter(|command| command.starts_with("memory")).collect();
     assert!(!in_process.is_empty());
     for words in in_process {
         let (code, output, error) = bench(&format!("{words} -n 1000"));

@@ -15,7 +15,7 @@ pub(crate) fn tollgate() -> Command {
 pub(crate) fn bench(words: &str) -> (i32, String, String) {
     let Output { status, stdout, stderr } =
         tollgate().arg("bench").args(split(words)).output().unwrap();
-    let text = |it| String::from_utf8(it).unwrap();
+    let text = |x| String::from_utf8(x).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 

@@ -23,26 +23,30 @@ fn a_pause_counts_to_every_request_that_was_due_in_it() {
         }
         Act::Allow
     });
-    let (code, it) = json(&format!("{} --rate 1000 -n 100 -c 1", mock.url()));
-    assert_eq!((code, &it["answers"]), (0, &100.into()), "{it}");
+    let (code, value) = json(&format!("{} --rate 1000 -n 100 -c 1", mock.url()));
+    assert_eq!((code, &value["answers"]), (0, &100.into()), "{value}");
     // The last was due 99 ms after the first, which was asked before the pause began.
     let paused = paused.get().unwrap().as_nanos();
     let least = u64::try_from(paused).unwrap() - 99_000_000;
-    let [p50, max] = ["p50", "max"].map(|name| it["latency_ns"][name].as_u64().unwrap());
+    let [p50, max] = ["p50", "max"].map(|name| value["latency_ns"][name].as_u64().unwrap());
     // Three digits of a latency are kept.
-    assert!(p50 >= least - least / 500, "p50 {p50} ns after a pause of {paused} ns: {it}");
+    assert!(p50 >= least - least / 500, "p50 {p50} ns after a pause of {paused} ns: {value}");
     assert!(max >= p50);
-    assert_eq!((&it["rate"]["due"], &it["rate"]["unsent"]), (&100.into(), &0.into()), "{it}");
+    assert_eq!(
+        (&value["rate"]["due"], &value["rate"]["unsent"]),
+        (&100.into(), &0.into()),
+        "{value}"
+    );
 }
 
 #[test]
 fn what_could_not_be_sent_in_time_is_told() {
     let mock = Mock::start(|_| Act::Hold);
     let words = "--rate 600 --duration 1s -c 1 --timeout 1500ms";
-    let (_, it) = json(&format!("{} {words}", mock.url()));
-    assert_eq!(it["rate"]["due"], 600, "{it}");
-    assert_eq!(it["rate"]["unsent"], 599, "{it}");
-    assert_eq!(it["errors"]["timeout"], 1, "{it}");
+    let (_, value) = json(&format!("{} {words}", mock.url()));
+    assert_eq!(value["rate"]["due"], 600, "{value}");
+    assert_eq!(value["rate"]["unsent"], 599, "{value}");
+    assert_eq!(value["errors"]["timeout"], 1, "{value}");
     let (_, table, _) = bench(&format!("{} {words}", mock.url()));
     assert!(table.contains("of 600 were due and never sent"), "{table}");
 }
@@ -50,26 +54,26 @@ fn what_could_not_be_sent_in_time_is_told() {
 #[test]
 fn a_server_that_falls_silent_is_timed_out() {
     let mock = Mock::start(|_| Act::Hold);
-    let (code, it) = json(&format!("{} -n 6 -c 2 --timeout 100ms", mock.url()));
-    assert_eq!((code, &it["errors"]["timeout"]), (2, &6.into()), "{it}");
-    assert_eq!((&it["sent"], &it["answers"]), (&6.into(), &0.into()), "{it}");
+    let (code, value) = json(&format!("{} -n 6 -c 2 --timeout 100ms", mock.url()));
+    assert_eq!((code, &value["errors"]["timeout"]), (2, &6.into()), "{value}");
+    assert_eq!((&value["sent"], &value["answers"]), (&6.into(), &0.into()), "{value}");
 }
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_what_there_was() {
     let mock = Mock::start(|number| if number < 200 { Act::Allow } else { Act::Die });
-    let (code, it) = json(&format!("{} -c 4 --duration 1h", mock.url()));
-    assert_eq!((code, &it["ended"]), (2, &"gone".into()), "{it}");
-    assert!(it["answers"].as_u64() >= Some(197), "{it}");
-    assert!(it["errors"]["refused"].as_u64() > Some(0), "{it}");
+    let (code, value) = json(&format!("{} -c 4 --duration 1h", mock.url()));
+    assert_eq!((code, &value["ended"]), (2, &"gone".into()), "{value}");
+    assert!(value["answers"].as_u64() >= Some(197), "{value}");
+    assert!(value["errors"]["refused"].as_u64() > Some(0), "{value}");
 }
 
 #[test]
 fn a_connection_that_is_closed_in_good_order_is_no_error() {
     let mock = Mock::start(|number| if number % 3 == 2 { Act::AllowAndClose } else { Act::Allow });
-    let (code, it) = json(&format!("{} -n 60 -c 2", mock.url()));
-    assert_eq!((code, &it["answers"]), (0, &60.into()), "{it}");
-    assert_eq!(it["errors"], serde_json::json!({}), "{it}");
+    let (code, value) = json(&format!("{} -n 60 -c 2", mock.url()));
+    assert_eq!((code, &value["answers"]), (0, &60.into()), "{value}");
+    assert_eq!(value["errors"], serde_json::json!({}), "{value}");
 }
 
 /// What comes of a server is told, of whatever kind it is.

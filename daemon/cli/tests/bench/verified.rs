@@ -23,11 +23,15 @@ pub(crate) const LIMITS: &[&str] = &[
 
 fn check(target: &str, limit: &str, more: &str) {
     let hold = "--hold 3ms --duration 300ms --verify --keys 2 -c 20";
-    let (code, it) = json(&format!("{target} --limit \"{limit}\" {hold} {more}"));
-    let verify = &it["verify"];
-    assert_eq!((code, &verify["violations"]), (0, &0.into()), "{limit} {more} at {target}: {it}");
-    assert!(verify["admissions"].as_u64() > Some(10), "{limit} {more} at {target}: {it}");
-    assert_eq!(verify["admissions"], it["allowed"]);
+    let (code, value) = json(&format!("{target} --limit \"{limit}\" {hold} {more}"));
+    let verify = &value["verify"];
+    assert_eq!(
+        (code, &verify["violations"]),
+        (0, &0.into()),
+        "{limit} {more} at {target}: {value}"
+    );
+    assert!(verify["admissions"].as_u64() > Some(10), "{limit} {more} at {target}: {value}");
+    assert_eq!(verify["admissions"], value["allowed"]);
     assert_eq!((&verify["not_kept"], &verify["without_bound"]), (&0.into(), &Value::from([(); 0])));
 }
 
@@ -66,9 +70,9 @@ fn the_limits_of_a_policy_are_learnt() {
     for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
         let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
         let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
-        let (code, it) = json(&format!("{target} --policy api --verify -n 500 --keys 1"));
-        assert_eq!(code, 0, "{it}");
+        let (code, value) = json(&format!("{target} --policy api --verify -n 500 --keys 1"));
+        assert_eq!(code, 0, "{value}");
         let limits = serde_json::json!(["100/s", "20/100ms fixed"]);
-        assert_eq!(it["verify"]["limits"], limits, "{it}");
+        assert_eq!(value["verify"]["limits"], limits, "{value}");
     }
 }

@@ -41,7 +41,7 @@ fn it_answers_in_one_line_and_by_its_exit_code() {
     let (code, line) = ask(&daemon, &["default", "a"]);
     assert_eq!(code, 1);
     let seconds = line.strip_prefix("✗ denied  a  default  2/366d log  0 left  again in ");
-    let seconds = seconds.and_then(|it| it.strip_suffix("s\n")).unwrap();
+    let seconds = seconds.and_then(|seconds| seconds.strip_suffix("s\n")).unwrap();
     let whole: u32 = seconds.split('.').next().unwrap().parse().unwrap();
     assert!((31_000_000..31_622_400).contains(&whole), "{line}");
     daemon.stop();

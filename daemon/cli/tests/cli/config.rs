@@ -31,7 +31,7 @@ fn files_are_checked_and_the_first_bad_one_does_not_hide_the_next() {
     let (code, output, complaint) = run(["config", "check", "-o", "json", &good, &worse]);
     assert_eq!((code, &*complaint), (2, ""));
     let lines: Vec<serde_json::Value> =
-        output.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
         lines[0],
         serde_json::json!({

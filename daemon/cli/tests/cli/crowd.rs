@@ -22,8 +22,8 @@ fn ask(stream: &mut TcpStream) -> bool {
     while !head.ends_with("\r\n\r\n") {
         let begin = head.len();
         assert!(reader.read_line(&mut head).unwrap() > 0, "no answer: {head}");
-        if let Some(it) = head[begin..].strip_prefix("content-length: ") {
-            length = it.trim().parse().unwrap();
+        if let Some(head) = head[begin..].strip_prefix("content-length: ") {
+            length = head.trim().parse().unwrap();
         }
     }
     reader.read_exact(&mut vec![0; length]).unwrap();
@@ -33,7 +33,7 @@ fn ask(stream: &mut TcpStream) -> bool {
 #[test]
 fn ten_thousand_idle_connections_keep_nobody_out() {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.maximum.is_some_and(|it| it < CROWD + BESIDES) {
+    if limit.maximum.is_some_and(|maximum| maximum < CROWD + BESIDES) {
         return eprintln!("SKIPPED: no more than {:?} files may be open here", limit.maximum);
     }
     limit.current = limit.maximum;

@@ -49,8 +49,8 @@ fn every_alert_is_tested_and_says_what_to_do() {
         assert_eq!(alert["annotations"]["runbook_url"], *runbook, "{name}");
         assert!(manual.contains(&format!("\n### {name}\n")), "{name} is not in the manual");
         let groups = tests["tests"].as_array().unwrap().iter();
-        let tried = groups.flat_map(|it| it["alert_rule_test"].as_array().unwrap());
-        let mut tried = tried.filter(|it| it["alertname"] == *name);
+        let tried = groups.flat_map(|group| group["alert_rule_test"].as_array().unwrap());
+        let mut tried = tried.filter(|tried| tried["alertname"] == *name);
         assert!(tried.any(|it| it["exp_alerts"].is_array()), "{name} is never shown to fire");
     }
 }
@@ -59,7 +59,7 @@ fn every_alert_is_tested_and_says_what_to_do() {
 fn the_manual_has_the_table_of_metrics() {
     let mut table = "| Metric | Kind | Labels | What it tells |\n|---|---|---|---|\n".to_owned();
     for family in FAMILIES {
-        let labels: Vec<_> = family.labels.iter().map(|it| format!("`{it}`")).collect();
+        let labels: Vec<_> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (name, kind, labels) = (family.name, family.kind.as_str(), labels.join(", "));
         writeln!(table, "| `{name}` | {kind} | {labels} | {} |", family.help).unwrap();
     }
@@ -74,9 +74,9 @@ fn the_dashboard_can_be_loaded_and_reads_the_source_that_is_chosen() {
     assert!(dashboard["schemaVersion"].is_u64());
     assert_eq!(dashboard["templating"]["list"][0]["type"], "datasource");
     let panels = dashboard["panels"].as_array().unwrap();
-    let ids: BTreeSet<_> = panels.iter().map(|it| it["id"].as_u64().unwrap()).collect();
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
     assert_eq!(ids.len(), panels.len());
-    for panel in panels.iter().filter(|it| it["type"] != "row") {
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         assert_eq!(panel["datasource"]["uid"], "${datasource}", "{panel}");
         assert!(panel["description"].is_string(), "{panel}");
         let place = &panel["gridPos"];
@@ -92,13 +92,13 @@ fn the_dashboard_can_be_loaded_and_reads_the_source_that_is_chosen() {
 fn documents(path: &str) -> Vec<Value> {
     let text = read(path);
     let each = serde_norway::Deserializer::from_str(&text);
-    each.map(|it| Value::deserialize(it).unwrap()).collect()
+    each.map(|x| Value::deserialize(x).unwrap()).collect()
 }
 
 #[test]
 fn the_manifests_fit_together_and_their_configuration_is_one() {
     let all = documents("kubernetes/tollgate.yaml");
-    let of_kind = |kind: &str| all.iter().find(|it| it["kind"] == *kind).unwrap();
+    let of_kind = |kind: &str| all.iter().find(|x| x["kind"] == *kind).unwrap();
     for document in &all {
         assert!(document["apiVersion"].is_string() && document["metadata"]["name"] == "tollgate");
     }
@@ -118,7 +118,7 @@ fn the_manifests_fit_together_and_their_configuration_is_one() {
     let container = &pod["spec"]["containers"][0];
     for port in of_kind("Service")["spec"]["ports"].as_array().unwrap() {
         let mut named = container["ports"].as_array().unwrap().iter();
-        let target = named.find(|it| it["name"] == port["targetPort"]).unwrap();
+        let target = named.find(|named| named["name"] == port["targetPort"]).unwrap();
         assert_eq!(target["containerPort"], port["port"]);
     }
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {

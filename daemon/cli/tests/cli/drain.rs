@@ -46,19 +46,19 @@ fn ask_until_refused(address: &str, is_kept: bool, answered: &AtomicU32) {
         let mut is_taken = false;
         loop {
             let said = match answer(&mut stream, !is_kept) {
-                Ok(it) => it,
+                Ok(value) => value,
                 // The system had connected it, and the daemon was gone before it could take it.
-                Err(it)
+                Err(error)
                     if !is_taken
                         && matches!(
-                            it.kind(),
+                            error.kind(),
                             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
                         ) =>
                 {
-                    assert!(TcpStream::connect(address).is_err(), "it was dropped: {it}");
+                    assert!(TcpStream::connect(address).is_err(), "it was dropped: {error}");
                     return;
                 }
-                Err(it) => panic!("a request was not answered: {it}"),
+                Err(error) => panic!("a request was not answered: {error}"),
             };
             assert!(said.starts_with("HTTP/1.1 200"), "{said}");
             is_taken = true;

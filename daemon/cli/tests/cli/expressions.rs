@@ -34,7 +34,7 @@ fn labels(text: &str) -> BTreeSet<String> {
             _ if in_value => {}
             '}' => break,
             '=' | '!' if !name.is_empty() => drop(names.insert(std::mem::take(&mut name))),
-            it if it.is_ascii_alphanumeric() || it == '_' => name.push(it),
+            letter if letter.is_ascii_alphanumeric() || letter == '_' => name.push(letter),
             _ => name.clear(),
         }
     }
@@ -47,15 +47,15 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
     let mut grouped = BTreeSet::new();
     for (at, _) in expression.match_indices("by (") {
         let list = expression[at + 4..].split(')').next().unwrap();
-        grouped.extend(list.split(',').map(|it| it.trim().to_owned()));
+        grouped.extend(list.split(',').map(|part| part.trim().to_owned()));
     }
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut selectors = Vec::new();
     let mut rest = expression;
     while let Some(at) = rest.find(is_part) {
-        let end = rest[at..].find(|it| !is_part(it)).map_or(rest.len(), |it| at + it);
+        let end = rest[at..].find(|x| !is_part(x)).map_or(rest.len(), |x| at + x);
         let name = &rest[at..end];
-        let is_ours = ["tollgate_", "process_"].iter().any(|it| name.starts_with(it));
+        let is_ours = ["tollgate_", "process_"].iter().any(|x| name.starts_with(x));
         if is_ours || name == "up" {
             let mut selector = Selector { name: name.to_owned(), ..Selector::default() };
             if rest[end..].starts_with('{') {
@@ -63,7 +63,7 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
             }
             // Only a histogram's classes are grouped by `le`.
             let is_class = name.ends_with("_bucket");
-            let asked = grouped.iter().filter(|it| is_class || *it != "le");
+            let asked = grouped.iter().filter(|grouped| is_class || *grouped != "le");
             selector.labels.extend(asked.cloned());
             selectors.push(selector);
         }
@@ -125,7 +125,7 @@ pub(crate) fn with_variables(expression: &str) -> String {
 fn what_an_expression_asks_for_is_found() {
     let expression = r#"sum by (a, le) (rate(tollgate_x_bucket{b="}\"",c=~"d|e"}[5m])) / up > 1"#;
     let found = selectors(expression);
-    let names: Vec<_> = found.iter().map(|it| &*it.name).collect();
+    let names: Vec<_> = found.iter().map(|found| &*found.name).collect();
     assert_eq!(names, ["tollgate_x_bucket", "up"]);
     assert_eq!(found[0].labels, ["a", "b", "c", "le"].map(String::from).into());
 }

@@ -62,8 +62,8 @@ fn the_printed_command_works_with_tls() {
 
 fn assert_pasted_command_is_answered(daemon: &Daemon) {
     let command = daemon.greeting.lines().last().unwrap();
-    let it = Command::new("sh").args(["-c", command]).output().unwrap();
-    assert!(it.status.success(), "{command} needs curl, and says {it:?}");
-    let said = String::from_utf8(it.stdout).unwrap();
+    let output = Command::new("sh").args(["-c", command]).output().unwrap();
+    assert!(output.status.success(), "{command} needs curl, and says {output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains(" 200"), "{command}: {said}");
 }

@@ -65,8 +65,8 @@ fn prometheus_reads_openmetrics_with_exemplars_and_every_expression_of_ours() {
         let authority = daemon.metrics_url().strip_prefix("http://").unwrap();
         let prometheus = Prometheus::start(authority.strip_suffix("/metrics").unwrap());
         // Prometheus asks for OpenMetrics by itself; the classic text has no exemplars.
-        prometheus.wait("no exemplar comes through", |it| {
-            it.exemplars("tollgate_decision_duration_seconds_bucket").contains(TRACE)
+        prometheus.wait("no exemplar comes through", |prometheu| {
+            prometheu.exemplars("tollgate_decision_duration_seconds_bucket").contains(TRACE)
         });
         let kind = prometheus.query("count(tollgate_decisions_total{policy=\"login\"})");
         assert!(kind.contains("\"value\""), "{kind}");
@@ -80,7 +80,7 @@ fn prometheus_reads_openmetrics_with_exemplars_and_every_expression_of_ours() {
 /// The labels of every series on a page, by the name of the series.
 fn series(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in page.lines().filter(|it| !it.starts_with('#')) {
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
         let selector = Selector::read(line.rsplit_once(' ').unwrap().0);
         all.entry(selector.name).or_default().extend(selector.labels);
     }
@@ -134,11 +134,12 @@ fn dashboard_and_alerts_ask_for_what_there_is_and_everything_there_is_stands_in_
     for family in FAMILIES {
         let is_histogram = family.kind == FamilyKind::Histogram;
         let names: Vec<_> = match is_histogram {
-            true => ["_bucket", "_sum", "_count"].map(|it| format!("{}{it}", family.name)).into(),
+            true => ["_bucket", "_sum", "_count"].map(|x| format!("{}{x}", family.name)).into(),
             false => vec![family.name.to_owned()],
         };
         for name in names {
-            let mut labels: BTreeSet<_> = family.labels.iter().map(|it| (*it).to_owned()).collect();
+            let mut labels: BTreeSet<_> =
+                family.labels.iter().map(|label| (*label).to_owned()).collect();
             labels.extend(name.ends_with("_bucket").then(|| "le".to_owned()));
             assert_eq!(exposed.get(&name), Some(&labels), "{name}");
             named.insert(name);
@@ -153,8 +154,10 @@ fn both_forms_have_the_same_series() {
     let daemon = Daemon::start::<[&str; 0]>([]);
     post(&daemon, "/v1/check", r#"{"policy":"api","key":"k"}"#);
     let (classic, openmetrics) = (page(&daemon, "text/plain"), page(&daemon, OPENMETRICS));
-    let without_exemplars: String =
-        openmetrics.lines().map(|it| format!("{}\n", it.split(" # {").next().unwrap())).collect();
+    let without_exemplars: String = openmetrics
+        .lines()
+        .map(|line| format!("{}\n", line.split(" # {").next().unwrap()))
+        .collect();
     assert_eq!(series(&classic), series(&without_exemplars));
     assert!(openmetrics.ends_with("# EOF\n"));
     daemon.stop();

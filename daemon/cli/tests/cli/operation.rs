@@ -48,8 +48,8 @@ fn the_log_is_for_people_or_for_programs() {
     assert!(!text.contains("DEBUG") && !text.contains("readyz"), "{text}");
     assert_eq!(log_of("log: { level: error }"), "");
     let json = log_of("log: { level: debug, format: json }");
-    let lines: Vec<Value> = json.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    let line = |message: &str| lines.iter().find(|it| it["message"] == *message).unwrap();
+    let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = |message: &str| lines.iter().find(|line| line["message"] == *message).unwrap();
     for field in ["timestamp", "level", "target"] {
         assert!(line("stopped")[field].is_string(), "{json}");
     }
@@ -124,8 +124,8 @@ fn a_service_manager_is_told_of_the_start_and_the_end() {
             assert_eq!(said.lines().next(), Some(expected));
         };
         let daemon = Daemon::start_with(
-            |it| {
-                it.env("NOTIFY_SOCKET", socket);
+            |x| {
+                x.env("NOTIFY_SOCKET", socket);
             },
             ["1/s"],
         );

@@ -17,7 +17,7 @@ pub(crate) fn tollgate() -> Command {
 /// Runs the tool to its end: exit code, standard output, standard error.
 pub(crate) fn run<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> (i32, String, String) {
     let Output { status, stdout, stderr } = tollgate().args(arguments).output().unwrap();
-    let text = |it| String::from_utf8(it).unwrap();
+    let text = |x| String::from_utf8(x).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
@@ -76,10 +76,10 @@ impl Daemon {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         // The last line of the greeting asks once more.
-        while !greeting.lines().last().is_some_and(|it| it.starts_with("  curl -i")) {
+        while !greeting.lines().last().is_some_and(|line| line.starts_with("  curl -i")) {
             assert!(output.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
         }
-        let url = greeting.split_whitespace().find(|it| it.starts_with("http"));
+        let url = greeting.split_whitespace().find(|word| word.starts_with("http"));
         let url = url.unwrap_or_default().to_owned();
         let log = child.stderr.take();
         Daemon { child, output, log, greeting, url }
@@ -92,7 +92,7 @@ impl Daemon {
 
     /// Where its metrics are.
     pub(crate) fn metrics_url(&self) -> &str {
-        self.greeting.split_whitespace().find(|it| it.ends_with("/metrics")).unwrap()
+        self.greeting.split_whitespace().find(|word| word.ends_with("/metrics")).unwrap()
     }
 
     pub(crate) fn address(&self) -> &str {

@@ -14,7 +14,7 @@ pub(crate) fn deploy(path: &str) -> PathBuf {
 }
 
 fn missing<T>(tool: &str) -> impl FnOnce(std::io::Error) -> T {
-    move |it| panic!("{tool} cannot be run: {it}; on Debian: sudo apt-get install prometheus")
+    move |x| panic!("{tool} cannot be run: {x}; on Debian: sudo apt-get install prometheus")
 }
 
 /// Runs the tool to its end in the folder of the rules; whether it is content, and what it said.
@@ -78,9 +78,10 @@ impl Prometheus {
             .spawn();
         let child = child.unwrap_or_else(missing("prometheus"));
         let prometheus = Prometheus { child, folder, address };
-        prometheus.wait("it does not listen", |it| TcpStream::connect(&it.address).is_ok());
-        prometheus.wait("it scrapes nothing", |it| {
-            it.query("up{job=\"tollgate\"} == 1").contains("\"value\"")
+        prometheus
+            .wait("it does not listen", |prometheu| TcpStream::connect(&prometheu.address).is_ok());
+        prometheus.wait("it scrapes nothing", |prometheu| {
+            prometheu.query("up{job=\"tollgate\"} == 1").contains("\"value\"")
         });
         prometheus
     }
@@ -96,7 +97,7 @@ impl Prometheus {
     }
 
     fn ask(&self, what: &str, expression: &str) -> String {
-        let encoded: String = expression.bytes().map(|it| format!("%{it:02X}")).collect();
+        let encoded: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let span = if what == "query" { "" } else { "&start=0&end=9999999999" };
         get(&self.address, &format!("/api/v1/{what}?query={encoded}{span}"), "application/json")
     }

@@ -13,8 +13,8 @@ use crate::process::{Daemon, directory, run, tollgate};
 fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
     for arguments in [&[][..], &["3/d"], &["12/h log; 100/d fixed"]] {
         let daemon = Daemon::start(arguments);
-        let commands = daemon.greeting.lines().filter_map(|it| it.strip_prefix("  "));
-        let commands: Vec<_> = commands.filter(|it| it.contains("curl ")).collect();
+        let commands = daemon.greeting.lines().filter_map(|line| line.strip_prefix("  "));
+        let commands: Vec<_> = commands.filter(|command| command.contains("curl ")).collect();
         assert_eq!(commands.len(), 2, "{}", daemon.greeting);
         // Pasted together, as they are read.
         let said = Command::new("sh").args(["-c", &commands.join("\n")]).output().unwrap().stdout;
@@ -22,7 +22,7 @@ fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
         if said.is_empty() {
             said = by_own_client(&daemon, commands[1]);
         }
-        let statuses: Vec<_> = said.lines().filter(|it| it.starts_with("HTTP")).collect();
+        let statuses: Vec<_> = said.lines().filter(|line| line.starts_with("HTTP")).collect();
         assert!(statuses[0].starts_with("HTTP/1.1 200"), "{arguments:?}: {said}");
         let (_, denial) = said.rsplit_once("HTTP/1.1 429").unwrap();
         let between = |before, after| {
@@ -39,7 +39,7 @@ fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
 /// Whole seconds of a decimal number, rounded up.
 fn rounded_up(seconds: &str) -> u64 {
     let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
-    whole.parse::<u64>().unwrap() + u64::from(decimals.bytes().any(|it| it != b'0'))
+    whole.parse::<u64>().unwrap() + u64::from(decimals.bytes().any(|byte| byte != b'0'))
 }
 
 /// Asks what the last command asks, often enough, where there is no curl.
@@ -62,7 +62,7 @@ fn what_envoy_asks_is_printed_as_json_that_is_answered() {
     command.args(["serve", "3/d", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]);
     command.args(["--metrics", "off", "--resp", "off"]).stderr(Stdio::null());
     let daemon = Daemon::spawn(&mut command);
-    let line = daemon.greeting.lines().find(|it| it.contains("/json -d '")).unwrap();
+    let line = daemon.greeting.lines().find(|line| line.contains("/json -d '")).unwrap();
     let body = line.split('\'').nth(1).unwrap();
     let mut stream = TcpStream::connect(daemon.address()).unwrap();
     let head = "POST /json HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
@@ -101,7 +101,7 @@ fn a_taken_port_names_the_flag_and_a_free_port() {
     let address = taken.local_addr().unwrap().to_string();
     let flags = ["--http", "--grpc", "--resp", "--metrics"];
     for flag in flags {
-        let others = flags.iter().filter(|it| **it != flag).flat_map(|it| [*it, "127.0.0.1:0"]);
+        let others = flags.iter().filter(|f| **f != flag).flat_map(|flag| [*flag, "127.0.0.1:0"]);
         let (code, said, complaint) = run(["serve", flag, &address].into_iter().chain(others));
         assert_eq!((code, &*said), (2, ""));
         let hint = format!("listen elsewhere: {flag} ");
@@ -189,7 +189,7 @@ fn what_was_saved_outlives_a_crash() {
     let arguments = ["--config", file.to_str().unwrap()];
     let first = Daemon::start(arguments);
     assert_eq!(run(["check", "a", "k", "--url", &first.url]).0, 0);
-    let saved = || std::fs::metadata(data.join("state/snapshot")).and_then(|it| it.modified()).ok();
+    let saved = || std::fs::metadata(data.join("state/snapshot")).and_then(|x| x.modified()).ok();
     // The second save from here on began after the check.
     for _ in 0..2 {
         let before = saved();

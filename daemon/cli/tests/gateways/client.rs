@@ -65,7 +65,7 @@ impl Client {
         // What goes before the answer, as 100, is none.
         while status < 200 {
             let first = self.line()?;
-            status = first.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap();
+            status = first.split(' ').nth(1).and_then(|part| part.parse().ok()).unwrap();
             headers.clear();
             loop {
                 let line = self.line()?;
@@ -125,7 +125,7 @@ impl Answer {
     /// What is left, as the header `RateLimit` says; nothing without it.
     pub(crate) fn left(&self) -> Option<u64> {
         let value = self.header("ratelimit")?;
-        let left = value.split(';').find_map(|it| it.strip_prefix("r="));
+        let left = value.split(';').find_map(|part| part.strip_prefix("r="));
         Some(left.unwrap_or_else(|| panic!("{value}")).parse().unwrap())
     }
 }

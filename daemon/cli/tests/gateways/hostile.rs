@@ -81,7 +81,7 @@ pub(crate) fn headers_do_not_free_a_client(kind: GatewayKind) {
 
 /// What a gateway does not even parse.
 fn is_refused_outright(kind: GatewayKind, row: &[&str]) -> bool {
-    kind == GatewayKind::Envoy && row.iter().any(|it| it.starts_with("Connection:"))
+    kind == GatewayKind::Envoy && row.iter().any(|row| row.starts_with("Connection:"))
 }
 
 /// A client that poses as others pays for itself, and they for nothing.

@@ -21,7 +21,7 @@ pub(crate) fn gateways() -> impl Iterator<Item = (&'static str, Vec<&'static str
 /// Exit code, standard output, standard error.
 pub(crate) fn init(arguments: &[&str]) -> (i32, String, String) {
     let output = tollgate().arg("init").args(arguments).output().unwrap();
-    let text = |it| String::from_utf8(it).unwrap();
+    let text = |x| String::from_utf8(x).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn tokens_are_the_gateways_own(kind: GatewayKind) {
     stage.spend(9);
     for (at, row) in (10..).zip(ROWS) {
         // Envoy does not parse that.
-        if kind == GatewayKind::Envoy && row.iter().any(|it| it.starts_with("Connection:")) {
+        if kind == GatewayKind::Envoy && row.iter().any(|row| row.starts_with("Connection:")) {
             continue;
         }
         for expected in [200, 200, 200, 200, 200, 429] {
@@ -34,10 +34,10 @@ pub(crate) fn tokens_are_the_gateways_own(kind: GatewayKind) {
         }
         let reached = stage.upstream.take();
         assert_eq!(reached.len(), 5, "{row:?}");
-        for it in reached {
-            assert_eq!(it.headers["authorization"], "Bearer of-the-client", "{row:?}");
-            let is_told = it.headers.values().any(|value| value == SECRET);
-            assert!(!is_told, "the application is told the token: {it:?}");
+        for reached in reached {
+            assert_eq!(reached.headers["authorization"], "Bearer of-the-client", "{row:?}");
+            let is_told = reached.headers.values().any(|value| value == SECRET);
+            assert!(!is_told, "the application is told the token: {reached:?}");
         }
     }
 }

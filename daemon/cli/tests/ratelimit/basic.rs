@@ -106,7 +106,11 @@ async fn what_is_switched_on_is_told_to_envoy() {
     let answer = client.should_rate_limit(request).await.unwrap().into_inner();
     // It is over, and passes: all do.
     assert_eq!(client::line_of(&answer), "OK | OVER_LIMIT 10/DAY 0");
-    let headers: Vec<_> = answer.response_headers_to_add.iter().map(|it| &*it.key).collect();
+    let headers: Vec<_> = answer
+        .response_headers_to_add
+        .iter()
+        .map(|response_headers_to_add| &*response_headers_to_add.key)
+        .collect();
     assert_eq!(headers, ["RateLimit-Limit", "x-left", "RateLimit-Reset"]);
     assert_eq!(answer.response_headers_to_add[0].value, "10");
     assert!(answer.dynamic_metadata.unwrap().fields.contains_key("domain"));

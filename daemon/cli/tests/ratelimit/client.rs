@@ -60,7 +60,7 @@ fn descriptor_of(text: &str) -> RateLimitDescriptor {
 
 /// `OK | OK 10/SECOND 9 | …`, without when anything is reset: that may be a day or less.
 pub(crate) fn line_of(answer: &RateLimitResponse) -> String {
-    let statuses = answer.statuses.iter().map(|it| format!(" | {}", status(it)));
+    let statuses = answer.statuses.iter().map(|s| format!(" | {}", status(s)));
     let code = Code::try_from(answer.overall_code).unwrap().as_str_name();
     format!("{code}{}", statuses.collect::<String>())
 }

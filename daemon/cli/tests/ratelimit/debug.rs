@@ -82,7 +82,8 @@ fn promtool_is_content(page: &str) {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|it| panic!("promtool cannot be run: {it}"));
+    let mut child =
+        command.spawn().unwrap_or_else(|error| panic!("promtool cannot be run: {error}"));
     child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();

@@ -79,7 +79,8 @@ fn the_image_has_the_program_where_the_reference_has_it() {
     let dockerfile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
     let text = fs::read_to_string(dockerfile).unwrap();
     let stages: Vec<_> = text.split("\nFROM ").collect();
-    let stage = stages.iter().find(|it| it.lines().next().unwrap().ends_with(" AS ratelimit"));
+    let stage =
+        stages.iter().find(|stage| stage.lines().next().unwrap().ends_with(" AS ratelimit"));
     let stage = stage.expect("there is no stage ratelimit");
     assert!(stage.contains("/bin/ratelimit"), "{stage}");
     assert!(stage.contains("ENTRYPOINT [\"/bin/ratelimit\"]"), "{stage}");

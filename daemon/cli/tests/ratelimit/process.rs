@@ -55,7 +55,7 @@ impl Folder {
     /// Runs it to its end: exit code, standard output, standard error.
     pub(crate) fn ends(&self, variables: &[(&str, &str)]) -> (i32, String, String) {
         let Output { status, stdout, stderr } = self.command(variables).output().unwrap();
-        let text = |it| String::from_utf8(it).unwrap();
+        let text = |x| String::from_utf8(x).unwrap();
         (status.code().unwrap(), text(stdout), text(stderr))
     }
 
@@ -126,8 +126,8 @@ impl Ratelimit {
     /// What one statistic of `/stats` is; 0 if there is none.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let stats = self.debug("/stats");
-        let mut values = stats.lines().filter_map(|it| it.split_once(": "));
-        values.find(|(it, _)| *it == name).map_or(0, |(_, it)| it.parse().unwrap())
+        let mut values = stats.lines().filter_map(|line| line.split_once(": "));
+        values.find(|(x, _)| *x == name).map_or(0, |(_, x)| x.parse().unwrap())
     }
 
     /// Asks until it answers this at `/healthcheck`.

@@ -68,7 +68,7 @@ async fn a_server_that_asks_for_a_password() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_tls() {
     let server = Server::with(|config| config.tls_auth_clients("yes"));
-    let path = |it: std::path::PathBuf| it.display().to_string();
+    let path = |path_buf: std::path::PathBuf| path_buf.display().to_string();
     let variables = [
         ("REDIS_SOCKET_TYPE", "tcp"),
         ("REDIS_URL", &*server.address()),

@@ -112,7 +112,8 @@ fn a_log_of_json_has_nothing_else_beside_it() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(said[0], "");
     for line in said[1].lines() {
-        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|it| panic!("{line}: {it}"));
+        serde_json::from_str::<serde_json::Value>(line)
+            .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
     assert!(said[1].contains("STATSD_HOST is ignored") && said[1].contains("ready"), "{}", said[1]);
 }

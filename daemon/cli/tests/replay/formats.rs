@@ -14,7 +14,7 @@ const COMMON: &str = r#"10.0.0.1 - - [20/Nov/2025:12:00:00 +0000] "GET /a HTTP/1
 "#;
 
 fn combined() -> String {
-    COMMON.lines().map(|it| format!("{it} \"-\" \"curl/8.5\"\n")).collect()
+    COMMON.lines().map(|line| format!("{line} \"-\" \"curl/8.5\"\n")).collect()
 }
 
 const JSON: &str = r#"{"time":"2025-11-20T12:00:00Z","remote_addr":"10.0.0.1","request":"GET /a HTTP/1.1"}
@@ -188,7 +188,7 @@ fn a_report_does_not_tell_passwords() {
     let directory = Directory::new();
     let log = directory.file("log.csv", CSV);
     let rules = "tollgate on >not-told ~replay-* +@all";
-    let server = tollgate_testkit::Server::with(|it| it.user(rules));
+    let server = tollgate_testkit::Server::with(|x| x.user(rules));
     let url = server.url_as("tollgate", "not-told");
     let page = directory.path("r.html");
     for store in [&["--store", &url][..], &[&format!("--store={url}")]] {

@@ -83,9 +83,9 @@ fn the_readme_shows_what_is_printed() {
 #[test]
 fn the_rights_of_the_manual_are_enough() {
     let text = fs::read_to_string(page("docs/replay.md")).unwrap();
-    let line = text.lines().find(|it| it.starts_with("user replay on ")).unwrap();
+    let line = text.lines().find(|line| line.starts_with("user replay on ")).unwrap();
     let rules = line.strip_prefix("user ").unwrap().replace(">PASSWORD", ">not-told");
-    let server = tollgate_testkit::Server::with(|it| it.user(&rules));
+    let server = tollgate_testkit::Server::with(|x| x.user(&rules));
     let url = server.url_as("replay", "not-told");
     let directory = Directory::new();
     let log = directory.file("log.csv", "time,key,verb\n1,a,check\n2,a,check\n3,a,reset\n");

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::process::{Directory, shell};
 
 /// What a picture may weigh, in bytes.
-const MOST: usize = 60_000;
+const MAX_PICTURE_BYTES: usize = 60_000;
 
 #[test]
 fn pictures_are_drawn_by_their_commands() {
@@ -14,13 +14,13 @@ fn pictures_are_drawn_by_their_commands() {
     let page = fs::read_to_string(home.join("README.md")).unwrap();
     let directory = Directory::new();
     let commands: Vec<&str> =
-        page.lines().filter(|it| it.starts_with("tollgate replay ")).collect();
+        page.lines().filter(|line| line.starts_with("tollgate replay ")).collect();
     let mut drawn = Vec::new();
     for command in commands {
         shell(command, &directory);
         let name = command.rsplit(' ').next().unwrap();
         let picture = fs::read_to_string(directory.path(name)).unwrap();
-        assert!(picture.len() < MOST, "{name} has {} bytes", picture.len());
+        assert!(picture.len() < MAX_PICTURE_BYTES, "{name} has {} bytes", picture.len());
         assert!(page.contains(&format!("]({name})")), "{name} is not shown");
         if std::env::var_os("UPDATE").is_some() {
             fs::write(home.join(name), &picture).unwrap();
@@ -29,8 +29,8 @@ fn pictures_are_drawn_by_their_commands() {
         assert!(kept == picture, "docs/pictures/{name} is out of date; UPDATE=1 writes it");
         drawn.push(name.to_owned());
     }
-    let files = fs::read_dir(&home).unwrap().map(|it| it.unwrap().file_name());
-    let files = files.map(|it| it.into_string().unwrap()).filter(|it| it.ends_with(".svg"));
+    let files = fs::read_dir(&home).unwrap().map(|x| x.unwrap().file_name());
+    let files = files.map(|file| file.into_string().unwrap()).filter(|i| i.ends_with(".svg"));
     let mut files: Vec<String> = files.collect();
     files.sort();
     drawn.sort();

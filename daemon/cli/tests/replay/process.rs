@@ -16,7 +16,7 @@ pub(crate) fn tollgate() -> Command {
 /// Runs the tool to its end: exit code, standard output, standard error.
 pub(crate) fn run<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> (i32, String, String) {
     let Output { status, stdout, stderr } = tollgate().args(arguments).output().unwrap();
-    let text = |it| String::from_utf8(it).unwrap();
+    let text = |x| String::from_utf8(x).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn shell(commands: &str, directory: &Directory) -> String {
     shell.args(["-e", "-c", commands]).current_dir(directory.path("")).stdin(Stdio::null());
     shell.env_remove("TOLLGATE_CONFIG").env("PATH", std::env::join_paths(path).unwrap());
     let Output { status, stdout, stderr } = shell.output().unwrap();
-    let text = |it| String::from_utf8(it).unwrap();
+    let text = |x| String::from_utf8(x).unwrap();
     assert!(status.success(), "{commands}\n{}", text(stderr));
     assert_eq!(text(stderr), "", "{commands}");
     text(stdout)

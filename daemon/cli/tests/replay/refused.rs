@@ -60,7 +60,7 @@ fn as_many_keys_are_named_as_were_asked_for() {
         let worst = named.to_string();
         let traffic = ["--generate", "bursts rate 100/s for 1min keys 10", "--limit", "1/min"];
         let (_, output, _) = run([&traffic[..], &["--worst", &worst]].concat());
-        let rows = output.lines().filter(|it| it.starts_with("  user:")).count();
+        let rows = output.lines().filter(|line| line.starts_with("  user:")).count();
         assert_eq!(rows, named, "{output}");
     }
 }

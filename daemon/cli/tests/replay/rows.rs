@@ -41,20 +41,19 @@ impl Recorder {
         let told = match request.checks {
             // A log has one key a line, and its times do not go back.
             [check] if asked.last().is_none_or(|last| last.at <= at) => {
-                let is_same = |it: &Asked| {
-                    it.policy.shares_name(check.policy)
-                        && it.policy.limits() == check.policy.limits()
+                let is_same = |x: &Asked| {
+                    x.policy.shares_name(check.policy) && x.policy.limits() == check.policy.limits()
                 };
                 let same = asked.iter().all(is_same);
                 same.then_some(check)
             }
             _ => None,
         };
-        let Some(check) = told.filter(|it| !it.policy.is_shadow()) else {
+        let Some(check) = told.filter(|x| !x.policy.is_shadow()) else {
             *section = None;
             return;
         };
-        let answer = answer.as_ref().map(|it| it.decisions[0].clone());
+        let answer = answer.as_ref().map(|answer| answer.decisions[0].clone());
         asked.push(Asked {
             at,
             verb: request.verb,
@@ -92,7 +91,7 @@ fn sections() -> Vec<Vec<Asked>> {
         };
         runtime.block_on(run(&rows, fresh, |time| clock.set(time)));
     }
-    let told = |it: Section| it.lock().unwrap().take().filter(|it| !it.is_empty());
+    let told = |section: Section| section.lock().unwrap().take().filter(|i| !i.is_empty());
     all.into_iter().filter_map(told).collect()
 }
 
@@ -100,20 +99,21 @@ fn csv(section: &[Asked]) -> String {
     let mut text = String::from(
         "time,verb,key,cost,request_id,lease_id,reservation_id,max_wait,for,charged_at\n",
     );
-    for it in section {
-        let micros = it.at.as_micros();
-        write!(text, "{}.{:06},{},", micros / 1_000_000, micros % 1_000_000, it.verb.as_str())
+    for section in section {
+        let micros = section.at.as_micros();
+        write!(text, "{}.{:06},{},", micros / 1_000_000, micros % 1_000_000, section.verb.as_str())
             .unwrap();
-        let quoted = |it: &[u8]| {
-            let text = String::from_utf8(it.to_vec()).unwrap();
+        let quoted = |x: &[u8]| {
+            let text = String::from_utf8(x.to_vec()).unwrap();
             format!("\"{}\"", text.replace('"', "\"\""))
         };
-        let id = it.request_id.as_deref().map_or_else(String::new, quoted);
-        write!(text, "{},{},{id},", quoted(&it.key), it.cost).unwrap();
-        let show = |id: Option<Id>| id.map_or_else(String::new, |it| it.to_string());
-        let seconds =
-            |it: Micros| if it.get() == u64::MAX { String::new() } else { it.to_string() };
-        let (lease, reservation, wait, span, time) = match it.verb {
+        let id = section.request_id.as_deref().map_or_else(String::new, quoted);
+        write!(text, "{},{},{id},", quoted(&section.key), section.cost).unwrap();
+        let show = |id: Option<Id>| id.map_or_else(String::new, |id| id.to_string());
+        let seconds = |micros: Micros| {
+            if micros.get() == u64::MAX { String::new() } else { micros.to_string() }
+        };
+        let (lease, reservation, wait, span, time) = match section.verb {
             Verb::Check { lease } => (lease, None, None, None, None),
             Verb::Acquire { lease } | Verb::Renew { lease } | Verb::Release { lease } => {
                 (Some(lease), None, None, None, None)
@@ -126,7 +126,7 @@ fn csv(section: &[Asked]) -> String {
         };
         let wait = wait.map_or_else(String::new, seconds);
         let span = span.map_or_else(String::new, seconds);
-        let time = time.map_or_else(String::new, |it| it.to_string());
+        let time = time.map_or_else(String::new, |time| time.to_string());
         writeln!(text, "{},{},{wait},{span},{time}", show(lease), show(reservation)).unwrap();
     }
     text
@@ -162,10 +162,10 @@ fn hold(sections: &[Vec<Asked>], more: &[&str]) -> usize {
             assert_eq!(fields.remove("cost").unwrap(), asked.cost);
             let policy: Policy = limits.parse().unwrap();
             let wanted: Value = match &asked.answer {
-                Ok(it) => {
-                    serde_json::from_str(&tollgate_server::decision_json(&policy, it)).unwrap()
+                Ok(answer) => {
+                    serde_json::from_str(&tollgate_server::decision_json(&policy, answer)).unwrap()
                 }
-                Err(it) => serde_json::json!({ "error": it }),
+                Err(error) => serde_json::json!({ "error": error }),
             };
             assert_eq!(got, wanted, "{limits}\n{}at {asked:?}", csv(section));
             held += 1;
@@ -178,22 +178,21 @@ fn hold(sections: &[Vec<Asked>], more: &[&str]) -> usize {
 
 /// What a line of a CSV can carry, under limits that tell all of their policy.
 fn tellable() -> Vec<Vec<Asked>> {
-    let is_text = |it: &Asked| {
-        std::str::from_utf8(&it.key).is_ok_and(|it| !it.contains(['\n', '\r']) && !it.is_empty())
-            && it
-                .request_id
-                .as_deref()
-                .is_none_or(|it| !it.is_empty() && std::str::from_utf8(it).is_ok())
+    let is_text = |y: &Asked| {
+        std::str::from_utf8(&y.key).is_ok_and(|x| !x.contains(['\n', '\r']) && !x.is_empty())
+            && y.request_id.as_deref().is_none_or(|request_id| {
+                !request_id.is_empty() && std::str::from_utf8(request_id).is_ok()
+            })
     };
     // A log that holds fewer entries than usual, lists and bounds cannot be said in limits.
-    let is_usual = |it: &Asked| {
-        let usual: Policy = limits(std::slice::from_ref(it)).parse().unwrap();
-        usual.log_entries() == it.policy.log_entries()
-            && it.policy.listed(&it.key).is_none()
-            && it.policy.max_keys().is_none()
+    let is_usual = |x: &Asked| {
+        let usual: Policy = limits(std::slice::from_ref(x)).parse().unwrap();
+        usual.log_entries() == x.policy.log_entries()
+            && x.policy.listed(&x.key).is_none()
+            && x.policy.max_keys().is_none()
     };
     let mut all = sections();
-    all.retain(|it| it.iter().all(|it| is_text(it) && is_usual(it)));
+    all.retain(|x| x.iter().all(|i| is_text(i) && is_usual(i)));
     all
 }
 

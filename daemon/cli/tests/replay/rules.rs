@@ -41,7 +41,7 @@ fn rules_say_which_policies_hold_and_whose_key_it_is() {
     assert_eq!(plain["outcomes"][0]["denied"]["requests"], 2 + 1);
     assert_eq!(plain["source"]["unruled"], 4);
     let worst = plain["outcomes"][0]["worst"].as_array().unwrap();
-    let policies: Vec<_> = worst.iter().map(|it| (&it["policy"], &it["key"])).collect();
+    let policies: Vec<_> = worst.iter().map(|worst| (&worst["policy"], &worst["key"])).collect();
     let address = json!("10.0.0.1");
     assert_eq!(policies, [(&json!("login"), &address), (&json!("api"), &address)]);
     // One after the other it is the same.
@@ -68,7 +68,7 @@ rules:
 "#,
     );
     let text: String =
-        ["1", "1", "2", "3", "4"].map(|it| line(&format!("10.0.0.{it}"), "/")).concat();
+        ["1", "1", "2", "3", "4"].map(|x| line(&format!("10.0.0.{x}"), "/")).concat();
     let log = directory.file("access.log", text);
     let decisions = directory.path("decisions");
     let config = ["--config", config.to_str().unwrap(), "--rules", "--decisions"];
@@ -78,7 +78,7 @@ rules:
     let lines = std::fs::read_to_string(decisions).unwrap();
     let allowed: Vec<_> = lines
         .lines()
-        .map(|it| serde_json::from_str::<serde_json::Value>(it).unwrap()["allowed"].clone())
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["allowed"].clone())
         .collect();
     assert_eq!(allowed, [true, false, true, true, false]);
 }

@@ -10,7 +10,7 @@ fn each_alternative_is_as_if_it_were_alone() {
     let made = run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
     assert_eq!(made, (0, String::new(), String::new()));
     let limits = ["5/s", "20/10s fixed", "30/10s sliding", "3/s; 40/10s log", "4/s queue 2"];
-    let together: Vec<&str> = limits.iter().flat_map(|it| ["--limit", it]).collect();
+    let together: Vec<&str> = limits.iter().flat_map(|limit| ["--limit", limit]).collect();
     let together = report(&log, &together);
     for (place, limit) in limits.iter().enumerate() {
         let alone = report(&log, &["--limit", limit]);

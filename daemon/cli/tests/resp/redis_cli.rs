@@ -77,7 +77,9 @@ fn ten_thousand_commands_are_piped_in() {
         let key = format!("k{}", at % 10);
         let words = ["CL.THROTTLE", &key, "499", "1", "86400"];
         commands.extend(format!("*{}\r\n", words.len()).bytes());
-        words.iter().for_each(|it| commands.extend(format!("${}\r\n{it}\r\n", it.len()).bytes()));
+        words
+            .iter()
+            .for_each(|word| commands.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
     }
     let Some(said) = said(&daemon, &["--pipe"], &commands) else { return };
     assert!(said.ends_with("errors: 0, replies: 10000\n"), "{said}");

@@ -36,7 +36,7 @@ fn both_protocols_say_the_same() {
             assert_eq!(field::<i64>(&said, "granted"), i64::from(allowed), "{said:?}");
             assert_eq!(field::<i64>(&said, "retry_after_us") > 0, !allowed, "{said:?}");
             let limits: Vec<HashMap<String, Value>> = field(&said, "limits");
-            let names: Vec<String> = limits.iter().map(|it| field(it, "limit")).collect();
+            let names: Vec<String> = limits.iter().map(|limit| field(limit, "limit")).collect();
             assert_eq!(names, ["3/d fixed", "100/d log"]);
         }
         let never = decision(&mut connection, &["TOLLGATE.CHECK", "pair", "never", "COST", "4"]);

@@ -50,8 +50,8 @@ fn read(stream: &TcpStream) -> Sent {
     while !head.ends_with("\r\n\r\n") {
         assert!(stream.read_line(&mut head).unwrap() > 0, "it ends in {head:?}");
     }
-    let length = head.lines().find_map(|it| {
-        let (name, value) = it.split_once(':')?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
     });
     let mut body = vec![0; length.unwrap()];

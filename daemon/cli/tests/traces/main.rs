@@ -43,7 +43,7 @@ fn start(change: impl FnOnce(&mut Command)) -> Daemon {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -51,7 +51,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn attributes(messages: &[&[u8]]) -> BTreeMap<String, String> {
-    let pair = |it: &&[u8]| (text(all(it, 1)[0]), text(under(it, &[2, 1])[0]));
+    let pair = |x: &&[u8]| (text(all(x, 1)[0]), text(under(x, &[2, 1])[0]));
     messages.iter().map(pair).collect()
 }
 
@@ -89,15 +89,15 @@ fn each_decision_is_a_span_of_its_callers_trace() {
 
     let sent = collector.sent();
     let mut spans = BTreeMap::new();
-    for it in &sent {
-        assert!(it.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", it.head);
-        assert!(it.head.contains("x-tenant: shop\r\n"), "{}", it.head);
-        assert!(it.head.contains("content-type: application/x-protobuf\r\n"), "{}", it.head);
+    for sent in &sent {
+        assert!(sent.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", sent.head);
+        assert!(sent.head.contains("x-tenant: shop\r\n"), "{}", sent.head);
+        assert!(sent.head.contains("content-type: application/x-protobuf\r\n"), "{}", sent.head);
         let secret = SECRET.as_bytes();
-        assert!(!it.body.windows(secret.len()).any(|it| it == secret), "a key is sent");
-        let service = attributes(&under(&it.body, &[1, 1, 1]));
+        assert!(!sent.body.windows(secret.len()).any(|sent| sent == secret), "a key is sent");
+        let service = attributes(&under(&sent.body, &[1, 1, 1]));
         assert_eq!(service["service.name"], "tollgate");
-        for span in under(&it.body, &[1, 2, 2]) {
+        for span in under(&sent.body, &[1, 2, 2]) {
             assert!(spans.insert(hexadecimal(all(span, 1)[0]), span).is_none());
         }
     }

@@ -31,10 +31,10 @@ pub(crate) fn fields(mut message: &[u8]) -> Vec<(u64, Value<'_>)> {
 
 /// What all fields of this number hold.
 pub(crate) fn all(message: &[u8], number: u64) -> Vec<&[u8]> {
-    let fields = fields(message).into_iter().filter(|(it, _)| *it == number);
+    let fields = fields(message).into_iter().filter(|(x, _)| *x == number);
     let bytes = fields.map(|(_, value)| match value {
         Value::Bytes(bytes) => bytes,
-        Value::Number(it) => panic!("field {number} is the number {it}"),
+        Value::Number(value) => panic!("field {number} is the number {value}"),
     });
     bytes.collect()
 }
@@ -42,15 +42,15 @@ pub(crate) fn all(message: &[u8], number: u64) -> Vec<&[u8]> {
 /// What all fields hold that are reached by these numbers, one in the other.
 pub(crate) fn under<'a>(message: &'a [u8], path: &[u64]) -> Vec<&'a [u8]> {
     path.iter().fold(vec![message], |messages, number| {
-        messages.into_iter().flat_map(|it| all(it, *number)).collect()
+        messages.into_iter().flat_map(|message| all(message, *number)).collect()
     })
 }
 
 /// A number that stands alone.
 pub(crate) fn number(message: &[u8], number: u64) -> u64 {
-    let mut fields = fields(message).into_iter().filter(|(it, _)| *it == number);
+    let mut fields = fields(message).into_iter().filter(|(x, _)| *x == number);
     match fields.next() {
-        Some((_, Value::Number(it))) => it,
+        Some((_, Value::Number(number))) => number,
         _ => panic!("there is no number {number}"),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The most bytes of a token, as the configuration has it for those written there.
-const MOST_BYTES: usize = 1_024;
+const MAX_BYTES: usize = 1_024;
 
 /// What was read.
 pub(super) struct Secret {
@@ -20,22 +20,23 @@ pub(super) struct Secret {
 /// Why the file cannot be used, and what to do about it.
 pub(super) fn read(path: &Path) -> Result<Secret, String> {
     let shown = path.display();
-    let unreadable = |it: io::Error| format!("{shown} cannot be read: {it}");
+    let unreadable = |error: io::Error| format!("{shown} cannot be read: {error}");
     let mut file = File::open(path).map_err(unreadable)?;
-    let is_open = file.metadata().map(|it| is_for_everybody(&it)).map_err(unreadable)?;
+    let is_open =
+        file.metadata().map(|metadata| is_for_everybody(&metadata)).map_err(unreadable)?;
     let mut bytes = Vec::new();
     // The end of a line, and one byte that is too many.
-    let most = u64::try_from(MOST_BYTES + 3).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_BYTES + 3).unwrap_or(u64::MAX);
     file.by_ref().take(most).read_to_end(&mut bytes).map_err(unreadable)?;
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
         return Err(format!("{shown} is empty; write a token, such as openssl rand -hex 32 draws"));
     }
-    if line.len() > MOST_BYTES {
-        return Err(format!("{shown} has more than the {MOST_BYTES} bytes that a token may have"));
+    if line.len() > MAX_BYTES {
+        return Err(format!("{shown} has more than the {MAX_BYTES} bytes that a token may have"));
     }
-    if let Some(at) = line.iter().position(|it| !it.is_ascii_graphic()) {
+    if let Some(at) = line.iter().position(|line| !line.is_ascii_graphic()) {
         let why = "a token is one line of ASCII without spaces";
         return Err(format!("{shown} has something else at byte {}; {why}", at + 1));
     }

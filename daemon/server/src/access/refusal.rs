@@ -25,7 +25,7 @@ impl fmt::Display for Refusal {
                  have operate"
             ),
             Refusal::Scope { token, what, scopes } => {
-                let scopes: Vec<_> = scopes.iter().map(|it| it.as_str()).collect();
+                let scopes: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
                 write!(
                     f,
                     "{what} needs the scope {}, which the token {token:?} does not have; add it to \

@@ -9,7 +9,7 @@ fn token(name: &str, secret: &str, scopes: &[Scope], policies: &[&str]) -> Token
         name: name.to_owned(),
         secret: TokenSecret::Text(secret.to_owned()),
         scopes: scopes.to_vec(),
-        policies: policies.iter().map(|it| (*it).to_owned()).collect(),
+        policies: policies.iter().map(|policy| (*policy).to_owned()).collect(),
     }
 }
 

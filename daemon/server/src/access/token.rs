@@ -69,14 +69,14 @@ impl Token {
 
     /// Whether it may do what any of these scopes is for.
     pub(super) fn has_any(&self, scopes: &[Scope]) -> bool {
-        self.scopes.iter().any(|it| *it == Scope::Admin || scopes.contains(it))
+        self.scopes.iter().any(|scope| *scope == Scope::Admin || scopes.contains(scope))
     }
 
     /// Whether it is for the policy of this name.
     pub(super) fn is_for(&self, policy: &str) -> bool {
-        self.policies.iter().any(|it| match it.strip_suffix('*') {
+        self.policies.iter().any(|p| match p.strip_suffix('*') {
             Some(beginning) => policy.starts_with(beginning),
-            None => it == policy,
+            None => p == policy,
         })
     }
 }

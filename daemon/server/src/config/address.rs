@@ -24,7 +24,7 @@ impl FromStr for Address {
         if text == "off" {
             return Ok(Address::Off);
         }
-        if let Some(path) = text.strip_prefix("unix:").filter(|it| !it.is_empty()) {
+        if let Some(path) = text.strip_prefix("unix:").filter(|text| !text.is_empty()) {
             return Ok(Address::Unix(path.into()));
         }
         let port = text.rsplit_once(':').filter(|(host, _)| is_host(host));
@@ -44,7 +44,7 @@ fn is_host(text: &str) -> bool {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Tcp(it) => f.write_str(it),
+            Address::Tcp(tcp) => f.write_str(tcp),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
             Address::Off => f.write_str("off"),
         }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::ratelimit::Source;
 
 /// The most files of one path.
-const MOST_FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 /// The most bytes of all files of one path.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The most entries of a directory that are looked at.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// Why the files of a path cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(crate) fn listed(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     }
     let mut files = Vec::new();
     for (at, entry) in fs::read_dir(path)?.enumerate() {
-        if at == MOST_ENTRIES {
-            let why = format!("it has more than {MOST_ENTRIES} entries; name another directory");
+        if at == MAX_ENTRIES {
+            let why = format!("it has more than {MAX_ENTRIES} entries; name another directory");
             return Err(io::Error::other(why));
         }
         let file = entry?.path();
@@ -48,7 +48,7 @@ pub(crate) fn listed(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
 /// Whether a path of `envoy.config` is a directory that says nothing: none of its files is read.
 #[must_use]
 pub fn is_without_domains(path: &Path) -> bool {
-    listed(path).is_ok_and(|it| it.is_some_and(|files| files.is_empty()))
+    listed(path).is_ok_and(|x| x.is_some_and(|files| files.is_empty()))
 }
 
 fn is_named_so(file: &Path) -> bool {
@@ -59,7 +59,7 @@ fn is_named_so(file: &Path) -> bool {
 /// Whether it is a file, or a link that leads nowhere, which is to be complained of. To open a pipe
 /// might take for ever.
 fn is_read(file: &Path) -> bool {
-    fs::metadata(file).map_or(true, |it| it.is_file())
+    fs::metadata(file).map_or(true, |x| x.is_file())
 }
 
 /// All that must stay as it is for the files of these paths to say what they said: each path, and
@@ -74,17 +74,18 @@ pub(crate) fn watched(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
 /// What the files of a path say.
 pub(super) fn read(path: &Path) -> Result<Vec<Source>, Unusable> {
     let unusable = |file: &Path, why: String| Unusable { file: file.to_owned(), why };
-    let listed = listed(path).map_err(|it| unusable(path, format!("it cannot be read: {it}")))?;
+    let listed =
+        listed(path).map_err(|error| unusable(path, format!("it cannot be read: {error}")))?;
     let files = listed.unwrap_or_else(|| vec![path.to_owned()]);
     if files.is_empty() {
         let why = "there is no file in it whose name ends in .yaml or .yml; write one";
         return Err(unusable(path, why.to_owned()));
     }
-    if files.len() > MOST_FILES {
-        let why = format!("it has {} files, and {MOST_FILES} at most are read", files.len());
+    if files.len() > MAX_FILES {
+        let why = format!("it has {} files, and {MAX_FILES} at most are read", files.len());
         return Err(unusable(path, why));
     }
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     let mut read = |file: &PathBuf| {
         let text = text(file, &mut left).map_err(|why| unusable(file, why))?;
         Ok(Source::new(file.display().to_string(), text))
@@ -93,7 +94,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Source>, Unusable> {
 }
 
 fn text(file: &Path, left: &mut u64) -> Result<String, String> {
-    let unreadable = |it: io::Error| format!("it cannot be read: {it}");
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(unreadable)?;
     opened.take(*left + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -103,10 +104,10 @@ fn text(file: &Path, left: &mut u64) -> Result<String, String> {
     }
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     *left = left.checked_sub(length).ok_or_else(|| {
-        format!("with it there are more than the {MOST_BYTES} bytes that are read")
+        format!("with it there are more than the {MAX_BYTES} bytes that are read")
     })?;
-    String::from_utf8(bytes).map_err(|it| {
-        let at = it.utf8_error().valid_up_to();
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
         format!("it is not UTF-8 from byte {at} on")
     })
 }

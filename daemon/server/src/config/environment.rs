@@ -23,7 +23,7 @@ pub(super) fn read(
     complaints: &Complaints,
 ) -> Vec<Over> {
     let ours = variables.into_iter().filter_map(|(name, value)| {
-        let name = name.into_string().ok().filter(|it| it.starts_with(PREFIX))?;
+        let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
         Some((name, value))
     });
     let mut ours: Vec<_> = ours.collect();
@@ -32,7 +32,7 @@ pub(super) fn read(
     for (name, value) in ours {
         let origin = Origin::Variable(Arc::from(&*name));
         match one(&name, value, &origin) {
-            Ok(it) => over.extend(it),
+            Ok(value) => over.extend(value),
             Err(message) => complaints.add(ConfigError::new(message).at(origin)),
         }
     }
@@ -64,8 +64,8 @@ pub(super) fn node(field: &Field, value: &str, origin: Origin) -> Node {
     match (&field.kind, value) {
         (_, "null") => Node::nothing(origin),
         (Kind::Many(_), _) => {
-            let parts = value.split(',').map(str::trim).filter(|it| !it.is_empty());
-            let parts = parts.map(|it| Node::text(it, origin.clone())).collect();
+            let parts = value.split(',').map(str::trim).filter(|x| !x.is_empty());
+            let parts = parts.map(|part| Node::text(part, origin.clone())).collect();
             Node { origin, body: Body::List(parts), quoted: false }
         }
         _ => Node::text(value, origin),
@@ -90,14 +90,14 @@ pub(super) fn find<'a>(
 
 fn section_of(kind: &Kind) -> Option<&'static Section> {
     match kind {
-        Kind::Section(it) => Some(it),
+        Kind::Section(section) => Some(section),
         _ => None,
     }
 }
 
 fn first_of(kind: &Kind) -> &'static str {
-    let fields = section_of(kind).map(|it| it.fields).unwrap_or_default();
-    fields.first().map(|it| it.name).unwrap_or_default()
+    let fields = section_of(kind).map(|x| x.fields).unwrap_or_default();
+    fields.first().map(|field| field.name).unwrap_or_default()
 }
 
 fn file_only(field: &str) -> String {
@@ -132,7 +132,7 @@ fn unknown_here(part: &str, path: &str, section: &Section) -> String {
     if section.later.contains(&part) {
         return format!("there is no field {whole} in this version: leave it out");
     }
-    let known = section.fields.iter().map(|it| it.name);
+    let known = section.fields.iter().map(|field| field.name);
     let hint = did_you_mean(part, known.clone())
         .unwrap_or_else(|| format!("known there are {}", known.collect::<Vec<_>>().join(", ")));
     format!("there is no field {whole}; {hint}")

@@ -38,12 +38,12 @@ impl ConfigError {
     }
 
     pub(super) fn of(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into()).filter(|it| !it.is_empty());
+        self.field = Some(field.into()).filter(|x| !x.is_empty());
         self
     }
 
     pub(super) fn at(mut self, origin: Origin) -> Self {
-        self.origin = Some(origin).filter(|it| *it != Origin::Default);
+        self.origin = Some(origin).filter(|x| *x != Origin::Default);
         self
     }
 
@@ -72,13 +72,13 @@ impl ConfigError {
     /// The line at fault, from 1, where it is one of the file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
-        self.span().map(|it| it.line)
+        self.span().map(|span| span.line)
     }
 
     /// The column at fault, in characters from 1, where it is one of the file.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
-        self.span().map(|it| it.column)
+        self.span().map(|span| span.column)
     }
 
     /// Where the mistake is, if that is a file that the field names; the message says it too.
@@ -131,9 +131,9 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The most mistakes that are shown.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 /// The most that are kept.
-const MOST_KEPT: usize = 1_000;
+const MAX_RETAINED: usize = 1_000;
 
 /// Every mistake of a configuration, in the order in which they stand there; one at least.
 #[derive(Clone, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub struct ConfigErrors {
 impl ConfigErrors {
     /// The mistakes that are shown.
     pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
-        self.errors.iter().take(MOST_SHOWN)
+        self.errors.iter().take(MAX_SHOWN)
     }
 
     /// How many mistakes there are.
@@ -211,7 +211,7 @@ pub(crate) struct Complaints {
 impl Complaints {
     pub(super) fn add(&self, error: ConfigError) {
         let mut errors = self.errors.borrow_mut();
-        if errors.len() < MOST_KEPT {
+        if errors.len() < MAX_RETAINED {
             errors.push(error);
         } else {
             self.more.set(self.more.get() + 1);
@@ -226,14 +226,17 @@ impl Complaints {
     pub(crate) fn into_errors(self, file: Option<&Arc<str>>) -> ConfigErrors {
         let mut errors = self.errors.into_inner();
         // What does not stand in the file comes last, in the order in which it was found.
-        errors.sort_by_key(|it| it.span().map_or((usize::MAX, 0), |it| (it.line, it.column)));
+        errors.sort_by_key(|error| {
+            error.span().map_or((usize::MAX, 0), |span| (span.line, span.column))
+        });
         // What reads a value anew may find again what was found when it was looked at by itself.
-        errors.dedup_by(|next, it| {
-            it.field.is_some()
-                && (&it.field, &it.origin, &it.named) == (&next.field, &next.origin, &next.named)
+        errors.dedup_by(|next, error| {
+            error.field.is_some()
+                && (&error.field, &error.origin, &error.named)
+                    == (&next.field, &next.origin, &next.named)
         });
         if let Some(file) = file {
-            errors = errors.into_iter().map(|it| it.in_file(file)).collect();
+            errors = errors.into_iter().map(|error| error.in_file(file)).collect();
         }
         let more = self.more.get();
         ConfigErrors { errors, more, source: None, secrets: Vec::new() }

@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         let Some((Kind::One(scalar), default)) = self.kind(name) else {
             return Err(self.no_such(name));
         };
-        let value = match self.said(name).map(|it| (&it.body, &it.origin)) {
+        let value = match self.said(name).map(|x| (&x.body, &x.origin)) {
             None | Some((Body::Nothing, _)) => match default {
                 "null" | "" => Value::Nothing,
                 default => scalar.read(default).map_err(|_| self.no_such(name))?,
@@ -65,14 +65,14 @@ impl<'a> Fields<'a> {
     /// A list of values, each with its place.
     pub(super) fn list(&self, name: &str) -> Result<Vec<Written>, Broken> {
         let (scalar, default) = match self.kind(name) {
-            Some((Kind::Many(it) | Kind::OneOrMany(it) | Kind::ManyOr(it, _), default)) => {
-                (it, default)
+            Some((Kind::Many(many) | Kind::OneOrMany(many) | Kind::ManyOr(many, _), default)) => {
+                (many, default)
             }
             _ => return Err(self.no_such(name)),
         };
         let Some(node) = self.said(name) else {
             let words = default.trim_matches(['[', ']']).split(", ");
-            let words = words.map(|it| it.trim_matches('"')).filter(|it| !it.is_empty());
+            let words = words.map(|word| word.trim_matches('"')).filter(|i| !i.is_empty());
             let of = |text: &str| Written { text: text.to_owned(), origin: Origin::Default };
             return Ok(words.map(of).collect());
         };
@@ -86,7 +86,7 @@ impl<'a> Fields<'a> {
 
     /// Names with their values, each with its place.
     pub(super) fn named(&self, name: &str) -> Vec<(&'a Name, &'a Node)> {
-        match self.said(name).map(|it| &it.body) {
+        match self.said(name).map(|x| &x.body) {
             Some(Body::Fields(all)) => all.iter().map(|(name, node)| (name, node)).collect(),
             _ => Vec::new(),
         }
@@ -104,12 +104,12 @@ impl<'a> Fields<'a> {
     /// The sections of a list, or of names.
     pub(super) fn sections(&self, name: &str) -> Result<Vec<Fields<'a>>, Broken> {
         let path = join(&self.path, name);
-        match (self.kind(name), self.said(name).map(|it| &it.body)) {
+        match (self.kind(name), self.said(name).map(|x| &x.body)) {
             (Some((Kind::Sections(section), _)), Some(Body::List(all))) => {
                 // What is no section was complained of.
                 let each = all.iter().enumerate();
-                let each = each.filter(|(_, it)| matches!(it.body, Body::Fields(_)));
-                let of = |(at, it)| self.inner(Some(it), section, format!("{path}[{at}]"));
+                let each = each.filter(|(_, x)| matches!(x.body, Body::Fields(_)));
+                let of = |(at, x)| self.inner(Some(x), section, format!("{path}[{at}]"));
                 Ok(each.map(of).collect())
             }
             (Some((Kind::Named(_, Kind::Section(section)), _)), Some(Body::Fields(all))) => {
@@ -126,13 +126,13 @@ impl<'a> Fields<'a> {
 
     fn inner(&self, node: Option<&'a Node>, section: &'static Section, path: String) -> Self {
         // What is not written has no place.
-        let origin = node.map_or(Origin::Default, |it| it.origin.clone());
+        let origin = node.map_or(Origin::Default, |node| node.origin.clone());
         Fields { node, section, path, origin, base: self.base, complaints: self.complaints }
     }
 
     /// What is written of a field.
     pub(super) fn said(&self, name: &str) -> Option<&'a Node> {
-        self.node?.get(name).filter(|it| !matches!(it.body, Body::Nothing))
+        self.node?.get(name).filter(|node| !matches!(node.body, Body::Nothing))
     }
 
     /// The last part of the path.
@@ -143,7 +143,7 @@ impl<'a> Fields<'a> {
 
     /// Complains of a field, at its place if it is written and else at that of all of them.
     pub(super) fn complain(&self, name: &str, message: impl Into<String>) -> Broken {
-        let origin = self.said(name).map_or_else(|| self.origin.clone(), |it| it.origin.clone());
+        let origin = self.said(name).map_or_else(|| self.origin.clone(), |x| x.origin.clone());
         self.complain_at(&join(&self.path, name), message, &origin)
     }
 
@@ -171,7 +171,7 @@ impl<'a> Fields<'a> {
     }
 
     fn kind(&self, name: &str) -> Option<(&'static Kind, &'static str)> {
-        self.section.field(name).map(|it| (&it.kind, it.default))
+        self.section.field(name).map(|field| (&field.kind, field.default))
     }
 
     /// The table and its reader disagree; no file can bring that about, and the defaults would show.

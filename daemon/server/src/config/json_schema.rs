@@ -22,9 +22,13 @@ pub fn config_schema() -> String {
 }
 
 fn section(section: &Section) -> Map<String, Json> {
-    let properties = section.fields.iter().map(|it| (it.name.to_owned(), field(it)));
-    let required: Vec<_> =
-        section.fields.iter().filter(|it| it.required.is_some()).map(|it| it.name).collect();
+    let properties = section.fields.iter().map(|f| (f.name.to_owned(), field(f)));
+    let required: Vec<_> = section
+        .fields
+        .iter()
+        .filter(|field| field.required.is_some())
+        .map(|field| field.name)
+        .collect();
     let mut schema = object(json!({ "type": ["object", "null"], "additionalProperties": false }));
     schema.insert("properties".to_owned(), Json::Object(properties.collect()));
     if !required.is_empty() {
@@ -37,11 +41,11 @@ fn section(section: &Section) -> Map<String, Json> {
 fn field(field: &Field) -> Json {
     let mut schema = match (&field.kind, field.required) {
         // What must be there is not null.
-        (Kind::Many(it), Some(_)) => {
-            object(json!({ "type": "array", "items": scalar(it, false), "minItems": 1 }))
+        (Kind::Many(many), Some(_)) => {
+            object(json!({ "type": "array", "items": scalar(many, false), "minItems": 1 }))
         }
-        (Kind::One(it), Some(_)) => scalar(it, false),
-        (it, _) => kind(it),
+        (Kind::One(one), Some(_)) => scalar(one, false),
+        (value, _) => kind(value),
     };
     schema.insert("title".to_owned(), field.name.into());
     schema.insert("description".to_owned(), field.about.into());
@@ -56,8 +60,9 @@ fn default(field: &Field) -> Option<Json> {
     match (&field.kind, field.default) {
         (_, "") | (Kind::Section(_), _) => None,
         (Kind::Many(_) | Kind::OneOrMany(_), list) => {
-            let texts = list.trim_matches(['[', ']']).split(", ").map(|it| it.trim_matches('"'));
-            Some(texts.filter(|it| !it.is_empty()).collect())
+            let texts =
+                list.trim_matches(['[', ']']).split(", ").map(|part| part.trim_matches('"'));
+            Some(texts.filter(|text| !text.is_empty()).collect())
         }
         (Kind::One(Scalar::Text | Scalar::Form(_) | Scalar::Path { .. }), text)
             if text != "null" =>
@@ -71,18 +76,22 @@ fn default(field: &Field) -> Option<Json> {
 
 fn kind(kind: &Kind) -> Map<String, Json> {
     match kind {
-        Kind::One(it) => scalar(it, true),
-        Kind::Many(it) => object(json!({ "type": ["array", "null"], "items": scalar(it, false) })),
-        Kind::OneOrMany(it) => object(json!({ "anyOf": [
-            { "type": "array", "items": scalar(it, false) },
-            scalar(it, true),
+        Kind::One(one) => scalar(one, true),
+        Kind::Many(many) => {
+            object(json!({ "type": ["array", "null"], "items": scalar(many, false) }))
+        }
+        Kind::OneOrMany(one_or_many) => object(json!({ "anyOf": [
+            { "type": "array", "items": scalar(one_or_many, false) },
+            scalar(one_or_many, true),
         ] })),
-        Kind::ManyOr(it, word) => object(json!({ "anyOf": [
-            { "type": "array", "items": scalar(it, false), "minItems": 1 },
+        Kind::ManyOr(many_or, word) => object(json!({ "anyOf": [
+            { "type": "array", "items": scalar(many_or, false), "minItems": 1 },
             { "const": word },
         ] })),
-        Kind::Section(it) => section(it),
-        Kind::Sections(it) => object(json!({ "type": ["array", "null"], "items": section(it) })),
+        Kind::Section(value) => section(value),
+        Kind::Sections(sections) => {
+            object(json!({ "type": ["array", "null"], "items": section(sections) }))
+        }
         Kind::Named(names, inner) => object(json!({
             "type": ["object", "null"],
             "propertyNames": names_of(names),
@@ -94,7 +103,9 @@ fn kind(kind: &Kind) -> Map<String, Json> {
 /// What a name must be: always a text, to JSON.
 fn names_of(names: &Scalar) -> Json {
     match names {
-        Scalar::Form(form) => form.pattern.map_or(json!({}), |it| json!({ "pattern": it })),
+        Scalar::Form(form) => {
+            form.pattern.map_or(json!({}), |pattern| json!({ "pattern": pattern }))
+        }
         _ => json!({}),
     }
 }
@@ -123,7 +134,7 @@ fn scalar(scalar: &Scalar, may_be_null: bool) -> Map<String, Json> {
         }
         Scalar::Truth => (&["boolean"][..], json!({})),
         Scalar::Word { words, .. } => {
-            let mut all: Vec<Json> = words.iter().map(|it| Json::from(*it)).collect();
+            let mut all: Vec<Json> = words.iter().map(|word| Json::from(*word)).collect();
             if may_be_null {
                 all.push(Json::Null);
             }
@@ -143,7 +154,7 @@ fn scalar(scalar: &Scalar, may_be_null: bool) -> Map<String, Json> {
 
 fn object(json: Json) -> Map<String, Json> {
     match json {
-        Json::Object(it) => it,
+        Json::Object(object) => object,
         _ => Map::new(),
     }
 }

@@ -13,7 +13,7 @@ use super::tree::{Body, Node, Origin};
 use super::{Config, environment, print, read, samples, secrets, shape, yaml};
 
 /// The longest file that is read, in bytes.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Where a configuration comes from, to be [read](Layers::read) as one: the file, over it the
 /// environment, over both the flags.
@@ -107,7 +107,7 @@ impl Layers {
     pub fn limits(mut self, limits: &str) -> Self {
         let origin = Origin::Flag("LIMITS");
         let texts = limits.split(';').map(str::trim);
-        let texts = texts.map(|it| Node::text(it, origin.clone())).collect();
+        let texts = texts.map(|t| Node::text(t, origin.clone())).collect();
         let limits = Node { origin: origin.clone(), body: Body::List(texts), quoted: false };
         let mut tree = Node::nothing(origin);
         tree.set(&["policies", "default", "limits"], limits);
@@ -175,7 +175,7 @@ impl Layers {
             shape::check_field(&node, field, &path.join("."), &complaints);
             tree.set(&path, node);
         }
-        let directory = file.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
+        let directory = file.as_ref().map(|file| file.directory.clone()).unwrap_or_default();
         let config = {
             let fields = Fields::new(&tree, &ROOT, &directory, &complaints);
             read::config(&fields, is_whole)
@@ -188,7 +188,7 @@ impl Layers {
 }
 
 fn errors(complaints: Complaints, file: Option<&File>, tree: Option<&Node>) -> ConfigErrors {
-    let mut errors = complaints.into_errors(file.and_then(|it| it.name.as_ref()));
+    let mut errors = complaints.into_errors(file.and_then(|file| file.name.as_ref()));
     if let Some(file) = file {
         errors.secrets = secrets::find(&file.text, tree);
         errors.source = Some(Arc::clone(&file.text));
@@ -202,13 +202,13 @@ fn text_of(path: &Path) -> Result<String, ConfigError> {
     let mut file = fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     // Not by its size, which a pipe has none of.
-    let read = std::io::Read::take(&mut file, MOST_BYTES + 1);
+    let read = std::io::Read::take(&mut file, MAX_BYTES + 1);
     std::io::Read::read_to_end(&mut { read }, &mut bytes).map_err(unreadable)?;
-    if u64::try_from(bytes.len()).is_ok_and(|it| it > MOST_BYTES) {
-        return Err(ConfigError::new(format!("more than {MOST_BYTES} bytes are not read")));
+    if u64::try_from(bytes.len()).is_ok_and(|x| x > MAX_BYTES) {
+        return Err(ConfigError::new(format!("more than {MAX_BYTES} bytes are not read")));
     }
-    String::from_utf8(bytes).map_err(|it| {
-        let at = it.utf8_error().valid_up_to();
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
         ConfigError::new(format!("it is not UTF-8 from byte {at} on"))
     })
 }
@@ -216,8 +216,8 @@ fn text_of(path: &Path) -> Result<String, ConfigError> {
 /// Without what they say, which may be secret.
 impl fmt::Debug for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_ref().and_then(|it| it.name.as_deref());
-        let over: Vec<_> = self.over.iter().map(|it| it.path.join(".")).collect();
+        let file = self.file.as_ref().and_then(|file| file.name.as_deref());
+        let over: Vec<_> = self.over.iter().map(|over| over.path.join(".")).collect();
         f.debug_struct("Layers").field("file", &file).field("over", &over).finish_non_exhaustive()
     }
 }
@@ -234,8 +234,8 @@ impl Layered {
     /// With `origins` a comment says where each value comes from that is not a default.
     #[must_use]
     pub fn print(&self, origins: bool) -> String {
-        let name = self.file.as_ref().and_then(|it| it.name.as_deref());
-        let directory = self.file.as_ref().map_or(Path::new(""), |it| &it.directory);
+        let name = self.file.as_ref().and_then(|file| file.name.as_deref());
+        let directory = self.file.as_ref().map_or(Path::new(""), |file| &file.directory);
         print::yaml(&self.tree, name, directory, origins)
     }
 
@@ -252,7 +252,7 @@ impl Config {
     /// It cannot be read, or what it says cannot be used; each error names file, line, field and
     /// value, and what to write instead.
     pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
-        Layers::new().file(path).partial().map(|it| it.config)
+        Layers::new().file(path).partial().map(|partial| partial.config)
     }
 
     /// Reads the text of a file, as [`load`](Self::load) does.
@@ -260,7 +260,7 @@ impl Config {
     /// # Errors
     /// What it says cannot be used.
     pub fn from_yaml(text: &str) -> Result<Config, ConfigErrors> {
-        Layers::new().yaml(text).partial().map(|it| it.config)
+        Layers::new().yaml(text).partial().map(|partial| partial.config)
     }
 
     /// A configuration of one policy, named `default`.
@@ -268,6 +268,6 @@ impl Config {
     /// # Errors
     /// The text is not limits.
     pub fn of_limits(limits: &str) -> Result<Config, ConfigErrors> {
-        Layers::new().limits(limits).partial().map(|it| it.config)
+        Layers::new().limits(limits).partial().map(|partial| partial.config)
     }
 }

@@ -160,8 +160,8 @@ impl Default for Config {
     /// What the table says of every field, with no policy.
     fn default() -> Self {
         match Layers::new().partial() {
-            Ok(it) => it.config,
-            Err(it) => unreachable!("the defaults are read in every test: {it}"),
+            Ok(partial) => partial.config,
+            Err(error) => unreachable!("the defaults are read in every test: {error}"),
         }
     }
 }

@@ -49,21 +49,21 @@ fn check_tls(layered: &Layered, complaints: &Complaints) {
 
 fn check_xds(layered: &Layered, complaints: &Complaints) {
     let xds = layered.config.envoy.xds.as_ref();
-    let Some(tls) = xds.and_then(|it| it.tls.as_ref()) else { return };
-    for it in xds::mistakes(tls) {
-        let said = find(&layered.tree, &["envoy", "xds", it.field]);
-        let complaint = ConfigError::new(format!("{}: {}", it.file.display(), it.why));
-        let complaint = complaint.of(join("envoy.xds", it.field));
-        complaints.add(at(complaint.naming(&it.file, None, None), said));
+    let Some(tls) = xds.and_then(|xd| xd.tls.as_ref()) else { return };
+    for mistake in xds::mistakes(tls) {
+        let said = find(&layered.tree, &["envoy", "xds", mistake.field]);
+        let complaint = ConfigError::new(format!("{}: {}", mistake.file.display(), mistake.why));
+        let complaint = complaint.of(join("envoy.xds", mistake.field));
+        complaints.add(at(complaint.naming(&mistake.file, None, None), said));
     }
 }
 
 fn check_tokens(layered: &Layered, complaints: &Complaints) {
     let tokens = &layered.config.tokens;
     let Err(errors) = Access::new(tokens) else { return };
-    let written = find(&layered.tree, &["tokens"]).map(|it| &it.body);
+    let written = find(&layered.tree, &["tokens"]).map(|x| &x.body);
     for error in errors.0 {
-        let (name, file) = match tokens.get(error.at).map(|it| &it.secret) {
+        let (name, file) = match tokens.get(error.at).map(|token| &token.secret) {
             Some(TokenSecret::File(file)) => ("token_file", Some(file)),
             _ => ("token", None),
         };
@@ -76,7 +76,7 @@ fn check_tokens(layered: &Layered, complaints: &Complaints) {
             Some(file) => complaint.naming(file, None, None),
             None => complaint,
         };
-        complaints.add(at(complaint, token.and_then(|it| it.get(name))));
+        complaints.add(at(complaint, token.and_then(|token| token.get(name))));
     }
 }
 
@@ -84,18 +84,23 @@ fn check_overrides(layered: &Layered, complaints: &Complaints) {
     let mut policies = layered.config.policies.clone();
     // Several policies may share a file, and one may have a million rows.
     let mut read = HashMap::new();
-    for it in &layered.config.overrides_files {
-        let said = find(&layered.tree, &["policies", &it.policy, "overrides_file"]);
-        let field = format!("policies.{}.overrides_file", it.policy);
+    for overrides_file in &layered.config.overrides_files {
+        let said = find(&layered.tree, &["policies", &overrides_file.policy, "overrides_file"]);
+        let field = format!("policies.{}.overrides_file", overrides_file.policy);
         let complain = |error: ConfigError| complaints.add(at(error.of(&*field), said));
-        match read.entry(&it.path).or_insert_with(|| read_overrides(&it.path)) {
+        match read
+            .entry(&overrides_file.path)
+            .or_insert_with(|| read_overrides(&overrides_file.path))
+        {
             Ok(rows) => {
-                if let Err(error) = policies.set_more_overrides(&it.policy, rows) {
-                    let message = format!("{}: {error}", it.path.display());
-                    complain(ConfigError::new(message).naming(&it.path, None, None));
+                if let Err(error) = policies.set_more_overrides(&overrides_file.policy, rows) {
+                    let message = format!("{}: {error}", overrides_file.path.display());
+                    complain(ConfigError::new(message).naming(&overrides_file.path, None, None));
                 }
             }
-            Err(errors) => errors.iter().for_each(|error| complain(of_row(&it.path, error))),
+            Err(errors) => {
+                errors.iter().for_each(|error| complain(of_row(&overrides_file.path, error)))
+            }
         }
     }
 }

@@ -36,8 +36,8 @@ impl Printer<'_> {
         is_whole: bool,
     ) {
         for field in section.fields {
-            let said = node.and_then(|it| it.get(field.name));
-            let said = said.filter(|it| !matches!(it.body, Body::Nothing));
+            let said = node.and_then(|node| node.get(field.name));
+            let said = said.filter(|x| !matches!(x.body, Body::Nothing));
             if said.is_some() || is_whole && field.required.is_none() {
                 self.field(field.name, said, field, &field.kind, depth, is_whole);
             }
@@ -56,7 +56,7 @@ impl Printer<'_> {
         self.indent(depth);
         self.text.push_str(&quoted(name));
         self.text.push(':');
-        match (kind, said.map(|it| (&it.body, it))) {
+        match (kind, said.map(|x| (&x.body, x))) {
             (Kind::Section(section), _) => {
                 self.text.push('\n');
                 self.section(said, section, depth + 1, is_whole);
@@ -86,8 +86,8 @@ impl Printer<'_> {
                 Kind::Many(scalar) | Kind::OneOrMany(scalar) | Kind::ManyOr(scalar, _),
                 Some((Body::List(all), _)),
             ) => {
-                let texts = all.iter().filter_map(|it| match &it.body {
-                    Body::Text(text) => Some(self.value(text, scalar, &it.origin)),
+                let texts = all.iter().filter_map(|x| match &x.body {
+                    Body::Text(text) => Some(self.value(text, scalar, &x.origin)),
                     _ => None,
                 });
                 let list = format!("[{}]", texts.collect::<Vec<_>>().join(", "));
@@ -144,16 +144,17 @@ impl Printer<'_> {
 
 /// Whether the colon of an address needs no quotes: nothing else stands there that YAML knows.
 fn is_plain_address(text: &str) -> bool {
-    let inner = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b':');
-    text.bytes().next().is_some_and(|it| it.is_ascii_alphanumeric()) && text.bytes().all(inner)
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && text.bytes().all(inner)
 }
 
 /// A text as it may stand in YAML: plain where that is certain to be read as the same text.
 fn quoted(text: &str) -> String {
-    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.' | b'/');
-    let begins = text.bytes().next().is_some_and(|it| it.is_ascii_alphabetic());
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/');
+    let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     let reserved = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-    let is_word = reserved.iter().any(|it| it.eq_ignore_ascii_case(text));
+    let is_word = reserved.iter().any(|reserved| reserved.eq_ignore_ascii_case(text));
     if begins && !is_word && text.bytes().all(is_plain) {
         return text.to_owned();
     }

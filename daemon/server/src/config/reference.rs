@@ -50,9 +50,11 @@ pub fn config_fields() -> Vec<String> {
 fn sections(page: &mut String, section: &Section, prefix: &str) {
     for field in section.fields {
         let (inner, path) = match &field.kind {
-            Kind::Section(it) => (it, format!("{prefix}{}", field.name)),
-            Kind::Sections(it) => (it, format!("{prefix}{}[]", field.name)),
-            Kind::Named(_, Kind::Section(it)) => (it, format!("{prefix}{}.NAME", field.name)),
+            Kind::Section(section) => (section, format!("{prefix}{}", field.name)),
+            Kind::Sections(sections) => (sections, format!("{prefix}{}[]", field.name)),
+            Kind::Named(_, Kind::Section(section)) => {
+                (section, format!("{prefix}{}.NAME", field.name))
+            }
             _ => continue,
         };
         // Writing into a text does not fail.
@@ -84,10 +86,10 @@ fn default(field: &Field) -> String {
 /// What a field may hold, in a few words.
 fn values(kind: &Kind) -> String {
     match kind {
-        Kind::One(it) => scalar(it),
-        Kind::Many(it) => format!("list: {}", scalar(it)),
-        Kind::OneOrMany(it) => format!("one or a list: {}", scalar(it)),
-        Kind::ManyOr(it, word) => format!("list: {}; or `{word}`", scalar(it)),
+        Kind::One(one) => scalar(one),
+        Kind::Many(many) => format!("list: {}", scalar(many)),
+        Kind::OneOrMany(one_or_many) => format!("one or a list: {}", scalar(one_or_many)),
+        Kind::ManyOr(many_or, word) => format!("list: {}; or `{word}`", scalar(many_or)),
         Kind::Section(_) => "fields".to_owned(),
         Kind::Sections(_) => "list of fields".to_owned(),
         Kind::Named(names, inner) => format!("{} → {}", scalar(names), values(inner)),
@@ -107,7 +109,7 @@ fn scalar(scalar: &Scalar) -> String {
         Scalar::Count { least, most } => format!("number from {least} to {most}"),
         Scalar::Truth => "`true` or `false`".to_owned(),
         Scalar::Word { words, .. } => {
-            let words: Vec<_> = words.iter().map(|it| format!("`{it}`")).collect();
+            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
             one_of(&words.iter().map(String::as_str).collect::<Vec<_>>())
         }
         Scalar::Path { what } => (*what).to_owned(),

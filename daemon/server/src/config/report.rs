@@ -33,7 +33,10 @@ pub(super) fn write(errors: &ConfigErrors) -> String {
 /// The line, and carets under what is wrong of it.
 fn write_excerpt(report: &mut String, errors: &ConfigErrors, error: &ConfigError) {
     let (Some(source), Some(span)) = (&errors.source, error.span()) else { return };
-    let from = source.get(..span.bytes.start).and_then(|it| it.rfind('\n')).map_or(0, |it| it + 1);
+    let from = source
+        .get(..span.bytes.start)
+        .and_then(|source| source.rfind('\n'))
+        .map_or(0, |rfind| rfind + 1);
     let Some(rest) = source.get(from..) else { return };
     let line = rest.lines().next().unwrap_or_default();
     let shown = masked(line, from, &errors.secrets);
@@ -70,7 +73,7 @@ fn missing(line: &str, column: usize) -> String {
 
 /// A line without its secrets, each character of which becomes a star.
 fn masked(line: &str, from: usize, secrets: &[Range<usize>]) -> String {
-    let is_secret = |at: usize| secrets.iter().any(|it| it.contains(&(from + at)));
+    let is_secret = |at: usize| secrets.iter().any(|secret| secret.contains(&(from + at)));
     let stars = |(at, character)| if is_secret(at) { '*' } else { character };
     line.char_indices().map(stars).collect()
 }

@@ -29,18 +29,18 @@ impl Fixed {
     fn collect(&mut self, node: Option<&Node>, section: &Section, prefix: &str, directory: &Path) {
         for field in section.fields {
             let path = format!("{prefix}{}", field.name);
-            let said = node.and_then(|it| it.get(field.name));
+            let said = node.and_then(|node| node.get(field.name));
             match &field.kind {
                 Kind::Section(inner) => self.collect(said, inner, &format!("{path}."), directory),
                 Kind::One(scalar) if field.needs_restart => {
-                    let (text, origin) = match said.map(|it| (&it.body, &it.origin)) {
+                    let (text, origin) = match said.map(|x| (&x.body, &x.origin)) {
                         Some((Body::Text(text), origin)) => (&**text, origin),
                         _ => (field.default, &Origin::Default),
                     };
                     // What is meant, so that 5000ms is no other value than 5s.
                     let value = match (text, scalar.read(text)) {
                         ("null", _) | (_, Err(_)) => text.to_owned(),
-                        (_, Ok(it)) => format!("{:?}", resolve(it, origin, directory)),
+                        (_, Ok(value)) => format!("{:?}", resolve(value, origin, directory)),
                     };
                     self.0.push((path, value));
                 }

@@ -41,8 +41,8 @@ impl Config {
     #[must_use]
     pub fn samples() -> Config {
         match Layers::new().samples().partial() {
-            Ok(it) => it.config,
-            Err(it) => unreachable!("a test reads the samples: {it}"),
+            Ok(partial) => partial.config,
+            Err(error) => unreachable!("a test reads the samples: {error}"),
         }
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn every_sample_is_a_policy() {
         let config = Config::samples();
-        let mut names: Vec<_> = config.policies.iter().map(|it| it.name()).collect();
+        let mut names: Vec<_> = config.policies.iter().map(|policy| policy.name()).collect();
         names.sort_unstable();
         assert_eq!(names, ["api", "jobs", "login", "search"]);
     }

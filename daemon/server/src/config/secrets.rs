@@ -11,7 +11,7 @@ pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        secrets.extend(in_line(line).map(|it| start + it.start..start + it.end));
+        secrets.extend(in_line(line).map(|x| start + x.start..start + x.end));
         start += line.len();
     }
     if let Some(tree) = tree {
@@ -25,11 +25,11 @@ fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
     let url = line.find("://").and_then(|scheme| {
         let login = scheme + "://".len();
         let end = line.rfind('@').filter(|end| *end > login)?;
-        let from = line.get(login..end)?.find(':').map_or(login, |it| login + it + 1);
+        let from = line.get(login..end)?.find(':').map_or(login, |line| login + line + 1);
         Some(from..end)
     });
-    let token = ["token:", "token\":", "token':"].iter().find_map(|it| {
-        let at = line.find(it)? + it.len();
+    let token = ["token:", "token\":", "token':"].iter().find_map(|x| {
+        let at = line.find(x)? + x.len();
         let value = line.get(at..)?;
         let end = value.find([',', '}']).unwrap_or(value.trim_end().len());
         Some(at + (value.len() - value.trim_start().len()).min(end)..at + end)
@@ -63,7 +63,7 @@ fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
 
 /// What stands where fields with a secret should may be the secret.
 fn misplaced(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
-    if section.fields.iter().any(|it| it.is_secret)
+    if section.fields.iter().any(|field| field.is_secret)
         && let Origin::File(span) = &node.origin
     {
         secrets.push(span.bytes.clone());

@@ -48,15 +48,18 @@ impl Shape<'_> {
         }
         for field in section.fields {
             let Some(remedy) = field.required else { continue };
-            let said = fields.iter().find(|(it, _)| it.text == field.name).map(|(_, it)| &it.body);
+            let said = fields.iter().find(|(x, _)| x.text == field.name).map(|(_, x)| &x.body);
             let is_missing = match said {
                 None | Some(Body::Nothing) => true,
                 Some(Body::List(all)) => all.is_empty(),
                 Some(Body::Text(_) | Body::Fields(_)) => false,
             };
             // One mistake is said once.
-            let is_mistyped =
-                || mistyped.iter().any(|it| did_you_mean(it, [field.name].into_iter()).is_some());
+            let is_mistyped = || {
+                mistyped
+                    .iter()
+                    .any(|mistyped| did_you_mean(mistyped, [field.name].into_iter()).is_some())
+            };
             if is_missing && !is_mistyped() {
                 self.complain(remedy, &join(path, field.name), owner);
             }
@@ -139,8 +142,8 @@ impl Shape<'_> {
 /// What is said of a value, which is shown unless it may be secret or is shown already.
 fn shown(text: &str, remedy: String, scalar: &Scalar) -> String {
     /// The most characters of a value that are shown.
-    const MOST: usize = 200;
-    let value = match text.char_indices().nth(MOST) {
+    const MAX_SHOWN_CHARS: usize = 200;
+    let value = match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((at, _)) => format!("{:?}…", text.get(..at).unwrap_or_default()),
         None => format!("{text:?}"),
     };
@@ -151,7 +154,7 @@ fn unknown(name: &str, section: &Section) -> String {
     if section.later.contains(&name) {
         return format!("unknown field {name:?}; this version does not have it: leave it out");
     }
-    let known = section.fields.iter().map(|it| it.name);
+    let known = section.fields.iter().map(|field| field.name);
     let hint = did_you_mean(name, known.clone())
         .unwrap_or_else(|| format!("known here are {}", known.collect::<Vec<_>>().join(", ")));
     format!("unknown field {name:?}; {hint}")

@@ -137,7 +137,7 @@ impl StoreConfig {
             return Ok(self.builder().build().into());
         }
         let opened = self.redis(namespace)?.open(self.url.as_str()).await;
-        opened.map_err(|it| ConfigError::new(it.to_string()).of("store"))
+        opened.map_err(|error| ConfigError::new(error.to_string()).of("store"))
     }
 
     /// Opens the store at somebody else's time, as a replay does.
@@ -154,7 +154,7 @@ impl StoreConfig {
             return Ok(self.builder().clock(clock).build().into());
         }
         let opened = self.redis(namespace)?.clock(clock).open(self.url.as_str()).await;
-        opened.map_err(|it| ConfigError::new(it.to_string()).of("store"))
+        opened.map_err(|error| ConfigError::new(error.to_string()).of("store"))
     }
 
     fn redis(&self, namespace: &str) -> Result<LimiterBuilder, ConfigError> {
@@ -191,7 +191,7 @@ impl StoreConfig {
             ConfigError::new(message).of("store.password_file").naming(file, None, None)
         };
         let read = fs::read_to_string(file);
-        let password = read.map_err(|it| refused(format!("it cannot be read: {it}")))?;
+        let password = read.map_err(|error| refused(format!("it cannot be read: {error}")))?;
         if password.trim_end_matches(['\r', '\n']).is_empty() {
             return Err(refused("it is empty; write the password, or leave it out".to_owned()));
         }
@@ -263,9 +263,9 @@ impl StoreConfig {
             sentinel_password: None,
         };
         if is_whole || fields.said("url").is_some() {
-            store.check().map_err(|it| {
-                let field = it.field().and_then(|it| it.strip_prefix("store."));
-                fields.complain(field.unwrap_or("url"), it.message())
+            store.check().map_err(|error| {
+                let field = error.field().and_then(|field| field.strip_prefix("store."));
+                fields.complain(field.unwrap_or("url"), error.message())
             })?;
         }
         Ok(store)

@@ -69,7 +69,7 @@ impl Node {
     /// What is written under a name.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         let Body::Fields(fields) = &self.body else { return None };
-        fields.iter().find(|(it, _)| it.text == name).map(|(_, it)| it)
+        fields.iter().find(|(x, _)| x.text == name).map(|(_, x)| x)
     }
 
     /// Writes over what stands at a path. A value that stands in the way stays, for it is a
@@ -83,7 +83,7 @@ impl Node {
             self.body = Body::Fields(Vec::new());
         }
         let Body::Fields(fields) = &mut self.body else { return };
-        if let Some((_, inner)) = fields.iter_mut().find(|(it, _)| it.text == *first) {
+        if let Some((_, inner)) = fields.iter_mut().find(|(x, _)| x.text == *first) {
             inner.set(rest, node);
             return;
         }
@@ -98,13 +98,13 @@ impl Node {
     pub(super) fn size(&self) -> (usize, usize) {
         let inner = |all: &mut dyn Iterator<Item = &Node>| {
             let sizes = all.map(Node::size);
-            let (nodes, depth) = sizes.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1.max(it.1)));
+            let (nodes, depth) = sizes.fold((0, 0), |sum, x| (sum.0 + x.0, sum.1.max(x.1)));
             (nodes + 1, depth + 1)
         };
         match &self.body {
             Body::Nothing | Body::Text(_) => (1, 1),
             Body::List(all) => inner(&mut all.iter()),
-            Body::Fields(all) => inner(&mut all.iter().map(|(_, it)| it)),
+            Body::Fields(all) => inner(&mut all.iter().map(|(_, x)| x)),
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn parse_at_most(
     };
     let mut builder = Builder::new(most, text, complaints);
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|it| not_yaml(&it, text, most))?;
+        let (event, span) = event.map_err(|error| not_yaml(&error, text, most))?;
         builder.take(event, span_of(&span))?;
     }
     Ok(builder.root.unwrap_or_else(|| Node::nothing(Origin::File(start()))))
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_tag(tag.as_deref(), &span)?;
                 let quoted = style != ScalarStyle::Plain
-                    || tag.is_some_and(|it| it.is_yaml_core_schema_tag("str"));
+                    || tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
                 let is_nothing = style == ScalarStyle::Plain
                     && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
                 let body = if is_nothing { Body::Nothing } else { Body::Text(text.into_owned()) };
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         if anchor > 0 {
             self.anchored.insert(anchor, node.clone());
         }
-        match self.open.last_mut().map(|it| &mut it.body) {
+        match self.open.last_mut().map(|x| &mut x.body) {
             None => self.root = Some(node),
             Some(OpenBody::List(all)) => all.push(node),
             Some(OpenBody::Fields(all, next)) => match next.take() {

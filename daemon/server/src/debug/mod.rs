@@ -41,7 +41,7 @@ pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
         let line = "this is no program in Go; perf can profile it where it runs\n";
         return text(StatusCode::NOT_FOUND, line);
     }
-    match PAGES.iter().find(|it| it.path == path) {
+    match PAGES.iter().find(|page| page.path == path) {
         Some(page) => text(StatusCode::OK, (page.text)(daemon)),
         None if path == "/" => text(StatusCode::OK, list()),
         None => {

@@ -32,8 +32,8 @@ impl Deref for Resolved<'_> {
 
     fn deref(&self) -> &Policy {
         match self {
-            Resolved::Configured(it) => it,
-            Resolved::Inline(it) => it,
+            Resolved::Configured(configured) => configured,
+            Resolved::Inline(inline) => inline,
         }
     }
 }
@@ -51,7 +51,9 @@ impl<'a> Asked<'a> {
         Ok(Asked {
             policy,
             key: key?,
-            cost: object.take(Field::Cost).map_or(Ok(Cost::ONE), |it| it.cost(Field::Cost))?,
+            cost: object
+                .take(Field::Cost)
+                .map_or(Ok(Cost::ONE), |object| object.cost(Field::Cost))?,
         })
     }
 
@@ -103,7 +105,7 @@ impl<'a> Named<'a> {
             }
             (None, None, _) => {
                 let named =
-                    exchange.live.names_of_policies().map(|it| format!("name one ({it}), or "));
+                    exchange.live.names_of_policies().map(|name| format!("name one ({name}), or "));
                 let named = named.unwrap_or_default();
                 let detail = format!("policy is missing; {named}write limit in its place");
                 Err(Problem::bad(detail).of(Field::Policy))
@@ -119,13 +121,13 @@ fn configured<'e>(
     exchange: &Exchange<'e>,
 ) -> Result<Resolved<'e>, Problem> {
     let text = name.text(Field::Policy)?;
-    exchange.caller.must_be_for(&text).map_err(|it| it.of(Field::Policy))?;
-    let tier_text = tier.map(|it| it.text(Field::Tier)).transpose()?;
+    exchange.caller.must_be_for(&text).map_err(|error| error.of(Field::Policy))?;
+    let tier_text = tier.map(|tier| tier.text(Field::Tier)).transpose()?;
     let known = exchange.live.policies.resolve(&text, key, tier_text.as_deref());
     known.map(Resolved::Configured).map_err(|error| {
         let field = if matches!(error, ResolveError::Tier(_)) { tier } else { Some(name) };
         let problem = Problem::from(error);
-        field.map_or(problem.clone(), |it| problem.with_value(&it.json()))
+        field.map_or(problem.clone(), |field| problem.with_value(&field.json()))
     })
 }
 
@@ -133,11 +135,12 @@ fn inline<'e>(limit: &Written<'_>, exchange: &Exchange<'e>) -> Result<Resolved<'
     exchange
         .caller
         .must_have(&[Scope::Operate], "a limit in place of a policy")
-        .map_err(|it| it.of(Field::Limit))?;
+        .map_err(|error| error.of(Field::Limit))?;
     let made = exchange.daemon.limiter().limit(&limit.text(Field::Limit)?);
-    let made =
-        made.map_err(|it| Problem::bad(it.to_string()).of(Field::Limit).with_value(&limit.json()))?;
-    exchange.caller.must_be_for(made.name()).map_err(|it| it.of(Field::Limit))?;
+    let made = made.map_err(|error| {
+        Problem::bad(error.to_string()).of(Field::Limit).with_value(&limit.json())
+    })?;
+    exchange.caller.must_be_for(made.name()).map_err(|error| error.of(Field::Limit))?;
     Ok(Resolved::Inline(made))
 }
 

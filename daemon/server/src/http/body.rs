@@ -29,7 +29,7 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Bytes, Problem> {
     let mut all = Bytes::new();
     let mut joined = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|it| Problem::bad(format!("the body broke off: {it}")))?;
+        let frame = frame.map_err(|error| Problem::bad(format!("the body broke off: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if all.len().max(joined.len()).saturating_add(data.len()) > most {
             return Err(too_large(most));
@@ -54,10 +54,10 @@ fn too_large(most: usize) -> Problem {
 
 /// The text of a body.
 pub(super) fn text(body: &Bytes) -> Result<&str, Problem> {
-    std::str::from_utf8(body).map_err(|it| {
+    std::str::from_utf8(body).map_err(|error| {
         Problem::bad(format!(
             "the body is not UTF-8 from byte {} on; send a key of other bytes as key_base64",
-            it.valid_up_to()
+            error.valid_up_to()
         ))
     })
 }

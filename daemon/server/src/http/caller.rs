@@ -42,7 +42,7 @@ impl<'a> Caller<'a> {
             let who = Who::Anyone { is_local: is_local(remote, headers) };
             return Ok(Caller { remote, headers, who });
         }
-        let who = secret(headers, bears)?.and_then(|it| access.bearer(it));
+        let who = secret(headers, bears)?.and_then(|x| access.bearer(x));
         who.map(|who| Caller { remote, headers, who }).ok_or_else(|| unknown(headers, bears))
     }
 
@@ -70,22 +70,23 @@ impl<'a> Caller<'a> {
 }
 
 fn is_local(remote: &Remote, headers: &HeaderMap) -> bool {
-    let passed_on = FROM_ELSEWHERE.iter().any(|it| headers.contains_key(*it));
+    let passed_on =
+        FROM_ELSEWHERE.iter().any(|from_elsewhere| headers.contains_key(*from_elsewhere));
     remote.peer.is_local() && !passed_on
 }
 
 /// The secret that a request brings; of several, which one is meant nobody can say.
 fn secret(headers: &HeaderMap, bears: Bears) -> Result<Option<&[u8]>, Problem> {
     let mut values = headers.get_all(bears.header()).iter();
-    let first = values.next().map(|it| it.as_bytes());
+    let first = values.next().map(|value| value.as_bytes());
     if values.next().is_some() {
         let detail = format!("{} is there twice; send it once", bears.header());
         return Err(Problem::new(Kind::Unauthorized, detail));
     }
     Ok(match bears {
         Bears::TollgateToken => first,
-        Bears::Authorization => first.and_then(|it| {
-            let (scheme, secret) = it.split_at_checked("Bearer ".len())?;
+        Bears::Authorization => first.and_then(|first| {
+            let (scheme, secret) = first.split_at_checked("Bearer ".len())?;
             scheme.eq_ignore_ascii_case(b"Bearer ").then(|| secret.trim_ascii())
         }),
     })
@@ -158,7 +159,7 @@ mod tests {
             ("unix", Some("x-forwarded-for"), false),
         ] {
             let headers =
-                headers(&header.map(|it| (it, "anything")).into_iter().collect::<Vec<_>>());
+                headers(&header.map(|header| (header, "anything")).into_iter().collect::<Vec<_>>());
             for bears in [Bears::Authorization, Bears::TollgateToken] {
                 let peer = peer.parse().map_or(listener::Peer::Unix, listener::Peer::Tcp);
                 let remote = Remote::at(peer);

@@ -47,7 +47,7 @@ impl Field {
     }
 
     pub(super) fn of_name(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(_, it)| *it == name).map(|(field, _)| *field)
+        NAMES.iter().find(|(_, x)| *x == name).map(|(field, _)| *field)
     }
 
     pub(super) fn name(self) -> &'static str {

@@ -33,8 +33,8 @@ pub(super) fn several(asked: &[Asked<'_>], answer: &Answer, shape: Shape) -> Str
     json.put(r#"{"allowed":"#, answer.allowed());
     json.put(r#","retry_after":"#, answer.retry_after());
     json.put(r#","never":"#, answer.never());
-    json.list(r#","decisions":"#, asked.iter().zip(&answer.decisions), |json, (asked, it)| {
-        write_decision(json, asked.policy(), it, shape);
+    json.list(r#","decisions":"#, asked.iter().zip(&answer.decisions), |json, (asked, x)| {
+        write_decision(json, asked.policy(), x, shape);
     });
     json.text("}");
     json.finish()

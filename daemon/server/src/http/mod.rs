@@ -122,8 +122,8 @@ fn no_method(method: &Method, path: &str, allow: &'static str) -> Problem {
 }
 
 fn no_path(path: &str) -> Problem {
-    let paths: Vec<_> = SPOKEN.iter().map(|it| format!("/v1/{}", it.name)).collect();
-    let known = paths.iter().map(|it| &**it).chain([
+    let paths: Vec<_> = SPOKEN.iter().map(|x| format!("/v1/{}", x.name)).collect();
+    let known = paths.iter().map(|path| &**path).chain([
         "/livez",
         "/readyz",
         "/healthcheck",
@@ -145,9 +145,9 @@ async fn answer_gateway(
     let (head, _) = request.into_parts();
     let live = daemon.live();
     let caller = Caller::of(remote, &head.headers, Bears::TollgateToken, &live.access);
-    let caller = caller.and_then(|it| {
-        it.must_have(&[Scope::Check], "forward-auth")?;
-        Ok(it)
+    let caller = caller.and_then(|caller| {
+        caller.must_have(&[Scope::Check], "forward-auth")?;
+        Ok(caller)
     });
     match caller {
         Ok(caller) => {
@@ -178,7 +178,7 @@ async fn answer_verb(
     let (head, body) = request.into_parts();
     let live = daemon.live();
     let caller = Caller::of(remote, &head.headers, Bears::Authorization, &live.access);
-    let who = caller.as_ref().map_or("nobody known", |it| it.who.name());
+    let who = caller.as_ref().map_or("nobody known", |caller| caller.who.name());
     let record = spoken.is_for_operators().then(|| Record::new(spoken.name, who, remote));
     let answered = match caller {
         Ok(caller) => {
@@ -195,8 +195,8 @@ async fn answer_verb(
     }
     match (record, &answered) {
         (Some(record), Ok(_)) => record.done(),
-        (Some(record), Err(it)) if it.is_refusal() => record.refused(it.detail()),
-        (Some(record), Err(it)) => record.failed(it.detail()),
+        (Some(record), Err(error)) if error.is_refusal() => record.refused(error.detail()),
+        (Some(record), Err(error)) => record.failed(error.detail()),
         (None, _) => {}
     }
     answered
@@ -238,7 +238,7 @@ async fn read_body(exchange: &Exchange<'_>, body: Incoming) -> Result<Bytes, Pro
 /// Lets the audit know what a request that is refused is about, as far as it can be read.
 async fn tell_subject(exchange: &Exchange<'_>, spoken: &'static Spoken, body: Incoming) {
     let Ok(body) = read_body(exchange, body).await else { return };
-    let object = body::text(&body).and_then(|it| Object::of_json(it, spoken.fields));
+    let object = body::text(&body).and_then(|x| Object::of_json(x, spoken.fields));
     if let Ok(object) = object {
         verbs::tell_subject(&object, exchange);
     }

@@ -14,7 +14,7 @@ pub(super) fn cost(literal: &str) -> Result<Cost, &'static str> {
     if literal.starts_with('-') {
         return Err("a cost is 0 or more; refund gives back");
     }
-    if !literal.starts_with(|it: char| it.is_ascii_digit()) {
+    if !literal.starts_with(|c: char| c.is_ascii_digit()) {
         return Err("write an integer from 0 to 9007199254740991, such as 1");
     }
     if !is_digits(literal) {
@@ -41,12 +41,12 @@ pub(super) fn seconds(literal: &str) -> Result<Micros, &'static str> {
         return Err("time is told in microseconds; write at most six decimals");
     }
     let micros: u64 = format!("{decimals:0<6}").parse().map_err(|_| LARGE)?;
-    let whole = whole.parse::<u64>().ok().and_then(|it| it.checked_mul(1_000_000));
-    whole.and_then(|it| it.checked_add(micros)).map(Micros::new).ok_or(LARGE)
+    let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(1_000_000));
+    whole.and_then(|whole| whole.checked_add(micros)).map(Micros::new).ok_or(LARGE)
 }
 
 fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

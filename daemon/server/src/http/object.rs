@@ -25,7 +25,7 @@ impl<'a> Object<'a> {
         let mut json = serde_json::Deserializer::from_str(text);
         let read = Known(known).deserialize(&mut json);
         let object =
-            read.and_then(|it| json.end().map(|()| it)).map_err(|it| malformed(text, it))?;
+            read.and_then(|x| json.end().map(|()| x)).map_err(|error| malformed(text, error))?;
         object.checked()
     }
 
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
                 .with_value(array)
         })?;
         let objects = objects.into_iter().enumerate();
-        objects.map(|(index, it)| it.checked().map_err(|it| it.in_check(index))).collect()
+        objects.map(|(index, x)| x.checked().map_err(|error| error.in_check(index))).collect()
     }
 
     fn empty() -> Self {
@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
     }
 
     fn add(&mut self, name: &str, value: Written<'a>, known: &[Field]) {
-        let field = Field::of_name(name).filter(|it| known.contains(it));
+        let field = Field::of_name(name).filter(|x| known.contains(x));
         let Some(field) = field else {
             self.problem.get_or_insert_with(|| unknown(name, known).with_value(&value.json()));
             return;
@@ -82,29 +82,29 @@ impl<'a> Object<'a> {
     }
 
     fn has(&self, field: Field) -> bool {
-        self.fields.iter().any(|(it, _)| *it == field)
+        self.fields.iter().any(|(x, _)| *x == field)
     }
 
     /// Takes a field's value; null is as if it was absent.
     pub(super) fn take(&mut self, field: Field) -> Option<Written<'a>> {
-        let found = self.fields.iter().position(|(it, _)| *it == field)?;
+        let found = self.fields.iter().position(|(x, _)| *x == field)?;
         let (_, value) = self.fields.swap_remove(found);
-        Some(value).filter(|it| !matches!(it, Written::Json("null")))
+        Some(value).filter(|x| !matches!(x, Written::Json("null")))
     }
 
     /// A field's value, which stays.
     pub(super) fn get(&self, field: Field) -> Option<&Written<'a>> {
-        self.fields.iter().find(|(it, _)| *it == field).map(|(_, value)| value)
+        self.fields.iter().find(|(x, _)| *x == field).map(|(_, value)| value)
     }
 
     /// Which of these fields it has first.
     pub(super) fn first_of(&self, fields: &[Field]) -> Option<Field> {
-        fields.iter().copied().find(|it| self.has(*it))
+        fields.iter().copied().find(|field| self.has(*field))
     }
 }
 
 fn unknown(name: &str, known: &[Field]) -> Problem {
-    let names = known.iter().map(|it| it.name());
+    let names = known.iter().map(|x| x.name());
     let hint = did_you_mean(name, names.clone())
         .unwrap_or_else(|| format!("known are {}", names.collect::<Vec<_>>().join(", ")));
     let shown: String = name.chars().take(64).collect();

@@ -129,7 +129,7 @@ impl Problem {
 
     /// Names a field that is none of ours.
     pub(super) fn of_unknown(mut self, field: &str) -> Self {
-        self.0.field = Some(field.chars().take(MOST_SHOWN).collect());
+        self.0.field = Some(field.chars().take(MAX_SHOWN).collect());
         self
     }
 
@@ -137,7 +137,7 @@ impl Problem {
     pub(super) fn with_value(mut self, json: &str) -> Self {
         // What a parser may stumble over, such as half a surrogate pair, is shown as a text.
         let plain = |json| serde_json::from_str::<serde_json::Value>(json).is_ok();
-        let as_it_is = json.len() <= MOST_SHOWN && plain(json);
+        let as_it_is = json.len() <= MAX_SHOWN && plain(json);
         self.0.value = Some(if as_it_is { json.to_owned() } else { beginning(json) });
         self
     }
@@ -152,7 +152,7 @@ impl Problem {
 
     /// Says which element of `checks` the field is of.
     pub(super) fn in_check(mut self, index: usize) -> Self {
-        let within = self.0.field.take().map_or(String::new(), |it| format!(".{it}"));
+        let within = self.0.field.take().map_or(String::new(), |field| format!(".{field}"));
         self.0.field = Some(format!("checks[{index}]{within}"));
         self
     }
@@ -218,11 +218,11 @@ impl Problem {
 }
 
 /// The most bytes of a value or of a name that an answer shows.
-pub(super) const MOST_SHOWN: usize = 128;
+pub(super) const MAX_SHOWN: usize = 128;
 
 /// The beginning of JSON as a text.
 fn beginning(json: &str) -> String {
-    let shown: String = json.chars().take(MOST_SHOWN).collect();
+    let shown: String = json.chars().take(MAX_SHOWN).collect();
     quoted(&if shown.len() < json.len() { format!("{shown}…") } else { shown })
 }
 
@@ -234,8 +234,8 @@ pub(super) fn quoted(text: &str) -> String {
 impl From<ResolveError> for Problem {
     fn from(it: ResolveError) -> Self {
         match it {
-            ResolveError::Tier(it) => Problem::bad(it.to_string()).of(Field::Tier),
-            it => Problem::new(Kind::UnknownPolicy, it.to_string()).of(Field::Policy),
+            ResolveError::Tier(tier) => Problem::bad(tier.to_string()).of(Field::Tier),
+            other => Problem::new(Kind::UnknownPolicy, other.to_string()).of(Field::Policy),
         }
     }
 }
@@ -243,7 +243,7 @@ impl From<ResolveError> for Problem {
 impl From<StoreError> for Problem {
     fn from(it: StoreError) -> Self {
         match it {
-            StoreError::Request(it) => it.into(),
+            StoreError::Request(request) => request.into(),
             other => Problem::new(Kind::StoreUnavailable, other.to_string()),
         }
     }

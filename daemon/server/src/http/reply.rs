@@ -48,12 +48,12 @@ impl Verdict {
     }
 
     pub(super) fn of_several(answer: &Answer) -> Self {
-        let mut denied = answer.decisions.iter().filter(|it| !it.allowed);
+        let mut denied = answer.decisions.iter().filter(|decision| !decision.allowed);
         Verdict {
             allowed: answer.allowed(),
             never: answer.never(),
             retry_after: answer.retry_after(),
-            degraded: denied.all(|it| it.degraded),
+            degraded: denied.all(|denied| denied.degraded),
         }
     }
 
@@ -71,7 +71,7 @@ impl Verdict {
 pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
     let status = verdict.map_or(StatusCode::OK, Verdict::status);
     let mut reply = reply(status, JSON, body);
-    let retry_after = verdict.and_then(|it| it.retry_after);
+    let retry_after = verdict.and_then(|verdict| verdict.retry_after);
     if let (StatusCode::TOO_MANY_REQUESTS, Some(retry_after)) = (status, retry_after) {
         let seconds = HeaderValue::from(retry_after.secs_rounded_up());
         reply.headers_mut().insert(RETRY_AFTER, seconds);

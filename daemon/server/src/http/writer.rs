@@ -89,7 +89,7 @@ impl Value for Timestamp {
 impl<T: Value> Value for Option<T> {
     fn write(&self, json: &mut Writer) {
         match self {
-            Some(it) => it.write(json),
+            Some(value) => value.write(json),
             None => json.0.push_str("null"),
         }
     }
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn commas_stand_between() {
         let mut json = Writer::with_capacity(64);
-        json.list("", [Some(1), None, Some(2)], |json, it| json.put("", it));
-        json.list("", [true; 0], |json, it| json.put("", it));
+        json.list("", [Some(1), None, Some(2)], |json, j| json.put("", j));
+        json.list("", [true; 0], |json, j| json.put("", j));
         assert_eq!(json.finish(), "[1,null,2][]");
     }
 }

@@ -30,19 +30,19 @@ impl<'a> Written<'a> {
     /// The value as JSON.
     pub(super) fn json(&self) -> Cow<'a, str> {
         match self {
-            Written::Json(it) => Cow::Borrowed(it),
-            Written::Query(it) => Cow::Owned(quoted(&String::from_utf8_lossy(it))),
+            Written::Json(json) => Cow::Borrowed(json),
+            Written::Query(query) => Cow::Owned(quoted(&String::from_utf8_lossy(query))),
         }
     }
 
     fn problem(&self, field: Field, remedy: &str) -> Problem {
         let name = field.name();
         let detail = match self {
-            Written::Json(it) => format!("{name} is {it:.64}; {remedy}"),
-            Written::Query(it) => {
+            Written::Json(json) => format!("{name} is {json:.64}; {remedy}"),
+            Written::Query(query) => {
                 format!(
                     "{name} is {:?}; {remedy}",
-                    String::from_utf8_lossy(&it[..it.len().min(64)])
+                    String::from_utf8_lossy(&query[..query.len().min(64)])
                 )
             }
         };
@@ -51,11 +51,11 @@ impl<'a> Written<'a> {
 
     pub(super) fn text(&self, field: Field) -> Result<Cow<'a, str>, Problem> {
         match self {
-            Written::Json(it) => json_text(it).map_err(|remedy| self.problem(field, remedy)),
-            Written::Query(Cow::Borrowed(it)) => std::str::from_utf8(it)
+            Written::Json(json) => json_text(json).map_err(|remedy| self.problem(field, remedy)),
+            Written::Query(Cow::Borrowed(value)) => std::str::from_utf8(value)
                 .map(Cow::Borrowed)
                 .map_err(|_| self.problem(field, "write it in UTF-8")),
-            Written::Query(Cow::Owned(it)) => String::from_utf8(it.clone())
+            Written::Query(Cow::Owned(value)) => String::from_utf8(value.clone())
                 .map(Cow::Owned)
                 .map_err(|_| self.problem(field, "write it in UTF-8")),
         }
@@ -64,10 +64,10 @@ impl<'a> Written<'a> {
     /// The bytes of a key: of a query any, of JSON those of its text.
     pub(super) fn bytes(self, field: Field) -> Result<Cow<'a, [u8]>, Problem> {
         match self {
-            Written::Query(it) => Ok(it),
+            Written::Query(query) => Ok(query),
             Written::Json(_) => Ok(match self.text(field)? {
-                Cow::Borrowed(it) => Cow::Borrowed(it.as_bytes()),
-                Cow::Owned(it) => Cow::Owned(it.into_bytes()),
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             }),
         }
     }
@@ -80,8 +80,8 @@ impl<'a> Written<'a> {
 
     pub(super) fn cost(&self, field: Field) -> Result<Cost, Problem> {
         let read = match self {
-            Written::Json(it) => number::cost(it),
-            Written::Query(it) => number::cost(&String::from_utf8_lossy(it)),
+            Written::Json(json) => number::cost(json),
+            Written::Query(query) => number::cost(&String::from_utf8_lossy(query)),
         };
         read.map_err(|remedy| self.problem(field, remedy))
     }
@@ -89,8 +89,8 @@ impl<'a> Written<'a> {
     /// Seconds as a number.
     pub(super) fn seconds(&self, field: Field) -> Result<Micros, Problem> {
         let read = match self {
-            Written::Json(it) => number::seconds(it),
-            Written::Query(it) => number::seconds(&String::from_utf8_lossy(it)),
+            Written::Json(json) => number::seconds(json),
+            Written::Query(query) => number::seconds(&String::from_utf8_lossy(query)),
         };
         read.map_err(|remedy| self.problem(field, remedy))
     }
@@ -98,9 +98,9 @@ impl<'a> Written<'a> {
     /// Seconds as a number, or a text such as `"30s"`.
     pub(super) fn duration(&self, field: Field) -> Result<Micros, Problem> {
         match self {
-            Written::Json(it) if it.starts_with('"') => {
+            Written::Json(json) if json.starts_with('"') => {
                 let text = self.text(field)?;
-                parse_duration(&text).map_err(|it| self.problem(field, &it.to_string()))
+                parse_duration(&text).map_err(|error| self.problem(field, &error.to_string()))
             }
             _ => self.seconds(field),
         }
@@ -114,7 +114,7 @@ impl<'a> Written<'a> {
 
 /// The text of a JSON string, borrowed where nothing in it is escaped.
 fn json_text(json: &str) -> Result<Cow<'_, str>, &'static str> {
-    match json.strip_prefix('"').and_then(|it| it.strip_suffix('"')) {
+    match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
         None => Err("write a text in quotes"),
         Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
         Some(_) => serde_json::from_str(json)

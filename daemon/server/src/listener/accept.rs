@@ -67,11 +67,11 @@ impl Accepting {
         while self.connections.try_join_next().is_some() {}
         if self.waiting.is_none() {
             match self.socket.accept().await {
-                Ok(it) => self.waiting = Some(it),
+                Ok(accept) => self.waiting = Some(accept),
                 // A peer that left while it waited is its own affair.
-                Err(it) if is_of_the_peer(&it) => return,
-                Err(it) => {
-                    tracing::warn!("no connection could be accepted: {it}");
+                Err(error) if is_of_the_peer(&error) => return,
+                Err(error) => {
+                    tracing::warn!("no connection could be accepted: {error}");
                     return sleep(REST).await;
                 }
             }
@@ -135,9 +135,9 @@ async fn agree(
         () = pulse.evicted() => return None,
     };
     let why = match agreed {
-        Ok(Ok(it)) => {
+        Ok(Ok(agreed)) => {
             pulse.restart();
-            return Some(it);
+            return Some(agreed);
         }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("not done after {within:?}"),
@@ -150,20 +150,20 @@ async fn agree(
 impl Accepted {
     fn plain(self, peer: Peer) -> (Stream, Remote) {
         let stream = match self {
-            Accepted::Tcp(it) => Stream::Tcp(it),
-            Accepted::Unix(it) => Stream::Unix(it),
+            Accepted::Tcp(tcp) => Stream::Tcp(tcp),
+            Accepted::Unix(unix) => Stream::Unix(unix),
         };
         (stream, Remote::at(peer))
     }
 
     async fn encrypted(self, peer: Peer, tls: &Tls) -> io::Result<(Stream, Remote)> {
         let (stream, subject) = match self {
-            Accepted::Tcp(it) => {
-                let (stream, subject) = tls.accept(it).await?;
+            Accepted::Tcp(tcp) => {
+                let (stream, subject) = tls.accept(tcp).await?;
                 (Stream::TlsTcp(Box::new(stream)), subject)
             }
-            Accepted::Unix(it) => {
-                let (stream, subject) = tls.accept(it).await?;
+            Accepted::Unix(unix) => {
+                let (stream, subject) = tls.accept(unix).await?;
                 (Stream::TlsUnix(Box::new(stream)), subject)
             }
         };

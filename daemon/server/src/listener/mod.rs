@@ -54,8 +54,8 @@ impl Listener {
     /// The system does not say.
     pub fn address(&self) -> io::Result<ListenAddress> {
         Ok(match &self.socket {
-            Socket::Tcp(it) => ListenAddress::Tcp(it.local_addr()?),
-            Socket::Unix(it) => ListenAddress::Unix(it.path().to_owned()),
+            Socket::Tcp(tcp) => ListenAddress::Tcp(tcp.local_addr()?),
+            Socket::Unix(unix) => ListenAddress::Unix(unix.path().to_owned()),
         })
     }
 }
@@ -105,8 +105,8 @@ impl Listeners {
     pub(crate) fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
         let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];
-        for tls in listeners.into_iter().flatten().filter_map(|it| it.tls.as_ref()) {
-            if !all.iter().any(|it| it.is(tls)) {
+        for tls in listeners.into_iter().flatten().filter_map(|listener| listener.tls.as_ref()) {
+            if !all.iter().any(|x| x.is(tls)) {
                 all.push(tls.clone());
             }
         }

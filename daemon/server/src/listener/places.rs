@@ -82,9 +82,11 @@ impl Places {
         let capacity = taken.pulses.capacity().max(1);
         let first = taken.next;
         taken.next = first.wrapping_add(LOOKED_AT) % capacity;
-        let looked_at = (0..capacity.min(LOOKED_AT)).map(|it| first.wrapping_add(it) % capacity);
-        let found = looked_at.filter_map(|it| taken.pulses.get(it));
-        let Some(pulse) = found.filter(|it| it.can_leave()).max_by_key(|it| it.expendable()) else {
+        let looked_at = (0..capacity.min(LOOKED_AT)).map(|n| first.wrapping_add(n) % capacity);
+        let found = looked_at.filter_map(|looked_at| taken.pulses.get(looked_at));
+        let Some(pulse) =
+            found.filter(|found| found.can_leave()).max_by_key(|found| found.expendable())
+        else {
             return false;
         };
         self.evicted.fetch_add(1, Ordering::Relaxed);
@@ -110,7 +112,7 @@ impl Places {
 
     /// How many there ever were, and what became of them.
     pub(crate) fn totals(&self) -> Totals {
-        let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let of = |atomic_u64: &AtomicU64| atomic_u64.load(Ordering::Relaxed);
         Totals {
             accepted: of(&self.accepted),
             failed_handshakes: of(&self.failed_handshakes),

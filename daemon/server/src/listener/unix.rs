@@ -49,7 +49,7 @@ impl UnixSocket {
 impl Drop for UnixSocket {
     fn drop(&mut self) {
         // Another process may listen there by now.
-        let is_own = file(&self.path).is_ok_and(|it| it == self.file);
+        let is_own = file(&self.path).is_ok_and(|x| x == self.file);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!("{} is left behind: {error}", self.path.display());
         }
@@ -57,14 +57,14 @@ impl Drop for UnixSocket {
 }
 
 fn file(path: &Path) -> io::Result<(u64, u64)> {
-    let it = fs::symlink_metadata(path)?;
-    Ok((it.dev(), it.ino()))
+    let value = fs::symlink_metadata(path)?;
+    Ok((value.dev(), value.ino()))
 }
 
 /// Removes a socket that nobody listens at; anything else at this path stays.
 async fn make_way(path: &Path) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
-        Ok(it) if it.file_type().is_socket() => {}
+        Ok(value) if value.file_type().is_socket() => {}
         Ok(_) => {
             let why = "there is a file that is no socket; name another path, or move that away";
             return Err(ListenError::unix(path, why));
@@ -75,7 +75,7 @@ async fn make_way(path: &Path) -> Result<(), ListenError> {
     match UnixStream::connect(path).await {
         Ok(_) => Err(ListenError::taken(path)),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)
-            .map_err(|it| ListenError::unix(path, &format!("the old socket stays: {it}"))),
+            .map_err(|error| ListenError::unix(path, &format!("the old socket stays: {error}"))),
         // It has gone meanwhile.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => {

@@ -10,7 +10,7 @@ pub(super) fn form(accept: &str) -> Form {
         let mut parts = range.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
         let (mut quality, mut version) = (1_000, None);
-        for (name, value) in parts.filter_map(|it| it.split_once('=')) {
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
             match name.trim().to_ascii_lowercase().as_str() {
                 "q" => quality = thousandths(value.trim()),
                 "version" => version = Some(value.trim().trim_matches('"')),
@@ -31,9 +31,9 @@ pub(super) fn form(accept: &str) -> Form {
 /// A quality, in thousandths; 0 if it is none.
 fn thousandths(quality: &str) -> u16 {
     let (whole, part) = quality.split_once('.').unwrap_or((quality, ""));
-    let is_part = part.len() <= 3 && part.bytes().all(|it| it.is_ascii_digit());
+    let is_part = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
     match whole {
-        "1" if is_part && part.bytes().all(|it| it == b'0') => 1_000,
+        "1" if is_part && part.bytes().all(|byte| byte == b'0') => 1_000,
         "0" if is_part => format!("{part:0<3}").parse().unwrap_or(0),
         _ => 0,
     }

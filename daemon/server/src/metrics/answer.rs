@@ -22,7 +22,8 @@ pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
 
 /// The page, in the form that is asked for.
 pub(crate) fn page_of<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
-    let wanted = request.headers().get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    let wanted =
+        request.headers().get_all(ACCEPT).iter().filter_map(|get_all| get_all.to_str().ok());
     let form = accept::form(&wanted.collect::<Vec<_>>().join(","));
     page(HeaderValue::from_static(form.content_type()), scrape::text(daemon, form))
 }

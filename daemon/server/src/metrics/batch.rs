@@ -45,7 +45,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn decided(&mut self, policy: &Policy, decision: &Decision) {
         self.requests += 1;
         let hash = policy.name_hash();
-        if self.tally.is_none_or(|it| it.0 != hash) {
+        if self.tally.is_none_or(|tally| tally.0 != hash) {
             self.turn_to(policy);
         }
         let word = self.sums.count(decision);
@@ -96,7 +96,7 @@ impl<'a> Batch<'a> {
     /// Counts under this policy from here on.
     fn turn_to(&mut self, policy: &Policy) {
         let hash = policy.name_hash();
-        if self.tally.is_some_and(|it| it.0 == hash) {
+        if self.tally.is_some_and(|tally| tally.0 == hash) {
             return;
         }
         self.add();

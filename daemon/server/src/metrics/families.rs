@@ -112,7 +112,7 @@ families! {
         "Memory that is addressed.";
     OPEN_FILES: Gauge "process_open_fds" []
         "File descriptors that are open.";
-    MOST_FILES: Gauge "process_max_fds" []
+    MAX_FILES: Gauge "process_max_fds" []
         "The most file descriptors that may be open.";
     THREADS: Gauge "process_threads" []
         "Threads.";
@@ -128,7 +128,7 @@ mod tests {
     fn every_family_is_named_as_its_kind_asks_and_says_what_it_tells() {
         for (at, family) in FAMILIES.iter().enumerate() {
             let name = family.name;
-            let is_plain = |it: char| it.is_ascii_lowercase() || it == '_';
+            let is_plain = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(name.chars().all(is_plain), "{name}");
             assert_eq!(name.ends_with("_total"), family.kind == FamilyKind::Counter, "{name}");
             assert_eq!(name.ends_with("_info"), family.kind == FamilyKind::Info, "{name}");

@@ -47,13 +47,13 @@ impl Latency {
     /// Remembers the newest of a class. Who would have to wait for another leaves it to that one.
     pub(super) fn remember(&self, exemplar: Exemplar) {
         let kept = self.exemplars.get(class_of(exemplar.took));
-        if let Some(mut kept) = kept.and_then(|it| it.try_lock().ok()) {
+        if let Some(mut kept) = kept.and_then(|x| x.try_lock().ok()) {
             *kept = Some(exemplar);
         }
     }
 
     pub(super) fn classes(&self) -> Vec<Class> {
-        let most = CLASSES.into_iter().map(|it| Some(Value::Micros(it))).chain([None]);
+        let most = CLASSES.into_iter().map(|class| Some(Value::Micros(class))).chain([None]);
         let each = most.zip(&self.counts).zip(&self.exemplars);
         let class = |((most, count), exemplar): ((_, &Counter), &Mutex<Option<Exemplar>>)| Class {
             most,
@@ -83,7 +83,7 @@ mod tests {
         for micros in [0, 25, 26, 250_000, 250_001, 9_000_000] {
             latency.count(Micros::new(micros));
         }
-        let counts: Vec<_> = latency.classes().iter().map(|it| it.count).collect();
+        let counts: Vec<_> = latency.classes().iter().map(|class| class.count).collect();
         assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(latency.sum(), Value::Micros(9_500_052));
     }

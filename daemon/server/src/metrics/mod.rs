@@ -77,7 +77,7 @@ impl Metrics {
     /// where they were. Called once for each configuration that is to hold.
     pub(crate) fn tallies_of(&self, policies: &Policies, domains: &Domains) -> Tallies {
         let mut tallies = lock(&self.tallies);
-        let of_domains: BTreeSet<_> = domains.policies().map(|(_, it)| it.name()).collect();
+        let of_domains: BTreeSet<_> = domains.policies().map(|(_, x)| x.name()).collect();
         *tallies = tallies.followed_by(policies.iter().map(Policy::name).chain(of_domains));
         tallies.clone()
     }

@@ -143,8 +143,8 @@ impl Page {
             match most {
                 None => self.text.push_str("+Inf"),
                 // The same in both forms, so that a series has one name.
-                Some(Value::Whole(it)) => self.write(format_args!("{it}.0")),
-                Some(Value::Micros(it)) => self.seconds(it),
+                Some(Value::Whole(whole)) => self.write(format_args!("{whole}.0")),
+                Some(Value::Micros(micros)) => self.seconds(micros),
             }
             self.text.push('"');
             open = ',';
@@ -157,8 +157,8 @@ impl Page {
     fn value(&mut self, value: Value) {
         self.text.push(' ');
         match value {
-            Value::Whole(it) => self.write(format_args!("{it}")),
-            Value::Micros(it) => self.seconds(it),
+            Value::Whole(whole) => self.write(format_args!("{whole}")),
+            Value::Micros(micros) => self.seconds(micros),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::families::{CPU, MEMORY, MOST_FILES, OPEN_FILES, START, THREADS, VIRTUAL_MEMORY};
+use super::families::{CPU, MAX_FILES, MEMORY, OPEN_FILES, START, THREADS, VIRTUAL_MEMORY};
 use super::page::{Page, Value};
 
 /// µs of a tick of `/proc`: Linux counts a hundred a second there, whatever the kernel's own.
@@ -15,18 +15,18 @@ pub(super) fn write(page: &mut Page) {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let boot = fs::read_to_string("/proc/stat").unwrap_or_default();
     let cpu = Some(stat_field(&stat, 14) + stat_field(&stat, 15)).filter(|_| !stat.is_empty());
-    let started = number_after(&boot, "btime ").map(|it| it * 1_000_000);
-    let started = started.map(|it| it + stat_field(&stat, 22) * TICK);
-    let bytes = |name| number_after(&status, name).map(|it| it * 1024);
+    let started = number_after(&boot, "btime ").map(|x| x * 1_000_000);
+    let started = started.map(|started| started + stat_field(&stat, 22) * TICK);
+    let bytes = |name| number_after(&status, name).map(|x| x * 1024);
     // The one that is open to count them is not counted.
-    let files = fs::read_dir("/proc/self/fd").map(|it| it.count().saturating_sub(1));
-    let files = files.ok().and_then(|it| u64::try_from(it).ok());
+    let files = fs::read_dir("/proc/self/fd").map(|x| x.count().saturating_sub(1));
+    let files = files.ok().and_then(|file| u64::try_from(file).ok());
     for (family, value) in [
-        (&CPU, cpu.map(|it| Value::Micros(it * TICK))),
+        (&CPU, cpu.map(|cpu| Value::Micros(cpu * TICK))),
         (&MEMORY, bytes("VmRSS:").map(Value::Whole)),
         (&VIRTUAL_MEMORY, bytes("VmSize:").map(Value::Whole)),
         (&OPEN_FILES, files.map(Value::Whole)),
-        (&MOST_FILES, number_after(&limits, "Max open files").map(Value::Whole)),
+        (&MAX_FILES, number_after(&limits, "Max open files").map(Value::Whole)),
         (&THREADS, number_after(&status, "Threads:").map(Value::Whole)),
         (&START, started.map(Value::Micros)),
     ] {
@@ -47,7 +47,7 @@ fn number_after(text: &str, word: &str) -> Option<u64> {
 fn stat_field(stat: &str, number: usize) -> u64 {
     let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     let field = after_name.split(' ').nth(number.saturating_sub(3));
-    field.and_then(|it| it.parse().ok()).unwrap_or(0)
+    field.and_then(|field| field.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -68,8 +68,8 @@ mod tests {
         let mut page = Page::new(Form::Classic);
         write(&mut page);
         let page = page.finish();
-        for family in [&CPU, &MEMORY, &VIRTUAL_MEMORY, &OPEN_FILES, &MOST_FILES, &THREADS, &START] {
-            let line = page.lines().find(|it| it.starts_with(&format!("{} ", family.name)));
+        for family in [&CPU, &MEMORY, &VIRTUAL_MEMORY, &OPEN_FILES, &MAX_FILES, &THREADS, &START] {
+            let line = page.lines().find(|line| line.starts_with(&format!("{} ", family.name)));
             let value: f64 = line.unwrap().rsplit_once(' ').unwrap().1.parse().unwrap();
             assert!(value > 0.0 || family.name == CPU.name, "{line:?}");
         }

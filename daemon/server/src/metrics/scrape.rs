@@ -87,7 +87,7 @@ fn store(page: &mut Page, daemon: &Daemon) {
 fn memory(page: &mut Page, daemon: &Daemon) {
     let Some(memory) = daemon.limiter().as_memory() else { return };
     let occupancy = memory.occupancy();
-    let whole = |it: usize| u64::try_from(it).unwrap_or(u64::MAX);
+    let whole = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     for (family, count) in [
         (&KEYS, whole(occupancy.keys)),
         (&KEYS_MAX, whole(occupancy.max_keys)),
@@ -99,7 +99,7 @@ fn memory(page: &mut Page, daemon: &Daemon) {
 }
 
 fn connections(page: &mut Page, daemon: &Daemon) {
-    let whole = |it: usize| Value::Whole(u64::try_from(it).unwrap_or(u64::MAX));
+    let whole = |n: usize| Value::Whole(u64::try_from(n).unwrap_or(u64::MAX));
     for role in Role::ALL {
         page.sample(&CONNECTIONS, &[role.as_str()], whole(daemon.places(role).count()));
     }

@@ -36,7 +36,7 @@ impl Surface {
 }
 
 /// The most policies that are counted by their names.
-const MOST_NAMES: usize = 1_000;
+const MAX_NAMES: usize = 1_000;
 /// What the others are counted under, and limits that were given in place of a policy. No policy
 /// has such a name: one begins with a letter.
 const OTHER: &str = "_other";
@@ -57,7 +57,7 @@ pub(super) struct Answers {
 impl Answers {
     fn of(&self, decision: &Decision) -> (&'static str, &Counter) {
         match decision {
-            it if it.is_shadow_denial() => ("shadow_denied", &self.shadow_denied),
+            decision if decision.is_shadow_denial() => ("shadow_denied", &self.shadow_denied),
             Decision { allowed: true, .. } => ("allowed", &self.allowed),
             Decision { never: true, .. } => ("never", &self.never),
             _ => ("denied", &self.denied),
@@ -116,7 +116,7 @@ impl Sums {
             *degraded += 1;
         }
         let (word, sum) = match decision {
-            it if it.is_shadow_denial() => ("shadow_denied", &mut self.shadow_denied),
+            decision if decision.is_shadow_denial() => ("shadow_denied", &mut self.shadow_denied),
             Decision { allowed: true, .. } => ("allowed", &mut self.allowed),
             Decision { never: true, .. } => ("never", &mut self.never),
             _ => ("denied", &mut self.denied),
@@ -222,12 +222,12 @@ impl Tallies {
     /// Those of the policies that hold from now on: the first of them in the order of their names
     /// are counted each by its own, and those known already go on where they were.
     pub(super) fn followed_by<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        let known: HashMap<&str, _> = self.0.own.iter().map(|(_, it)| (&*it.policy, it)).collect();
+        let known: HashMap<&str, _> = self.0.own.iter().map(|(_, x)| (&*x.policy, x)).collect();
         let tally = |name| {
-            let tally = known.get(name).map(|it| Arc::clone(it));
+            let tally = known.get(name).map(|x| Arc::clone(x));
             (Policy::hash_of_name(name), tally.unwrap_or_else(|| Tally::new(name)))
         };
-        let mut own: Vec<_> = names.into_iter().take(MOST_NAMES).map(tally).collect();
+        let mut own: Vec<_> = names.into_iter().take(MAX_NAMES).map(tally).collect();
         own.sort_unstable_by_key(|(hash, _)| *hash);
         let (other, inline) = (Arc::clone(&self.0.other), Arc::clone(&self.0.inline));
         let (own, throttle) = (own.into(), Arc::clone(&self.0.throttle));
@@ -239,9 +239,9 @@ impl Tallies {
     pub(super) fn of(&self, policy: &Policy) -> &Tally {
         let hash = policy.name_hash();
         let found = self.0.own.binary_search_by_key(&hash, |(hash, _)| *hash);
-        let found = found.ok().and_then(|at| self.0.own.get(at)).map(|(_, it)| &**it);
-        match found.filter(|it| &*it.policy == policy.name()) {
-            Some(it) => it,
+        let found = found.ok().and_then(|at| self.0.own.get(at)).map(|(_, x)| &**x);
+        match found.filter(|found| &*found.policy == policy.name()) {
+            Some(found) => found,
             None if policy.name().starts_with('=') => &self.0.inline,
             None if policy.name() == THROTTLE => &self.0.throttle,
             None => &self.0.other,
@@ -252,8 +252,8 @@ impl Tallies {
     pub(super) fn all(&self) -> Vec<&Tally> {
         let Inner { own, other, inline, throttle } = &*self.0;
         let mut all: Vec<_> =
-            own.iter().map(|(_, it)| &**it).chain([&**other, &**inline, &**throttle]).collect();
-        all.sort_unstable_by_key(|it| &*it.policy);
+            own.iter().map(|(_, x)| &**x).chain([&**other, &**inline, &**throttle]).collect();
+        all.sort_unstable_by_key(|x| &*x.policy);
         all
     }
 
@@ -278,9 +278,9 @@ mod tests {
 
     #[test]
     fn a_policy_is_counted_by_its_name_up_to_a_bound() {
-        let many: Vec<_> = (0..1_500).map(|it| format!("p{it:04}")).collect();
-        let tallies = Tallies::default().followed_by(many.iter().map(|it| &**it));
-        assert_eq!(tallies.names(), MOST_NAMES);
+        let many: Vec<_> = (0..1_500).map(|n| format!("p{n:04}")).collect();
+        let tallies = Tallies::default().followed_by(many.iter().map(|many| &**many));
+        assert_eq!(tallies.names(), MAX_NAMES);
         for (name, counted_as) in
             [("p0000", "p0000"), ("p0999", "p0999"), ("p1000", OTHER), ("gone", OTHER)]
         {
@@ -300,7 +300,7 @@ mod tests {
         before.of(policy).count(Surface::Http, &decision);
         let counts = after.of(policy).answers(Surface::Http).counts().unwrap();
         assert_eq!(counts[1], ("denied", 2));
-        let names: Vec<_> = after.all().iter().map(|it| it.policy.clone()).collect();
+        let names: Vec<_> = after.all().iter().map(|x| x.policy.clone()).collect();
         assert_eq!(names, [THROTTLE, INLINE, OTHER, "b", "c"].map(Box::<str>::from));
     }
 
@@ -326,7 +326,7 @@ mod tests {
             let tally = Tally::new("p");
             assert_eq!(tally.count(Surface::ForwardAuth, decision), word);
             let counts = tally.answers(Surface::ForwardAuth).counts().unwrap();
-            let counted: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
+            let counted: Vec<_> = counts.into_iter().filter(|count| count.1 > 0).collect();
             assert_eq!(counted, [(word, 1)]);
             assert!(tally.answers(Surface::Http).counts().is_none());
         }

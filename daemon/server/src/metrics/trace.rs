@@ -23,9 +23,9 @@ impl TraceId {
 
 /// Exactly so many bytes, in small letters.
 fn hexadecimal<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |it: u8| match it {
-        b'0'..=b'9' => Some(it - b'0'),
-        b'a'..=b'f' => Some(it - b'a' + 10),
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
@@ -41,7 +41,7 @@ fn hexadecimal<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|it| write!(f, "{it:02x}"))
+        self.0.iter().try_for_each(|x| write!(f, "{x:02x}"))
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
             ("00-0af7651916cd43dd8448eb211c80319\"-b7ad6b7169203331-01", false),
             ("", false),
         ] {
-            let read = TraceId::of(header).map(|it| it.to_string());
+            let read = TraceId::of(header).map(|x| x.to_string());
             assert_eq!(read.as_deref(), is_one.then_some(TRACE), "{header}");
         }
     }

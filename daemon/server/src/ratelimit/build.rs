@@ -16,7 +16,7 @@ use super::unit::Unit;
 use super::wildcard::Wildcard;
 
 /// The most bytes of the composite keys that lead to a descriptor: those of a request's key.
-const MOST_PATH_BYTES: usize = 65_536;
+const MAX_PATH_BYTES: usize = 65_536;
 
 /// A domain that files are added to.
 #[derive(Debug)]
@@ -77,9 +77,9 @@ impl Builder {
         let index = self.nodes.len();
         let Some(above) = self.nodes.get_mut(parent) else { return Ok(parent) };
         let path = format!("{}.{composite}", above.path);
-        if path.len() > MOST_PATH_BYTES {
+        if path.len() > MAX_PATH_BYTES {
             return Err(wrong(format!(
-                "a descriptor and those that it is in are longer than {MOST_PATH_BYTES} bytes; no \
+                "a descriptor and those that it is in are longer than {MAX_PATH_BYTES} bytes; no \
                  request has a key as long"
             )));
         }
@@ -89,7 +89,7 @@ impl Builder {
         above.children.insert(composite.as_bytes().into(), index);
         let wildcard = Wildcard::of(&composite);
         let is_shared_in_vain = draft.share_threshold && wildcard.is_none();
-        above.wildcards.extend(wildcard.map(|it| (it, index)));
+        above.wildcards.extend(wildcard.map(|wildcard| (wildcard, index)));
         let (value_to_metric, share_threshold) = (draft.value_to_metric, draft.share_threshold);
         let rule = self.rule(draft)?;
         if is_shared_in_vain {
@@ -116,19 +116,19 @@ impl Builder {
         let (limits, unit, requests_per_unit) = if limit.has_texts {
             self.of_texts(&limit, policy_shadow)?
         } else {
-            let unit = unit_of(&limit).map_err(|it| (limit.line, it))?;
+            let unit = unit_of(&limit).map_err(|error| (limit.line, error))?;
             (
                 self.of_numbers(limit.requests_per_unit, unit, policy_shadow),
                 unit,
                 limit.requests_per_unit,
             )
         };
-        check_replaces(&limit).map_err(|it| (limit.line, it))?;
+        check_replaces(&limit).map_err(|error| (limit.line, error))?;
         Ok(Some(Rule {
             limits,
             requests_per_unit,
             unit,
-            name: Some(limit.name).filter(|it| !it.is_empty()),
+            name: Some(limit.name).filter(|x| !x.is_empty()),
             replaces: limit.replaces,
             shadow,
             quota,
@@ -156,13 +156,13 @@ impl Builder {
         let mut limits = Vec::new();
         for (text, line) in &draft.texts {
             let parsed = parse_limits(text);
-            limits.extend(parsed.map_err(|it| (*line, in_line(*line, &it.to_string())))?);
+            limits.extend(parsed.map_err(|error| (*line, in_line(*line, &error.to_string())))?);
         }
-        let first = limits.first().map(|it| *it.spec());
+        let first = limits.first().map(|limit| *limit.spec());
         let made = self.maker.of_limits(limits, shadow);
-        let policy = made.map_err(|it| (draft.line, in_line(draft.line, &it)))?;
-        let unit = first.and_then(|it| Unit::of_window(it.window));
-        let count = first.map_or(0, |it| u32::try_from(it.count).unwrap_or(u32::MAX));
+        let policy = made.map_err(|error| (draft.line, in_line(draft.line, &error)))?;
+        let unit = first.and_then(|first| Unit::of_window(first.window));
+        let count = first.map_or(0, |first| u32::try_from(first.count).unwrap_or(u32::MAX));
         Ok((Limits::Policy(policy), unit, count))
     }
 }

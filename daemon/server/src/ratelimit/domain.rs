@@ -73,8 +73,8 @@ impl Domain {
             let (next, fit) = self.step(node, &mut joined, key, value)?;
             let pattern = (fit == Fit::Wildcard).then(|| next.pattern(key));
             // A star of the key may leave nothing that could stand for the value.
-            let shares = pattern.filter(|it| next.share_threshold && !it.is_empty());
-            shared.extend(shares.map(|it| (index, it)));
+            let shares = pattern.filter(|pattern| next.share_threshold && !pattern.is_empty());
+            shared.extend(shares.map(|share| (index, share)));
             let measured = match pattern {
                 Some(pattern) if shares.is_some() || !next.value_to_metric => pattern,
                 None if fit == Fit::Key && !next.value_to_metric => "",
@@ -123,7 +123,7 @@ impl Domain {
         let is_shared = !shared.is_empty();
         let mut shared = shared.iter().peekable();
         for (index, (key, value)) in entries.iter().enumerate() {
-            let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, it)| *it);
+            let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, x)| *x);
             push(&mut stat, key, value);
             // The reference writes an empty value so, unless a count is shared.
             if value.is_empty() && !is_shared {
@@ -162,12 +162,13 @@ impl Node {
             return None;
         }
         let composite = std::str::from_utf8(composite).ok()?;
-        self.wildcards.iter().find(|(it, _)| it.matches(composite)).map(|(_, index)| *index)
+        self.wildcards.iter().find(|(x, _)| x.matches(composite)).map(|(_, index)| *index)
     }
 
     /// What of the composite key is the value, for an entry of this key that fits by a `*`.
     fn pattern(&self, key: &str) -> &str {
-        let value = self.composite.strip_prefix(key).and_then(|it| it.strip_prefix('_'));
+        let value =
+            self.composite.strip_prefix(key).and_then(|composite| composite.strip_prefix('_'));
         value.unwrap_or(&self.composite)
     }
 
@@ -177,7 +178,10 @@ impl Node {
             Fit::Key => value.is_empty(),
             Fit::Exact => !value.is_empty(),
             Fit::Wildcard => {
-                let rest = self.composite.strip_prefix(key).and_then(|it| it.strip_prefix('_'));
+                let rest = self
+                    .composite
+                    .strip_prefix(key)
+                    .and_then(|composite| composite.strip_prefix('_'));
                 rest == Some(value) && !value.is_empty()
             }
         }

@@ -55,7 +55,8 @@ impl Domains {
     /// # Errors
     /// A file cannot be used.
     pub fn read(sources: &[Source], options: &ReadOptions) -> Result<Domains, RatelimitError> {
-        let read = |it: &Source| Ok((it.name.clone(), yaml::draft(&it.name, &it.text)?));
+        let read =
+            |source: &Source| Ok((source.name.clone(), yaml::draft(&source.name, &source.text)?));
         let drafts = sources.iter().map(read).collect::<Result<Vec<_>, RatelimitError>>()?;
         Domains::of_drafts(drafts, options)
     }
@@ -68,9 +69,9 @@ impl Domains {
         configs: &[RateLimitConfig],
         options: &ReadOptions,
     ) -> Result<Domains, RatelimitError> {
-        let read = |it: &RateLimitConfig| match xds::draft(it) {
-            Ok(draft) => Ok((it.name.clone(), draft)),
-            Err(message) => Err(RatelimitError::new(&it.name, None, message)),
+        let read = |rate_limit_config: &RateLimitConfig| match xds::draft(rate_limit_config) {
+            Ok(draft) => Ok((rate_limit_config.name.clone(), draft)),
+            Err(message) => Err(RatelimitError::new(&rate_limit_config.name, None, message)),
         };
         let drafts = configs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         Domains::of_drafts(drafts, options)
@@ -105,7 +106,7 @@ impl Domains {
     }
 
     fn domain(&self, name: &str) -> Option<&Domain> {
-        self.by_name.get(name).and_then(|it| self.domains.get(*it))
+        self.by_name.get(name).and_then(|name| self.domains.get(*name))
     }
 
     /// The rule of a descriptor: keys with their values, in the request's order.
@@ -135,8 +136,8 @@ impl Domains {
     ) -> Lookup<'a> {
         let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
         let rule = domain.brought.rule(requests_per_unit, unit);
-        let configured = domain.find(entries).filter(|it| it.shared.is_empty());
-        let goes_on = configured.is_some_and(|it| it.rule.counts_as(&rule));
+        let configured = domain.find(entries).filter(|domain| domain.shared.is_empty());
+        let goes_on = configured.is_some_and(|configured| configured.rule.counts_as(&rule));
         match key(domain.in_keys(), entries, &[], (!goes_on).then_some(unit)) {
             Ok(key) => {
                 let stat = Cow::Owned(domain.brought_stat(entries));
@@ -150,7 +151,7 @@ impl Domains {
     #[must_use]
     pub fn dump(&self) -> String {
         let mut text = String::new();
-        for Node { path, rule, .. } in self.domains.iter().flat_map(|it| &it.nodes) {
+        for Node { path, rule, .. } in self.domains.iter().flat_map(|domain| &domain.nodes) {
             if let Some(rule) = rule {
                 dump_rule(path, rule, &mut text);
             }
@@ -166,14 +167,14 @@ impl Domains {
 
     /// The names of all domains, in the order in which they were read.
     pub fn domains(&self) -> impl Iterator<Item = &str> {
-        self.domains.iter().map(|it| &*it.name)
+        self.domains.iter().map(|domain| &*domain.name)
     }
 
     /// The policy of every rule that has one, with its domain.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
         self.domains.iter().flat_map(|domain| {
-            let rules = domain.nodes.iter().filter_map(|it| it.rule.as_ref());
-            rules.filter_map(Rule::policy).map(|it| (&*domain.name, it))
+            let rules = domain.nodes.iter().filter_map(|node| node.rule.as_ref());
+            rules.filter_map(Rule::policy).map(|x| (&*domain.name, x))
         })
     }
 }

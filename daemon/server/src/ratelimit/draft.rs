@@ -3,7 +3,7 @@
 use envoy_types::pb::google::protobuf::Struct;
 
 /// How deep descriptors may be in each other.
-pub(super) const MOST_DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// One file or resource.
 #[derive(Debug, Default)]

@@ -1,18 +1,18 @@
 //! Key and value of an entry as one text, as the composite keys of a configuration are.
 
 /// How long a text is before it is put on the heap.
-const MOST_INLINE: usize = 128;
+const MAX_INLINE: usize = 128;
 
 /// Room for `key_value`, used again for every entry of a request.
 #[derive(Debug)]
 pub(super) struct Joined {
-    inline: [u8; MOST_INLINE],
+    inline: [u8; MAX_INLINE],
     heap: Vec<u8>,
 }
 
 impl Default for Joined {
     fn default() -> Self {
-        Joined { inline: [0; MOST_INLINE], heap: Vec::new() }
+        Joined { inline: [0; MAX_INLINE], heap: Vec::new() }
     }
 }
 

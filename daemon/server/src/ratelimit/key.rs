@@ -6,7 +6,7 @@
 use super::unit::Unit;
 
 /// The most bytes of a key.
-const MOST_BYTES: usize = 65_536;
+const MAX_BYTES: usize = 65_536;
 
 /// Writes a key, or tells how many bytes it would have.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn key(
     unit: Option<Unit>,
 ) -> Result<String, usize> {
     let bytes = entries.iter().map(|(key, value)| key.len() + value.len() + 2).sum::<usize>();
-    let mut text = String::with_capacity(bytes.min(MOST_BYTES) + 24);
+    let mut text = String::with_capacity(bytes.min(MAX_BYTES) + 24);
     if let Some(domain) = domain {
         text.push('=');
         escape(domain, &mut text);
@@ -36,20 +36,20 @@ pub(crate) fn key(
         }
         escape(key, &mut text);
         text.push('=');
-        let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, it)| *it);
+        let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, x)| *x);
         escape(value, &mut text);
     }
     if let Some(unit) = unit {
         text.push_str(if entries.is_empty() { "=" } else { ";=" });
         text.push_str(unit.name());
     }
-    if text.len() > MOST_BYTES { Err(text.len()) } else { Ok(text) }
+    if text.len() > MAX_BYTES { Err(text.len()) } else { Ok(text) }
 }
 
 /// Writes a text with `%`, `;` and `=` escaped as in a URL.
 fn escape(text: &str, to: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|it| matches!(it, b'%' | b';' | b'=')) {
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'%' | b';' | b'=')) {
         let (plain, special) = rest.split_at(at);
         to.push_str(plain);
         to.push_str(match special.as_bytes().first() {

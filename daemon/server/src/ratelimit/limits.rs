@@ -9,7 +9,7 @@ use super::{Charging, ReadOptions};
 /// What every policy's name begins with.
 const PREFIX: &str = "@envoy.";
 /// The most bytes of a policy's name.
-const MOST_NAME_BYTES: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 /// From Monday, where windows of weeks begin, to Thursday, where the reference's do.
 const TO_THURSDAY: Micros = Micros::from_secs(3 * 86_400);
 
@@ -43,10 +43,13 @@ impl Maker {
             return Limits::Nothing;
         }
         let limit = spec(count, unit, self.options.charging).build();
-        let policy = limit.map_err(|it| it.to_string()).and_then(|it| self.policy([it], shadow));
+        let policy =
+            limit.map_err(|error| error.to_string()).and_then(|error| self.policy([error], shadow));
         match policy {
             Ok(policy) => Limits::Policy(policy),
-            Err(it) => unreachable!("every count fits every unit, and every domain a name: {it}"),
+            Err(error) => {
+                unreachable!("every count fits every unit, and every domain a name: {error}")
+            }
         }
     }
 
@@ -55,7 +58,7 @@ impl Maker {
     /// # Errors
     /// They are too many, or of requests in flight.
     pub(super) fn of_limits(&self, limits: Vec<Limit>, shadow: bool) -> Result<Policy, String> {
-        if let Some(limit) = limits.iter().find(|it| it.is_concurrent()) {
+        if let Some(limit) = limits.iter().find(|limit| limit.is_concurrent()) {
             return Err(format!(
                 "write another limit than {limit}; nobody would say when a request ends"
             ));
@@ -68,7 +71,7 @@ impl Maker {
         limits: impl IntoIterator<Item = Limit>,
         shadow: bool,
     ) -> Result<Policy, String> {
-        let policy = Policy::of_protocol(&self.name, limits).map_err(|it| it.to_string())?;
+        let policy = Policy::of_protocol(&self.name, limits).map_err(|error| error.to_string())?;
         let policy = policy.with_on_store_error(self.options.on_store_error);
         Ok(if shadow { policy.shadow() } else { policy })
     }
@@ -87,7 +90,7 @@ fn spec(count: u32, unit: Unit, charging: Charging) -> Spec {
 
 /// `@envoy.` and the domain, with `_` for what a policy's name cannot have, cut where it is long.
 fn name_of(domain: &str) -> String {
-    let can_be = |it: &char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
-    let domain = domain.chars().map(|it| if can_be(&it) { it } else { '_' });
-    PREFIX.chars().chain(domain).take(MOST_NAME_BYTES).collect()
+    let can_be = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let domain = domain.chars().map(|c| if can_be(&c) { c } else { '_' });
+    PREFIX.chars().chain(domain).take(MAX_NAME_BYTES).collect()
 }

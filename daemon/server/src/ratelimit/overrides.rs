@@ -8,7 +8,7 @@ use super::rule::Rule;
 use super::unit::Unit;
 
 /// The most of them that are kept for a domain; requests choose the numbers.
-pub(super) const MOST_KEPT: usize = 1_024;
+pub(super) const MAX_RETAINED: usize = 1_024;
 
 /// The rules that the requests of a domain have brought, by their numbers.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Brought {
         let rule = Arc::new(Rule::per_unit(&self.maker, count, unit));
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         // All of them are forgotten at once: to know which is used least would cost every request.
-        if rules.len() >= MOST_KEPT {
+        if rules.len() >= MAX_RETAINED {
             rules.clear();
         }
         rules.insert((count, unit), Arc::clone(&rule));

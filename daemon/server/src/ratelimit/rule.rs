@@ -64,7 +64,7 @@ impl Rule {
     #[must_use]
     pub fn policy(&self) -> Option<&Policy> {
         match &self.limits {
-            Limits::Policy(it) => Some(it),
+            Limits::Policy(policy) => Some(policy),
             Limits::Unlimited | Limits::Nothing => None,
         }
     }
@@ -84,7 +84,7 @@ impl Rule {
     /// Whether what it counts goes on under a rule of this many per this unit: both are the same
     /// kind of window, or it counts nothing.
     pub(super) fn counts_as(&self, other: &Rule) -> bool {
-        let identity = |it: &Rule| match it.policy().map(Policy::limits) {
+        let identity = |rule: &Rule| match rule.policy().map(Policy::limits) {
             Some([limit]) => Some((limit.spec().kind, limit.spec().window)),
             _ => None,
         };
@@ -112,8 +112,8 @@ impl Deref for RuleRef<'_> {
 
     fn deref(&self) -> &Rule {
         match self {
-            RuleRef::Configured(it) => it,
-            RuleRef::Brought(it) => it,
+            RuleRef::Configured(configured) => configured,
+            RuleRef::Brought(brought) => brought,
         }
     }
 }

@@ -36,25 +36,25 @@ impl Unit {
     /// The unit of this name, in capitals or not.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Unit> {
-        UNITS.iter().find(|(_, it, _)| it.eq_ignore_ascii_case(name)).map(|(it, ..)| *it)
+        UNITS.iter().find(|(_, x, _)| x.eq_ignore_ascii_case(name)).map(|(x, ..)| *x)
     }
 
     /// The unit that is this long.
     #[must_use]
     pub fn of_window(window: Micros) -> Option<Unit> {
-        UNITS.iter().map(|(it, ..)| *it).find(|it| it.window() == window)
+        UNITS.iter().map(|(x, ..)| *x).find(|x| x.window() == window)
     }
 
     /// Its name in capitals, as the protocol has it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        UNITS.iter().find(|(it, ..)| *it == self).map_or("", |(_, name, _)| name)
+        UNITS.iter().find(|(x, ..)| *x == self).map_or("", |(_, name, _)| name)
     }
 
     /// How long it is.
     #[must_use]
     pub fn window(self) -> Micros {
-        let seconds = UNITS.iter().find(|(it, ..)| *it == self).map_or(0, |(.., it)| *it);
+        let seconds = UNITS.iter().find(|(x, ..)| *x == self).map_or(0, |(.., x)| *x);
         Micros::from_secs(seconds)
     }
 }

@@ -16,8 +16,9 @@ impl Wildcard {
     pub(super) fn of(text: &str) -> Option<Wildcard> {
         let (first, rest) = text.split_once('*')?;
         let (middle, last) =
-            rest.rsplit_once('*').map_or((None, rest), |(it, last)| (Some(it), last));
-        let middle = middle.map_or_else(Box::default, |it| it.split('*').map(Box::from).collect());
+            rest.rsplit_once('*').map_or((None, rest), |(x, last)| (Some(x), last));
+        let middle =
+            middle.map_or_else(Box::default, |middle| middle.split('*').map(Box::from).collect());
         let shortest = text.len() - text.matches('*').count();
         Some(Wildcard { first: first.into(), middle, last: last.into(), shortest })
     }
@@ -27,7 +28,7 @@ impl Wildcard {
         if text.len() < self.shortest {
             return false;
         }
-        let inner = text.strip_prefix(&*self.first).and_then(|it| it.strip_suffix(&*self.last));
+        let inner = text.strip_prefix(&*self.first).and_then(|text| text.strip_suffix(&*self.last));
         let Some(mut inner) = inner else { return false };
         for part in &self.middle {
             let Some(at) = inner.find(&**part) else { return false };

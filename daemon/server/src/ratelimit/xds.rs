@@ -4,7 +4,7 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
 };
 
-use super::draft::{DescriptorDraft, Draft, LimitDraft, MOST_DEPTH};
+use super::draft::{DescriptorDraft, Draft, LimitDraft, MAX_DEPTH};
 
 /// Reads a resource.
 ///
@@ -16,10 +16,10 @@ pub(super) fn draft(config: &RateLimitConfig) -> Result<Draft, String> {
 }
 
 fn descriptors(all: &[RateLimitDescriptor], depth: usize) -> Result<Vec<DescriptorDraft>, String> {
-    if !all.is_empty() && depth > MOST_DEPTH {
-        return Err(format!("descriptors may be in each other at most {MOST_DEPTH} deep"));
+    if !all.is_empty() && depth > MAX_DEPTH {
+        return Err(format!("descriptors may be in each other at most {MAX_DEPTH} deep"));
     }
-    all.iter().map(|it| descriptor(it, depth)).collect()
+    all.iter().map(|x| descriptor(x, depth)).collect()
 }
 
 fn descriptor(sent: &RateLimitDescriptor, depth: usize) -> Result<DescriptorDraft, String> {
@@ -35,7 +35,7 @@ fn descriptor(sent: &RateLimitDescriptor, depth: usize) -> Result<DescriptorDraf
         // The protocol has no field for these two.
         value_to_metric: false,
         share_threshold: false,
-        metadata: sent.metadata.clone().filter(|it| !it.fields.is_empty()),
+        metadata: sent.metadata.clone().filter(|metadata| !metadata.fields.is_empty()),
     })
 }
 
@@ -48,7 +48,7 @@ fn limit(sent: &RateLimitPolicy) -> LimitDraft {
         },
         unlimited: sent.unlimited,
         name: sent.name.clone(),
-        replaces: sent.replaces.iter().map(|it| it.name.clone()).collect(),
+        replaces: sent.replaces.iter().map(|replace| replace.name.clone()).collect(),
         has_numbers: true,
         ..LimitDraft::default()
     }

@@ -50,13 +50,13 @@ impl Files {
     /// that at the last look too. Whoever writes slowly is given the time to finish.
     pub(crate) fn have_changed(&mut self) -> bool {
         let looked: Vec<_> = self.0.iter_mut().map(File::look).collect();
-        let is_settled = looked.iter().all(|it| *it != Look::Moving);
+        let is_settled = looked.iter().all(|looked| *looked != Look::Moving);
         is_settled && looked.contains(&Look::Other)
     }
 
     /// Whether some hold something else than is in use at this moment, settled or not.
     pub(crate) fn are_others(&self) -> bool {
-        self.0.iter().any(|it| digest(&it.path) != it.used)
+        self.0.iter().any(|x| digest(&x.path) != x.used)
     }
 }
 
@@ -123,11 +123,12 @@ fn digest_of_file(path: &Path) -> Content {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    let of = |it: Metadata| {
+    let of = |metadata: Metadata| {
         let bits =
-            [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()].map(i64::cast_unsigned);
+            [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()]
+                .map(i64::cast_unsigned);
         let [modified, modified_ns, changed, changed_ns] = bits;
-        [it.dev(), it.ino(), it.len(), modified, modified_ns, changed, changed_ns]
+        [metadata.dev(), metadata.ino(), metadata.len(), modified, modified_ns, changed, changed_ns]
     };
     fs::metadata(path).ok().map(of)
 }

@@ -156,8 +156,10 @@ pub(crate) async fn watch(
             reloader
         });
         match looked.await {
-            Ok(it) => reloader = it,
-            Err(it) => return tracing::error!("the configuration is not watched any more: {it}"),
+            Ok(looked) => reloader = looked,
+            Err(value) => {
+                return tracing::error!("the configuration is not watched any more: {value}");
+            }
         }
     }
 }
@@ -276,9 +278,9 @@ impl Reloader {
             if self.files.are_others() {
                 return Ok(None);
             }
-            let config = read.map_err(|it| it.to_string())?;
+            let config = read.map_err(|error| error.to_string())?;
             let needed = files_of(self.file.as_ref(), &config);
-            if needed.iter().all(|it| paths.contains(it)) {
+            if needed.iter().all(|needed| paths.contains(needed)) {
                 return self.applicable(config).map(Some);
             }
             paths = needed;
@@ -289,8 +291,8 @@ impl Reloader {
     /// steps in which most programs write a file in place: nobody is to be refused for that.
     fn refuse_nothing(&self) -> Result<(), String> {
         let is_empty =
-            |it: &PathBuf| fs::metadata(it).is_ok_and(|it| it.is_file() && it.len() == 0);
-        match self.file.as_ref().filter(|it| is_empty(it)) {
+            |path_buf: &PathBuf| fs::metadata(path_buf).is_ok_and(|x| x.is_file() && x.len() == 0);
+        match self.file.as_ref().filter(|file| is_empty(file)) {
             Some(file) => {
                 Err(format!("{}: it is empty; write policies: {{}} to have none", file.display()))
             }
@@ -312,18 +314,18 @@ impl Reloader {
 
     /// The policies whose keys would have to move to another table of the memory.
     fn other_tables(&self, config: &Config) -> Vec<String> {
-        let has_own = |it: &Policy| it.max_keys().is_some();
+        let has_own = |policy: &Policy| policy.max_keys().is_some();
         let policies = self.config.policies.iter();
         let moved = policies.filter(|old| {
             config.policies.get(old.name()).is_ok_and(|new| has_own(new) != has_own(old))
         });
-        moved.map(|it| format!("policies.{}.max_keys", it.name())).collect()
+        moved.map(|moved| format!("policies.{}.max_keys", moved.name())).collect()
     }
 }
 
 /// The files that a configuration is read from, but for those of overrides.
 fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
-    let tokens = config.tokens.iter().filter_map(|it| match &it.secret {
+    let tokens = config.tokens.iter().filter_map(|token| match &token.secret {
         TokenSecret::File(path) => Some(path),
         TokenSecret::Text(_) => None,
     });

@@ -25,13 +25,14 @@ impl OverridesFiles {
     /// Whether one of them has changed.
     pub(super) fn have_changed(&mut self) -> bool {
         // Each has to be looked at: a change must be found by two looks.
-        let changed: Vec<_> = self.0.values_mut().map(|it| it.files.have_changed()).collect();
+        let changed: Vec<_> = self.0.values_mut().map(|value| value.files.have_changed()).collect();
         changed.contains(&true)
     }
 
     /// Why what files say now is not what is in force, if so.
     pub(super) fn refusal(&self) -> Option<String> {
-        let mut all: Vec<_> = self.0.values().filter_map(|it| it.refusal.as_deref()).collect();
+        let mut all: Vec<_> =
+            self.0.values().filter_map(|value| value.refusal.as_deref()).collect();
         all.sort_unstable();
         (!all.is_empty()).then(|| all.join("\n"))
     }
@@ -43,7 +44,7 @@ impl OverridesFiles {
     pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
         let mut live = Live::of(config)?;
         self.put_into(&mut live.policies, &config.overrides_files)?;
-        live.rules.check(&live.policies).map_err(|it| it.to_string())?;
+        live.rules.check(&live.policies).map_err(|error| error.to_string())?;
         Ok(live)
     }
 
@@ -53,11 +54,11 @@ impl OverridesFiles {
     /// # Errors
     /// Files that have said nothing before cannot be used; all that is wrong with each.
     fn put_into(&mut self, policies: &mut Policies, files: &[OverridesFile]) -> Result<(), String> {
-        self.0.retain(|path, _| files.iter().any(|it| it.path == *path));
+        self.0.retain(|path, _| files.iter().any(|file| file.path == *path));
         let mut wrong = Vec::new();
         for file in files {
             let put = self.rows(&file.path).and_then(|rows| {
-                policies.set_more_overrides(&file.policy, rows).map_err(|it| it.to_string())
+                policies.set_more_overrides(&file.policy, rows).map_err(|error| error.to_string())
             });
             wrong.extend(put.err());
         }
@@ -65,7 +66,7 @@ impl OverridesFiles {
     }
 
     fn rows(&mut self, path: &Path) -> Result<&Overrides, String> {
-        if self.0.get(path).is_none_or(|it| it.files.are_others()) {
+        if self.0.get(path).is_none_or(|x| x.files.are_others()) {
             // Fixed before it is read: if it changes meanwhile, the next look finds that.
             let files = Files::of([path.to_owned()]);
             let read = read_overrides(path).map_err(|errors| {

@@ -196,7 +196,7 @@ impl Connection<'_> {
     }
 
     fn is_long_idle(&self) -> bool {
-        self.pulse.idle().is_some_and(|it| it >= IDLE_TO_CLOSE)
+        self.pulse.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE)
     }
 
     /// Gives memory back while nothing is to be done.

@@ -34,7 +34,7 @@ pub(super) fn write_throttle(out: &mut Out, policy: &Policy, it: &Decision) {
     out.count(it.remaining);
     match retry_after {
         None => out.raw(b":-1\r\n"),
-        Some(it) => out.count(it.secs_rounded_up()),
+        Some(retry_after) => out.count(retry_after.secs_rounded_up()),
     }
     out.count(it.reset_after.unwrap_or_default().secs_rounded_up());
 }
@@ -98,7 +98,9 @@ pub(super) fn write_several<'p>(
     flag(out, "never", answer.never());
     out.text("decisions");
     out.array(answer.decisions.len());
-    policies.zip(&answer.decisions).for_each(|(policy, it)| write(out, policy, it, shape));
+    policies
+        .zip(&answer.decisions)
+        .for_each(|(policy, decision)| write(out, policy, decision, shape));
 }
 
 /// What is kept of a key.
@@ -172,7 +174,7 @@ fn count(out: &mut Out, name: &str, count: u64) {
 fn time(out: &mut Out, name: &str, time: Option<Micros>) {
     out.text(name);
     match time {
-        Some(it) => out.count(it.get()),
+        Some(time) => out.count(time.get()),
         None => out.integer(ABSENT),
     }
 }
@@ -180,7 +182,7 @@ fn time(out: &mut Out, name: &str, time: Option<Micros>) {
 fn retry_after(out: &mut Out, retry_after: Option<Micros>, never: bool) {
     out.text("retry_after_us");
     match retry_after {
-        Some(it) => out.count(it.get()),
+        Some(retry_after) => out.count(retry_after.get()),
         None => out.integer(if never { NEVER } else { ABSENT }),
     }
 }

@@ -61,7 +61,7 @@ impl From<RequestError> for Failure {
 impl From<StoreError> for Failure {
     fn from(it: StoreError) -> Self {
         match it {
-            StoreError::Request(it) => it.into(),
+            StoreError::Request(request) => request.into(),
             // What clients of Redis know as: nothing was done, ask again later.
             other => Failure::of("TRYAGAIN", other.to_string()),
         }
@@ -69,11 +69,11 @@ impl From<StoreError> for Failure {
 }
 
 /// The most bytes of an argument that an error shows.
-const MOST_SHOWN: usize = 64;
+const MAX_SHOWN: usize = 64;
 
 /// The beginning of what a peer wrote, in quotes, as a line can show it.
 pub(super) fn shown(bytes: &[u8]) -> String {
-    let first = bytes.get(..bytes.len().min(MOST_SHOWN)).unwrap_or_default();
+    let first = bytes.get(..bytes.len().min(MAX_SHOWN)).unwrap_or_default();
     let more = if first.len() < bytes.len() { "…" } else { "" };
     format!("\"{}{more}\"", first.escape_ascii())
 }

@@ -4,9 +4,9 @@ use super::inline;
 use super::number::{Number, number};
 
 /// The most arguments of a command: 32 checks with all that each may say.
-pub(super) const MOST_ARGUMENTS: usize = 1_024;
+pub(super) const MAX_ARGUMENTS: usize = 1_024;
 /// The most bytes of a line: of an inline command, as Redis has it.
-const MOST_LINE: usize = 64 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024;
 /// What all arguments of a command may have together, in bodies.
 const BODIES: usize = 16;
 
@@ -21,7 +21,7 @@ pub(super) struct FrameBounds {
 
 impl FrameBounds {
     pub(super) const fn new(body: usize) -> Self {
-        FrameBounds { arguments: MOST_ARGUMENTS, argument: body }
+        FrameBounds { arguments: MAX_ARGUMENTS, argument: body }
     }
 
     /// Of peers that have not shown a token yet, as Redis has it.
@@ -58,12 +58,12 @@ impl<'a> Args<'a> {
     /// All from one on.
     pub(super) fn from(self, index: usize) -> impl Iterator<Item = &'a [u8]> {
         let spans = self.spans.get(index..).unwrap_or_default();
-        spans.iter().filter_map(move |it| self.bytes.get(it.start..it.end))
+        spans.iter().filter_map(move |span| self.bytes.get(span.start..span.end))
     }
 
     /// The bytes of all arguments together.
     pub(super) fn bytes(self) -> usize {
-        self.spans.iter().map(|it| it.end - it.start).sum()
+        self.spans.iter().map(|span| span.end - span.start).sum()
     }
 }
 
@@ -263,15 +263,15 @@ impl Frames {
     /// Reads a line that is a command without a frame.
     fn line(&mut self, bytes: &[u8]) -> Result<Parsed, ProtocolError> {
         let rest = bytes.get(self.at..).unwrap_or_default();
-        let Some(end) = rest.iter().position(|it| *it == b'\n').map(|it| self.at + it) else {
+        let Some(end) = rest.iter().position(|x| *x == b'\n').map(|x| self.at + x) else {
             // What was looked at is not looked at again.
             self.at = bytes.len();
-            if bytes.len() > MOST_LINE {
+            if bytes.len() > MAX_LINE_LEN {
                 return Err(broken("too big inline request"));
             }
             return Ok(Parsed::Half);
         };
-        if end > MOST_LINE {
+        if end > MAX_LINE_LEN {
             return Err(broken("too big inline request"));
         }
         let line = bytes.get(..end).unwrap_or_default();
@@ -284,7 +284,7 @@ impl Frames {
         if read.is_err() {
             return Err(broken("unbalanced quotes in request"));
         }
-        if spans.len() > MOST_ARGUMENTS {
+        if spans.len() > MAX_ARGUMENTS {
             return Err(broken("too many arguments in request"));
         }
         Ok(if spans.is_empty() { Parsed::Nothing(end + 1) } else { Parsed::Command(end + 1) })

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use tollgate::{Cost, Id, Key, Micros, Policy, ResolveError};
-use tollgate_core::LONGEST_REQUEST_ID;
+use tollgate_core::MAX_REQUEST_ID_LEN;
 
 use super::asking::{Asking, Scene};
 use super::failure::{Failure, shown};
@@ -24,8 +24,8 @@ impl Deref for Resolved<'_> {
     #[inline]
     fn deref(&self) -> &Policy {
         match self {
-            Resolved::Configured(it) => it,
-            Resolved::Inline(it) => it,
+            Resolved::Configured(configured) => configured,
+            Resolved::Inline(inline) => inline,
         }
     }
 }
@@ -93,15 +93,15 @@ impl<'s> Subject<'s> {
             }
             let limits = text("LIMIT", self.policy)?;
             let made = scene.daemon.limiter().limit(limits);
-            let made = made.map_err(|it| Failure::bad(format!("LIMIT: {it}")))?;
+            let made = made.map_err(|error| Failure::bad(format!("LIMIT: {error}")))?;
             who.must_be_for(made.name())?;
             return Ok(Resolved::Inline(made));
         }
         let name = text("policy", self.policy)?;
         who.must_be_for(name)?;
-        let tier = tier.map(|it| text("TIER", it)).transpose()?;
+        let tier = tier.map(|tier| text("TIER", tier)).transpose()?;
         match scene.live.policies.resolve(name, self.key, tier) {
-            Ok(it) => Ok(Resolved::Configured(it)),
+            Ok(resolve) => Ok(Resolved::Configured(resolve)),
             Err(error) => Err(unknown(error, name, scene)),
         }
     }
@@ -112,7 +112,7 @@ impl<'s> Subject<'s> {
 fn unknown(error: ResolveError, name: &str, scene: &Scene<'_>) -> Failure {
     let said = error.to_string();
     let named = scene.live.names_of_policies().filter(|_| name.is_empty());
-    Failure::bad(named.map_or(said.clone(), |it| format!("{said}; there are {it}")))
+    Failure::bad(named.map_or(said.clone(), |named| format!("{said}; there are {named}")))
 }
 
 impl<'s, 'a> Given<'s, 'a> {
@@ -179,7 +179,7 @@ impl<'s, 'a> Reading<'_, 's, 'a> {
     }
 
     fn word(&self, text: &[u8], is_first: bool) -> Result<Word, Failure> {
-        let known = Word::of(text).filter(|it| self.words.contains(it));
+        let known = Word::of(text).filter(|x| self.words.contains(x));
         let Some(word) = known else { return Err(self.unknown(text)) };
         let is_of_a_check = matches!(word, Word::Cost | Word::Tier | Word::Note | Word::Id);
         if !is_first && !is_of_a_check {
@@ -191,7 +191,7 @@ impl<'s, 'a> Reading<'_, 's, 'a> {
 
     #[cold]
     fn unknown(&self, text: &[u8]) -> Failure {
-        let words = self.words.iter().map(|it| it.as_str());
+        let words = self.words.iter().map(|word| word.as_str());
         let upper = String::from_utf8_lossy(text).to_ascii_uppercase();
         let hint = did_you_mean(&upper, words.clone()).unwrap_or_else(|| {
             format!("after policy and key it takes {}", words.collect::<Vec<_>>().join(", "))
@@ -205,12 +205,12 @@ impl<'s> Own<'s> {
     fn take(&mut self, word: Word, value: &'s [u8]) -> Result<(), Failure> {
         let name = word.as_str();
         match word {
-            Word::Id if (1..=LONGEST_REQUEST_ID).contains(&value.len()) => {
+            Word::Id if (1..=MAX_REQUEST_ID_LEN).contains(&value.len()) => {
                 self.request_id = Some(value);
             }
             Word::Id => {
                 return Err(Failure::bad(format!(
-                    "ID has {} bytes; write 1 to {LONGEST_REQUEST_ID} that no other request has",
+                    "ID has {} bytes; write 1 to {MAX_REQUEST_ID_LEN} that no other request has",
                     value.len()
                 )));
             }
@@ -260,7 +260,7 @@ fn micros(name: &str, bytes: &[u8]) -> Result<Micros, Failure> {
 }
 
 fn id(name: &str, bytes: &[u8]) -> Result<Id, Failure> {
-    std::str::from_utf8(bytes).ok().and_then(|it| it.parse().ok()).ok_or_else(|| {
+    std::str::from_utf8(bytes).ok().and_then(|x| x.parse().ok()).ok_or_else(|| {
         Failure::bad(format!("{name} is {}; an id is 32 hexadecimal digits", shown(bytes)))
     })
 }

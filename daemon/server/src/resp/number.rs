@@ -3,7 +3,7 @@
 use super::frames::{ProtocolError, broken};
 
 /// The most bytes of the line that holds a number.
-const MOST_NUMBER: usize = 32;
+const MAX_NUMBER: usize = 32;
 
 /// What a number is for.
 #[derive(Clone, Copy, Debug)]
@@ -74,20 +74,20 @@ fn odd_number(
     start: usize,
     what: Number,
 ) -> Result<Option<(i64, usize)>, ProtocolError> {
-    let head = rest.get(..rest.len().min(MOST_NUMBER + 1)).unwrap_or_default();
-    let digits = head.split(|it| *it == b'\r').next().unwrap_or_default();
-    let most = digits.get(..digits.len().min(MOST_NUMBER)).unwrap_or_default();
-    let may_be = |(at, it): (usize, &u8)| it.is_ascii_digit() || (at == 0 && *it == b'-');
+    let head = rest.get(..rest.len().min(MAX_NUMBER + 1)).unwrap_or_default();
+    let digits = head.split(|head| *head == b'\r').next().unwrap_or_default();
+    let most = digits.get(..digits.len().min(MAX_NUMBER)).unwrap_or_default();
+    let may_be = |(at, x): (usize, &u8)| x.is_ascii_digit() || (at == 0 && *x == b'-');
     if !most.iter().enumerate().all(may_be) {
         return Err(what.invalid());
     }
-    if digits.len() >= MOST_NUMBER {
+    if digits.len() >= MAX_NUMBER {
         return Err(what.too_big());
     }
     if digits.len() == rest.len() {
         return Ok(None);
     }
-    match std::str::from_utf8(digits).ok().and_then(|it| it.parse().ok()) {
+    match std::str::from_utf8(digits).ok().and_then(|x| x.parse().ok()) {
         Some(value) => end_of(rest, start, digits.len(), value, what),
         None => Err(what.invalid()),
     }

@@ -86,7 +86,7 @@ impl Out {
     /// A problem, with its code as the first word, in one line whatever it quotes.
     pub(super) fn error(&mut self, text: &str) {
         self.bytes.push(b'-');
-        let line = |it: u8| if it < b' ' { b' ' } else { it };
+        let line = |byte: u8| if byte < b' ' { b' ' } else { byte };
         self.bytes.extend(text.bytes().map(line));
         self.bytes.extend_from_slice(b"\r\n");
     }

@@ -91,8 +91,8 @@ impl<'a> Asking<'_, 'a> {
 impl Question<'_> {
     fn ask_memory(&self, memory: &MemoryLimiter) -> Result<Said, RequestError> {
         match &self.asks {
-            Asks::Inspect(it) => {
-                Ok(Said::Inspection(memory.inspect(&it.policy, Key::new(&it.key)?)))
+            Asks::Inspect(inspect) => {
+                Ok(Said::Inspection(memory.inspect(&inspect.policy, Key::new(&inspect.key)?)))
             }
             Asks::Decide { verb, checks, request_id } => {
                 let request_id = request_id.as_deref();
@@ -118,14 +118,14 @@ impl Question<'_> {
     ) -> Result<(), Failure> {
         let policies = || match &self.asks {
             Asks::Decide { checks, .. } => &checks[..],
-            Asks::Inspect(it) => std::slice::from_ref(it),
+            Asks::Inspect(inspect) => std::slice::from_ref(inspect),
         };
         match &said {
             Err(error) if self.has_verdict() => {
-                counted.refused(policies().iter().map(|it| &it.policy), error);
+                counted.refused(policies().iter().map(|policy| &policy.policy), error);
             }
             Ok(Said::Decisions(answer)) if self.has_verdict() => {
-                let policies = policies().iter().map(|it| &it.policy);
+                let policies = policies().iter().map(|policy| &policy.policy);
                 counted.decided_together(policies.zip(&answer.decisions));
             }
             _ => {}
@@ -183,24 +183,26 @@ impl Reply {
                 decision::write(out, &first.policy, &only(answer), shape);
             }
             (Reply::Several(shape), Said::Decisions(answer)) => {
-                let policies = checks.iter().map(|it| &it.policy);
+                let policies = checks.iter().map(|check| &check.policy);
                 decision::write_several(out, policies, answer, shape);
             }
             (Reply::Throttle, Said::Decisions(answer)) => {
                 decision::write_throttle(out, &first.policy, &only(answer));
             }
-            (Reply::TimeToLive { in_millis }, Said::Inspection(it)) => {
-                let left = it.recovers_after.map(|it| match in_millis {
-                    true => it.get().div_ceil(1_000),
-                    false => it.secs_rounded_up(),
+            (Reply::TimeToLive { in_millis }, Said::Inspection(inspection)) => {
+                let left = inspection.recovers_after.map(|recovers_after| match in_millis {
+                    true => recovers_after.get().div_ceil(1_000),
+                    false => recovers_after.secs_rounded_up(),
                 });
                 match left {
-                    Some(it) => out.count(it),
+                    Some(left) => out.count(left),
                     // As Redis says of a key that is not there.
                     None => out.integer(-2),
                 }
             }
-            (_, Said::Inspection(it)) => decision::write_inspection(out, &first.policy, it),
+            (_, Said::Inspection(inspection)) => {
+                decision::write_inspection(out, &first.policy, inspection)
+            }
             (_, Said::Decisions(answer)) => {
                 decision::write(out, &first.policy, &only(answer), Shape::Decision);
             }
@@ -219,7 +221,7 @@ impl Sum {
     fn add(&mut self, said: &Said) {
         self.count += u64::from(match said {
             Said::Decisions(answer) => only(answer).changed,
-            Said::Inspection(it) => it.recovers_after.is_some(),
+            Said::Inspection(inspection) => inspection.recovers_after.is_some(),
         });
     }
 

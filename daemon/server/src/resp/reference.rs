@@ -81,8 +81,8 @@ pub fn resp_reference() -> String {
     for (group, title) in GROUPS {
         // Writing into a text does not fail.
         let _ = write!(page, "\n## {title}\n\n| Command | Scope | What it does |\n|---|---|---|\n");
-        for command in COMMANDS.iter().filter(|it| it.group == group) {
-            let scopes: Vec<_> = command.scopes.iter().map(|it| it.as_str()).collect();
+        for command in COMMANDS.iter().filter(|command| command.group == group) {
+            let scopes: Vec<_> = command.scopes.iter().map(|scope| scope.as_str()).collect();
             let (usage, scopes) = (usage(command), scopes.join(" or "));
             let usage = usage.replace('|', "\\|");
             let _ = writeln!(page, "| `{usage}` | {scopes} | {} |", command.summary);

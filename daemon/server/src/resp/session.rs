@@ -114,18 +114,18 @@ impl Session {
         if scene.who.is_none() {
             return Err(Failure::no_token());
         }
-        const MOST_SHOWN: usize = 128;
+        const MAX_SHOWN: usize = 128;
         let part = |bytes: &[u8], most: usize| {
             bytes.get(..bytes.len().min(most)).unwrap_or_default().escape_ascii().to_string()
         };
         let mut shown = String::new();
         for arg in args.from(1) {
-            if shown.len() >= MOST_SHOWN {
+            if shown.len() >= MAX_SHOWN {
                 break;
             }
-            shown.push_str(&format!("'{}' ", part(arg, MOST_SHOWN - shown.len())));
+            shown.push_str(&format!("'{}' ", part(arg, MAX_SHOWN - shown.len())));
         }
-        let name_shown = part(name, MOST_SHOWN);
+        let name_shown = part(name, MAX_SHOWN);
         let hint = near(name).unwrap_or_else(|| "COMMAND LIST names those there are".to_owned());
         let with = "with args beginning with";
         Err(Failure::bad(format!("unknown command '{name_shown}', {with}: {shown}; {hint}")))

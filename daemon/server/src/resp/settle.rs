@@ -9,7 +9,7 @@ use super::session::TOO_MUCH;
 
 /// The most requests of a call: all of a call have one deadline, and a long pipeline must not miss
 /// it for being long.
-const MOST_AT_ONCE: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// Asks what the batch has asked, and puts each answer where it belongs among the replies.
 pub(super) async fn settle(scene: &mut Scene<'_>, out: &mut Out) {
@@ -43,23 +43,23 @@ async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, St
     // What could not be looked at for want of the store: the next need not wait as long.
     let mut away = None;
     while let Some(first) = rest.first() {
-        if let Asks::Inspect(it) = &first.question.asks {
+        if let Asks::Inspect(value) = &first.question.asks {
             let looked = match away.clone() {
                 Some(error) => Err(error),
-                None => inspect(limiter, it).await,
+                None => inspect(limiter, value).await,
             };
-            away = looked.as_ref().err().filter(|it| it.failure().is_some()).cloned();
+            away = looked.as_ref().err().filter(|error| error.failure().is_some()).cloned();
             said.push(looked);
             rest = rest.get(1..).unwrap_or_default();
             continue;
         }
-        let run = rest.iter().take(MOST_AT_ONCE).map_while(|it| match &it.question.asks {
+        let run = rest.iter().take(MAX_BATCH).map_while(|x| match &x.question.asks {
             Asks::Decide { verb, checks, request_id } => Some((verb, checks, request_id)),
             Asks::Inspect(_) => None,
         });
         let run: Vec<_> = run.collect();
         let checks: Vec<Vec<Check<'_>>> =
-            run.iter().map(|it| it.1.iter().map(OwnCheck::check).collect()).collect();
+            run.iter().map(|run| run.1.iter().map(OwnCheck::check).collect()).collect();
         let requests: Vec<_> = run
             .iter()
             .zip(&checks)
@@ -70,7 +70,9 @@ async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, St
             })
             .collect();
         let answers = limiter.decide_each(&requests).await;
-        said.extend(answers.into_iter().map(|it: Result<Answer, _>| it.map(Said::Decisions)));
+        said.extend(
+            answers.into_iter().map(|answer: Result<Answer, _>| answer.map(Said::Decisions)),
+        );
         rest = rest.get(requests.len()..).unwrap_or_default();
         // One answer for each is promised; without it the next would be taken for another's.
         let no_answer = || Err(StoreError::unavailable(FailureKind::Protocol, "no answer"));

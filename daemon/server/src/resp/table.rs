@@ -157,16 +157,16 @@ impl Command {
 
 /// The command of a name in letters of any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
-    COMMANDS.iter().find(|it| it.name.as_bytes().eq_ignore_ascii_case(name))
+    COMMANDS.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The longest name of a command.
-const LONGEST_NAME: usize = 24;
+const MAX_NAME_LEN: usize = 24;
 
 /// The command that a connection has sent last: most send one again and again.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    name: [u8; LONGEST_NAME],
+    name: [u8; MAX_NAME_LEN],
     len: usize,
     command: Option<&'static Command>,
 }
@@ -189,5 +189,5 @@ impl Recent {
 /// `did you mean …?`, for a name that no command has.
 pub(super) fn near(name: &[u8]) -> Option<String> {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-    did_you_mean(&name, COMMANDS.iter().map(|it| it.name))
+    did_you_mean(&name, COMMANDS.iter().map(|command| command.name))
 }

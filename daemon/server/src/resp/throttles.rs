@@ -15,9 +15,9 @@ pub(super) const NAME: &str = "@throttle";
 /// days; 28, 60 and 90 days do not.
 const WINDOW: u64 = 210 * 24 * 3_600;
 /// How many quotas are kept as policies.
-const MOST_SHARED: usize = 4_096;
+const MAX_SHARED: usize = 4_096;
 /// How many of them a connection finds without a lock; a power of two.
-const MOST_OWN: usize = 64;
+const MAX_OWN: usize = 64;
 
 /// The numbers that a policy is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,19 +32,19 @@ pub(super) struct Quota {
 impl Quota {
     fn policy(self) -> Result<Policy, LimitError> {
         let limit = match self.widened() {
-            Some(it) => it,
+            Some(widened) => widened,
             None => self.limit_of(self.count, self.period)?,
         };
         match Policy::of_protocol(NAME, [limit]) {
             Ok(policy) => Ok(policy),
-            Err(it) => unreachable!("the name is a protocol's, and the limit is one: {it}"),
+            Err(error) => unreachable!("the name is a protocol's, and the limit is one: {error}"),
         }
     }
 
     /// Its limit in the window that all periods share. Rates are reduced before they are used, so
     /// that every answer is as in its own window.
     fn widened(self) -> Option<Limit> {
-        let factor = WINDOW.checked_div(self.period).filter(|it| it * self.period == WINDOW)?;
+        let factor = WINDOW.checked_div(self.period).filter(|x| x * self.period == WINDOW)?;
         self.limit_of(self.count.checked_mul(factor)?, WINDOW).ok()
     }
 
@@ -58,7 +58,7 @@ impl Quota {
     fn place(self) -> usize {
         let mixed = self.capacity ^ self.count.rotate_left(21) ^ self.period.rotate_left(42);
         let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-        usize::try_from(mixed).unwrap_or(0) % MOST_OWN
+        usize::try_from(mixed).unwrap_or(0) % MAX_OWN
     }
 }
 
@@ -74,7 +74,7 @@ impl Throttles {
             return Ok(known.clone());
         }
         let policy = quota.policy()?;
-        if all.len() >= MOST_SHARED {
+        if all.len() >= MAX_SHARED {
             // Rather make them again now and then than remember which was used last.
             all.clear();
         }
@@ -96,10 +96,10 @@ impl OwnThrottles {
     #[inline]
     pub(super) fn get(&mut self, quota: Quota, shared: &Throttles) -> Result<&Policy, LimitError> {
         if self.0.is_empty() {
-            self.0.resize(MOST_OWN, None);
+            self.0.resize(MAX_OWN, None);
         }
         let place = &mut self.0[quota.place()];
-        if place.as_ref().is_none_or(|it| it.0 != quota) {
+        if place.as_ref().is_none_or(|place| place.0 != quota) {
             *place = Some((quota, shared.get(quota)?));
         }
         match place {
@@ -152,7 +152,7 @@ mod tests {
     fn the_shared_window_computes_as_the_period_does() {
         // What a script computes with stands at the end of what it is told; 23 bytes into that, the
         // tick.
-        let computed = |it: &Policy| *it.script_argument().last_chunk::<44>().unwrap();
+        let computed = |policy: &Policy| *policy.script_argument().last_chunk::<44>().unwrap();
         let (mut widened, mut coarse) = (0, 0);
         for capacity in [1, 10, 1_001, 123_456, 10_000_019, 3_000_000_001] {
             for count in [1, 3, 7, 10, 999, 1_000, 1_024, 65_537, 1_000_003, 12_345_678_901] {

@@ -24,7 +24,7 @@ pub(super) struct Spoken {
 }
 
 /// The most bytes of a policy's name that the audit is told where there is no such policy.
-const MOST_SHOWN: usize = 128;
+const MAX_SHOWN: usize = 128;
 
 /// Answers a verb.
 pub(super) fn answer(asking: &mut Asking<'_, '_>, spoken: &Spoken) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>, spoken: &Spoken) -> Result<(),
     if let Ok(subject) = Subject::read(asking, 1) {
         let policy = String::from_utf8_lossy(subject.policy);
         record.is_about(audit::Subject {
-            policy: policy.chars().take(MOST_SHOWN).collect(),
+            policy: policy.chars().take(MAX_SHOWN).collect(),
             key: asking.scene.live.shown(subject.key),
         });
     }
@@ -70,7 +70,7 @@ pub(super) fn audited(command: &Command) -> &'static str {
 
 /// What the audit is to know of an operator's command.
 pub(super) fn begin_record<'a>(scene: &Scene<'a>, verb: &'static str) -> Record<'a> {
-    let who = scene.who.map_or("nobody known", |it| it.name());
+    let who = scene.who.map_or("nobody known", |who| who.name());
     scene.daemon.metrics.audited(verb);
     Record::new(verb, who, scene.remote)
 }
@@ -101,10 +101,10 @@ fn ask<'s, 'a>(
         Reply::Decision(shape) if !more.is_empty() => Reply::Several(shape),
         reply => reply,
     };
-    let mut checks = [first].into_iter().chain(more).map(|it| OwnCheck {
-        policy: Policy::clone(&it.policy),
-        key: it.key.as_bytes().into(),
-        cost: it.cost,
+    let mut checks = [first].into_iter().chain(more).map(|x| OwnCheck {
+        policy: Policy::clone(&x.policy),
+        key: x.key.as_bytes().into(),
+        cost: x.cost,
     });
     let asks = match (reply, checks.next()) {
         (Reply::Inspection, Some(check)) => Asks::Inspect(check),

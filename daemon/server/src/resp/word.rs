@@ -50,6 +50,6 @@ impl Word {
     }
 
     pub(super) fn of(text: &[u8]) -> Option<Self> {
-        Word::ALL.into_iter().find(|it| it.as_str().as_bytes().eq_ignore_ascii_case(text))
+        Word::ALL.into_iter().find(|x| x.as_str().as_bytes().eq_ignore_ascii_case(text))
     }
 }

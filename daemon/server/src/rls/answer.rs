@@ -14,7 +14,7 @@ use crate::config::{Charging, RuleOnStoreError, Scope};
 use crate::http::{Exchange, Problem};
 
 /// The most characters of a name that the log shows.
-const MOST_SHOWN: usize = 128;
+const MAX_SHOWN: usize = 128;
 
 /// Answers a request for a caller that is known.
 ///
@@ -51,7 +51,7 @@ async fn decide(
         overall_code: code(exchange, &asked, &spoken).into(),
         response_headers_to_add: headers(exchange, &asked, &said, &spoken),
         dynamic_metadata: envoy.dynamic_metadata.then(|| metadata(request, &asked, &spoken)),
-        statuses: spoken.into_iter().map(|it| it.status).collect(),
+        statuses: spoken.into_iter().map(|x| x.status).collect(),
         ..RateLimitResponse::default()
     })
 }
@@ -119,12 +119,12 @@ fn is_over(asked: &[Asked<'_>], spoken: &[Spoken], all_quotas: bool) -> bool {
 
 /// Tells the log, now and then, that Envoy asks about what nothing is configured for.
 fn tell_of_unknown(exchange: &Exchange<'_>, request: &RateLimitRequest, asked: &[Asked<'_>]) {
-    if !asked.iter().any(|it| matches!(it.target, Target::Unknown)) {
+    if !asked.iter().any(|x| matches!(x.target, Target::Unknown)) {
         return;
     }
     let daemon = exchange.daemon;
     if let Some((untold, all)) = daemon.unknown_domains.count(daemon.clock.now()) {
-        let domain: String = request.domain.chars().take(MOST_SHOWN).collect();
+        let domain: String = request.domain.chars().take(MAX_SHOWN).collect();
         tracing::warn!(
             domain,
             untold,

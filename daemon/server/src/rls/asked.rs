@@ -60,16 +60,16 @@ impl Target<'_> {
     pub(super) fn policy(&self) -> Option<&Policy> {
         match self {
             Target::Free | Target::Unknown => None,
-            Target::Rule(it) => it.rule.policy(),
-            Target::Own(it) => it.policy(),
+            Target::Rule(rule) => rule.rule.policy(),
+            Target::Own(value) => value.policy(),
         }
     }
 
     pub(super) fn key(&self) -> &str {
         match self {
             Target::Free | Target::Unknown => "",
-            Target::Rule(it) => &it.key,
-            Target::Own(it) => it.key(),
+            Target::Rule(rule) => &rule.key,
+            Target::Own(value) => value.key(),
         }
     }
 
@@ -77,8 +77,8 @@ impl Target<'_> {
     pub(super) fn name(&self) -> &str {
         match self {
             Target::Free | Target::Unknown => "",
-            Target::Rule(it) => it.rule.name.as_deref().unwrap_or_default(),
-            Target::Own(it) => it.named().name(),
+            Target::Rule(rule) => rule.rule.name.as_deref().unwrap_or_default(),
+            Target::Own(value) => value.named().name(),
         }
     }
 
@@ -86,8 +86,8 @@ impl Target<'_> {
     pub(super) fn is_shadow(&self) -> bool {
         match self {
             Target::Free | Target::Unknown => false,
-            Target::Rule(it) => it.rule.shadow,
-            Target::Own(it) => it.named().is_shadow(),
+            Target::Rule(rule) => rule.rule.shadow,
+            Target::Own(value) => value.named().is_shadow(),
         }
     }
 
@@ -97,8 +97,8 @@ impl Target<'_> {
 
     pub(super) fn is_always_over(&self) -> bool {
         match self {
-            Target::Rule(it) => it.rule.is_always_over(),
-            Target::Own(it) => it.nothing_in().is_some(),
+            Target::Rule(rule) => rule.rule.is_always_over(),
+            Target::Own(value) => value.nothing_in().is_some(),
             Target::Free | Target::Unknown => false,
         }
     }
@@ -112,7 +112,8 @@ pub(super) fn all<'a>(
     let (domains, domain) = (&exchange.live.domains, &*request.domain);
     let mut asked = Vec::with_capacity(request.descriptors.len());
     for (index, descriptor) in request.descriptors.iter().enumerate() {
-        let entries: Vec<_> = descriptor.entries.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let entries: Vec<_> =
+            descriptor.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
         let lookup = match &descriptor.limit {
             Some(brought) => {
                 let unit = unit_of(brought).ok_or_else(|| unknown_unit(index, brought))?;
@@ -121,11 +122,11 @@ pub(super) fn all<'a>(
             None => domains.find(domain, &entries),
         };
         let target = match lookup {
-            Lookup::Rule(it) => {
-                if let Some(policy) = it.rule.policy() {
+            Lookup::Rule(rule) => {
+                if let Some(policy) = rule.rule.policy() {
                     exchange.caller.must_be_for(policy.name())?;
                 }
-                Target::Rule(it)
+                Target::Rule(rule)
             }
             Lookup::NoRule => Target::Free,
             Lookup::KeyTooLong(bytes) => return Err(too_long(exchange, index, bytes).into()),
@@ -171,7 +172,7 @@ pub(super) fn too_long(exchange: &Exchange<'_>, index: usize, bytes: usize) -> P
 /// A descriptor's own number counts, also if it is 0; the request's is 1 where it is 0.
 pub(super) fn hits(descriptor: &RateLimitDescriptor, of_request: u32) -> Hits {
     let of_request = u64::from(of_request.max(1));
-    let hits = descriptor.hits_addend.map_or(of_request, |it| it.value);
+    let hits = descriptor.hits_addend.map_or(of_request, |hits_addend| hits_addend.value);
     // More than a cost can be is more than any limit holds.
     let cost = Cost::new(hits).unwrap_or(Cost::MAX);
     if descriptor.is_negative_hits && cost > Cost::ZERO {
@@ -184,17 +185,17 @@ pub(super) fn hits(descriptor: &RateLimitDescriptor, of_request: u32) -> Hits {
 /// Lets rules that others of the request replace limit nothing.
 fn replace(asked: &mut [Asked<'_>]) {
     let mut replaced = HashSet::new();
-    for it in asked.iter() {
-        if let Target::Rule(it) = &it.target {
-            replaced.extend(it.rule.replaces.iter().cloned());
+    for value in asked.iter() {
+        if let Target::Rule(rule) = &value.target {
+            replaced.extend(rule.rule.replaces.iter().cloned());
         }
     }
     if replaced.is_empty() {
         return;
     }
-    for it in asked.iter_mut().filter(|it| !it.target.is_unlimited()) {
-        if replaced.contains(it.target.name()) && matches!(it.target, Target::Rule(_)) {
-            it.target = Target::Free;
+    for value in asked.iter_mut().filter(|x| !x.target.is_unlimited()) {
+        if replaced.contains(value.target.name()) && matches!(value.target, Target::Rule(_)) {
+            value.target = Target::Free;
         }
     }
 }

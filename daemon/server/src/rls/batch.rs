@@ -72,16 +72,17 @@ pub(super) async fn decide(
     if batch.requests.is_empty() {
         return Ok(asked.iter().map(|_| Said::Nothing).collect());
     }
-    let requests: Vec<_> = batch.requests.iter().filter_map(|it| batch.request(it)).collect();
+    let requests: Vec<_> =
+        batch.requests.iter().filter_map(|request| batch.request(request)).collect();
     let timed = exchange.timed(Surface::Envoy);
     let patience = patience_of(exchange.caller.headers());
     let answers = exchange.daemon.limiter().decide_each_within(&requests, patience).await;
-    let said: Vec<_> = places.iter().map(|it| it.said(&answers)).collect();
+    let said: Vec<_> = places.iter().map(|place| place.said(&answers)).collect();
     let decided = || asked.iter().zip(&said).filter_map(decided);
     if decided().next().is_some() {
         timed.decided(decided());
-    } else if let Some(error) = answers.iter().find_map(|it| it.as_ref().err()) {
-        timed.refused(asked.iter().filter_map(|it| it.target.policy()), error);
+    } else if let Some(error) = answers.iter().find_map(|answer| answer.as_ref().err()) {
+        timed.refused(asked.iter().filter_map(|x| x.target.policy()), error);
     }
     refuse(&answers, &said)?;
     Ok(said)
@@ -91,7 +92,7 @@ pub(super) async fn decide(
 fn decided<'a>((asked, said): (&'a Asked<'_>, &'a Said)) -> Option<(&'a Policy, &'a Decision)> {
     match (said, asked.hits) {
         (Said::Decided { decision, .. }, Hits::Charge(_)) => {
-            asked.target.policy().map(|it| (it, decision))
+            asked.target.policy().map(|policy| (policy, decision))
         }
         _ => None,
     }
@@ -99,11 +100,11 @@ fn decided<'a>((asked, said): (&'a Asked<'_>, &'a Said)) -> Option<(&'a Policy, 
 
 /// Refuses a request that is at fault itself, and one of which nothing was decided.
 fn refuse(answers: &[Result<Answer, StoreError>], said: &[Said]) -> Result<(), Refusal> {
-    let mut errors = answers.iter().filter_map(|it| it.as_ref().err());
-    if let Some(error) = errors.clone().find(|it| it.failure().is_none()) {
+    let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+    if let Some(error) = errors.clone().find(|error| error.failure().is_none()) {
         return Err(Problem::from(error.clone()).into());
     }
-    let is_decided = said.iter().any(|it| matches!(it, Said::Decided { .. }));
+    let is_decided = said.iter().any(|x| matches!(x, Said::Decided { .. }));
     match errors.next() {
         Some(error) if !is_decided => Err(Problem::from(error.clone()).into()),
         _ => Ok(()),
@@ -122,8 +123,8 @@ impl<'a> Batch<'a> {
         }
         if !self.checks.is_empty() {
             // Nothing is charged of a request that is over whatever the store says.
-            let stops = |it: &Asked<'_>| {
-                it.target.is_always_over() && !it.target.is_shadow() && !it.is_quota(false)
+            let stops = |x: &Asked<'_>| {
+                x.target.is_always_over() && !x.target.is_shadow() && !x.is_quota(false)
             };
             let verb =
                 if asked.iter().any(stops) { Verb::Peek } else { Verb::Check { lease: None } };
@@ -197,7 +198,8 @@ fn check<'a>(asked: &'a Asked<'_>, policy: &'a Policy, cost: Cost) -> Check<'a> 
 /// Whether this is a cost that never passes, and that is charged all the same.
 fn is_charged_for_never(policy: &Policy, cost: Cost) -> bool {
     let mut limits = policy.limits().iter();
-    limits.clone().all(|it| it.counts_denied()) && limits.any(|it| cost.get() > it.capacity())
+    limits.clone().all(|limit| limit.counts_denied())
+        && limits.any(|limit| cost.get() > limit.capacity())
 }
 
 impl Place {
@@ -207,10 +209,11 @@ impl Place {
             answers.get(request)?.as_ref().ok()?.decisions.get(check)
         };
         match decision(request, check) {
-            Some(it) => {
-                let before = self.before.and_then(|it| decision(it, 0));
-                let before = before.filter(|it| !it.degraded).map(|it| it.remaining);
-                let mut decision = it.clone();
+            Some(value) => {
+                let before = self.before.and_then(|before| decision(before, 0));
+                let before =
+                    before.filter(|before| !before.degraded).map(|before| before.remaining);
+                let mut decision = value.clone();
                 if self.is_penalty {
                     (decision.allowed, decision.never) = (false, true);
                     decision.reason = Reason::Never;

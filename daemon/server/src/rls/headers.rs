@@ -76,7 +76,8 @@ fn ours(
 fn reference(names: &ReferenceHeaders, spoken: &Spoken) -> Option<[HeaderValue; 3]> {
     let status = &spoken.status;
     let limit = status.current_limit.as_ref()?.requests_per_unit;
-    let reset = status.duration_until_reset.map_or(0, |it| it.seconds);
+    let reset =
+        status.duration_until_reset.map_or(0, |duration_until_reset| duration_until_reset.seconds);
     Some([
         header(&names.limit, limit.to_string()),
         header(&names.remaining, status.limit_remaining.to_string()),

@@ -25,8 +25,8 @@ pub(super) fn metadata(
     }
     let mut told = Struct::default();
     for (asked, spoken) in asked.iter().zip(spoken) {
-        if let (Target::Rule(it), false) = (&asked.target, spoken.denies())
-            && let (Some(of_rule), false) = (&it.rule.metadata, it.rule.is_unlimited())
+        if let (Target::Rule(rule), false) = (&asked.target, spoken.denies())
+            && let (Some(of_rule), false) = (&rule.rule.metadata, rule.rule.is_unlimited())
         {
             merge(&mut told, of_rule);
         }
@@ -41,7 +41,7 @@ fn descriptor(descriptor: &RateLimitDescriptor) -> Kind {
     let mut told = Struct::default();
     let mut put = |name: &str, kind| told.fields.insert(name.to_owned(), value(kind));
     let entry = |key: &str, value: &str| Kind::StringValue(format!("{key}={value}"));
-    put("entries", list(descriptor.entries.iter().map(|it| entry(&it.key, &it.value))));
+    put("entries", list(descriptor.entries.iter().map(|e| entry(&e.key, &e.value))));
     if let Some(limit) = &descriptor.limit {
         put("limit", Kind::StringValue(text_of(limit)));
     }
@@ -59,7 +59,8 @@ fn text_of(limit: &RateLimitOverride) -> String {
     }
     if limit.unit != 0 {
         let unit = RateLimitUnit::try_from(limit.unit);
-        let unit = unit.map_or_else(|_| limit.unit.to_string(), |it| it.as_str_name().to_owned());
+        let unit =
+            unit.map_or_else(|_| limit.unit.to_string(), |unit| unit.as_str_name().to_owned());
         text.push_str(if text.is_empty() { "unit:" } else { " unit:" });
         text.push_str(&unit);
     }

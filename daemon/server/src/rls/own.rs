@@ -63,8 +63,8 @@ impl<'a> Own<'a> {
     /// The policy that decides, unless nothing passes.
     pub(super) fn policy(&self) -> Option<&Policy> {
         match &self.form {
-            Form::Configured(it) => Some(it),
-            Form::Brought(it) => Some(it),
+            Form::Configured(configured) => Some(configured),
+            Form::Brought(brought) => Some(brought),
             Form::Nothing(..) => None,
         }
     }
@@ -72,8 +72,8 @@ impl<'a> Own<'a> {
     /// The policy that was named.
     pub(super) fn named(&self) -> &Policy {
         match &self.form {
-            Form::Configured(it) | Form::Nothing(it, _) => it,
-            Form::Brought(it) => it,
+            Form::Configured(configured) | Form::Nothing(configured, _) => configured,
+            Form::Brought(brought) => brought,
         }
     }
 
@@ -118,8 +118,9 @@ fn with_limit<'a>(
     }
     let kind = Kind::Fixed { offset: Micros::ZERO };
     let made = Spec::new(brought.requests_per_unit.into(), unit.window(), kind).build();
-    let of = |limit: Limit| Policy::new(policy.name(), [limit]).map_err(|it| it.to_string());
-    let made = made.map_err(|it| it.to_string()).and_then(of);
-    let made = made.map_err(|it| Problem::bad(format!("descriptors[{index}].limit: {it}")))?;
+    let of = |limit: Limit| Policy::new(policy.name(), [limit]).map_err(|error| error.to_string());
+    let made = made.map_err(|error| error.to_string()).and_then(of);
+    let made =
+        made.map_err(|error| Problem::bad(format!("descriptors[{index}].limit: {error}")))?;
     Ok(Form::Brought(policy.with_limits_of(&made)))
 }

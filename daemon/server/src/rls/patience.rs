@@ -9,17 +9,17 @@ const OF_ENVOY: &str = "x-envoy-expected-rq-timeout-ms";
 
 /// Three fifths of what the caller has left, so that the answer reaches it in time.
 pub(super) fn patience_of(headers: &HeaderMap) -> Duration {
-    let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
+    let text = |name| headers.get(name).and_then(|header| header.to_str().ok());
     let of_call = text("grpc-timeout").and_then(timeout);
-    let of_envoy = text(OF_ENVOY).and_then(|it| it.parse().ok()).map(Duration::from_millis);
+    let of_envoy = text(OF_ENVOY).and_then(|x| x.parse().ok()).map(Duration::from_millis);
     let left = of_call.into_iter().chain(of_envoy).min();
-    left.map_or(Duration::MAX, |it| it.saturating_mul(3) / 5)
+    left.map_or(Duration::MAX, |left| left.saturating_mul(3) / 5)
 }
 
 /// At most eight digits and a unit, as gRPC writes it over HTTP/2.
 fn timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|it| it.is_ascii_digit()) {
+    if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let count = digits.parse::<u64>().ok()?;
@@ -62,7 +62,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             let told = [("grpc-timeout", of_call), (OF_ENVOY, of_envoy)];
-            for (name, value) in told.into_iter().filter_map(|(name, it)| Some((name, it?))) {
+            for (name, value) in told.into_iter().filter_map(|(name, value)| Some((name, value?))) {
                 headers.insert(name, value.parse().unwrap());
             }
             let expected = micros.map_or(Duration::MAX, Duration::from_micros);

@@ -61,7 +61,7 @@ impl Peer {
 
     async fn call(&self, request: Request<Incoming>, busy: Busy) -> Reply {
         let path = request.uri().path();
-        match path.strip_prefix('/').and_then(|it| it.split_once('/')) {
+        match path.strip_prefix('/').and_then(|path| path.split_once('/')) {
             Some((SERVICE_NAME, _)) => self.limit(request).await.map(|body| Body::new(body, None)),
             // What is watched need not change for long.
             Some((health::NAME, _)) => {
@@ -69,7 +69,7 @@ impl Peer {
             }
             Some((name, _)) => match Reflection::of_name(name) {
                 // A peer may keep a stream open and ask nothing more: that is to be idle.
-                Some(it) => it.answer(request).await.map(|body| Body::new(body, None)),
+                Some(value) => value.answer(request).await.map(|body| Body::new(body, None)),
                 None => refuse(Status::unimplemented(unknown(path))),
             },
             None => refuse(Status::unimplemented(unknown(path))),
@@ -128,15 +128,16 @@ fn refused(request: &Request<Incoming>) -> Option<(StatusCode, &'static str)> {
 
 fn is_grpc(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    kind.strip_prefix(b"application/grpc").is_some_and(|it| matches!(it, [] | [b'+' | b';', ..]))
+    kind.strip_prefix(b"application/grpc")
+        .is_some_and(|kind| matches!(kind, [] | [b'+' | b';', ..]))
 }
 
 fn plain(status: StatusCode, line: &'static str) -> Reply {
-    http::text(status, line).map(|it| Body::new(tonic::body::Body::new(it), None))
+    http::text(status, line).map(|x| Body::new(tonic::body::Body::new(x), None))
 }
 
 fn refuse(status: Status) -> Reply {
-    status.into_http::<tonic::body::Body>().map(|it| Body::new(it, None))
+    status.into_http::<tonic::body::Body>().map(|status| Body::new(status, None))
 }
 
 fn unknown(path: &str) -> String {

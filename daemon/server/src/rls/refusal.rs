@@ -31,7 +31,7 @@ impl From<Awaited> for Refusal {
 impl From<Refusal> for Status {
     fn from(it: Refusal) -> Self {
         match it {
-            Refusal::Problem(it) => Status::new(code(it.kind()), it.detail()),
+            Refusal::Problem(problem) => Status::new(code(problem.kind()), problem.detail()),
             Refusal::Reference(text) => Status::unknown(text),
             Refusal::StoreAway => Status::unknown("the store gave no answer"),
         }

@@ -12,9 +12,9 @@ use crate::metrics::Counter;
 
 /// The most domains that are counted by their names, and the most series of each: values may enter
 /// the names of series, and who asks chooses values.
-const MOST_NAMES: usize = 1_000;
+const MAX_NAMES: usize = 1_000;
 /// The longest name of a series.
-const LONGEST_NAME: usize = 1_024;
+const MAX_NAME_LEN: usize = 1_024;
 /// What the others are counted under.
 const OTHER: &str = "_other";
 
@@ -126,7 +126,7 @@ impl Stats {
     }
 
     fn counters(&self, domain: &str, stat: &str) -> Arc<Counters> {
-        let known = read(&self.series).get(domain).and_then(|it| it.get(stat)).cloned();
+        let known = read(&self.series).get(domain).and_then(|x| x.get(stat)).cloned();
         known.unwrap_or_else(|| self.add(domain, stat))
     }
 
@@ -144,12 +144,12 @@ impl Stats {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut rules: Vec<_> = read(&self.series)
             .iter()
-            .flat_map(|(domain, series)| series.iter().map(|(stat, it)| it.counts(domain, stat)))
+            .flat_map(|(domain, series)| series.iter().map(|(stat, x)| x.counts(domain, stat)))
             .collect();
         rules.sort_unstable_by(|a, b| (&a.domain, &a.stat).cmp(&(&b.domain, &b.stat)));
         let unknown = read(&self.unknown_domains);
         let mut domains_not_found: Vec<_> =
-            unknown.iter().map(|(domain, it)| (domain.to_string(), it.get())).collect();
+            unknown.iter().map(|(domain, x)| (domain.to_string(), x.get())).collect();
         domains_not_found.sort_unstable();
         Snapshot {
             rules,
@@ -179,7 +179,7 @@ impl Counters {
 
 /// The name, unless it is too long or there are as many as may be.
 fn within_bounds(many: usize, name: &str) -> &str {
-    if many < MOST_NAMES && name.len() <= LONGEST_NAME { name } else { OTHER }
+    if many < MAX_NAMES && name.len() <= MAX_NAME_LEN { name } else { OTHER }
 }
 
 /// Counts are never half done.
@@ -204,11 +204,11 @@ mod tests {
             stats.count_unknown(&format!("u{domain}"));
         }
         let snapshot = stats.snapshot();
-        let hits = |stat| snapshot.rules.iter().find(|it| it.stat == stat).unwrap().total_hits;
+        let hits = |stat| snapshot.rules.iter().find(|rule| rule.stat == stat).unwrap().total_hits;
         assert_eq!((hits("d.k_0"), hits("d.k_999"), hits("d._other")), (1, 1, 500));
         assert_eq!(hits("e._other"), 1);
-        assert_eq!(snapshot.rules.len(), MOST_NAMES + 2);
-        assert_eq!(snapshot.domains_not_found.len(), MOST_NAMES + 1);
+        assert_eq!(snapshot.rules.len(), MAX_NAMES + 2);
+        assert_eq!(snapshot.domains_not_found.len(), MAX_NAMES + 1);
         assert_eq!(snapshot.domains_not_found[0], (OTHER.to_owned(), 500));
     }
 
@@ -219,7 +219,7 @@ mod tests {
             stats.count(&format!("d{domain}"), &format!("d{domain}.k"), NearLimit::default(), ONE);
         }
         let snapshot = stats.snapshot();
-        assert_eq!(snapshot.rules.len(), MOST_NAMES + 1);
+        assert_eq!(snapshot.rules.len(), MAX_NAMES + 1);
         assert_eq!(
             (&*snapshot.rules[0].stat, snapshot.rules[0].total_hits),
             ("_other._other", 200)

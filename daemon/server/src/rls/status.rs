@@ -54,12 +54,12 @@ fn of_decision(
     if limits.clone().next().is_none() {
         return without_limits(asked, policy, decision);
     }
-    let limit = policy.limits().get(decision.binding).map(|it| told(it, asked.target.name()));
+    let limit = policy.limits().get(decision.binding).map(|limit| told(limit, asked.target.name()));
     if matches!(asked.hits, Hits::Refund(_)) {
         return spoken(asked, false, limit, decision.remaining, decision.reset_after);
     }
     let is_blocked = decision.reason == Reason::Blocked;
-    let is_over = !decision.allowed || limits.any(|it| !it.allowed);
+    let is_over = !decision.allowed || limits.any(|limit| !limit.allowed);
     let remaining = if is_blocked || is_penalty { 0 } else { decision.remaining };
     let wait = match is_over && !is_penalty && !asked.target.is_shadow() {
         true if decision.shadow => longest(decision),
@@ -73,7 +73,7 @@ fn of_decision(
 fn without_limits(asked: &Asked<'_>, policy: &Policy, decision: &Decision) -> Spoken {
     let is_over = !decision.allowed;
     let limit = policy.limits().first().filter(|_| is_over && decision.degraded);
-    let limit = limit.map(|it| told(it, asked.target.name()));
+    let limit = limit.map(|limit| told(limit, asked.target.name()));
     let is_listed = decision.reason == Reason::AllowList;
     spoken(asked, is_over, limit, if is_listed { u64::MAX } else { 0 }, decision.retry_after)
 }
@@ -81,14 +81,18 @@ fn without_limits(asked: &Asked<'_>, policy: &Policy, decision: &Decision) -> Sp
 /// A charge of what never passes is over whether it was charged or not.
 fn of_failure(asked: &Asked<'_>, policy: &Policy) -> Spoken {
     let is_over = matches!(asked.hits, Hits::Charge(_));
-    let limit = policy.limits().first().map(|it| told(it, asked.target.name()));
+    let limit = policy.limits().first().map(|limit| told(limit, asked.target.name()));
     spoken(asked, is_over, limit, 0, None)
 }
 
 /// When all limits would let it pass; none if one never does.
 fn longest(decision: &Decision) -> Option<Micros> {
-    let is_never = decision.each_limit().any(|it| it.never);
-    decision.each_limit().filter_map(|it| it.retry_after).max().filter(|_| !is_never)
+    let is_never = decision.each_limit().any(|each_limit| each_limit.never);
+    decision
+        .each_limit()
+        .filter_map(|each_limit| each_limit.retry_after)
+        .max()
+        .filter(|_| !is_never)
 }
 
 fn spoken(
@@ -150,8 +154,8 @@ impl Target<'_> {
     /// The limit of a rule that lets nothing pass.
     fn zero_limit(&self) -> Option<RateLimit> {
         let unit = match self {
-            Target::Rule(it) => it.rule.unit,
-            Target::Own(it) => it.nothing_in(),
+            Target::Rule(rule) => rule.rule.unit,
+            Target::Own(value) => value.nothing_in(),
             Target::Free | Target::Unknown => return None,
         };
         let unit = unit.map_or(WireUnit::Unknown, wire);

@@ -43,14 +43,15 @@ async fn ask(daemon: &Daemon, request: &RateLimitRequest) -> Option<String> {
     let (live, remote, headers) = (daemon.live(), Remote::at(Peer::Unix), HeaderMap::new());
     let caller = Caller::of(&remote, &headers, Bears::Authorization, &live.access).unwrap();
     let exchange = Exchange { daemon, live: &live, caller, record: None };
-    answer(&exchange, request).await.ok().map(|it| lines::answer_line(&it))
+    answer(&exchange, request).await.ok().map(|x| lines::answer_line(&x))
 }
 
 /// What the rules have counted that counted anything: `stat total over near within shadow`.
 fn counted(daemon: &Daemon) -> Vec<String> {
-    let line = |it: &RuleCounts| {
-        let stat = it.stat.strip_prefix("domain.").unwrap();
-        let RuleCounts { total_hits, over_limit, near_limit, within_limit, shadow_mode, .. } = it;
+    let line = |rule_counts: &RuleCounts| {
+        let stat = rule_counts.stat.strip_prefix("domain.").unwrap();
+        let RuleCounts { total_hits, over_limit, near_limit, within_limit, shadow_mode, .. } =
+            rule_counts;
         format!("{stat} {total_hits} {over_limit} {near_limit} {within_limit} {shadow_mode}")
     };
     daemon.rls.snapshot().rules.iter().map(line).collect()

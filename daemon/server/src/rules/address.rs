@@ -95,7 +95,7 @@ pub fn client_address(
     }
     // Several lines are one list, in the order in which they stand.
     let entries =
-        lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|it| it.rsplit(|it| *it == b','));
+        lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|x| x.rsplit(|i| *i == b','));
     let mut leftmost = Err(NoAddress::Missing(header.name, peer));
     for entry in entries {
         let address = read(entry, header.name)?;
@@ -109,7 +109,7 @@ pub fn client_address(
 
 /// Reads an entry; one that is mapped into IPv6 is the IPv4 address.
 fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, NoAddress> {
-    parse(entry.trim_ascii()).map(|it| it.to_canonical()).ok_or_else(|| {
+    parse(entry.trim_ascii()).map(|x| x.to_canonical()).ok_or_else(|| {
         let shown: String = String::from_utf8_lossy(entry).trim().chars().take(64).collect();
         NoAddress::Junk(header, shown.into())
     })
@@ -120,12 +120,12 @@ fn parse(entry: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(entry).ok()?;
     let Some(bracketed) = text.strip_prefix('[') else {
         return match text.parse::<SocketAddr>() {
-            Ok(it) if it.is_ipv4() => Some(it.ip()),
+            Ok(text) if text.is_ipv4() => Some(text.ip()),
             _ => text.parse::<Ipv4Addr>().map(IpAddr::V4).ok().or_else(|| parse_v6(text)),
         };
     };
     let (address, port) = bracketed.split_once(']')?;
-    let is_port = port.strip_prefix(':').is_some_and(|it| it.parse::<u16>().is_ok());
+    let is_port = port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
     (port.is_empty() || is_port).then(|| parse_v6(address))?
 }
 

@@ -86,8 +86,8 @@ impl fmt::Display for NoValue {
             NoValue::Long(source, most) => {
                 write!(f, "{source} makes a key of more than {most} bytes; send a shorter value")
             }
-            NoValue::Address(it) => it.fmt(f),
-            NoValue::Host(it) => f.write_str(it),
+            NoValue::Address(address) => address.fmt(f),
+            NoValue::Host(host) => f.write_str(host),
         }
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
 
     /// The host as it is compared.
     pub(super) fn host(&self) -> Result<Cow<'a, str>, NoValue> {
-        self.host.map(host::canonical).map_err(|it| NoValue::Host(it.to_owned()))
+        self.host.map(host::canonical).map_err(|error| NoValue::Host(error.to_owned()))
     }
 
     /// The value of a source, where the path is read as this. An empty one is none.
@@ -128,10 +128,11 @@ impl<'a> Facts<'a> {
             Source::Method => Some(owned(&self.method.to_ascii_uppercase())),
             Source::Path => Some(path.as_bytes().into()),
             Source::Segment(number) => {
-                number.checked_sub(1).and_then(|it| path.segments().nth(it)).map(Cow::Borrowed)
+                number.checked_sub(1).and_then(|x| path.segments().nth(x)).map(Cow::Borrowed)
             }
             Source::Header(name) => {
-                let lines = self.headers.get_all(name).iter().map(|it| it.as_bytes().into());
+                let lines =
+                    self.headers.get_all(name).iter().map(|get_all| get_all.as_bytes().into());
                 single(lines, source)?
             }
             Source::Query(name) => {
@@ -139,9 +140,9 @@ impl<'a> Facts<'a> {
                 single(values(pairs, name), source)?
             }
             Source::Cookie(name) => single(values(self.cookies(), name), source)?,
-            Source::Jwt(claim) => self.claims()?.text(claim).map(|it| owned(&it)),
+            Source::Jwt(claim) => self.claims()?.text(claim).map(|text| owned(&text)),
         };
-        let value: Option<Cow<'_, [u8]>> = value.filter(|it: &Cow<'_, [u8]>| !it.is_empty());
+        let value: Option<Cow<'_, [u8]>> = value.filter(|cow: &Cow<'_, [u8]>| !cow.is_empty());
         value.ok_or_else(|| NoValue::Missing(source.to_string()))
     }
 
@@ -153,19 +154,19 @@ impl<'a> Facts<'a> {
             }
             Client::Unknown => Err(NoAddress::Unknown),
         };
-        address.map(|it| self.ipv6_prefix.key(it)).map_err(NoValue::Address)
+        address.map(|address| self.ipv6_prefix.key(address)).map_err(NoValue::Address)
     }
 
     /// Names and values of the cookies. Values are percent-decoded and lose their quotes, so that
     /// what a server may read as the same is the same.
     fn cookies(&self) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
         let lines = self.headers.get_all(COOKIE).iter();
-        let pairs = lines.flat_map(|it| it.as_bytes().split(|it| *it == b';'));
+        let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
         pairs.filter_map(|pair| {
-            let at = pair.iter().position(|it| *it == b'=')?;
+            let at = pair.iter().position(|pair| *pair == b'=')?;
             let (name, value) = pair.split_at(at);
             let value = value.get(1..).unwrap_or_default().trim_ascii();
-            let unquoted = value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\""));
+            let unquoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
             Some((name.trim_ascii().into(), percent_decode(unquoted.unwrap_or(value)).into()))
         })
     }
@@ -189,7 +190,7 @@ fn values<'a>(
     pairs: impl Iterator<Item = (Cow<'a, [u8]>, Cow<'a, [u8]>)>,
     name: &str,
 ) -> impl Iterator<Item = Cow<'a, [u8]>> {
-    pairs.filter(move |(it, _)| **it == *name.as_bytes()).map(|(_, value)| value)
+    pairs.filter(move |(x, _)| **x == *name.as_bytes()).map(|(_, value)| value)
 }
 
 /// The only value; the same twice is one.
@@ -198,7 +199,7 @@ pub(super) fn single<'a>(
     source: &impl fmt::Display,
 ) -> Result<Option<Cow<'a, [u8]>>, NoValue> {
     let Some(first) = values.next() else { return Ok(None) };
-    if values.any(|it| it != first) {
+    if values.any(|value| value != first) {
         return Err(NoValue::Ambiguous(source.to_string()));
     }
     Ok(Some(first))

@@ -62,9 +62,9 @@ impl HeaderTest {
     }
 
     pub(super) fn matches(&self, headers: &HeaderMap) -> bool {
-        headers.get_all(&self.name).iter().any(|it| match &self.value {
-            Wanted::Exactly(text) => it.as_bytes() == text.as_bytes(),
-            Wanted::Prefix(text) => it.as_bytes().starts_with(text.as_bytes()),
+        headers.get_all(&self.name).iter().any(|get_all| match &self.value {
+            Wanted::Exactly(text) => get_all.as_bytes() == text.as_bytes(),
+            Wanted::Prefix(text) => get_all.as_bytes().starts_with(text.as_bytes()),
         })
     }
 }

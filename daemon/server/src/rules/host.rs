@@ -5,12 +5,12 @@ use std::fmt;
 
 /// A host as it is compared: in lower case, without its port or the dot at its end.
 pub(super) fn canonical(host: &str) -> Cow<'_, str> {
-    let host = match host.strip_prefix('[').and_then(|it| it.split_once(']')) {
+    let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
         Some((address, _)) => address,
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
     let host = host.strip_suffix('.').unwrap_or(host);
-    if host.bytes().any(|it| it.is_ascii_uppercase()) {
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(host.to_ascii_lowercase());
     }
     Cow::Borrowed(host)
@@ -34,7 +34,7 @@ impl HostPattern {
             None => (text, false),
         };
         let bare = canonical(name);
-        let is_part = |it: char| !it.is_whitespace() && !"*/?#@%[]".contains(it);
+        let is_part = |c: char| !c.is_whitespace() && !"*/?#@%[]".contains(c);
         if bare.is_empty() || name.contains('/') || !bare.chars().all(is_part) {
             return Err(
                 "write a host such as example.com, or *.example.com for all below it".into()
@@ -51,8 +51,8 @@ impl HostPattern {
         if !self.below {
             return host == &*self.name;
         }
-        let above = host.strip_suffix(&*self.name).and_then(|it| it.strip_suffix('.'));
-        above.is_some_and(|it| !it.is_empty())
+        let above = host.strip_suffix(&*self.name).and_then(|host| host.strip_suffix('.'));
+        above.is_some_and(|above| !above.is_empty())
     }
 }
 

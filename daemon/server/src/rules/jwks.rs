@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The most keys of a set: a token that names none is tried with all.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Public keys, read from a JSON Web Key Set. They verify RS256 to RS512, PS256 to PS512, ES256, ES384
 /// and EdDSA with Ed25519; nothing else is ever valid, and no key serves another family than its own.
@@ -44,21 +44,21 @@ impl KeySet {
     /// # Errors
     /// It is no set, a key is not what it says it is, or none is left; the error says what to write.
     pub fn parse(json: &str) -> Result<Self, String> {
-        let set: Written = serde_json::from_str(json).map_err(|it| {
-            format!("write a JSON Web Key Set, an object with a list of keys in \"keys\": {it}")
+        let set: Written = serde_json::from_str(json).map_err(|error| {
+            format!("write a JSON Web Key Set, an object with a list of keys in \"keys\": {error}")
         })?;
         let mut keys = Vec::new();
         for (index, value) in set.keys.into_iter().enumerate() {
-            let key =
-                WrittenKey::deserialize(value).map_err(|it| format!("keys[{index}]: {it}"))?;
-            keys.extend(key.read().map_err(|it| format!("keys[{index}]: {it}"))?);
+            let key = WrittenKey::deserialize(value)
+                .map_err(|error| format!("keys[{index}]: {error}"))?;
+            keys.extend(key.read().map_err(|error| format!("keys[{index}]: {error}"))?);
         }
         match keys.len() {
             0 => Err(
                 "write a key set with a public key for RS, PS, ES256, ES384 or EdDSA signatures"
                     .to_owned(),
             ),
-            it if it > MOST_KEYS => Err(format!("write at most {MOST_KEYS} keys; these are {it}")),
+            n if n > MAX_KEYS => Err(format!("write at most {MAX_KEYS} keys; these are {n}")),
             _ => Ok(KeySet(keys)),
         }
     }
@@ -72,8 +72,8 @@ impl KeySet {
         signature: &[u8],
     ) -> bool {
         self.0.iter().any(|key| {
-            id.is_none_or(|it| key.id.as_deref() == Some(it))
-                && key.algorithm.as_deref().is_none_or(|it| it == algorithm)
+            id.is_none_or(|id| key.id.as_deref() == Some(id))
+                && key.algorithm.as_deref().is_none_or(|a| a == algorithm)
                 && key.material.verify(algorithm, signed.as_bytes(), signature)
         })
     }
@@ -139,8 +139,8 @@ struct WrittenKey {
 impl WrittenKey {
     /// The key, if it is one to verify with.
     fn read(self) -> Result<Option<PublicKey>, String> {
-        let signs = self.purpose.as_deref().is_none_or(|it| it == "sig");
-        let verifies = self.key_ops.as_ref().is_none_or(|all| all.iter().any(|it| it == "verify"));
+        let signs = self.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
+        let verifies = self.key_ops.as_ref().is_none_or(|all| all.iter().any(|x| x == "verify"));
         if !signs || !verifies {
             return Ok(None);
         }
@@ -172,10 +172,11 @@ fn field(
     bytes: std::ops::RangeInclusive<usize>,
 ) -> Result<Vec<u8>, String> {
     let value = value.ok_or_else(|| format!("write its {name}"))?;
-    let read =
-        URL_SAFE_NO_PAD.decode(value).map_err(|it| format!("{name} is no base64url: {it}"))?;
+    let read = URL_SAFE_NO_PAD
+        .decode(value)
+        .map_err(|error| format!("{name} is no base64url: {error}"))?;
     // Points have a fixed length; zeros before them are part of it.
-    let zeros = read.iter().take_while(|it| **it == 0).count();
+    let zeros = read.iter().take_while(|x| **x == 0).count();
     let is_number = bytes.start() < bytes.end();
     let read = if is_number { read.get(zeros..).unwrap_or_default().to_vec() } else { read };
     if bytes.contains(&read.len()) {

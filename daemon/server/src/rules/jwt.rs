@@ -53,7 +53,8 @@ impl Jwt {
     /// # Errors
     /// There are several.
     pub(super) fn claims(&self, headers: &HeaderMap, now: Timestamp) -> Result<Claims, NoValue> {
-        let lines = headers.get_all(&self.header).iter().map(|it| Cow::from(it.as_bytes()));
+        let lines =
+            headers.get_all(&self.header).iter().map(|get_all| Cow::from(get_all.as_bytes()));
         let value = single(lines, &format!("header.{}", self.header))?;
         let claims = value.and_then(|value| {
             let text = str::from_utf8(&value).ok()?;
@@ -82,15 +83,17 @@ impl Jwt {
         }
         let is_signed = |keys: &KeySet| {
             let signature = decoded(signature);
-            signature.is_some_and(|it| keys.verify(&head.alg, head.kid.as_deref(), signed, &it))
+            signature.is_some_and(|signature| {
+                keys.verify(&head.alg, head.kid.as_deref(), signed, &signature)
+            })
         };
         if !self.keys.as_ref().is_none_or(is_signed) {
             return None;
         }
         let claims = Claims(serde_json::from_slice(&decoded(claims)?).ok()?);
         let holds = claims.holds_at(now, self.leeway)?
-            && self.issuer.as_deref().is_none_or(|it| claims.names("iss", it))
-            && self.audience.as_deref().is_none_or(|it| claims.names("aud", it));
+            && self.issuer.as_deref().is_none_or(|issuer| claims.names("iss", issuer))
+            && self.audience.as_deref().is_none_or(|audience| claims.names("aud", audience));
         holds.then_some(claims)
     }
 }
@@ -116,9 +119,9 @@ impl Claims {
     /// else what the claim `a` has under `b`.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         match find(&self.0, name)? {
-            Value::String(it) => Some(it.into()),
-            Value::Number(it) => Some(it.to_string().into()),
-            Value::Bool(it) => Some(it.to_string().into()),
+            Value::String(string) => Some(string.into()),
+            Value::Number(number) => Some(number.to_string().into()),
+            Value::Bool(bool) => Some(bool.to_string().into()),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
     }
@@ -126,8 +129,8 @@ impl Claims {
     /// Whether a claim is a text, or a list in which it is.
     fn names(&self, claim: &str, text: &str) -> bool {
         match self.0.get(claim) {
-            Some(Value::String(it)) => it == text,
-            Some(Value::Array(all)) => all.iter().any(|it| it.as_str() == Some(text)),
+            Some(Value::String(string)) => string == text,
+            Some(Value::Array(all)) => all.iter().any(|x| x.as_str() == Some(text)),
             _ => false,
         }
     }
@@ -136,8 +139,8 @@ impl Claims {
     fn holds_at(&self, now: Timestamp, leeway: Duration) -> Option<bool> {
         let now = now.as_micros() / 1_000_000;
         let leeway = leeway.as_secs();
-        let has_ended = self.time("exp")?.is_some_and(|it| it.saturating_add(leeway) <= now);
-        let has_begun = self.time("nbf")?.is_none_or(|it| it <= now.saturating_add(leeway));
+        let has_ended = self.time("exp")?.is_some_and(|time| time.saturating_add(leeway) <= now);
+        let has_begun = self.time("nbf")?.is_none_or(|time| time <= now.saturating_add(leeway));
         Some(has_begun && !has_ended)
     }
 
@@ -147,7 +150,7 @@ impl Claims {
         let Value::Number(number) = value else { return None };
         let text = number.to_string();
         let (seconds, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let digits = fraction.bytes().all(|it| it.is_ascii_digit());
+        let digits = fraction.bytes().all(|byte| byte.is_ascii_digit());
         seconds.parse().ok().filter(|_| digits).map(Some)
     }
 }

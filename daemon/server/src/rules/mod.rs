@@ -50,7 +50,7 @@ pub use source::Source;
 pub use template::Template;
 
 /// The most checks of a rule. A request may be of two rules, and has at most 32.
-pub const MOST_CHECKS_OF_RULE: usize = 16;
+pub const MAX_CHECKS_PER_RULE: usize = 16;
 
 /// The rules in their order; the first that is for a request holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Rules {
         let first = self.rule_for(facts, &path)?;
         let other_path = Path::with_encoded_slashes(facts.target);
         let second = match &other_path {
-            Some(it) => self.rule_for(facts, it)?,
+            Some(other_path) => self.rule_for(facts, other_path)?,
             None => first,
         };
         let is_unruled = first.is_none() || second.is_none();
@@ -107,10 +107,10 @@ impl Rules {
         {
             return Ok(Asked::NoRule(self.on_no_rule));
         }
-        let mut found: Vec<_> = first.map(|it| (it, &path)).into_iter().collect();
+        let mut found: Vec<_> = first.map(|first| (first, &path)).into_iter().collect();
         if let (Some(second), Some(path)) = (second, &other_path) {
             // The same rule charges once, under the path that it has when all is decoded.
-            if !first.is_some_and(|it| std::ptr::eq(it, second)) {
+            if !first.is_some_and(|first| std::ptr::eq(first, second)) {
                 found.push((second, path));
             }
         }
@@ -119,10 +119,10 @@ impl Rules {
             for check in &rule.checks {
                 let asked = match check.asked(facts, path, key_bytes) {
                     Ok(asked) => asked,
-                    Err(it @ NoValue::Missing(_)) => match check.on_missing {
+                    Err(error @ NoValue::Missing(_)) => match check.on_missing {
                         OnMissing::Skip => continue,
-                        OnMissing::Deny => return Ok(Asked::Deny(it)),
-                        OnMissing::Error => return Err(it),
+                        OnMissing::Deny => return Ok(Asked::Deny(error)),
+                        OnMissing::Error => return Err(error),
                     },
                     Err(other) => return Err(other),
                 };
@@ -146,9 +146,10 @@ impl Rules {
     /// Whether a key is made of a token's claims, so that it must be said how tokens are read.
     #[must_use]
     pub fn uses_jwt(&self) -> bool {
-        let checks = self.rules.iter().flat_map(|it| &it.checks);
-        let mut templates = checks.flat_map(|it| [Some(&it.key), it.tier.as_ref()]).flatten();
-        templates.any(|it| it.sources().any(|it| matches!(it, Source::Jwt(_))))
+        let checks = self.rules.iter().flat_map(|rule| &rule.checks);
+        let mut templates =
+            checks.flat_map(|check| [Some(&check.key), check.tier.as_ref()]).flatten();
+        templates.any(|template| template.sources().any(|source| matches!(source, Source::Jwt(_))))
     }
 
     /// Whether the rules can be followed with these policies.
@@ -157,15 +158,15 @@ impl Rules {
     /// A rule has no check or too many, or one under a policy that there is not, or that has a
     /// concurrent limit; the error says in which rule, which check, and what to write.
     pub fn check(&self, policies: &Policies) -> Result<(), RuleError> {
-        for (rule, it) in self.rules.iter().enumerate() {
-            if !(1..=MOST_CHECKS_OF_RULE).contains(&it.checks.len()) {
-                let remedy = format!("write 1 to {MOST_CHECKS_OF_RULE} checks");
+        for (rule, value) in self.rules.iter().enumerate() {
+            if !(1..=MAX_CHECKS_PER_RULE).contains(&value.checks.len()) {
+                let remedy = format!("write 1 to {MAX_CHECKS_PER_RULE} checks");
                 return Err(RuleError { rule, check: None, remedy });
             }
-            for (index, check) in it.checks.iter().enumerate() {
+            for (index, check) in value.checks.iter().enumerate() {
                 let error = |remedy| RuleError { rule, check: Some(index), remedy };
                 let forms = policies.forms(&check.policy);
-                let mut forms = forms.map_err(|it| error(it.to_string()))?;
+                let mut forms = forms.map_err(|e| error(e.to_string()))?;
                 if forms.any(Policy::has_concurrent) {
                     return Err(error(format!(
                         "write another policy; {:?} has a concurrent limit, and nobody would release \
@@ -217,7 +218,7 @@ impl RuleCheck {
         key_bytes: usize,
     ) -> Result<AskedCheck<'_>, NoValue> {
         let key = self.key.key(facts, path, key_bytes)?;
-        let tier = match self.tier.as_ref().map(|it| it.key(facts, path, key_bytes)) {
+        let tier = match self.tier.as_ref().map(|tier| tier.key(facts, path, key_bytes)) {
             // Without a value it is the usual tier, which is for everyone.
             None | Some(Err(NoValue::Missing(_))) => None,
             Some(tier) => Some(tier?),

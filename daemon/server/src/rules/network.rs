@@ -28,8 +28,8 @@ impl Network {
         let prefix = match prefix {
             None => most,
             Some(prefix) => {
-                let digits = prefix.bytes().all(|it| it.is_ascii_digit());
-                let read = prefix.parse().ok().filter(|it| digits && *it <= most);
+                let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
+                let read = prefix.parse().ok().filter(|prefix| digits && *prefix <= most);
                 read.ok_or_else(|| format!("write a prefix from 0 to {most} after the slash"))?
             }
         };
@@ -69,13 +69,13 @@ fn bits(address: IpAddr) -> u8 {
 /// An address with all bits after a prefix 0.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
-        IpAddr::V4(it) => {
+        IpAddr::V4(v4) => {
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix.into())).unwrap_or(0);
-            Ipv4Addr::from_bits(it.to_bits() & mask).into()
+            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
         }
-        IpAddr::V6(it) => {
+        IpAddr::V6(v6) => {
             let mask = u128::MAX.checked_shl(128_u32.saturating_sub(prefix.into())).unwrap_or(0);
-            Ipv6Addr::from_bits(it.to_bits() & mask).into()
+            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
         }
     }
 }
@@ -91,8 +91,8 @@ impl Ipv6Prefix {
     /// # Errors
     /// It is not from 32 to 128.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let digits = text.bytes().all(|it| it.is_ascii_digit());
-        let read = text.parse().ok().filter(|it| digits && (32..=128).contains(it));
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let read = text.parse().ok().filter(|text| digits && (32..=128).contains(text));
         read.map(Ipv6Prefix).ok_or_else(|| "write a number of bits from 32 to 128".to_owned())
     }
 
@@ -130,7 +130,7 @@ pub enum Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peer::Ip(it) => it.to_canonical().fmt(f),
+            Peer::Ip(ip) => ip.to_canonical().fmt(f),
             Peer::Unix => f.write_str("unix"),
         }
     }
@@ -153,11 +153,11 @@ impl Networks {
             self.unix = true;
             return Ok(());
         }
-        let network = Network::parse(text).map_err(|it| {
-            if it.ends_with("or an address") {
-                format!("{it}, or unix for unix sockets")
+        let network = Network::parse(text).map_err(|error| {
+            if error.ends_with("or an address") {
+                format!("{error}, or unix for unix sockets")
             } else {
-                it
+                error
             }
         })?;
         self.networks.push(network);
@@ -170,15 +170,15 @@ impl Networks {
     /// As [`add`](Self::add).
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut networks = Networks::default();
-        let texts = text.split(',').map(str::trim).filter(|it| !it.is_empty());
-        texts.into_iter().try_for_each(|it| networks.add(it))?;
+        let texts = text.split(',').map(str::trim).filter(|x| !x.is_empty());
+        texts.into_iter().try_for_each(|text| networks.add(text))?;
         Ok(networks)
     }
 
     /// Whether an address is in one of them.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|it| it.contains(address))
+        self.networks.iter().any(|network| network.contains(address))
     }
 
     /// Whether a peer is in one of them.
@@ -248,7 +248,7 @@ mod tests {
     fn a_list_holds_networks_and_unix_sockets() {
         let list = Networks::parse("10.0.0.0/8, ::1,unix").unwrap();
         assert_eq!(list.to_string(), "10.0.0.0/8, ::1, unix");
-        let peer = |it: &str| Peer::Ip(it.parse().unwrap());
+        let peer = |text: &str| Peer::Ip(text.parse().unwrap());
         for (peer, expected) in [
             (peer("10.9.9.9"), true),
             (peer("::ffff:10.9.9.9"), true),

@@ -50,11 +50,11 @@ impl Path {
     /// Removes dot segments, empty segments and the slash at the end from what is decoded already.
     fn clean(decoded: &[u8]) -> Path {
         let mut clean = Vec::with_capacity(decoded.len() + 1);
-        for segment in decoded.split(|it| *it == b'/') {
+        for segment in decoded.split(|decoded| *decoded == b'/') {
             match segment {
                 b"" | b"." => {}
                 b".." => {
-                    let parent = clean.iter().rposition(|it| *it == b'/');
+                    let parent = clean.iter().rposition(|clean| *clean == b'/');
                     clean.truncate(parent.unwrap_or(0));
                 }
                 _ => {
@@ -77,37 +77,38 @@ impl Path {
 
     /// The segments between the slashes, none of them empty.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.0.split(|it| *it == b'/').filter(|it| !it.is_empty())
+        self.0.split(|x| *x == b'/').filter(|part| !part.is_empty())
     }
 }
 
 /// Where the first encoded slash is.
 fn position_of_slash(path: &[u8]) -> Option<usize> {
-    path.windows(3).position(|it| it.eq_ignore_ascii_case(b"%2f"))
+    path.windows(3).position(|pair| pair.eq_ignore_ascii_case(b"%2f"))
 }
 
 /// What of a target is its path: not the query, and not a fragment, which nginx cuts off too. A
 /// client may also write the whole address, `http://host/path`.
 fn path_of(target: &[u8]) -> &[u8] {
-    let end = target.iter().position(|it| matches!(it, b'?' | b'#')).unwrap_or(target.len());
+    let end =
+        target.iter().position(|target| matches!(target, b'?' | b'#')).unwrap_or(target.len());
     let path = target.get(..end).unwrap_or_default();
-    let Some(at) = path.windows(3).position(|it| it == b"://") else { return path };
+    let Some(at) = path.windows(3).position(|pair| pair == b"://") else { return path };
     let (scheme, rest) = path.split_at(at);
-    let is_scheme = |it: &u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'-' | b'.');
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     if scheme.is_empty() || !scheme.iter().all(is_scheme) {
         return path;
     }
     let rest = rest.get(3..).unwrap_or_default();
-    let host = rest.iter().position(|it| *it == b'/').unwrap_or(rest.len());
+    let host = rest.iter().position(|x| *x == b'/').unwrap_or(rest.len());
     rest.get(host..).unwrap_or_default()
 }
 
 /// What of a target is its query.
 pub(super) fn query_of(target: &[u8]) -> &[u8] {
-    let end = target.iter().position(|it| *it == b'#').unwrap_or(target.len());
+    let end = target.iter().position(|target| *target == b'#').unwrap_or(target.len());
     let whole = target.get(..end).unwrap_or_default();
-    let start = whole.iter().position(|it| *it == b'?');
-    start.and_then(|it| whole.get(it + 1..)).unwrap_or_default()
+    let start = whole.iter().position(|whole| *whole == b'?');
+    start.and_then(|start| whole.get(start + 1..)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -183,7 +184,7 @@ mod tests {
             ("/%%2F", Some("/%%2F")),
         ] {
             let path = Path::with_encoded_slashes(target.as_bytes());
-            let path = path.as_ref().map(|it| String::from_utf8_lossy(it.as_bytes()));
+            let path = path.as_ref().map(|path| String::from_utf8_lossy(path.as_bytes()));
             assert_eq!(path.as_deref(), expected, "{target}");
         }
     }
@@ -202,7 +203,7 @@ mod tests {
             "/", "//", ".", "..", "%2e", "%2F", "%2f", "%25", "%", "a", "b", "?", "#", "://",
             "%00", "%61", ";", "\\",
         ]);
-        let spelled = prop::collection::vec(pieces, 0..24).prop_map(|it| it.concat().into_bytes());
+        let spelled = prop::collection::vec(pieces, 0..24).prop_map(|x| x.concat().into_bytes());
         prop_oneof![spelled, prop::collection::vec(any::<u8>(), 0..64)]
     }
 

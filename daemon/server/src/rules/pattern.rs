@@ -67,7 +67,7 @@ impl PathPattern {
                     segments = before.clone();
                     again = Some((at, before));
                 }
-                (Some(it), Some(segment)) if it.matches(segment) => at += 1,
+                (Some(value), Some(segment)) if value.matches(segment) => at += 1,
                 (None, None) => return true,
                 (_, None) => return false,
                 (_, Some(_)) => {
@@ -90,7 +90,7 @@ impl Segment {
             "**" => Ok(Segment::Many),
             _ if text.contains("**") => Err("write ** as a segment of its own, as /**/".to_owned()),
             _ if text.contains('*') => {
-                Ok(Segment::Stars(text.split('*').map(|it| it.as_bytes().into()).collect()))
+                Ok(Segment::Stars(text.split('*').map(|part| part.as_bytes().into()).collect()))
             }
             _ => Ok(Segment::Text(text.as_bytes().into())),
         }
@@ -108,11 +108,14 @@ impl Segment {
 /// The first part stands at the beginning, the last at the end, the others in their order between.
 fn matches_parts(parts: &[Box<[u8]>], text: &[u8]) -> bool {
     let [first, between @ .., last] = parts else { return false };
-    let Some(mut rest) = text.strip_prefix(&**first).and_then(|it| it.strip_suffix(&**last)) else {
+    let Some(mut rest) = text.strip_prefix(&**first).and_then(|text| text.strip_suffix(&**last))
+    else {
         return false;
     };
-    for part in between.iter().filter(|it| !it.is_empty()) {
-        let Some(at) = rest.windows(part.len()).position(|it| *it == **part) else { return false };
+    for part in between.iter().filter(|between| !between.is_empty()) {
+        let Some(at) = rest.windows(part.len()).position(|pair| *pair == **part) else {
+            return false;
+        };
         rest = rest.get(at + part.len()..).unwrap_or_default();
     }
     true
@@ -122,7 +125,7 @@ fn matches_parts(parts: &[Box<[u8]>], text: &[u8]) -> bool {
 fn escape_in(text: &str) -> Option<&str> {
     text.match_indices('%').find_map(|(at, _)| {
         let digits = text.get(at + 1..at + 3)?;
-        digits.bytes().all(|it| it.is_ascii_hexdigit()).then(|| text.get(at..at + 3))?
+        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| text.get(at..at + 3))?
     })
 }
 
@@ -138,7 +141,7 @@ impl fmt::Display for PathPattern {
                 Segment::Text(text) => write!(f, "/{}", String::from_utf8_lossy(text))?,
                 Segment::Stars(parts) => {
                     let parts: Vec<_> =
-                        parts.iter().map(|it| String::from_utf8_lossy(it)).collect();
+                        parts.iter().map(|part| String::from_utf8_lossy(part)).collect();
                     write!(f, "/{}", parts.join("*"))?;
                 }
             }
@@ -178,7 +181,7 @@ mod tests {
         ] {
             let pattern = PathPattern::parse(pattern).unwrap();
             for (paths, expected) in [(matching, true), (others, false)] {
-                for path in paths.split(' ').filter(|it| !it.is_empty()) {
+                for path in paths.split(' ').filter(|part| !part.is_empty()) {
                     let matches = pattern.matches(&Path::decoded(path.as_bytes()));
                     assert_eq!(matches, expected, "{pattern} {path}");
                 }
@@ -208,7 +211,9 @@ mod tests {
             ([Segment::Many, rest @ ..], _) => {
                 (0..=path.len()).any(|skipped| plainly(rest, &path[skipped..]))
             }
-            ([it, rest @ ..], [first, others @ ..]) => it.matches(first) && plainly(rest, others),
+            ([value, rest @ ..], [first, others @ ..]) => {
+                value.matches(first) && plainly(rest, others)
+            }
             _ => false,
         }
     }

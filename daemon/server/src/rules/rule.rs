@@ -15,7 +15,7 @@ use super::template::Template;
 pub struct Rule {
     /// Which requests it is for.
     pub matches: Match,
-    /// What is checked, all together; 1 to [`MOST_CHECKS_OF_RULE`](super::MOST_CHECKS_OF_RULE).
+    /// What is checked, all together; 1 to [`MAX_CHECKS_PER_RULE`](super::MAX_CHECKS_PER_RULE).
     pub checks: Vec<RuleCheck>,
 }
 
@@ -36,14 +36,15 @@ pub struct Match {
 impl Match {
     /// Whether it is for a request whose path is read as this.
     pub(super) fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, NoValue> {
-        let fits = (self.paths.is_empty() || self.paths.iter().any(|it| it.matches(path)))
-            && (self.methods.is_empty() || self.methods.iter().any(|it| it.matches(facts.method)))
-            && self.headers.iter().all(|it| it.matches(facts.headers));
+        let fits = (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(path)))
+            && (self.methods.is_empty()
+                || self.methods.iter().any(|method| method.matches(facts.method)))
+            && self.headers.iter().all(|header| header.matches(facts.headers));
         if !fits || self.hosts.is_empty() {
             return Ok(fits);
         }
         let host = facts.host()?;
-        Ok(self.hosts.iter().any(|it| it.matches(&host)))
+        Ok(self.hosts.iter().any(|h| h.matches(&host)))
     }
 }
 

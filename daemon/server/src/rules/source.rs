@@ -61,14 +61,14 @@ impl Source {
 }
 
 fn segment(number: &str) -> Result<Source, String> {
-    let digits = number.bytes().all(|it| it.is_ascii_digit());
-    let read = number.parse().ok().filter(|it| digits && *it > 0);
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    let read = number.parse().ok().filter(|number| digits && *number > 0);
     read.map(Source::Segment)
         .ok_or_else(|| "write the number of a segment from 1 on, as {path.1}".to_owned())
 }
 
 fn named(kind: &str, name: &str) -> Result<Box<str>, String> {
-    let is_part = |it: char| !it.is_whitespace() && !it.is_control() && !"=|{}".contains(it);
+    let is_part = |c: char| !c.is_whitespace() && !c.is_control() && !"=|{}".contains(c);
     if !name.is_empty() && name.chars().all(is_part) {
         return Ok(name.into());
     }
@@ -77,7 +77,7 @@ fn named(kind: &str, name: &str) -> Result<Box<str>, String> {
 
 fn unknown(kind: &str) -> String {
     const KNOWN: [&str; 8] = ["ip", "host", "method", "path", "header", "query", "cookie", "jwt"];
-    let hint = did_you_mean(kind, KNOWN.into_iter()).map_or(String::new(), |it| format!("; {it}"));
+    let hint = did_you_mean(kind, KNOWN.into_iter()).map_or(String::new(), |x| format!("; {x}"));
     format!(
         "write {{ip}}, {{host}}, {{method}}, {{path}}, {{path.N}}, {{header.NAME}}, {{query.NAME}}, \
          {{cookie.NAME}} or {{jwt.CLAIM}}{hint}"

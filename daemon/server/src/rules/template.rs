@@ -75,15 +75,15 @@ impl Template {
     }
 
     fn of(pieces: Vec<Piece>) -> Result<Self, String> {
-        let values = pieces.iter().filter(|it| matches!(it, Piece::Value(_))).count();
+        let values = pieces.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
         let mut escaped = Vec::new();
         if values > 1 {
-            let texts = pieces.iter().filter_map(|it| match it {
+            let texts = pieces.iter().filter_map(|piece| match piece {
                 Piece::Text(text) => Some(text.bytes()),
                 Piece::Value(_) => None,
             });
             escaped = texts.flatten().chain([b'%']).collect();
-            if escaped.iter().filter(|it| **it == b'%').count() > 1 {
+            if escaped.iter().filter(|escaped| **escaped == b'%').count() > 1 {
                 return Err(
                     "write other text than % between placeholders; it escapes what values \
                             may not hold"
@@ -98,7 +98,7 @@ impl Template {
 
     /// All that it is made of.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.pieces.iter().flat_map(|it| match it {
+        self.pieces.iter().flat_map(|piece| match piece {
             Piece::Text(_) => &[][..],
             Piece::Value(sources) => sources,
         })
@@ -185,6 +185,6 @@ impl fmt::Display for Piece {
 
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pieces.iter().try_for_each(|it| it.fmt(f))
+        self.pieces.iter().try_for_each(|piece| piece.fmt(f))
     }
 }

@@ -11,20 +11,17 @@ pub(super) const TYPE_URL: &str =
     "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 
 /// The most resources of an answer.
-const MOST_RESOURCES: usize = 10_000;
+const MAX_RESOURCES: usize = 10_000;
 /// The most bytes of a refusal.
-const MOST_SAID: usize = 4_096;
+const MAX_REPORTED: usize = 4_096;
 
 /// The domains of all resources, or why not.
 pub(super) fn read(resources: &[Any], options: &ReadOptions) -> Result<Domains, String> {
-    if resources.len() > MOST_RESOURCES {
-        return Err(format!(
-            "{} resources, and {MOST_RESOURCES} at most are read",
-            resources.len()
-        ));
+    if resources.len() > MAX_RESOURCES {
+        return Err(format!("{} resources, and {MAX_RESOURCES} at most are read", resources.len()));
     }
     let configs: Result<Vec<_>, _> = resources.iter().enumerate().map(config).collect();
-    Domains::of_xds(&configs.map_err(bounded)?, options).map_err(|it| bounded(it.to_string()))
+    Domains::of_xds(&configs.map_err(bounded)?, options).map_err(|error| bounded(error.to_string()))
 }
 
 fn config((at, resource): (usize, &Any)) -> Result<RateLimitConfig, String> {
@@ -33,13 +30,13 @@ fn config((at, resource): (usize, &Any)) -> Result<RateLimitConfig, String> {
         return Err(format!("resource {at} is of {of:?}; only {TYPE_URL} is read"));
     }
     let read = RateLimitConfig::decode(&*resource.value);
-    read.map_err(|it| format!("resource {at} cannot be read: {it}"))
+    read.map_err(|error| format!("resource {at} cannot be read: {error}"))
 }
 
 /// A message may quote what the server sent.
 fn bounded(mut said: String) -> String {
-    if said.len() > MOST_SAID {
-        let end = (0..=MOST_SAID).rev().find(|at| said.is_char_boundary(*at));
+    if said.len() > MAX_REPORTED {
+        let end = (0..=MAX_REPORTED).rev().find(|at| said.is_char_boundary(*at));
         said.truncate(end.unwrap_or_default());
         said.push('…');
     }
@@ -62,11 +59,11 @@ mod tests {
             (vec![any(&long, b"")], "resource 0 is of \"xxx"),
             (vec![any(TYPE_URL, b"\xff\xff\xff")], "resource 0 cannot be read: "),
             (vec![any(TYPE_URL, &nested(200))], "resource 0 cannot be read: "),
-            (vec![Any::default(); MOST_RESOURCES + 1], "10001 resources, and 10000 at most"),
+            (vec![Any::default(); MAX_RESOURCES + 1], "10001 resources, and 10000 at most"),
         ] {
             let why = read(&resources, &ReadOptions::default()).unwrap_err();
             assert!(why.starts_with(expected), "{why}");
-            assert!(why.len() <= MOST_SAID + "…".len());
+            assert!(why.len() <= MAX_REPORTED + "…".len());
         }
     }
 

@@ -35,8 +35,9 @@ async fn endpoint(options: &XdsOptions) -> Result<Endpoint, String> {
         .keep_alive_timeout(options.ping_timeout)
         .keep_alive_while_idle(true);
     let Some(tls) = options.tls.clone() else { return Ok(endpoint) };
-    let config = spawn_blocking(move || files::config(&tls)).await.map_err(|it| it.to_string())?;
-    endpoint.tls_config(config?).map_err(|it| whole(&it))
+    let config =
+        spawn_blocking(move || files::config(&tls)).await.map_err(|error| error.to_string())?;
+    endpoint.tls_config(config?).map_err(|error| whole(&error))
 }
 
 /// An error with what lies under it, which alone says what is wrong.

@@ -118,7 +118,7 @@ mod tests {
         let discovery = Discovery::default();
         assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), None));
         discovery.begin("h:1");
-        let said = |it: &[&str]| Some((!it.is_empty()).then(|| it.join("\n")));
+        let said = |x: &[&str]| Some((!x.is_empty()).then(|| x.join("\n")));
         let none = "no configuration has come from h:1 yet";
         assert_eq!((discovery.known(), discovery.amiss()), (Err(Awaited), said(&[none])));
         assert_eq!(["no route", "no route"].map(|it| discovery.lost(it)), [true, false]);

@@ -24,7 +24,9 @@ pub(crate) fn mistakes(tls: &XdsTls) -> Vec<Mistake> {
 
 /// How TLS is spoken; blocks while it reads the files.
 pub(super) fn config(tls: &XdsTls) -> Result<ClientTlsConfig, String> {
-    let said = |it: Mistake| format!("{}: {}: {}", it.field, it.file.display(), it.why);
+    let said = |mistake: Mistake| {
+        format!("{}: {}: {}", mistake.field, mistake.file.display(), mistake.why)
+    };
     let config = ClientTlsConfig::new();
     let mut config = match ca(tls).map_err(said)? {
         Some(pem) => config.ca_certificate(Certificate::from_pem(pem)),

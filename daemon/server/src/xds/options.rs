@@ -11,7 +11,7 @@ use tonic::metadata::{
 use tonic::transport::Uri;
 
 /// The most bytes of an answer, unless said otherwise: what other clients of gRPC take.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// A control plane that the configuration of Envoy's rate limit service is taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl XdsOptions {
             metadata: BTreeMap::new(),
             headers: Headers::default(),
             tls: None,
-            max_message: MOST_BYTES,
+            max_message: MAX_BYTES,
             connect_timeout: Duration::from_secs(5),
             backoff_initial: Duration::from_secs(1),
             backoff_max: Duration::from_secs(30),
@@ -75,10 +75,10 @@ impl XdsOptions {
             ping_timeout: Duration::from_secs(20),
         };
         let uri = options.uri().ok();
-        let is_whole = uri.is_some_and(|it| {
-            let port = it.port_u16().filter(|port| *port > 0);
-            let is_bare = it.path() == "/" && it.query().is_none() && !server.contains('@');
-            is_bare && it.host().is_some_and(|host| !host.is_empty()) && port.is_some()
+        let is_whole = uri.is_some_and(|uri| {
+            let port = uri.port_u16().filter(|port| *port > 0);
+            let is_bare = uri.path() == "/" && uri.query().is_none() && !server.contains('@');
+            is_bare && uri.host().is_some_and(|host| !host.is_empty()) && port.is_some()
         });
         match is_whole {
             true => Ok(options),
@@ -111,7 +111,7 @@ impl XdsOptions {
     pub(super) fn uri(&self) -> Result<Uri, String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let uri = format!("{scheme}://{}", self.server).parse();
-        uri.map_err(|it| format!("{:?} is no address: {it}", self.server))
+        uri.map_err(|error| format!("{:?} is no address: {error}", self.server))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::daemon::Daemon;
 use crate::ratelimit::Domains;
 
 /// The longest wait before a server is told for another time that it sends what was refused.
-const MOST_OF_A_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// The streams to a server, one after the other.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct Refused {
 impl Stream {
     pub(super) fn new(options: XdsOptions, daemon: Arc<Daemon>) -> Self {
         let backoff = Backoff::new(options.backoff_initial, options.backoff_max);
-        let most = options.backoff_max.min(MOST_OF_A_PAUSE);
+        let most = options.backoff_max.min(MAX_PAUSE);
         let refused = Refused { version: None, pause: Backoff::new(options.backoff_initial, most) };
         Stream { options, daemon, backoff, version: String::new(), refused }
     }
@@ -83,8 +83,8 @@ impl Stream {
         let mut request = Request::new(ReceiverStream::new(asked));
         *request.metadata_mut() = self.options.metadata_map();
         let opened = client.stream_aggregated_resources(request).await;
-        let mut answers = opened.map_err(|it| said(&it))?.into_inner();
-        while let Some(answer) = answers.message().await.map_err(|it| said(&it))? {
+        let mut answers = opened.map_err(|error| said(&error))?.into_inner();
+        while let Some(answer) = answers.message().await.map_err(|error| said(&error))? {
             if answer.type_url != TYPE_URL {
                 tracing::warn!(
                     "the control plane sent {:?}, which was not asked for",
@@ -104,7 +104,7 @@ impl Stream {
         let read = self.daemon.live().envoy.read_options();
         // It may have megabytes.
         let domains = spawn_blocking(move || answer::read(&resources, &read)).await;
-        match domains.unwrap_or_else(|it| Err(it.to_string())) {
+        match domains.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(domains) => {
                 self.hold(version_info, domains);
                 self.request(&nonce, None)
@@ -160,9 +160,9 @@ impl Stream {
     }
 
     fn node(&self) -> Node {
-        let text = |it: &String| Value { kind: Some(Kind::StringValue(it.clone())) };
+        let text = |text: &String| Value { kind: Some(Kind::StringValue(text.clone())) };
         let metadata = &self.options.metadata;
-        let fields = metadata.iter().map(|(name, it)| (name.clone(), text(it))).collect();
+        let fields = metadata.iter().map(|(name, value)| (name.clone(), text(value))).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Node {
             id: self.options.node_id.clone(),

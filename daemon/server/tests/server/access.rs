@@ -21,8 +21,8 @@ fn read(secret: &str, name: &str, scope: &str, policies: &str) -> TokenConfig {
 
 /// A daemon with a token of each scope, and one that is for a policy only.
 pub(crate) async fn start() -> Daemon {
-    Daemon::start_changed(|it| {
-        it.tokens = vec![
+    Daemon::start_changed(|x| {
+        x.tokens = vec![
             token("check", "check", "'*'"),
             token("read", "read", "'*'"),
             token("operate", "operate", "'*'"),
@@ -68,7 +68,7 @@ async fn a_token_may_what_its_scopes_say() {
     ] {
         for name in ["check", "read", "operate", "admin"] {
             let answer = daemon.post_with(&format!("/v1/{verb}"), &bearer(name), body).await;
-            let may = tokens.split(' ').any(|it| it == name);
+            let may = tokens.split(' ').any(|part| part == name);
             assert_eq!(answer.status != 403, may, "{verb} {name}: {}", answer.body);
             if !may {
                 assert!(answer.body.starts_with(r#"{"type":"/problems/token-lacks""#));

@@ -35,11 +35,11 @@ impl Lines {
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|it| it.text).collect()
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|x| x.text).collect()
     }
 
     fn take_peers(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|it| it.peer).collect()
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|x| x.peer).collect()
     }
 }
 
@@ -158,8 +158,8 @@ async fn an_operator_s_verbs_are_told_and_no_others() {
 async fn operators_who_speak_resp_are_told_of_as_well() {
     let lines = Lines::default();
     let _guard = lines.listen();
-    let daemon = Daemon::start_changed(|it| {
-        it.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
+    let daemon = Daemon::start_changed(|x| {
+        x.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
     })
     .await;
     let mut talk = Talk::with(&daemon).await;
@@ -214,9 +214,9 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
         (Privacy::Masked, "us…(≤16)"),
         (Privacy::Hashed, "06468601ecca2006"),
     ] {
-        let daemon = Daemon::start_changed(|it| {
-            it.privacy = privacy;
-            it.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
+        let daemon = Daemon::start_changed(|x| {
+            x.privacy = privacy;
+            x.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
         })
         .await;
         for (header, policy, expected) in [

@@ -1,6 +1,6 @@
 //! What cannot be asked: status, field, value and remedy, and nothing is charged.
 
-use tollgate_core::LONGEST_KEY;
+use tollgate_core::MAX_KEY_LEN;
 
 use crate::daemon::Daemon;
 use crate::rows;
@@ -24,7 +24,7 @@ async fn bad_input_is_named_and_charges_nothing() {
 async fn a_key_has_at_most_65536_bytes() {
     let body = "limits: { body: 1MiB }\npolicies: { log: { limits: [2/min log] } }";
     let daemon = Daemon::start_with(body).await;
-    for (bytes, status) in [(1, 200), (LONGEST_KEY, 200), (LONGEST_KEY + 1, 400)] {
+    for (bytes, status) in [(1, 200), (MAX_KEY_LEN, 200), (MAX_KEY_LEN + 1, 400)] {
         let key = "k".repeat(bytes);
         let answer =
             daemon.post("/v1/check", &format!(r#"{{"policy":"log","key":"{key}"}}"#)).await;
@@ -39,7 +39,7 @@ async fn a_key_has_at_most_65536_bytes() {
 async fn a_request_has_at_most_32_checks() {
     let daemon = Daemon::start().await;
     for (checks, status) in [(32, 200), (33, 400), (1_000, 400)] {
-        let check = |it| format!(r#"{{"policy":"log","key":"{it}"}}"#);
+        let check = |x| format!(r#"{{"policy":"log","key":"{x}"}}"#);
         let list: Vec<_> = (0..checks).map(check).collect();
         let answer =
             daemon.post("/v1/check", &format!(r#"{{"checks":[{}]}}"#, list.join(","))).await;

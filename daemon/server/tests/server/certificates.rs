@@ -80,7 +80,7 @@ impl Authority {
                 builder.with_client_auth_cert(vec![der(&pair.cert)], key).unwrap()
             }
         };
-        config.alpn_protocols = spoken.iter().map(|it| it.to_vec()).collect();
+        config.alpn_protocols = spoken.iter().map(|x| x.to_vec()).collect();
         Arc::new(config)
     }
 }

@@ -17,14 +17,14 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let named = |line: &'_ &str| {
-            line.split_once(':').is_some_and(|(it, _)| it.eq_ignore_ascii_case(name))
+            line.split_once(':').is_some_and(|(x, _)| x.eq_ignore_ascii_case(name))
         };
-        self.head.lines().find(named).and_then(|it| it.split_once(':')).map(|it| it.1.trim())
+        self.head.lines().find(named).and_then(|line| line.split_once(':')).map(|x| x.1.trim())
     }
 
     /// The names of the headers.
     pub(crate) fn headers(&self) -> impl Iterator<Item = &str> {
-        self.head.lines().skip(1).filter_map(|it| it.split_once(':')).map(|it| it.0)
+        self.head.lines().skip(1).filter_map(|line| line.split_once(':')).map(|x| x.0)
     }
 }
 
@@ -67,7 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let head = String::from_utf8(head).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut answer = Answer { status, head, body: String::new() };
-        let length = answer.header("content-length").map_or(0, |it| it.parse().unwrap());
+        let length = answer.header("content-length").map_or(0, |header| header.parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await?;
         answer.body = String::from_utf8(body).unwrap();

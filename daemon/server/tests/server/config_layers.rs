@@ -121,8 +121,10 @@ fn what_is_printed_can_be_read_and_is_the_same_again() {
     ] {
         let first = Layers::new().yaml(yaml).read().unwrap();
         for printed in [first.print(false), first.print(true)] {
-            let again =
-                Layers::new().yaml(&printed).read().unwrap_or_else(|it| panic!("{it}\n{printed}"));
+            let again = Layers::new()
+                .yaml(&printed)
+                .read()
+                .unwrap_or_else(|error| panic!("{error}\n{printed}"));
             assert_eq!(all_of(&again.config), all_of(&first.config), "{printed}");
             assert_eq!(again.print(false), first.print(false));
             assert!(first.config.needs_restart(&again.config).is_empty());
@@ -134,7 +136,7 @@ fn what_is_printed_can_be_read_and_is_the_same_again() {
 
 /// All that a configuration says, policies by name.
 fn all_of(config: &Config) -> String {
-    let mut policies: Vec<_> = config.policies.iter().map(|it| format!("{it:?}")).collect();
+    let mut policies: Vec<_> = config.policies.iter().map(|policy| format!("{policy:?}")).collect();
     policies.sort();
     let Config { store, listen, tokens, rules, trusted_proxies, jwt, limits, .. } = config;
     format!(
@@ -173,13 +175,12 @@ fn what_needs_a_restart_is_told_by_its_fields() {
 
 #[test]
 fn a_file_made_to_hurt_is_an_error() {
-    let laughs = (1..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, it| {
-        let last = format!("*a{}", it - 1);
-        format!("{text}a{it}: &a{it} [{}]\n", vec![last; 10].join(", "))
+    let laughs = (1..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, x| {
+        let last = format!("*a{}", x - 1);
+        format!("{text}a{x}: &a{x} [{}]\n", vec![last; 10].join(", "))
     });
-    let nested = (1..40).fold("a0: &a0 [x]\n".to_owned(), |text, it| {
-        format!("{text}a{it}: &a{it} [*a{}]\n", it - 1)
-    });
+    let nested = (1..40)
+        .fold("a0: &a0 [x]\n".to_owned(), |text, x| format!("{text}a{x}: &a{x} [*a{}]\n", x - 1));
     for (yaml, said) in [
         (laughs, "there are more than 250000 values"),
         (nested, "values may be in each other at most 32 deep"),

@@ -12,7 +12,7 @@ const SAID: &str = "=== said\n";
 /// The files of the cases.
 fn cases() -> Vec<&'static str> {
     let cases = include_str!("config_mistakes.txt").split(FILE).skip(1);
-    cases.map(|it| it.split_once(SAID).unwrap().0.trim_end_matches('\n')).collect()
+    cases.map(|case| case.split_once(SAID).unwrap().0.trim_end_matches('\n')).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn every_mistake_is_said_as_it_is_written_down() {
     for yaml in cases() {
         let errors = match Layers::new().named_yaml("tollgate.yaml", yaml).read() {
             Ok(_) => panic!("there is no mistake in this: {yaml}"),
-            Err(it) => it,
+            Err(error) => error,
         };
         let report = errors.report();
         all.push_str(&format!("{FILE}{yaml}\n{SAID}{report}\n"));
@@ -67,7 +67,7 @@ fn general(field: &str) -> String {
 #[test]
 fn nothing_secret_is_said() {
     let all = include_str!("config_mistakes.txt").split(SAID).skip(1);
-    for said in all.map(|it| it.split(FILE).next().unwrap()) {
+    for said in all.map(|x| x.split(FILE).next().unwrap()) {
         for secret in ["secret@", "s3cret", "tell nobody"] {
             assert!(!said.contains(secret), "{said}");
         }

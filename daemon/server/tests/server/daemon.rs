@@ -90,7 +90,7 @@ impl Daemon {
         let reload = Reload::new(Some(path.to_owned()), read, told).every(Duration::from_millis(5));
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |it| it).await;
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |x| x).await;
         Daemon { tell: Some(tell), reads, ..daemon }
     }
 
@@ -103,12 +103,12 @@ impl Daemon {
         let reload = Reload::new(None, read, told);
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |it| it).await;
+        let daemon = Daemon::run_with(config, limiter, clock, Some(reload), |x| x).await;
         Daemon { tell: Some(tell), ..daemon }
     }
 
     async fn run(config: Config, limiter: impl Into<Limiter>, clock: ManualClock) -> Self {
-        Daemon::run_with(config, limiter, clock, None, |it| it).await
+        Daemon::run_with(config, limiter, clock, None, |x| x).await
     }
 
     /// With a listener in the place of one over TCP.
@@ -116,7 +116,8 @@ impl Daemon {
         let config = Config::from_yaml(yaml).unwrap();
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let change = |it: Listeners| Listeners { http: it.http.map(http), ..it };
+        let change =
+            |listeners: Listeners| Listeners { http: listeners.http.map(http), ..listeners };
         Daemon::run_with(config, limiter, clock, None, change).await
     }
 
@@ -125,7 +126,8 @@ impl Daemon {
         let config = Config::from_yaml(yaml).unwrap();
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        let change = |it: Listeners| Listeners { grpc: it.grpc.map(grpc), ..it };
+        let change =
+            |listeners: Listeners| Listeners { grpc: listeners.grpc.map(grpc), ..listeners };
         Daemon::run_with(config, limiter, clock, None, change).await
     }
 

@@ -21,7 +21,7 @@ fn domain(name: &str) -> String {
 fn check(folder: &Path, envoy: &str, expected: &[&str]) {
     let name = folder.join("tollgate.yaml").display().to_string();
     let read = Layers::new().named_yaml(&name, &format!("envoy: {{ {envoy} }}\n")).read();
-    let all = read.map_or_else(|it| it.to_string(), |_| String::new());
+    let all = read.map_or_else(|x| x.to_string(), |_| String::new());
     let all = all.replace(&format!("{}/", folder.display()), "");
     assert_eq!(all.lines().count(), expected.len(), "{envoy}\n{all}");
     for (line, expected) in all.lines().zip(expected) {
@@ -130,7 +130,7 @@ fn the_files_of_tls_with_a_control_plane_are_tried() {
         let name = authority.directory.join("tollgate.yaml").display().to_string();
         let yaml = format!("envoy: {{ xds: {{ server: 'localhost:1', {files} }} }}\n");
         let read = Layers::new().named_yaml(&name, &yaml).read().unwrap();
-        let said = read.check_files().err().map_or(String::new(), |it| it.to_string());
+        let said = read.check_files().err().map_or(String::new(), |error| error.to_string());
         let said = said.replace(&format!("{}/", authority.directory.display()), "");
         assert_eq!(said.lines().count(), expected.len(), "{said}");
         for (line, expected) in said.lines().zip(expected) {

@@ -124,8 +124,8 @@ async fn a_storm_of_swaps_fails_no_request_and_forgets_nothing() {
         if turn % 5 == 0 {
             let bad = format!("domain: turn\ndescriptors: [{{ key: '', value: {turn} }}]\n");
             mount.swap(&[("a.yaml", domain("kept", 1)), ("b.yaml", bad)]);
-            until(&mut http, "/readyz?verbose", |it| {
-                it.status == 200 && it.body.contains("descriptor has empty key")
+            until(&mut http, "/readyz?verbose", |x| {
+                x.status == 200 && x.body.contains("descriptor has empty key")
             })
             .await;
             until_turn(&mut client, turn - 1).await;
@@ -180,20 +180,20 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     let twice = [("a.yaml", domain("turn", 2)), ("b.yaml", domain("turn", 3))];
     for (files, why) in [(empty, "it is empty"), (twice, "duplicate domain 'turn'")] {
         mount.swap(&files);
-        until(&mut http, "/readyz?verbose", |it| it.status == 200 && it.body.contains(why)).await;
+        until(&mut http, "/readyz?verbose", |x| x.status == 200 && x.body.contains(why)).await;
         until_turn(&mut client, 0).await;
     }
     // The whole directory goes, and another comes.
     let away = limits.with_file_name("away");
     fs::rename(&limits, &away).unwrap();
-    until(&mut http, "/readyz?verbose", |it| it.body.contains("limits: it cannot be read")).await;
+    until(&mut http, "/readyz?verbose", |x| x.body.contains("limits: it cannot be read")).await;
     until_turn(&mut client, 0).await;
     let next = limits.with_file_name("next");
     fs::create_dir(&next).unwrap();
     fs::write(next.join("only.yaml"), domain("turn", 1_005)).unwrap();
     symlink("next", &limits).unwrap();
     until_turn(&mut client, 5).await;
-    until(&mut http, "/readyz?verbose", |it| it.body.contains("[+] configuration")).await;
+    until(&mut http, "/readyz?verbose", |x| x.body.contains("[+] configuration")).await;
     // And is swapped for another one.
     let last = limits.with_file_name("last");
     fs::create_dir(&last).unwrap();

@@ -50,7 +50,7 @@ async fn styles_are_as_they_are_configured() {
             [Some(r#""bucket";r=1;t=1"#), Some("1"), Some("1")],
         ),
     ] {
-        let daemon = Daemon::start_changed(|it| it.headers = styles.to_vec()).await;
+        let daemon = Daemon::start_changed(|x| x.headers = styles.to_vec()).await;
         let answer = daemon.post("/v1/check", r#"{"policy":"bucket","key":"a"}"#).await;
         let names = ["ratelimit", "ratelimit-reset", "x-ratelimit-reset"];
         assert_eq!(names.map(|it| answer.header(it)), expected, "{styles:?}");

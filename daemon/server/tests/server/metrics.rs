@@ -24,7 +24,7 @@ pub(crate) async fn page(daemon: &Daemon) -> String {
 }
 
 fn value<'a>(page: &'a str, series: &str) -> Option<&'a str> {
-    page.lines().find_map(|it| it.strip_prefix(series)?.strip_prefix(' '))
+    page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
 }
 
 pub(crate) fn assert_says(page: &str, rows: &[(&str, &str)]) {
@@ -149,9 +149,10 @@ async fn a_denial_with_a_trace_is_an_exemplar_where_there_are_any() {
     let openmetrics = scrape(daemon.scraped, "application/openmetrics-text;version=1.0.0").await;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(openmetrics.header("content-type"), Some(kind));
-    let marked: Vec<_> = openmetrics.body.lines().filter(|it| it.contains(" # {")).collect();
+    let marked: Vec<_> = openmetrics.body.lines().filter(|line| line.contains(" # {")).collect();
     let denial = format!(" # {{trace_id=\"{TRACE}\"}} 0.");
-    let are_denials = |it: &&str| it.contains(&denial) && it.contains("_bucket{surface=\"http\"");
+    let are_denials =
+        |text: &&str| text.contains(&denial) && text.contains("_bucket{surface=\"http\"");
     // One that was admitted is marked too if it was slow.
     assert!(marked.iter().any(are_denials), "{}", openmetrics.body);
     assert!(openmetrics.body.ends_with("\n# EOF\n"));

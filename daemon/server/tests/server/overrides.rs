@@ -57,7 +57,7 @@ const VERBS: &[(&str, &str, &[&str])] = &[
 async fn every_verb_has_the_form_of_the_key_and_the_tier() {
     let daemon = Daemon::start_with(POLICIES).await;
     for (verb, fields, policies) in VERBS {
-        for (policy, of_key, of_tier) in GIVEN.iter().filter(|it| policies.contains(&it.0)) {
+        for (policy, of_key, of_tier) in GIVEN.iter().filter(|x| policies.contains(&x.0)) {
             for (key, tier, limits) in [
                 ("vip", "", of_key),
                 ("vip", r#","tier":"pro""#, of_key),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate::{MOST_OVERRIDES, Overrides, Policies};
+use tollgate::{MAX_OVERRIDES, Overrides, Policies};
 use tollgate_server::read_overrides;
 
 /// A file that is gone when the test is over.
@@ -33,7 +33,7 @@ fn complaints(name: &str, contents: impl AsRef<[u8]>) -> Vec<String> {
     let file = Temporary::new(name, contents);
     let folder = format!("{}/", file.0.parent().unwrap().display());
     let errors = read_overrides(&file.0).unwrap_err();
-    errors.iter().map(|it| it.to_string().replace(&folder, "")).collect()
+    errors.iter().map(|error| error.to_string().replace(&folder, "")).collect()
 }
 
 fn limits_of(rows: &Overrides, key: &str) -> String {
@@ -72,7 +72,7 @@ fn csv_and_json_lines_say_the_same() {
         ("a.json", json),
     ] {
         let file = Temporary::new(name, contents);
-        let rows = read_overrides(&file.0).unwrap_or_else(|it| panic!("{name}: {}", it[0]));
+        let rows = read_overrides(&file.0).unwrap_or_else(|error| panic!("{name}: {}", error[0]));
         assert_eq!(rows.len(), 4, "{contents}");
         for (key, limits) in [
             ("vip", "100/s; 1000/h"),
@@ -169,8 +169,8 @@ fn what_is_wrong_is_said_with_line_field_and_value() {
 #[test]
 fn twenty_errors_are_said_and_no_more() {
     let mut csv = "key,limits\n".to_owned();
-    for it in 0..100 {
-        csv.push_str(&format!("k{it},{it}\n"));
+    for n in 0..100 {
+        csv.push_str(&format!("k{n},{n}\n"));
     }
     let said = complaints("a.csv", csv);
     assert_eq!(said.len(), 20);
@@ -180,12 +180,12 @@ fn twenty_errors_are_said_and_no_more() {
 #[test]
 fn a_million_rows_are_read_and_one_more_is_an_error() {
     let mut csv = "key,limits\n".to_owned();
-    for it in 0..MOST_OVERRIDES {
-        csv.push_str(&format!("customer:{it:08},{}/s\n", 1 + it % 7));
+    for n in 0..MAX_OVERRIDES {
+        csv.push_str(&format!("customer:{n:08},{}/s\n", 1 + n % 7));
     }
     let file = Temporary::new("a.csv", &csv);
     let rows = read_overrides(&file.0).unwrap();
-    assert_eq!(rows.len(), MOST_OVERRIDES);
+    assert_eq!(rows.len(), MAX_OVERRIDES);
     for (key, limits) in
         [("customer:00000000", "1/s"), ("customer:00999999", "1/s"), ("customer:00000006", "7/s")]
     {

@@ -76,7 +76,7 @@ async fn two_daemons_share_a_limit_exactly() {
     let policies = "api: { limits: [50/d, 30/d log, 100/d from-first fixed] }";
     let daemons = [start(&server, policies).await, start(&server, policies).await];
     let mut asking = tokio::task::JoinSet::new();
-    for address in daemons.iter().cycle().take(8).map(|it| it.address) {
+    for address in daemons.iter().cycle().take(8).map(|daemon| daemon.address) {
         asking.spawn(async move {
             let mut client = crate::client::Client::connect(address).await;
             let mut admitted = 0;
@@ -141,7 +141,7 @@ async fn while_the_store_is_away_policies_say_what_that_means() {
     );
     assert_eq!(daemon.connect().await.get("/readyz").await.unwrap().status, 200);
     server.restart();
-    until("the store", async || check(&daemon, "closed").await, |it| !is_degraded(it)).await;
+    until("the store", async || check(&daemon, "closed").await, |x| !is_degraded(x)).await;
     assert_eq!(check(&daemon, "closed").await.status, 200);
 }
 
@@ -154,7 +154,7 @@ async fn a_store_that_is_away_at_the_start_is_waited_for_in_the_background() {
     assert_eq!(check(&daemon, "open").await.status, 200);
     assert_eq!(daemon.connect().await.get("/readyz").await.unwrap().status, 200);
     server.restart();
-    until("the store", async || check(&daemon, "closed").await, |it| !is_degraded(it)).await;
+    until("the store", async || check(&daemon, "closed").await, |x| !is_degraded(x)).await;
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_store_that_is_silent_is_answered_for_within_the_deadline() {
     // Two deadlines, with room for a busy machine; less than twice what a call may take.
     assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
     server.resume();
-    until("the store", async || check(&daemon, "closed").await, |it| !is_degraded(it)).await;
+    until("the store", async || check(&daemon, "closed").await, |x| !is_degraded(x)).await;
 }
 
 #[tokio::test]

@@ -107,11 +107,11 @@ pub(crate) async fn until(client: &mut Client, path: &str, is_it: impl Fn(&Answe
 
 async fn until_turn(client: &mut Client, turn: usize) {
     let path = format!("/v1/peek?policy=turn-{turn}&key=a");
-    until(client, &path, |it| it.status == 200).await;
+    until(client, &path, |x| x.status == 200).await;
 }
 
 async fn until_refused(client: &mut Client, why: &str) {
-    until(client, "/readyz?verbose", |it| it.status == 200 && it.body.contains(why)).await;
+    until(client, "/readyz?verbose", |x| x.status == 200 && x.body.contains(why)).await;
 }
 
 /// Checks its own key until it is told to stop; every answer must be 200. How many were.
@@ -180,7 +180,7 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     fs::write(folder.path(), good(1)).unwrap();
     let daemon = Daemon::start_from(&folder.path()).await;
     let mut client = daemon.connect().await;
-    until(&mut client, "/readyz?verbose", |it| it.body.contains("[+] configuration")).await;
+    until(&mut client, "/readyz?verbose", |x| x.body.contains("[+] configuration")).await;
     let restart = format!("{}listen: {{ http: 127.0.0.1:1 }}\n", good(2));
     let nothing = (String::new(), "it is empty");
     let table = good(2).replace("fixed\"] }", "fixed\"], max_keys: 9 }");
@@ -194,7 +194,7 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     until_refused(&mut client, "cannot be read").await;
     fs::write(folder.path(), good(3)).unwrap();
     until_turn(&mut client, 3).await;
-    until(&mut client, "/readyz?verbose", |it| it.body.contains("[+] configuration")).await;
+    until(&mut client, "/readyz?verbose", |x| x.body.contains("[+] configuration")).await;
 }
 
 #[tokio::test]
@@ -228,14 +228,14 @@ async fn a_file_that_is_named_for_the_first_time_may_be_mended_later() {
     until_turn(&mut client, 1).await;
     folder.other("more.csv", "key,limits\nvip,7/d fixed\n");
     until_turn(&mut client, 2).await;
-    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":7,"))
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |x| x.body.contains("\"capacity\":7,"))
         .await;
     // From then on it is looked at by itself.
     folder.other("more.csv", "key,limits\nvip,8/d fixed\n");
-    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":8,"))
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |x| x.body.contains("\"capacity\":8,"))
         .await;
     folder.other("more.csv", "key,limits\nvip,nonsense\n");
     until_refused(&mut client, "nonsense").await;
-    until(&mut client, "/v1/peek?policy=kept&key=vip", |it| it.body.contains("\"capacity\":8,"))
+    until(&mut client, "/v1/peek?policy=kept&key=vip", |x| x.body.contains("\"capacity\":8,"))
         .await;
 }

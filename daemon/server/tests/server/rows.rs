@@ -39,7 +39,8 @@ async fn check(daemon: &Daemon, row: &str, asked: &str, status: &str, json: &str
     let (path, body) = rest.split_once(' ').unwrap_or((rest, ""));
     let answer = daemon.connect().await.ask(method, path, body).await.unwrap();
     openapi::hold(method, path, body, &answer);
-    let retry_after = answer.header("retry-after").map_or(String::new(), |it| format!(" {it}"));
+    let retry_after =
+        answer.header("retry-after").map_or(String::new(), |header| format!(" {header}"));
     assert_eq!(answer.body, json, "{row}");
     assert_eq!(format!("{}{retry_after}", answer.status), status, "{row}");
     let is_problem = json.starts_with(r#"{"type""#);

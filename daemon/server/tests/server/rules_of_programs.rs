@@ -14,7 +14,7 @@ use crate::daemon::{Daemon, POLICIES};
 
 /// Rules of which the second has these checks, of all requests together.
 fn config(policies: &[&str]) -> Config {
-    let check = |it: &&str| RuleCheck::new(it, Template::parse("all").unwrap());
+    let check = |text: &&str| RuleCheck::new(text, Template::parse("all").unwrap());
     let rule = |policies: &[&str]| Rule {
         matches: Match::default(),
         checks: policies.iter().map(check).collect(),
@@ -50,7 +50,7 @@ async fn a_reload_to_them_is_refused() {
     let read = {
         let turn = Arc::clone(&turn);
         move || {
-            let bad = turn.load(Ordering::Relaxed).checked_sub(1).map(|it| BAD[it].0);
+            let bad = turn.load(Ordering::Relaxed).checked_sub(1).map(|x| BAD[x].0);
             Ok(config(bad.unwrap_or(&["log"])))
         }
     };

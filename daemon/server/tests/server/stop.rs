@@ -25,13 +25,13 @@ async fn ask_until_stopped(address: std::net::SocketAddr, answered: Arc<AtomicU3
         let mut is_taken = false;
         loop {
             let answer = match client.post("/v1/check", body).await {
-                Ok(it) => it,
+                Ok(post) => post,
                 // The system had connected it, and the daemon never took it: nobody listens.
-                Err(it) if it.kind() == ErrorKind::ConnectionReset && !is_taken => {
-                    assert!(TcpStream::connect(address).await.is_err(), "it was dropped: {it}");
+                Err(error) if error.kind() == ErrorKind::ConnectionReset && !is_taken => {
+                    assert!(TcpStream::connect(address).await.is_err(), "it was dropped: {error}");
                     return;
                 }
-                Err(it) => panic!("a request was not answered: {it}"),
+                Err(error) => panic!("a request was not answered: {error}"),
             };
             assert_eq!(answer.status, 200);
             is_taken = true;

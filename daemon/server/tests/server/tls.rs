@@ -184,7 +184,7 @@ fn what_is_wrong_with_the_files_is_said() {
         ),
     ] {
         let mut files = authority.write_pair(&Pair { cert: cert.to_owned(), key: key.to_owned() });
-        files.client_ca = client_ca.map(|it| authority.write("ca.pem", it));
+        files.client_ca = client_ca.map(|client_ca| authority.write("ca.pem", client_ca));
         let error = Tls::open(files).unwrap_err().to_string();
         let error = error.replace(authority.directory.to_str().unwrap(), "DIR");
         assert!(error.starts_with(said), "{error}\n{said}");

@@ -62,7 +62,7 @@ impl Bucket {
 
     /// A queue's refund with the time of the decision is for the last in line only.
     pub(super) fn refund(&mut self, time: Int, parts: Int, charged: Option<Int>) -> Int {
-        let behind = charged.is_some_and(|it| self.time > it.div_euclid(self.tick));
+        let behind = charged.is_some_and(|charged| self.time > charged.div_euclid(self.tick));
         if self.is_queue && behind { 0 } else { self.give_back(time, parts) }
     }
 

@@ -89,8 +89,8 @@ impl Model {
         repeat_whole(&mut groups);
         let mut answers = vec![Expected::default(); checks.len()];
         let (shadows, main): (Vec<_>, Vec<_>) =
-            groups.iter().partition(|it| it.check.policy.is_shadow());
-        let alone = shadows.into_iter().map(|it| vec![it]);
+            groups.iter().partition(|group| group.check.policy.is_shadow());
+        let alone = shadows.into_iter().map(|shadow| vec![shadow]);
         for together in std::iter::once(main).chain(alone) {
             let decided = self.decide_together(&together, run)?;
             for (group, expected) in together.iter().zip(decided) {
@@ -111,9 +111,10 @@ impl Model {
         for group in groups {
             judged.push(self.judge(group, run)?);
         }
-        let admitted = judged.iter().all(|it| it.allowed);
-        let hopeless =
-            judged.iter().any(|it| it.never || (it.block.is_some() && it.held.is_none()));
+        let admitted = judged.iter().all(|judged| judged.allowed);
+        let hopeless = judged
+            .iter()
+            .any(|judged| judged.never || (judged.block.is_some() && judged.held.is_none()));
         for (group, judged) in groups.iter().zip(&mut judged) {
             if judged.held.is_none() {
                 for limit in &mut judged.after {
@@ -129,23 +130,23 @@ impl Model {
             }
         }
         let both = groups.iter().zip(&judged);
-        Ok(both.map(|(group, it)| it.expected(group, admitted, run)).collect())
+        Ok(both.map(|(group, x)| x.expected(group, admitted, run)).collect())
     }
 
     /// What the key of a group holds of the lease that it would take.
     fn held(&self, group: &Group<'_>, run: Run) -> Result<Option<Int>, ModelError> {
         let Some(id) = run.lease.filter(|_| group.acquires()) else { return Ok(None) };
-        Ok(self.read(&group.check, run.now)?.iter().find_map(|it| it.held(id)))
+        Ok(self.read(&group.check, run.now)?.iter().find_map(|x| x.held(id)))
     }
 
     fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judged, ModelError> {
         let before = self.read(&group.check, run.now)?;
         let block = self.blocked(&group.check, run.now);
         let held = group.held;
-        let admits = before.iter().all(|it| it.admits(group.cost)) && block.is_none();
+        let admits = before.iter().all(|before| before.admits(group.cost)) && block.is_none();
         Ok(Judged {
             allowed: admits || held.is_some(),
-            never: held.is_none() && before.iter().any(|it| it.never(group.cost)),
+            never: held.is_none() && before.iter().any(|before| before.never(group.cost)),
             block,
             after: before.clone(),
             before,
@@ -171,7 +172,7 @@ impl Judged {
             expected.lease = run.lease.filter(|_| group.is_concurrent() && takes_place);
         }
         expected.replayed = self.held.is_some();
-        expected.changed = !run.is_peek && self.after.iter().any(|it| it.touched);
+        expected.changed = !run.is_peek && self.after.iter().any(|after| after.touched);
         expected
     }
 
@@ -199,8 +200,8 @@ impl Judged {
 /// A request all of whose leases are held already is a repeat as a whole: its checks of policies
 /// without leases are not charged again either.
 fn repeat_whole(groups: &mut [Group<'_>]) {
-    let mut acquiring = groups.iter().filter(|it| it.acquires()).peekable();
-    if acquiring.peek().is_some() && acquiring.all(|it| it.held.is_some()) {
+    let mut acquiring = groups.iter().filter(|group| group.acquires()).peekable();
+    if acquiring.peek().is_some() && acquiring.all(|acquiring| acquiring.held.is_some()) {
         for group in groups {
             group.held = group.held.or(Some(group.cost));
         }
@@ -211,8 +212,8 @@ fn repeat_whole(groups: &mut [Group<'_>]) {
 fn grouped<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (index, check) in checks.iter().enumerate() {
-        let same = |it: &&mut Group<'_>| {
-            it.check.policy.name() == check.policy.name() && it.check.key == check.key
+        let same = |group: &&mut Group<'_>| {
+            group.check.policy.name() == check.policy.name() && group.check.key == check.key
         };
         let cost = Int::from(check.cost.get());
         match groups.iter_mut().find(same) {

@@ -31,16 +31,16 @@ pub(super) fn decision(
     block: Option<Block>,
     now: Int,
 ) -> Expected {
-    let never = limits.iter().any(|it| it.never);
-    let longest = limits.iter().filter_map(|it| it.retry_after).max();
-    let resets = limits.iter().map(|it| it.reset_after).max();
+    let never = limits.iter().any(|limit| limit.never);
+    let longest = limits.iter().filter_map(|limit| limit.retry_after).max();
+    let resets = limits.iter().map(|limit| limit.reset_after).max();
     let binding = binding(&limits);
     let mut expected = Expected {
         allowed,
         reason: if never { Reason::Never } else { Reason::Limit },
         never,
-        capacity: limits.get(binding).map_or(0, |it| it.capacity),
-        remaining: limits.iter().map(|it| it.remaining).min().unwrap_or(0),
+        capacity: limits.get(binding).map_or(0, |limit| limit.capacity),
+        remaining: limits.iter().map(|limit| limit.remaining).min().unwrap_or(0),
         retry_after: longest.filter(|_| !never),
         reset_after: resets,
         time: Timestamp::from_micros(bits64(now)),
@@ -52,7 +52,7 @@ pub(super) fn decision(
         row.binding = true;
     }
     if let Some(block) = block {
-        let end = block.end.map(|it| micros(it - now));
+        let end = block.end.map(|end| micros(end - now));
         expected.reset_after = end.max(expected.reset_after).filter(|_| end.is_some());
     }
     expected
@@ -60,7 +60,7 @@ pub(super) fn decision(
 
 /// Denies what is blocked: until the end of the block, or the limits' retry if that is later.
 pub(super) fn deny_blocked(expected: &mut Expected, block: Block, now: Int) {
-    let end = block.end.map(|it| micros(it - now));
+    let end = block.end.map(|end| micros(end - now));
     expected.allowed = false;
     expected.reason = Reason::Blocked;
     expected.retry_after = end.max(expected.retry_after).filter(|_| end.is_some());
@@ -73,8 +73,8 @@ pub(super) fn deny_blocked(expected: &mut Expected, block: Block, now: Int) {
 /// remaining, the least capacity, and canonical order.
 fn binding(limits: &[LimitDecision]) -> usize {
     let order = |index: &usize| {
-        let it = &limits[*index];
-        (!it.never, Reverse(it.retry_after), it.remaining, it.capacity, *index)
+        let limits = &limits[*index];
+        (!limits.never, Reverse(limits.retry_after), limits.remaining, limits.capacity, *index)
     };
     (0..limits.len()).min_by_key(order).unwrap_or(0)
 }

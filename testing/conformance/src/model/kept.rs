@@ -30,7 +30,7 @@ impl Kept {
     /// Whether it counts at `now` though it had lapsed, or had rolled on into a later window.
     pub(super) fn is_unsure(&self, now: Int) -> bool {
         let rolled = match &self.shape {
-            Shape::Weighted(it) => it.starts_before(now, self.latest),
+            Shape::Weighted(weighted) => weighted.starts_before(now, self.latest),
             _ => false,
         };
         self.is_used(now) && (self.lapsed || rolled)
@@ -44,7 +44,7 @@ impl Kept {
 
     /// The first time at which nothing of it is used.
     pub(super) fn recovers(&self, now: Int) -> Int {
-        first(now, |it| !self.is_used(it))
+        first(now, |x| !self.is_used(x))
     }
 
     /// Whether everything was given back.
@@ -73,6 +73,6 @@ impl Kept {
 /// and 10 s.
 pub(super) fn believed(shape: &Shape, now: Int) -> bool {
     let newest = shape.newest();
-    let recovers = first(newest, |it| shape.used(it) == 0) - newest;
+    let recovers = first(newest, |x| shape.used(x) == 0) - newest;
     newest - now <= recovers + BELIEF
 }

@@ -23,7 +23,7 @@ pub(super) struct Key {
 }
 
 /// How much is kept aside of a key.
-const MOST_ASIDE: usize = 8;
+const MAX_DETACHED: usize = 8;
 
 /// A charge that is acted on later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,25 +55,24 @@ impl Block {
 impl Key {
     /// Whether anything is there that a reset would drop.
     pub(super) fn is_used(&self, now: Int) -> bool {
-        self.kept().any(|it| it.is_used(now))
-            || self.reservations.values().any(|it| now < it.acts_at)
+        self.kept().any(|x| x.is_used(now))
+            || self.reservations.values().any(|value| now < value.acts_at)
     }
 
     fn kept(&self) -> impl Iterator<Item = &Kept> {
-        self.own.values().chain(self.aside.iter().map(|it| &it.1))
+        self.own.values().chain(self.aside.iter().map(|aside| &aside.1))
     }
 
     /// What a limit finds: its own state, or else that of the form that was charged last.
     fn found(&self, limit: &Limit, identity: Identity) -> Option<&Kept> {
         let own = self.own.get(&identity);
         let mut form = self.form.iter().zip(Identity::of(&self.form));
-        if form.any(|(it, its)| it == limit && its == identity) {
+        if form.any(|(x, its)| x == limit && its == identity) {
             return own;
         }
-        let aside = self.aside.iter().filter(|it| it.0 == identity).map(|it| &it.1);
-        let forms: Vec<&Kept> =
-            own.into_iter().chain(aside).filter(|it| !it.is_nothing()).collect();
-        let exact = forms.iter().find(|it| it.is_by(limit.spec()));
+        let aside = self.aside.iter().filter(|aside| aside.0 == identity).map(|aside| &aside.1);
+        let forms: Vec<&Kept> = own.into_iter().chain(aside).filter(|x| !x.is_nothing()).collect();
+        let exact = forms.iter().find(|form| form.is_by(limit.spec()));
         exact.or(forms.first()).copied()
     }
 
@@ -82,18 +81,18 @@ impl Key {
         let identities = Identity::of(limits);
         let goes_on = |identity: Identity, kept: &Kept| {
             let mut both = limits.iter().zip(&identities);
-            let same = both.find(|(_, it)| **it == identity);
-            same.is_some_and(|(it, _)| !identity.keeps_forms() || kept.is_by(it.spec()))
+            let same = both.find(|(_, x)| **x == identity);
+            same.is_some_and(|(x, _)| !identity.keeps_forms() || kept.is_by(x.spec()))
         };
         let own = std::mem::take(&mut self.own);
         let mut aside: Vec<_> = own.into_iter().collect();
         aside.append(&mut self.aside);
         aside.retain(|(identity, kept)| kept.is_used(now) && !goes_on(*identity, kept));
-        while aside.len() > MOST_ASIDE {
-            let ends: Vec<Int> = aside.iter().map(|it| it.1.recovers(now)).collect();
+        while aside.len() > MAX_DETACHED {
+            let ends: Vec<Int> = aside.iter().map(|aside| aside.1.recovers(now)).collect();
             let soonest = ends.iter().min();
             // Of equal ones the oldest leaves.
-            let Some(index) = ends.iter().rposition(|it| Some(it) == soonest) else { break };
+            let Some(index) = ends.iter().rposition(|end| Some(end) == soonest) else { break };
             aside.remove(index);
         }
         self.aside = aside;
@@ -114,7 +113,7 @@ impl Key {
     }
 
     fn see(&mut self, now: Int) {
-        let aside = self.aside.iter_mut().map(|it| &mut it.1);
+        let aside = self.aside.iter_mut().map(|aside| &mut aside.1);
         for kept in self.own.values_mut().chain(aside) {
             kept.see(now);
         }
@@ -126,17 +125,18 @@ impl Key {
     /// Whether something that had lapsed counts again, or a reservation is of a key that is as
     /// good as unknown.
     fn is_unsure(&self, now: Int) -> bool {
-        let unused = !self.kept().any(|it| it.is_used(now));
-        let lapsed = |it: &Reservation| now < it.acts_at && (it.lapsed || unused);
-        self.kept().any(|it| it.is_unsure(now)) || self.reservations.values().any(lapsed)
+        let unused = !self.kept().any(|x| x.is_used(now));
+        let lapsed =
+            |reservation: &Reservation| now < reservation.acts_at && (reservation.lapsed || unused);
+        self.kept().any(|x| x.is_unsure(now)) || self.reservations.values().any(lapsed)
     }
 }
 
 impl Model {
     /// Notes what has lapsed by now, of any key.
     pub(super) fn see(&mut self, now: Int) {
-        self.keys.values_mut().for_each(|it| it.see(now));
-        self.blocks.values_mut().for_each(|it| it.lapsed |= !it.in_force(now));
+        self.keys.values_mut().for_each(|value| value.see(now));
+        self.blocks.values_mut().for_each(|value| value.lapsed |= !value.in_force(now));
         self.memory.see(now);
     }
 
@@ -146,13 +146,13 @@ impl Model {
     pub fn is_unsure(&self, request: &Request<'_>, now: Timestamp) -> bool {
         let now = Int::from(now.as_micros());
         let of_a_key = request.checks.iter().any(|check| {
-            let key = self.keys.get(&place(check)).is_some_and(|it| it.is_unsure(now));
+            let key = self.keys.get(&place(check)).is_some_and(|key| key.is_unsure(now));
             let block = self.blocks.get(&place(check));
             // Numbers that have changed may see what had lapsed by the old ones.
             let limits = self.read(check, now).unwrap_or_default();
-            let lapsed = |it: &Limited| it.used() > 0 && it.had_lapsed;
+            let lapsed = |limited: &Limited| limited.used() > 0 && limited.had_lapsed;
             key || limits.iter().any(lapsed)
-                || block.is_some_and(|it| it.lapsed && it.in_force(now))
+                || block.is_some_and(|block| block.lapsed && block.in_force(now))
         });
         of_a_key || self.memory.is_unsure(request, now)
     }
@@ -164,7 +164,7 @@ impl Model {
         let entries = check.policy.log_entries();
         let identities = Identity::of(limits);
         let limited = limits.iter().zip(identities).map(|(limit, identity)| {
-            let kept = key.and_then(|it| it.found(limit, identity));
+            let kept = key.and_then(|key| key.found(limit, identity));
             Limited::new(limit, identity, entries, kept, now)
         });
         limited.collect()
@@ -173,7 +173,7 @@ impl Model {
     /// Keeps the limits if any of them has changed: all of them, in the numbers of the check's
     /// policy, if these are not those by which they were found.
     pub(super) fn write(&mut self, check: &Check<'_>, limits: &[Limited], now: Int) {
-        if !limits.iter().any(|it| it.touched) {
+        if !limits.iter().any(|limit| limit.touched) {
             return;
         }
         let key = self.keys.entry(place(check)).or_default();
@@ -185,22 +185,23 @@ impl Model {
                 key.own.insert(limit.identity, kept);
             }
         }
-        if limits.iter().any(|it| it.charged > 0) {
-            key.aside.retain(|it| it.1.is_used(now));
-            limits.iter().for_each(|it| key.charge_aside(it, now));
+        if limits.iter().any(|limit| limit.charged > 0) {
+            key.aside.retain(|aside| aside.1.is_used(now));
+            limits.iter().for_each(|limit| key.charge_aside(limit, now));
         }
     }
 
     /// A reservation that has not been acted on, and was made under the same limits.
     pub(super) fn reservation(&self, check: &Check<'_>, id: Id, now: Int) -> Option<Reservation> {
         let key = self.keys.get(&place(check))?;
-        let found = key.reservations.get(&id).filter(|it| now < it.acts_at).cloned();
-        found.filter(|it| it.made_under == check.policy.limits())
+        let found =
+            key.reservations.get(&id).filter(|reservation| now < reservation.acts_at).cloned();
+        found.filter(|found| found.made_under == check.policy.limits())
     }
 
     /// The block that is in force.
     pub(super) fn blocked(&self, check: &Check<'_>, now: Int) -> Option<Block> {
         let block = self.blocks.get(&place(check)).copied();
-        block.filter(|it| it.in_force(now))
+        block.filter(|block| block.in_force(now))
     }
 }

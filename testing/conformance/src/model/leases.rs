@@ -30,22 +30,22 @@ impl Leases {
     }
 
     pub(super) fn used(&self, time: Int) -> Int {
-        self.leases.iter().filter(|it| it.end > time).map(|it| it.cost).sum()
+        self.leases.iter().filter(|lease| lease.end > time).map(|lease| lease.cost).sum()
     }
 
     /// The cost of a lease that is held.
     pub(super) fn held(&self, id: Id, time: Int) -> Option<Int> {
-        self.leases.iter().find(|it| it.id == id && it.end > time).map(|it| it.cost)
+        self.leases.iter().find(|lease| lease.id == id && lease.end > time).map(|lease| lease.cost)
     }
 
     pub(super) fn acquire(&mut self, id: Id, time: Int, cost: Int) {
-        self.leases.retain(|it| it.end > time);
+        self.leases.retain(|lease| lease.end > time);
         self.leases.push(Lease { id, cost, end: time + self.length });
         self.newest = time;
     }
 
     pub(super) fn renew(&mut self, id: Id, time: Int) -> bool {
-        let held = self.leases.iter_mut().find(|it| it.id == id && it.end > time);
+        let held = self.leases.iter_mut().find(|lease| lease.id == id && lease.end > time);
         let Some(lease) = held else { return false };
         lease.end = time + self.length;
         self.newest = time;
@@ -54,9 +54,9 @@ impl Leases {
 
     pub(super) fn release(&mut self, id: Id, time: Int) -> bool {
         let before = self.leases.len();
-        self.leases.retain(|it| it.end > time);
+        self.leases.retain(|lease| lease.end > time);
         let live = self.leases.len();
-        self.leases.retain(|it| it.id != id);
+        self.leases.retain(|lease| lease.id != id);
         debug_assert!(live <= before, "leases only leave");
         self.leases.len() < live
     }

@@ -23,7 +23,7 @@ impl Identity {
         let mut all: Vec<Identity> = Vec::new();
         for limit in limits {
             let mut identity = Identity::first_of(limit);
-            identity.rank = all.iter().filter(|it| it.equals(&identity)).count();
+            identity.rank = all.iter().filter(|x| x.equals(&identity)).count();
             all.push(identity);
         }
         all
@@ -95,12 +95,12 @@ impl Limited {
             }
         }
         let restated =
-            kept.map(|it| Kept { shape: shape.clone(), spec: *limit.spec(), ..it.clone() });
+            kept.map(|x| Kept { shape: shape.clone(), spec: *limit.spec(), ..x.clone() });
         if !believed(&shape, now) || shape.used(now.max(shape.newest())) == 0 {
             shape = untouched;
         }
         let counts_denied = limit.spec().count_denied;
-        let had_lapsed = kept.is_some_and(|it| it.lapsed || !it.is_used(now));
+        let had_lapsed = kept.is_some_and(|x| x.lapsed || !x.is_used(now));
         let (touched, charged, charged_denied) = (false, 0, false);
         Ok(Limited {
             identity,
@@ -147,7 +147,7 @@ impl Limited {
 
     /// How long until nothing is used.
     pub(super) fn reset_after(&self) -> Int {
-        first(self.now, |it| self.used_at(it) == 0) - self.now
+        first(self.now, |x| self.used_at(x) == 0) - self.now
     }
 
     fn fits(&self, time: Int, cost: Int, capacity: Int) -> bool {
@@ -164,19 +164,21 @@ impl Limited {
 
     /// How long until it admits; nothing for never.
     fn wait(&self, cost: Int) -> Option<Int> {
-        let fits = |it| self.fits(it, cost, self.capacity);
+        let fits = |x| self.fits(x, cost, self.capacity);
         (!self.never(cost)).then(|| first(self.now, fits) - self.now)
     }
 
     /// The retry of a denial; nothing if it admits, or never will.
     pub(super) fn retry_after(&self, cost: Int) -> Option<Int> {
-        self.wait(cost).filter(|it| *it > 0)
+        self.wait(cost).filter(|wait| *wait > 0)
     }
 
     /// How long what is charged at `time` waits for what is before it: only in a queue.
     fn delay_at(&self, time: Int) -> Int {
         match &self.shape {
-            Shape::Bucket(it) if it.is_queue => it.drained_after(time, time.max(it.newest())),
+            Shape::Bucket(bucket) if bucket.is_queue => {
+                bucket.drained_after(time, time.max(bucket.newest()))
+            }
             _ => 0,
         }
     }
@@ -196,14 +198,15 @@ impl Limited {
         if bucket.is_queue {
             self.fits(time, cost, self.capacity).then(|| self.delay_at(time))
         } else {
-            let admitted = first(time, |it| self.fits(it, cost, self.capacity));
+            let admitted = first(time, |x| self.fits(x, cost, self.capacity));
             self.fits(time, cost, 2 * self.capacity).then_some(admitted - time)
         }
     }
 
     /// How long a reservation waits; nothing if it is refused.
     pub(super) fn reserves(&self, cost: Int, max_wait: Int) -> Option<Int> {
-        self.reservation_wait(self.now, cost).filter(|it| *it <= max_wait)
+        self.reservation_wait(self.now, cost)
+            .filter(|reservation_wait| *reservation_wait <= max_wait)
     }
 
     /// How long until a reservation would be accepted; nothing for at once, and for never.

@@ -17,16 +17,16 @@ impl Log {
     }
 
     pub(super) fn newest(&self) -> Int {
-        self.entries.last().map_or(0, |it| it.0)
+        self.entries.last().map_or(0, |entry| entry.0)
     }
 
     /// The entries that count at `time`.
     fn counting(&self, time: Int) -> Vec<(Int, Int)> {
-        self.entries.iter().copied().filter(|it| it.0 > time - self.window).collect()
+        self.entries.iter().copied().filter(|entry| entry.0 > time - self.window).collect()
     }
 
     pub(super) fn used(&self, time: Int) -> Int {
-        self.counting(time).iter().map(|it| it.1).sum()
+        self.counting(time).iter().map(|counting| counting.1).sum()
     }
 
     pub(super) fn charge(&mut self, time: Int, units: Int) {
@@ -54,19 +54,19 @@ impl Log {
             entry.1 = entry.1.min(room);
             room -= entry.1;
         }
-        self.entries.retain(|it| it.1 > 0);
+        self.entries.retain(|entry| entry.1 > 0);
     }
 
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         let since = time - self.window;
         let mut left = units;
-        let counting = self.entries.iter_mut().rev().filter(|it| it.0 > since);
-        for entry in counting.filter(|it| charged.is_none_or(|at| at == it.0)) {
+        let counting = self.entries.iter_mut().rev().filter(|entry| entry.0 > since);
+        for entry in counting.filter(|counting| charged.is_none_or(|at| at == counting.0)) {
             let back = left.min(entry.1);
             entry.1 -= back;
             left -= back;
         }
-        self.entries.retain(|it| it.1 > 0);
+        self.entries.retain(|entry| entry.1 > 0);
         units - left
     }
 

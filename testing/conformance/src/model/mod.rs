@@ -46,7 +46,7 @@ pub enum ModelError {
 impl std::fmt::Display for ModelError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ModelError::Request(it) => it.fmt(f),
+            ModelError::Request(request) => request.fmt(f),
             ModelError::Inexact => f.write_str("no tick makes this limit exact"),
             ModelError::Unknown => f.write_str("the model does not know this verb or kind"),
         }
@@ -93,7 +93,7 @@ impl Model {
             return Ok(answer);
         }
         let decided = request.checks.iter().zip(self.decide_anew(request, now)?);
-        let ignore = |(check, it)| describe::ignore_shadow(&request.verb, check, it);
+        let ignore = |(check, x)| describe::ignore_shadow(&request.verb, check, x);
         let answer: Vec<_> = decided.map(ignore).collect();
         self.memory.remember(request, &answer, now);
         Ok(answer)
@@ -130,11 +130,11 @@ impl Model {
             }
             Verb::Cancel { id } => self.cancel(check, id, now),
             Verb::Refund { time } => {
-                self.refund(check, time.map(|it| Int::from(it.as_micros())), now)
+                self.refund(check, time.map(|time| Int::from(time.as_micros())), now)
             }
             Verb::Penalize => self.penalize(check, now),
             Verb::Reset => self.reset(check, now),
-            Verb::Block { span } => self.block(check, span.map(|it| Int::from(it.get())), now),
+            Verb::Block { span } => self.block(check, span.map(|span| Int::from(span.get())), now),
             Verb::Unblock => self.unblock(check, now),
             Verb::Renew { lease } => self.renew(check, lease, now),
             Verb::Release { lease } => self.release(check, lease, now),
@@ -171,5 +171,5 @@ pub fn tick_of(spec: &Spec) -> Option<Micros> {
 pub fn survivors(old: &[Limit], new: &[Limit]) -> Vec<Option<usize>> {
     let old = limit::Identity::of(old);
     let new = limit::Identity::of(new);
-    new.iter().map(|it| old.iter().position(|other| other == it)).collect()
+    new.iter().map(|new| old.iter().position(|other| other == new)).collect()
 }

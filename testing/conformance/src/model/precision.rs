@@ -22,7 +22,7 @@ impl Precision {
     }
 
     pub(super) fn newest(&self) -> Int {
-        self.buckets.last_key_value().map_or(0, |it| *it.0)
+        self.buckets.last_key_value().map_or(0, |last_key_value| *last_key_value.0)
     }
 
     fn counts(&self, start: Int, time: Int) -> bool {
@@ -34,7 +34,11 @@ impl Precision {
     }
 
     pub(super) fn used(&self, time: Int) -> Int {
-        self.buckets.iter().filter(|it| self.counts(*it.0, time)).map(|it| it.1).sum()
+        self.buckets
+            .iter()
+            .filter(|bucket| self.counts(*bucket.0, time))
+            .map(|bucket| bucket.1)
+            .sum()
     }
 
     pub(super) fn charge(&mut self, time: Int, units: Int) {
@@ -50,11 +54,11 @@ impl Precision {
     }
 
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
-        let from = charged.map(|it| self.start(it));
+        let from = charged.map(|charged| self.start(charged));
         let counting = time - self.counts_for;
         let mut left = units;
-        for (start, count) in self.buckets.iter_mut().rev().filter(|it| *it.0 > counting) {
-            if from.is_none_or(|it| it == *start) {
+        for (start, count) in self.buckets.iter_mut().rev().filter(|bucket| *bucket.0 > counting) {
+            if from.is_none_or(|from| from == *start) {
                 let back = left.min(*count);
                 *count -= back;
                 left -= back;

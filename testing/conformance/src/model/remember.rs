@@ -28,7 +28,7 @@ struct Remembered {
 }
 
 fn arguments(request: &Request<'_>) -> Arguments {
-    let checks = request.checks.iter().map(|it| (place(it), it.cost.get()));
+    let checks = request.checks.iter().map(|check| (place(check), check.cost.get()));
     let verb = match request.verb {
         // Who repeats one may have drawn another id for its lease or reservation: the first holds.
         Verb::Check { .. } => Verb::Check { lease: None },
@@ -47,13 +47,13 @@ fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
 impl Memory {
     /// Notes what has lapsed by now.
     pub(super) fn see(&mut self, now: Int) {
-        self.0.values_mut().for_each(|it| it.lapsed |= now >= it.until);
+        self.0.values_mut().for_each(|value| value.lapsed |= now >= value.until);
     }
 
     /// Whether a clock that has stepped back has come before the end of what had lapsed.
     pub(super) fn is_unsure(&self, request: &Request<'_>, now: Int) -> bool {
-        let remembered = id(request).and_then(|it| self.0.get(it));
-        remembered.is_some_and(|it| it.lapsed && now < it.until)
+        let remembered = id(request).and_then(|x| self.0.get(x));
+        remembered.is_some_and(|remembered| remembered.lapsed && now < remembered.until)
     }
     /// The earlier answer to this request, marked as such.
     pub(super) fn recall(
@@ -61,7 +61,7 @@ impl Memory {
         request: &Request<'_>,
         now: Int,
     ) -> Result<Option<Vec<Expected>>, RequestError> {
-        let remembered = id(request).and_then(|it| self.0.get(it)).filter(|it| now < it.until);
+        let remembered = id(request).and_then(|x| self.0.get(x)).filter(|x| now < x.until);
         let Some(remembered) = remembered else {
             return Ok(None);
         };
@@ -69,13 +69,13 @@ impl Memory {
             return Err(RequestError::RequestIdReused);
         }
         let mut answer = remembered.answer.clone();
-        answer.iter_mut().for_each(|it| it.replayed = true);
+        answer.iter_mut().for_each(|answer| answer.replayed = true);
         Ok(Some(answer))
     }
 
     /// Remembers an answer that admits.
     pub(super) fn remember(&mut self, request: &Request<'_>, answer: &[Expected], now: Int) {
-        let admitted = answer.iter().all(|it| it.allowed);
+        let admitted = answer.iter().all(|answer| answer.allowed);
         if let Some(id) = id(request).filter(|_| admitted) {
             let (until, arguments) = (now + HORIZON, arguments(request));
             let answer = answer.to_vec();

@@ -54,7 +54,7 @@ impl Shape {
     /// How many parts make one unit.
     pub(super) fn parts(&self) -> Int {
         match self {
-            Shape::Bucket(it) => it.parts,
+            Shape::Bucket(bucket) => bucket.parts,
             _ => 1,
         }
     }
@@ -62,38 +62,38 @@ impl Shape {
     /// The newest time in the state, in µs.
     pub(super) fn newest(&self) -> Int {
         match self {
-            Shape::Bucket(it) => it.newest(),
-            Shape::Window(it) => it.newest(),
-            Shape::Weighted(it) => it.newest(),
-            Shape::Log(it) => it.newest(),
-            Shape::Precision(it) => it.newest(),
-            Shape::Leases(it) => it.newest(),
+            Shape::Bucket(bucket) => bucket.newest(),
+            Shape::Window(window) => window.newest(),
+            Shape::Weighted(weighted) => weighted.newest(),
+            Shape::Log(log) => log.newest(),
+            Shape::Precision(precision) => precision.newest(),
+            Shape::Leases(leases) => leases.newest(),
         }
     }
 
     /// What is used, in parts, at a time that is not before the newest.
     pub(super) fn used(&self, time: Int) -> Int {
         match self {
-            Shape::Bucket(it) => it.used(time),
-            Shape::Window(it) => it.used(time),
-            Shape::Weighted(it) => it.used(time),
-            Shape::Log(it) => it.used(time),
-            Shape::Precision(it) => it.used(time),
-            Shape::Leases(it) => it.used(time),
+            Shape::Bucket(bucket) => bucket.used(time),
+            Shape::Window(window) => window.used(time),
+            Shape::Weighted(weighted) => weighted.used(time),
+            Shape::Log(log) => log.used(time),
+            Shape::Precision(precision) => precision.used(time),
+            Shape::Leases(leases) => leases.used(time),
         }
     }
 
     /// Charges parts; a concurrent limit takes a lease for them.
     pub(super) fn charge(&mut self, time: Int, parts: Int, lease: Option<Id>) {
         match self {
-            Shape::Bucket(it) => it.charge(time, parts),
-            Shape::Window(it) => it.charge(time, parts),
-            Shape::Weighted(it) => it.charge(time, parts),
-            Shape::Log(it) => it.charge(time, parts),
-            Shape::Precision(it) => it.charge(time, parts),
-            Shape::Leases(it) => {
+            Shape::Bucket(bucket) => bucket.charge(time, parts),
+            Shape::Window(window) => window.charge(time, parts),
+            Shape::Weighted(weighted) => weighted.charge(time, parts),
+            Shape::Log(log) => log.charge(time, parts),
+            Shape::Precision(precision) => precision.charge(time, parts),
+            Shape::Leases(leases) => {
                 if let Some(id) = lease {
-                    it.acquire(id, time, parts);
+                    leases.acquire(id, time, parts);
                 }
             }
         }
@@ -102,10 +102,10 @@ impl Shape {
     /// Charges a denied cost to a limit that counts denied requests.
     pub(super) fn charge_denied(&mut self, time: Int, units: Int, capacity: Int) {
         match self {
-            Shape::Window(it) => it.charge_denied(time, units, 2 * capacity),
-            Shape::Weighted(it) => it.charge_denied(time, units, 2 * capacity),
-            Shape::Log(it) => it.charge_denied(time, units, capacity),
-            Shape::Precision(it) => it.charge_denied(time, units, 2 * capacity),
+            Shape::Window(window) => window.charge_denied(time, units, 2 * capacity),
+            Shape::Weighted(weighted) => weighted.charge_denied(time, units, 2 * capacity),
+            Shape::Log(log) => log.charge_denied(time, units, capacity),
+            Shape::Precision(precision) => precision.charge_denied(time, units, 2 * capacity),
             // These never count denied requests.
             Shape::Bucket(_) | Shape::Leases(_) => {}
         }
@@ -114,8 +114,10 @@ impl Shape {
     /// Charges what another form of the limit was charged, until `most` units are used.
     pub(super) fn charge_within(&mut self, time: Int, units: Int, most: Int) {
         match self {
-            Shape::Bucket(it) => it.charge_within(time, units * it.parts, most * it.parts),
-            Shape::Weighted(it) => it.charge_denied(time, units, most),
+            Shape::Bucket(bucket) => {
+                bucket.charge_within(time, units * bucket.parts, most * bucket.parts)
+            }
+            Shape::Weighted(weighted) => weighted.charge_denied(time, units, most),
             // The forms of these share one state.
             Shape::Window(_) | Shape::Log(_) | Shape::Precision(_) | Shape::Leases(_) => {}
         }
@@ -124,8 +126,8 @@ impl Shape {
     /// Whether a bucket or a weighted window holds nothing, however long ago it was charged.
     pub(super) fn is_nothing(&self) -> bool {
         match self {
-            Shape::Bucket(it) => it.is_nothing(),
-            Shape::Weighted(it) => it.is_nothing(),
+            Shape::Bucket(bucket) => bucket.is_nothing(),
+            Shape::Weighted(weighted) => weighted.is_nothing(),
             _ => false,
         }
     }
@@ -133,11 +135,11 @@ impl Shape {
     /// Gives units back, and says how many parts that was.
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         match self {
-            Shape::Bucket(it) => it.refund(time, units * it.parts, charged),
-            Shape::Window(it) => it.refund(time, units, charged),
-            Shape::Weighted(it) => it.refund(time, units, charged),
-            Shape::Log(it) => it.refund(time, units, charged),
-            Shape::Precision(it) => it.refund(time, units, charged),
+            Shape::Bucket(bucket) => bucket.refund(time, units * bucket.parts, charged),
+            Shape::Window(window) => window.refund(time, units, charged),
+            Shape::Weighted(weighted) => weighted.refund(time, units, charged),
+            Shape::Log(log) => log.refund(time, units, charged),
+            Shape::Precision(precision) => precision.refund(time, units, charged),
             Shape::Leases(_) => 0,
         }
     }
@@ -145,12 +147,12 @@ impl Shape {
     /// Takes over what the same limit used with other numbers.
     pub(super) fn adopt(&mut self, other: &Shape) {
         match (self, other) {
-            (Shape::Bucket(it), Shape::Bucket(other)) => it.adopt(other),
-            (Shape::Window(it), Shape::Window(other)) => it.adopt(other),
-            (Shape::Weighted(it), Shape::Weighted(other)) => it.adopt(other),
-            (Shape::Log(it), Shape::Log(other)) => it.adopt(other),
-            (Shape::Precision(it), Shape::Precision(other)) => it.adopt(other),
-            (Shape::Leases(it), Shape::Leases(other)) => it.adopt(other),
+            (Shape::Bucket(bucket), Shape::Bucket(other)) => bucket.adopt(other),
+            (Shape::Window(window), Shape::Window(other)) => window.adopt(other),
+            (Shape::Weighted(weighted), Shape::Weighted(other)) => weighted.adopt(other),
+            (Shape::Log(log), Shape::Log(other)) => log.adopt(other),
+            (Shape::Precision(precision), Shape::Precision(other)) => precision.adopt(other),
+            (Shape::Leases(leases), Shape::Leases(other)) => leases.adopt(other),
             // Limits of two kinds are never the same limit, so there is nothing to take over.
             _ => {}
         }
@@ -159,11 +161,11 @@ impl Shape {
     /// Uses no more than `most` units; a lease that is held stays held.
     pub(super) fn clip(&mut self, most: Int) {
         match self {
-            Shape::Bucket(it) => it.clip(most * it.parts),
-            Shape::Window(it) => it.clip(most),
-            Shape::Weighted(it) => it.clip(most),
-            Shape::Log(it) => it.clip(most),
-            Shape::Precision(it) => it.clip(most),
+            Shape::Bucket(bucket) => bucket.clip(most * bucket.parts),
+            Shape::Window(window) => window.clip(most),
+            Shape::Weighted(weighted) => weighted.clip(most),
+            Shape::Log(log) => log.clip(most),
+            Shape::Precision(precision) => precision.clip(most),
             Shape::Leases(_) => {}
         }
     }

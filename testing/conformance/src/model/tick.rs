@@ -10,10 +10,10 @@ pub(super) const EXACT: Int = 1 << 53;
 /// `product` is the greatest product that decides, given the window in ticks.
 pub(super) fn tick(count: Int, window: Int, product: impl Fn(Int) -> Int) -> Option<Int> {
     let ticks = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
-    ticks.into_iter().find(|&it| {
-        let whole = window % it == 0;
-        let fine = it == 1 || it * count <= window;
-        whole && fine && product(window / it) < EXACT
+    ticks.into_iter().find(|&tick| {
+        let whole = window % tick == 0;
+        let fine = tick == 1 || tick * count <= window;
+        whole && fine && product(window / tick) < EXACT
     })
 }
 

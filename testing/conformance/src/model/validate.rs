@@ -2,22 +2,22 @@
 
 use tollgate_core::{Check, Limit, Request, RequestError, Verb};
 
-const MOST_CHECKS: usize = 32;
-const LONGEST_KEY: usize = 65_536;
-const LONGEST_REQUEST_ID: usize = 256;
+const MAX_CHECKS: usize = 32;
+const MAX_KEY_LEN: usize = 65_536;
+const MAX_REQUEST_ID_LEN: usize = 256;
 
 pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
     let several = matches!(request.verb, Verb::Check { .. } | Verb::Peek | Verb::Acquire { .. });
     match request.checks.len() {
         0 => return Err(RequestError::NoCheck),
-        many if many > MOST_CHECKS => return Err(RequestError::TooManyChecks(many)),
+        many if many > MAX_CHECKS => return Err(RequestError::TooManyChecks(many)),
         many if many > 1 && !several => {
             return Err(RequestError::OneCheck(request.verb.as_str()));
         }
         _ => {}
     }
     if let Some(id) = request.request_id
-        && (id.is_empty() || id.len() > LONGEST_REQUEST_ID)
+        && (id.is_empty() || id.len() > MAX_REQUEST_ID_LEN)
     {
         return Err(RequestError::RequestId);
     }
@@ -31,7 +31,7 @@ pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
 fn validate_key(check: &Check<'_>) -> Result<(), RequestError> {
     match check.key.len() {
         0 => Err(RequestError::EmptyKey),
-        long if long > LONGEST_KEY => Err(RequestError::LongKey(long)),
+        long if long > MAX_KEY_LEN => Err(RequestError::LongKey(long)),
         _ => Ok(()),
     }
 }

@@ -25,13 +25,13 @@ impl Model {
         let mut limits = self.read(check, now)?;
         let block = self.blocked(check, now);
         let cost = Int::from(check.cost.get());
-        let waits: Vec<_> = limits.iter().map(|it| it.reserves(cost, max_wait)).collect();
+        let waits: Vec<_> = limits.iter().map(|limit| limit.reserves(cost, max_wait)).collect();
         let accepted = waits.iter().all(Option::is_some) && block.is_none();
         let verdicts: Vec<LimitDecision> =
-            limits.iter().map(|it| reserve_row(it, cost, max_wait)).collect();
+            limits.iter().map(|limit| reserve_row(limit, cost, max_wait)).collect();
         let delay = waits.into_iter().flatten().max().unwrap_or(0);
         if accepted {
-            limits.iter_mut().for_each(|it| it.charge(cost, None));
+            limits.iter_mut().for_each(|limit| limit.charge(cost, None));
             self.write(check, &limits, now);
             if cost > 0 && delay > 0 {
                 self.keep_reservation(check, id, &limits, now + delay);
@@ -48,14 +48,14 @@ impl Model {
         if accepted {
             expected.delay = micros(delay);
             expected.granted = check.cost.get();
-            expected.changed = limits.iter().any(|it| it.touched);
+            expected.changed = limits.iter().any(|limit| limit.touched);
             expected.reservation = Some(id);
         }
         Ok(expected)
     }
 
     fn keep_reservation(&mut self, check: &Check<'_>, id: Id, limits: &[Limited], acts_at: Int) {
-        let marks = limits.iter().map(|it| (it.identity, it.shape.clone())).collect();
+        let marks = limits.iter().map(|limit| (limit.identity, limit.shape.clone())).collect();
         let cost = Int::from(check.cost.get());
         let made_under = check.policy.limits().to_vec();
         let reservation = Reservation { cost, acts_at, lapsed: false, made_under, marks };
@@ -92,7 +92,7 @@ impl Model {
         self.keys.entry(place(check)).or_default().reservations.remove(&id);
         let back = limits.iter_mut().map(|limit| {
             let mark = reservation.marks.get(&limit.identity);
-            mark.map_or(0, |it| limit.cancel(reservation.cost, it))
+            mark.map_or(0, |mark| limit.cancel(reservation.cost, mark))
         });
         let granted = bits64(back.max().unwrap_or(0));
         self.write(check, &limits, now);
@@ -107,12 +107,12 @@ impl Model {
         now: Int,
     ) -> Result<Expected, ModelError> {
         let units = Int::from(check.cost.get());
-        self.change(check, now, |it| it.refund(units, charged))
+        self.change(check, now, |x| x.refund(units, charged))
     }
 
     pub(super) fn penalize(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let units = Int::from(check.cost.get());
-        self.change(check, now, |it| it.penalize(units))
+        self.change(check, now, |x| x.penalize(units))
     }
 
     /// Changes each limit by itself; granted is the most that any of them says.
@@ -124,13 +124,13 @@ impl Model {
     ) -> Result<Expected, ModelError> {
         let mut limits = self.read(check, now)?;
         let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
-        let changed = limits.iter().any(|it| it.touched);
+        let changed = limits.iter().any(|limit| limit.touched);
         self.write(check, &limits, now);
         Ok(Expected { granted, changed, ..self.settled(check, now)? })
     }
 
     pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
-        let changed = self.keys.remove(&place(check)).is_some_and(|it| it.is_used(now));
+        let changed = self.keys.remove(&place(check)).is_some_and(|x| x.is_used(now));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
@@ -141,7 +141,7 @@ impl Model {
         now: Int,
     ) -> Result<Expected, ModelError> {
         let before = self.blocked(check, now);
-        self.blocks.insert(place(check), Block { end: span.map(|it| now + it), lapsed: false });
+        self.blocks.insert(place(check), Block { end: span.map(|span| now + span), lapsed: false });
         let changed = before != self.blocked(check, now);
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
@@ -179,7 +179,7 @@ impl Model {
         change: impl Fn(&mut Leases, Id, Int) -> bool,
     ) -> Result<Expected, ModelError> {
         let mut limits = self.read(check, now)?;
-        let held = limits.iter().filter_map(|it| it.held(lease)).max();
+        let held = limits.iter().filter_map(|limit| limit.held(lease)).max();
         for limit in &mut limits {
             let time = limit.time();
             if let Shape::Leases(leases) = &mut limit.shape {
@@ -213,7 +213,7 @@ impl Limited {
     /// The cost of a lease that is held here.
     pub(super) fn held(&self, id: Id) -> Option<Int> {
         match &self.shape {
-            Shape::Leases(it) => it.held(id, self.time()),
+            Shape::Leases(leases) => leases.held(id, self.time()),
             _ => None,
         }
     }

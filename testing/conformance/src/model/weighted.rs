@@ -63,14 +63,14 @@ impl Weighted {
 
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         let rolled = self.rolled(time);
-        let window = charged.map(|it| it.div_euclid(self.tick).div_euclid(self.length));
+        let window = charged.map(|charged| charged.div_euclid(self.tick).div_euclid(self.length));
         let this = rolled.start / self.length;
         let from_current = match window {
-            Some(it) if it != this => 0,
+            Some(window) if window != this => 0,
             _ => units.min(rolled.current),
         };
         let from_previous = match window {
-            Some(it) if it != this - 1 => 0,
+            Some(window) if window != this - 1 => 0,
             _ => (units - from_current).min(rolled.previous),
         };
         let back = from_current + from_previous;

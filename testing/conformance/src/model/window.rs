@@ -56,7 +56,7 @@ impl Window {
 
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         let open = self.newest()..self.end;
-        if charged.is_some_and(|it| !open.contains(&it)) {
+        if charged.is_some_and(|charged| !open.contains(&charged)) {
             return 0;
         }
         let back = units.min(self.used(time));

@@ -33,7 +33,7 @@ pub fn keeps_its_bound(subject: &mut impl Subject, plan: Plan) -> Result<Seen, B
         let holds = spans_within(limit, &admitted)
             .and_then(|()| one_window(limit, &admitted))
             .and_then(|()| spaced(limit, &admitted));
-        holds.map_err(|it| story(&asked) + &it)
+        holds.map_err(|error| story(&asked) + &error)
     })
 }
 
@@ -103,15 +103,17 @@ fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
     let week = 7 * 86_400_000_000;
     let monday = if window % week == 0 { 4 * 86_400_000_000 } else { 0 };
     let (mut end, mut sum) = (i128::MIN, 0);
-    for it in admitted {
-        if it.time >= end {
+    for admitted in admitted {
+        if admitted.time >= end {
             let start = match aligned {
-                Some(offset) => it.time - (it.time - offset - monday).rem_euclid(window),
-                None => it.time,
+                Some(offset) => {
+                    admitted.time - (admitted.time - offset - monday).rem_euclid(window)
+                }
+                None => admitted.time,
             };
             (end, sum) = (start + window, 0);
         }
-        sum += it.cost;
+        sum += admitted.cost;
         if sum > i128::from(spec.count) {
             return Err(format!("{sum} in the window that ends at {end}"));
         }
@@ -133,8 +135,8 @@ fn spaced(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
                 return Err(format!("{:?} departs too soon after {first:?}", pair[1]));
             }
         }
-        let waiting = admitted[..=index].iter().filter(|it| it.departs > first.time);
-        let units: i128 = waiting.map(|it| it.cost).sum();
+        let waiting = admitted[..=index].iter().filter(|admitted| admitted.departs > first.time);
+        let units: i128 = waiting.map(|waiting| waiting.cost).sum();
         if units > i128::from(places) + 1 {
             return Err(format!("{units} wait at {}", first.time));
         }

@@ -33,12 +33,12 @@ fn two_forms() -> BoxedStrategy<[Limit; 3]> {
 /// The least trace that admits more.
 pub fn two_forms_admit_the_larger(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
     run(plan, &(two_forms(), check_steps(2, 1, false)), |([a, b, larger], steps), seen| {
-        let form = |it| Policy::new("p", [it]).map_err(|it| it.to_string());
+        let form = |x| Policy::new("p", [x]).map_err(|error| error.to_string());
         let policies = [form(a)?, form(b)?];
         let asked = requests(&policies, Player::at(START, false), &steps);
         let answers = play(subject, &asked);
         count(seen, &answers);
-        spans_within(&larger, &admitted(&asked, &answers)).map_err(|it| story(&asked) + &it)
+        spans_within(&larger, &admitted(&asked, &answers)).map_err(|error| story(&asked) + &error)
     })
 }
 
@@ -49,14 +49,14 @@ pub fn two_forms_admit_the_larger(subject: &mut impl Subject, plan: Plan) -> Res
 pub fn a_change_holds_from_then_on(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
     let cases = (two_forms(), check_steps(2, 1, false));
     run(plan, &cases, |([a, b, _], mut steps), seen| {
-        let form = |it| Policy::new("p", [it]).map_err(|it| it.to_string());
+        let form = |x| Policy::new("p", [x]).map_err(|error| error.to_string());
         let policies = [form(a)?, form(b)?];
-        steps.sort_by_key(|it| it.of[0].policy);
-        let new = steps.partition_point(|it| it.of[0].policy == 0);
+        steps.sort_by_key(|step| step.of[0].policy);
+        let new = steps.partition_point(|step| step.of[0].policy == 0);
         let asked = requests(&policies, Player::at(START, false), &steps);
         let answers = play(subject, &asked);
         count(seen, &answers);
         spans_within(&b, &admitted(&asked[new..], &answers[new..]))
-            .map_err(|it| story(&asked) + &it)
+            .map_err(|error| story(&asked) + &error)
     })
 }

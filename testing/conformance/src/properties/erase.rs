@@ -10,7 +10,7 @@ use super::trace::steps;
 use crate::subject::Subject;
 
 fn counts_denied(policies: &[Policy]) -> bool {
-    policies.iter().flat_map(|it| it.limits()).any(|it| it.spec().count_denied)
+    policies.iter().flat_map(|policy| policy.limits()).any(|limit| limit.spec().count_denied)
 }
 
 /// Requests that were denied by policies that do not count them could as well not have been
@@ -28,8 +28,8 @@ pub fn denials_leave_no_trace(subject: &mut impl Subject, plan: Plan) -> Result<
         let asked = requests(&policies, Player::at(START, false), &steps);
         let answers = play(subject, &asked);
         count(seen, &answers);
-        let denied = |it: &Answered| match it {
-            Ok(it) => it.iter().any(|it| !it.allowed),
+        let denied = |answered: &Answered| match answered {
+            Ok(value) => value.iter().any(|i| !i.allowed),
             Err(_) => true,
         };
         let both = asked.iter().cloned().zip(answers);
@@ -49,14 +49,17 @@ pub fn peeks_leave_no_trace(subject: &mut impl Subject, plan: Plan) -> Result<Se
         let asked = requests(&[a, b], Player::at(START, false), &steps);
         let expected = play(subject, &asked);
         count(seen, &expected);
-        let looks = |it: &Asked| {
-            let peek = Asked { verb: Verb::Peek, request_id: None, ..it.clone() };
+        let looks = |x: &Asked| {
+            let peek = Asked { verb: Verb::Peek, request_id: None, ..x.clone() };
             let mut greater = peek.clone();
-            greater.checks.iter_mut().for_each(|it| it.2 = Cost::new(cost).unwrap_or_default());
+            greater
+                .checks
+                .iter_mut()
+                .for_each(|check| check.2 = Cost::new(cost).unwrap_or_default());
             let lease = Some(Id::from_u128(u128::MAX));
             let mut nothing = Asked { verb: Verb::Check { lease }, ..peek.clone() };
-            nothing.checks.iter_mut().for_each(|it| it.2 = Cost::ZERO);
-            [peek, greater, nothing, it.clone()]
+            nothing.checks.iter_mut().for_each(|check| check.2 = Cost::ZERO);
+            [peek, greater, nothing, x.clone()]
         };
         let with_looks: Vec<Asked> = asked.iter().flat_map(looks).collect();
         let found = play(subject, &with_looks);
@@ -85,10 +88,10 @@ pub fn keys_are_alone(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Br
             }
         }
         let mut mixed = Vec::new();
-        for (index, it) in asked.iter().enumerate() {
+        for (index, value) in asked.iter().enumerate() {
             let other = others.get(index % others.len().max(1)).cloned();
-            mixed.extend(other.map(|other| Asked { time: it.time, ..other }));
-            mixed.push(it.clone());
+            mixed.extend(other.map(|other| Asked { time: value.time, ..other }));
+            mixed.push(value.clone());
         }
         let found = play(subject, &mixed);
         same(&asked, &expected, found.iter().skip(1).step_by(2))

@@ -18,11 +18,11 @@ struct Held(BTreeMap<Id, (u64, Timestamp)>);
 
 impl Held {
     fn places(&self, now: Timestamp) -> u64 {
-        self.0.values().filter(|it| now < it.1).map(|it| it.0).sum()
+        self.0.values().filter(|value| now < value.1).map(|value| value.0).sum()
     }
 
     fn holds(&self, id: Id, now: Timestamp) -> bool {
-        self.0.get(&id).is_some_and(|it| now < it.1)
+        self.0.get(&id).is_some_and(|x| now < x.1)
     }
 
     /// Enters what was answered, if it is what the list allows.
@@ -92,38 +92,38 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
     run(plan, &cases, |((count, kind), ms, steps), seen| {
         let (limit, policy) = built(Spec::new(count, Micros::from_millis(ms), kind))?;
         let mut pending: BTreeMap<Id, (u64, Timestamp)> = BTreeMap::new();
-        play_each(subject, &policy, &steps, |asked, it| {
+        play_each(subject, &policy, &steps, |asked, y| {
             let (now, cost) = (asked.time, asked.checks[0].2.get());
             pending.retain(|_, entry| now < entry.1);
             let right = match asked.verb {
                 Verb::Reserve { id, max_wait } => {
-                    seen.answer(std::slice::from_ref(it));
+                    seen.answer(std::slice::from_ref(y));
                     let known = pending.get(&id).copied();
-                    let acts = now.after(it.delay);
-                    if it.allowed && cost > 0 && known.is_none() && acts > now {
+                    let acts = now.after(y.delay);
+                    if y.allowed && cost > 0 && known.is_none() && acts > now {
                         pending.insert(id, (cost, acts));
                     }
-                    let accepted = cost <= limit.capacity() && it.delay <= max_wait;
+                    let accepted = cost <= limit.capacity() && y.delay <= max_wait;
                     match known {
-                        Some(known) => it.replayed && (it.granted, acts) == known,
-                        None => !it.replayed && (!it.allowed || accepted),
+                        Some(known) => y.replayed && (y.granted, acts) == known,
+                        None => !y.replayed && (!y.allowed || accepted),
                     }
                 }
                 Verb::Cancel { id } => {
                     let known = pending.remove(&id);
                     seen.count(if known.is_some() { "cancelled" } else { "gone" });
-                    it.changed == known.is_some() && it.granted <= known.map_or(0, |it| it.0)
+                    y.changed == known.is_some() && y.granted <= known.map_or(0, |x| x.0)
                 }
                 _ => true,
             };
-            if right { Ok(()) } else { Err(format!("{it:?}")) }
+            if right { Ok(()) } else { Err(format!("{y:?}")) }
         })
     })
 }
 
 fn built(spec: Spec) -> Result<(Limit, Policy), Why> {
-    let limit = spec.build().map_err(|it| it.to_string())?;
-    let policy = Policy::new("p", [limit]).map_err(|it| it.to_string())?;
+    let limit = spec.build().map_err(|error| error.to_string())?;
+    let policy = Policy::new("p", [limit]).map_err(|error| error.to_string())?;
     Ok((limit, policy))
 }
 
@@ -140,9 +140,9 @@ fn play_each(
     for step in steps {
         let asked = player.next(std::slice::from_ref(policy), step);
         story += &format!("{asked}\n");
-        let answer = only(ask(subject, &asked)).map_err(|it| format!("{story}{it}"))?;
+        let answer = only(ask(subject, &asked)).map_err(|error| format!("{story}{error}"))?;
         player.learn(std::slice::from_ref(&answer));
-        see(&asked, &answer).map_err(|it| format!("{story}{it}"))?;
+        see(&asked, &answer).map_err(|error| format!("{story}{error}"))?;
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ fn play_batches(
         for step in steps {
             let mut asked = player.next(policies, step);
             asked.time = *time.get_or_insert(asked.time);
-            if asked.with(|it| model.is_unsure(it, asked.time)) {
+            if asked.with(|x| model.is_unsure(x, asked.time)) {
                 seen.count("unsure");
                 return Ok(());
             }
@@ -120,7 +120,7 @@ fn both_play(
     let mut story = "asked in this order:\n".to_owned();
     for step in steps {
         let asked = player.next(policies, step);
-        if asked.with(|it| model.is_unsure(it, asked.time)) {
+        if asked.with(|x| model.is_unsure(x, asked.time)) {
             seen.count("unsure");
             return Ok(());
         }

@@ -25,7 +25,7 @@ pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<S
             return Ok(());
         }
         let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let now = trace.last().map_or(START, |it| it.time);
+        let now = trace.last().map_or(START, |trace| trace.time);
         let mut probe = |penalty: u64| {
             play(subject, &trace);
             if penalty > 0 {
@@ -63,7 +63,7 @@ pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Resul
         let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
         let Ok(higher) = Policy::new("p", [limit]) else { return Ok(()) };
         let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let then = trace.last().map_or(START, |it| it.time).after(Micros::new(later));
+        let then = trace.last().map_or(START, |trace| trace.time).after(Micros::new(later));
         let mut probe = |policy: &Policy| {
             play(subject, &trace);
             only(ask(subject, &asked(then, CHECK, policy, KEY, cost)))
@@ -94,20 +94,20 @@ pub fn another_time_changes_nothing(
 ) -> Result<Seen, Broken> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..150);
     run(plan, &cases, |((a, b), steps, times), seen| {
-        let windows = [&a, &b].map(|it| it.limits().iter().map(|it| it.spec().window.get()));
-        if windows.into_iter().flatten().any(|it| !ALL_WINDOWS.is_multiple_of(it)) {
+        let windows = [&a, &b].map(|x| x.limits().iter().map(|limit| limit.spec().window.get()));
+        if windows.into_iter().flatten().any(|pair| !ALL_WINDOWS.is_multiple_of(pair)) {
             return Ok(());
         }
         let early = requests(&[a, b], Player::at(START, false), &steps);
-        let far = early.last().is_some_and(|it| {
-            later(it.time, times) >= Timestamp::MAX.before(Micros::new(800 * 86_400_000_000))
+        let far = early.last().is_some_and(|early| {
+            later(early.time, times) >= Timestamp::MAX.before(Micros::new(800 * 86_400_000_000))
         });
         if far {
             return Ok(());
         }
         let expected = play(subject, &early);
         count(seen, &expected);
-        let late: Vec<Asked> = early.iter().map(|it| shifted(it, times)).collect();
+        let late: Vec<Asked> = early.iter().map(|early| shifted(early, times)).collect();
         let mut found = play(subject, &late);
         for decision in found.iter_mut().flatten().flatten() {
             decision.time = decision.time.before(Micros::new(ALL_WINDOWS * times));
@@ -146,7 +146,7 @@ fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
 pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
     let cases = (policies("p"), check_steps(1, 1, false), 2_u64..60);
     run(plan, &cases, |(policy, steps, times), seen| {
-        let limits = policy.limits().iter().map(|it| scaled(it.spec(), times));
+        let limits = policy.limits().iter().map(|limit| scaled(limit.spec(), times));
         let Some(limits) = limits.collect::<Option<Vec<_>>>() else { return Ok(()) };
         let Ok(large) = Policy::new("p", limits) else { return Ok(()) };
         let large = large.with_log_entries(policy.log_entries());
@@ -154,15 +154,14 @@ pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Res
             return Ok(());
         }
         let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let fits = |it: &Asked| it.checks.iter().all(|it| it.2.get() < 1 << 40);
+        let fits = |x: &Asked| x.checks.iter().all(|check| check.2.get() < 1 << 40);
         let small: Vec<Asked> = asked.into_iter().filter(fits).collect();
         let expected = play(subject, &small);
         count(seen, &expected);
-        let found: Vec<Asked> = small.iter().map(|it| in_units(it, &large, times)).collect();
+        let found: Vec<Asked> = small.iter().map(|small| in_units(small, &large, times)).collect();
         let found = play(subject, &found);
-        small.iter().zip(expected.iter().zip(&found)).try_for_each(|(it, (expected, found))| {
-            alike(expected, found, times)
-                .map_err(|why| format!("{}then {it}\n{why}", story(&small)))
+        small.iter().zip(expected.iter().zip(&found)).try_for_each(|(s, (expected, found))| {
+            alike(expected, found, times).map_err(|why| format!("{}then {s}\n{why}", story(&small)))
         })
     })
 }
@@ -177,8 +176,15 @@ fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), Why> {
         return if small.is_err() == large.is_err() { Ok(()) } else { Err("an error".to_owned()) };
     };
     let same = small.iter().zip(large).all(|(small, large)| {
-        let spans =
-            |it: &Expected| (it.allowed, it.never, it.retry_after, it.reset_after, it.delay);
+        let spans = |expected: &Expected| {
+            (
+                expected.allowed,
+                expected.never,
+                expected.retry_after,
+                expected.reset_after,
+                expected.delay,
+            )
+        };
         spans(small) == spans(large)
             && small.remaining == large.remaining / times
             && small.granted * times == large.granted

@@ -27,7 +27,7 @@ pub fn order_changes_nothing(subject: &mut impl Subject, plan: Plan) -> Result<S
             answer.reverse();
         }
         // Which of several faults is named, is a matter of order.
-        let faults = |it: &Answered| it.is_err();
+        let faults = |answered: &Answered| answered.is_err();
         let both = expected.iter().zip(&found).filter(|(a, b)| !(faults(a) && faults(b)));
         let (expected, found): (Vec<&Answered>, Vec<&Answered>) = both.unzip();
         same(&asked, expected, found)
@@ -39,9 +39,9 @@ fn reversed(asked: &Asked) -> Asked {
     reversed.checks.reverse();
     for (policy, _, _) in &mut reversed.checks {
         let limits = policy.limits().iter().rev().copied();
-        if let Ok(it) = Policy::new(policy.name(), limits) {
-            let it = it.with_log_entries(policy.log_entries());
-            *policy = if policy.is_shadow() { it.shadow() } else { it };
+        if let Ok(inner) = Policy::new(policy.name(), limits) {
+            let value = inner.with_log_entries(policy.log_entries());
+            *policy = if policy.is_shadow() { value.shadow() } else { value };
         }
     }
     reversed
@@ -64,19 +64,21 @@ pub fn answers_agree_with_themselves(
         for (asked_here, answer) in asked.iter().zip(&answers) {
             let Ok(answer) = answer else { continue };
             let agrees = whole(asked_here, answer).and_then(|()| {
-                answer.iter().try_for_each(|it| if it.shadow { Ok(()) } else { agrees(it) })
+                answer
+                    .iter()
+                    .try_for_each(|answer| if answer.shadow { Ok(()) } else { agrees(answer) })
             });
-            agrees.map_err(|it| format!("{}then {asked_here}\n{it}", story(&asked)))?;
+            agrees.map_err(|error| format!("{}then {asked_here}\n{error}", story(&asked)))?;
         }
         Ok(())
     })
 }
 
 fn whole(asked: &Asked, answer: &[Expected]) -> Result<(), Why> {
-    let real: Vec<&Expected> = answer.iter().filter(|it| !it.shadow).collect();
-    let denied = real.iter().any(|it| !it.allowed);
+    let real: Vec<&Expected> = answer.iter().filter(|answer| !answer.shadow).collect();
+    let denied = real.iter().any(|real| !real.allowed);
     // What a key holds already is granted whatever else is denied.
-    let granted = real.iter().any(|it| it.granted > 0 && !it.replayed);
+    let granted = real.iter().any(|real| real.granted > 0 && !real.replayed);
     if asked.verb.decides() && denied && granted {
         return Err(format!("granted in part: {answer:?}"));
     }
@@ -87,25 +89,25 @@ fn agrees(it: &Expected) -> Result<(), Why> {
     let rows = &it.limits;
     let blocked = it.reason == tollgate_core::Reason::Blocked;
     let checks = [
-        ("one limit is binding", rows.iter().filter(|it| it.binding).count() == 1),
-        ("which is that one", rows.get(it.binding).is_some_and(|it| it.binding)),
+        ("one limit is binding", rows.iter().filter(|row| row.binding).count() == 1),
+        ("which is that one", rows.get(it.binding).is_some_and(|row| row.binding)),
         ("capacity", rows.get(it.binding).is_some_and(|row| row.capacity == it.capacity)),
-        ("remaining", rows.iter().map(|it| it.remaining).min() == Some(it.remaining)),
-        ("remaining within capacity", rows.iter().all(|it| it.remaining <= it.capacity)),
-        ("allowed", blocked || it.replayed || it.allowed == rows.iter().all(|it| it.allowed)),
-        ("never", it.never == rows.iter().any(|it| it.never)),
+        ("remaining", rows.iter().map(|row| row.remaining).min() == Some(it.remaining)),
+        ("remaining within capacity", rows.iter().all(|row| row.remaining <= row.capacity)),
+        ("allowed", blocked || it.replayed || it.allowed == rows.iter().all(|row| row.allowed)),
+        ("never", it.never == rows.iter().any(|row| row.never)),
         ("no retry for never", !it.never || it.retry_after.is_none()),
         ("no retry of nothing", it.retry_after != Some(Micros::ZERO)),
         ("retry", {
-            let longest = rows.iter().filter_map(|it| it.retry_after).max();
+            let longest = rows.iter().filter_map(|row| row.retry_after).max();
             blocked || it.never || it.replayed || it.retry_after == longest
         }),
         ("reset", {
-            let longest = rows.iter().map(|it| it.reset_after).max();
+            let longest = rows.iter().map(|row| row.reset_after).max();
             it.replayed || it.reset_after.is_none_or(|reset| Some(reset) >= longest)
         }),
     ];
-    match checks.iter().find(|it| !it.1) {
+    match checks.iter().find(|check| !check.1) {
         Some((what, _)) => Err(format!("{what} does not follow: {it:?}")),
         None => Ok(()),
     }

@@ -33,7 +33,7 @@ pub(crate) fn ask_all(subject: &mut impl Subject, asked: &[Asked]) -> Vec<Answer
 /// Puts them all to a subject that has forgotten everything else.
 pub(crate) fn play(subject: &mut impl Subject, asked: &[Asked]) -> Vec<Answered> {
     subject.forget_all();
-    asked.iter().map(|it| ask(subject, it)).collect()
+    asked.iter().map(|x| ask(subject, x)).collect()
 }
 
 /// The requests that these steps come to, by what the model answers, so that the same can be
@@ -63,7 +63,7 @@ pub(crate) const CHECK: Verb = Verb::Check { lease: Some(Id::from_u128(u128::MAX
 pub(crate) fn only(answered: Answered) -> Result<Expected, Why> {
     match answered {
         Ok(mut answer) if answer.len() == 1 => Ok(answer.remove(0)),
-        it => Err(format!("not one answer: {it:?}")),
+        answered => Err(format!("not one answer: {answered:?}")),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn story(asked: &[Asked]) -> String {
 pub(crate) fn count(seen: &mut Seen, answers: &[Answered]) {
     for answer in answers {
         match answer {
-            Ok(it) => seen.answer(it),
+            Ok(answer) => seen.answer(answer),
             Err(_) => seen.refused += 1,
         }
     }

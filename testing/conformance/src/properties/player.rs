@@ -44,7 +44,7 @@ impl fmt::Display for Asked {
             write!(f, ", key {}, cost {}]", key.escape_ascii(), cost.get())?;
         }
         match &self.request_id {
-            Some(it) => write!(f, " request {}", it.escape_ascii()),
+            Some(request_id) => write!(f, " request {}", request_id.escape_ascii()),
             None => Ok(()),
         }
     }
@@ -54,8 +54,7 @@ impl fmt::Display for Asked {
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
 /// Two years before there is no more time: what would end after that ends with it.
-const LATEST: Timestamp =
-    Timestamp::MAX.before(Micros::LONGEST_WINDOW).before(Micros::LONGEST_WINDOW);
+const LATEST: Timestamp = Timestamp::MAX.before(Micros::MAX_WINDOW).before(Micros::MAX_WINDOW);
 
 /// Where a trace has come to.
 #[derive(Clone, Debug)]
@@ -88,16 +87,18 @@ impl Player {
             time: self.now,
             verb: self.verb(step.ask, first.limits()[0].spec().window),
             checks: checks.collect(),
-            request_id: step.request_id.map(|it| vec![b'r', it]),
+            request_id: step.request_id.map(|request_id| vec![b'r', request_id]),
         }
     }
 
     /// Learns from the answer what the next moves may refer to.
     pub(crate) fn learn(&mut self, answer: &[Expected]) {
         self.times.push(self.now);
-        let later = |span: Option<Micros>| span.map(|it| self.now.after(it));
-        self.retry = later(answer.iter().filter_map(|it| it.retry_after).max()).or(self.retry);
-        self.reset = later(answer.iter().filter_map(|it| it.reset_after).max()).or(self.reset);
+        let later = |span: Option<Micros>| span.map(|span| self.now.after(span));
+        self.retry =
+            later(answer.iter().filter_map(|answer| answer.retry_after).max()).or(self.retry);
+        self.reset =
+            later(answer.iter().filter_map(|answer| answer.reset_after).max()).or(self.reset);
     }
 
     fn moved(&self, moves: Move, window: Micros) -> Timestamp {
@@ -118,17 +119,17 @@ impl Player {
     }
 
     fn verb(&self, ask: Ask, window: Micros) -> Verb {
-        let id = |it: u8| Id::from_u128(u128::from(it));
-        let part = |it: u32| Micros::new(window.get() / 1_000 * u64::from(it));
+        let id = |byte: u8| Id::from_u128(u128::from(byte));
+        let part = |n: u32| Micros::new(window.get() / 1_000 * u64::from(n));
         match ask {
             Ask::Check { lease } => Verb::Check { lease: lease.map(id) },
             Ask::Peek => Verb::Peek,
             Ask::Take => Verb::Take,
-            Ask::Reserve { id: it, max_wait } => {
-                let max_wait = max_wait.map_or(Micros::LONGEST_WINDOW, part);
-                Verb::Reserve { id: id(it), max_wait }
+            Ask::Reserve { id: value, max_wait } => {
+                let max_wait = max_wait.map_or(Micros::MAX_WINDOW, part);
+                Verb::Reserve { id: id(value), max_wait }
             }
-            Ask::Cancel { id: it } => Verb::Cancel { id: id(it) },
+            Ask::Cancel { id: value } => Verb::Cancel { id: id(value) },
             Ask::Refund { charged } => Verb::Refund { time: self.charged(charged) },
             Ask::Penalize => Verb::Penalize,
             Ask::Reset => Verb::Reset,

@@ -77,8 +77,11 @@ impl<S: Subject> Probe<'_, S> {
             return Ok(()); // Until after there is no more time.
         }
         let then = self.at(reset, Verb::Peek, 0)?;
-        let full = |it: &Expected| {
-            it.limits.iter().all(|it| it.remaining == it.capacity && it.reset_after == Micros::ZERO)
+        let full = |expected: &Expected| {
+            expected
+                .limits
+                .iter()
+                .all(|limit| limit.remaining == limit.capacity && limit.reset_after == Micros::ZERO)
         };
         if !full(&then) || then.reset_after != Some(Micros::ZERO) {
             return Err(self.why(&format!("not as unknown at its reset of {reset} us: {then:?}")));
@@ -114,7 +117,7 @@ pub fn tells_the_future(subject: &mut impl Subject, plan: Plan) -> Result<Seen, 
         }
         let policies = [policy];
         let mut asked = requests(&policies, Player::at(START, false), &steps);
-        let now = shifted(asked.last().map_or(START, |it| it.time), later);
+        let now = shifted(asked.last().map_or(START, |x| x.time), later);
         count(seen, &play(subject, &asked));
         let mut probe = Probe { subject, policy: &policies[0], asked: &asked, now };
         let peek = probe.at(0, Verb::Peek, 0)?;

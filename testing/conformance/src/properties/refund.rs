@@ -13,7 +13,7 @@ use crate::subject::Subject;
 const KEY: &[u8] = b"k\0";
 
 fn has_concurrent(policy: &Policy) -> bool {
-    policy.limits().iter().any(|it| it.is_concurrent())
+    policy.limits().iter().any(|limit| limit.is_concurrent())
 }
 
 /// A check that is refunded at once, with the time of its decision, was never made.
@@ -29,8 +29,9 @@ pub fn refund_undoes_a_check(subject: &mut impl Subject, plan: Plan) -> Result<S
         }
         let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
         // What was given back was charged all the same: an earlier place in a queue stays taken.
-        let queue = policy.limits().iter().any(|it| matches!(it.spec().kind, Kind::Queue { .. }));
-        let earlier = |it: &Asked| matches!(it.verb, Verb::Refund { time: Some(_) });
+        let queue =
+            policy.limits().iter().any(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
+        let earlier = |x: &Asked| matches!(x.verb, Verb::Refund { time: Some(_) });
         if queue && asked.iter().any(earlier) {
             return Ok(());
         }
@@ -83,7 +84,7 @@ pub fn refund_keeps_within_capacity(
         }
         let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
         count(seen, &play(subject, &trace));
-        let now = trace.last().map_or(START, |it| it.time);
+        let now = trace.last().map_or(START, |trace| trace.time);
         let time = with_time.then_some(now);
         let refund = |key: &[u8]| asked(now, Verb::Refund { time }, &policy, key, u64::MAX);
         let unknown = only(ask(subject, &refund(b"unknown")))?;
@@ -93,8 +94,8 @@ pub fn refund_keeps_within_capacity(
         let answer = only(ask(subject, &refund(KEY)))?;
         let rows = &answer.limits;
         seen.count(if answer.granted > 0 { "given back" } else { "nothing" });
-        let within = rows.iter().all(|it| it.remaining <= it.capacity);
-        let all = with_time || rows.iter().all(|it| it.remaining == it.capacity);
+        let within = rows.iter().all(|row| row.remaining <= row.capacity);
+        let all = with_time || rows.iter().all(|row| row.remaining == row.capacity);
         let again = only(ask(subject, &refund(KEY)))?;
         if within && all && again.granted == 0 && !again.changed {
             return Ok(());

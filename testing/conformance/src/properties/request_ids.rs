@@ -14,7 +14,7 @@ const HORIZON: u64 = 30_000_000;
 
 /// Whether an answer is one to be remembered.
 fn is_remembered(asked: &Asked, answer: &Answered) -> bool {
-    asked.verb != Verb::Peek && answer.as_ref().is_ok_and(|it| it.iter().all(|it| it.allowed))
+    asked.verb != Verb::Peek && answer.as_ref().is_ok_and(|answer| answer.iter().all(|i| i.allowed))
 }
 
 /// Each request under an id of its own may be repeated at once, and is answered as it was; with
@@ -26,20 +26,20 @@ pub fn repeats_charge_once(subject: &mut impl Subject, plan: Plan) -> Result<See
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..9);
     run(plan, &cases, |((a, b), steps, more), seen| {
         let mut asked = requests(&[a, b], Player::at(START, false), &steps);
-        for (index, it) in asked.iter_mut().enumerate() {
-            it.request_id = Some(index.to_string().into_bytes());
+        for (index, value) in asked.iter_mut().enumerate() {
+            value.request_id = Some(index.to_string().into_bytes());
         }
         let expected = play(subject, &asked);
         count(seen, &expected);
         subject.forget_all();
         let mut found = Vec::new();
-        for (it, first) in asked.iter().zip(&expected) {
-            found.push(ask(subject, it));
-            if !is_remembered(it, first) {
+        for (value, first) in asked.iter().zip(&expected) {
+            found.push(ask(subject, value));
+            if !is_remembered(value, first) {
                 continue;
             }
             seen.count("repeats");
-            let mut other = it.clone();
+            let mut other = value.clone();
             let cost = &mut other.checks[0].2;
             *cost = Cost::new(cost.get() ^ more).unwrap_or_default();
             let reused = ask(subject, &other);
@@ -48,8 +48,8 @@ pub fn repeats_charge_once(subject: &mut impl Subject, plan: Plan) -> Result<See
                 return Err(format!("{}then {other}\nanswered {reused:?}", story(&asked)));
             }
             let mut repeated = first.clone();
-            repeated.iter_mut().flatten().for_each(|it| it.replayed = true);
-            same(&asked, [&repeated], [&ask(subject, it)])?;
+            repeated.iter_mut().flatten().for_each(|repeated| repeated.replayed = true);
+            same(&asked, [&repeated], [&ask(subject, value)])?;
         }
         same(&asked, &expected, &found)
     })
@@ -63,7 +63,7 @@ pub fn ids_last_their_horizon(subject: &mut impl Subject, plan: Plan) -> Result<
     let cases = (policies("p"), steps(1, 1, false), prop::bool::ANY);
     run(plan, &cases, |(policy, steps, before), seen| {
         let mut asked = requests(&[policy], Player::at(START, false), &steps);
-        asked.iter_mut().for_each(|it| it.request_id = None);
+        asked.iter_mut().for_each(|x| x.request_id = None);
         let Some(mut last) = asked.pop() else { return Ok(()) };
         last.request_id = Some(b"id".to_vec());
         count(seen, &play(subject, &asked));
@@ -74,8 +74,9 @@ pub fn ids_last_their_horizon(subject: &mut impl Subject, plan: Plan) -> Result<
         let span = if before { HORIZON - 1 } else { HORIZON };
         let late = Asked { time: last.time.after(Micros::new(span)), ..last.clone() };
         let answer = ask(subject, &late);
-        let same_time =
-            |it: &Answered| it.as_ref().is_ok_and(|it| it.iter().all(|it| it.time == last.time));
+        let same_time = |answered: &Answered| {
+            answered.as_ref().is_ok_and(|x| x.iter().all(|i| i.time == last.time))
+        };
         seen.count(if before { "before" } else { "after" });
         if same_time(&answer) == before {
             return Ok(());

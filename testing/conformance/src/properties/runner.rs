@@ -96,6 +96,6 @@ pub(crate) fn run<S: Strategy>(
         Ok(()) => Ok(state.into_inner().1),
         // What the property says is the case; the numbers that made it would only repeat it.
         Err(TestError::Fail(why, _)) => Err(Broken(why.to_string())),
-        Err(it) => Err(Broken(it.to_string())),
+        Err(error) => Err(Broken(error.to_string())),
     }
 }

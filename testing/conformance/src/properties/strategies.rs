@@ -26,13 +26,13 @@ fn counts() -> impl Strategy<Value = u64> {
 fn precision(window: u64) -> impl Strategy<Value = Micros> {
     let cuts = (1..=24).chain([60, 1_440, 4_096]);
     let pieces =
-        cuts.filter(|it| window.is_multiple_of(it * MS)).map(|it| Micros::new(window / it));
+        cuts.filter(|cut| window.is_multiple_of(cut * MS)).map(|cut| Micros::new(window / cut));
     select(pieces.collect::<Vec<_>>())
 }
 
 /// An algorithm for a window of this many µs.
 fn kinds(window: u64) -> BoxedStrategy<Kind> {
-    let offset = (0..window / MS).prop_map(|it| Kind::Fixed { offset: Micros::from_millis(it) });
+    let offset = (0..window / MS).prop_map(|x| Kind::Fixed { offset: Micros::from_millis(x) });
     prop_oneof![
         4 => counts().prop_map(|burst| Kind::TokenBucket { burst }),
         1 => Just(Kind::Fixed { offset: Micros::ZERO }),
@@ -72,21 +72,21 @@ pub(crate) fn limits() -> BoxedStrategy<Limit> {
     });
     specs
         .prop_filter("it recovers while there is time", recovers_in_time)
-        .prop_filter_map("the limit is out of range", |it| it.build().ok())
+        .prop_filter_map("the limit is out of range", |x| x.build().ok())
         .boxed()
 }
 
 /// A policy of this name with one limit, which keeps every entry of its log.
 pub(crate) fn single_policies(name: &'static str) -> BoxedStrategy<Policy> {
-    limits().prop_filter_map("the policy is valid", move |it| Policy::new(name, [it]).ok()).boxed()
+    limits().prop_filter_map("the policy is valid", move |x| Policy::new(name, [x]).ok()).boxed()
 }
 
 /// A policy of this name with one to four limits.
 pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
     let several = prop::collection::vec(limits(), 1..=4);
-    let one = limits().prop_map(|it| vec![it]);
-    let bucket = |it: &Limit| it.can_reserve();
-    let reservable = limits().prop_filter("it can be reserved", bucket).prop_map(|it| vec![it]);
+    let one = limits().prop_map(|x| vec![x]);
+    let bucket = |limit: &Limit| limit.can_reserve();
+    let reservable = limits().prop_filter("it can be reserved", bucket).prop_map(|x| vec![x]);
     let all = prop_oneof![3 => one, 1 => reservable, 3 => several];
     let entries = prop_oneof![5 => Just(10_000_usize), 1 => 4_usize..8];
     let parts = (all, prop::bool::weighted(0.1), entries);
@@ -120,7 +120,7 @@ pub(crate) fn forms(count: usize) -> BoxedStrategy<Vec<Policy>> {
     prop::collection::vec(limit, 1..=3)
         .prop_filter_map("each form is valid", move |limits| {
             let form = |index: usize| {
-                let there = limits.iter().filter(|it| it.1[index].0);
+                let there = limits.iter().filter(|limit| limit.1[index].0);
                 let renumbered = there.map(|(limit, numbers)| {
                     let (_, count, capacity, denied) = numbers[index];
 

@@ -149,7 +149,7 @@ pub(crate) fn steps(policies: usize, keys: u8, backwards: bool) -> BoxedStrategy
 pub(crate) fn check_steps(policies: usize, keys: u8, backwards: bool) -> BoxedStrategy<Vec<Step>> {
     let steps = steps_of(checks(), 1, policies, keys, backwards);
     let without_ids = |mut steps: Vec<Step>| {
-        steps.iter_mut().for_each(|it| it.request_id = None);
+        steps.iter_mut().for_each(|step| step.request_id = None);
         steps
     };
     steps.prop_map(without_ids).boxed()

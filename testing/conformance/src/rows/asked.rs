@@ -26,7 +26,7 @@ impl Asked {
     pub(super) fn checks(&self) -> Vec<Check<'_>> {
         self.checks
             .iter()
-            .map(|it| Check { policy: &it.policy.policy, key: &it.key, cost: it.cost })
+            .map(|check| Check { policy: &check.policy.policy, key: &check.key, cost: check.cost })
             .collect()
     }
 
@@ -71,7 +71,7 @@ pub(super) fn asked(
 
 fn verb(name: &str, options: &mut Options) -> Result<Verb, Fault> {
     let id = options.id.take();
-    let need = |it: Option<Id>| it.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
+    let need = |x: Option<Id>| x.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
     Ok(match name {
         "check" => Verb::Check { lease: id },
         "reserve" => {
@@ -119,14 +119,14 @@ pub(super) fn id(name: &str) -> Result<Id, Fault> {
 
 fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<AskedCheck>, Fault> {
     let mut checks = Vec::new();
-    if words.peek().is_some_and(|it| it == "->" || OPTIONS.contains(&it)) {
+    if words.peek().is_some_and(|word| word == "->" || OPTIONS.contains(&word)) {
         return Ok(checks);
     }
     loop {
         let name = words.need("the policy")?;
         let policy = policies.get(name).ok_or_else(|| format!("{name:?} is no policy"))?;
         let keys = keys(words.need("the key")?)?;
-        let cost = words.read_as(|it| it.parse().ok()).map_or(Some(Cost::ONE), Cost::new);
+        let cost = words.read_as(|word| word.parse().ok()).map_or(Some(Cost::ONE), Cost::new);
         let cost = cost.ok_or("a cost is at most 2^53 - 1")?;
         let check = |key| AskedCheck { policy: policy.clone(), key, cost };
         checks.extend(keys.into_iter().map(check));
@@ -141,11 +141,11 @@ fn keys(word: &str) -> Result<Vec<Vec<u8>>, Fault> {
     let Some((first, last)) = word.split_once("..") else {
         return Ok(vec![bytes(word)?]);
     };
-    let stem = first.trim_end_matches(|it: char| it.is_ascii_digit());
-    let number = |it: &str| it.strip_prefix(stem).and_then(|it| it.parse::<u32>().ok());
+    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = |text: &str| text.strip_prefix(stem).and_then(|i| i.parse::<u32>().ok());
     match (number(first), number(last)) {
         (Some(first), Some(last)) => {
-            Ok((first..=last).map(|it| format!("{stem}{it}").into_bytes()).collect())
+            Ok((first..=last).map(|n| format!("{stem}{n}").into_bytes()).collect())
         }
         _ => Err(format!("{word:?} is no range of keys")),
     }
@@ -158,11 +158,11 @@ fn bytes(word: &str) -> Result<Vec<u8>, Fault> {
     }
     if let Some(digits) = word.strip_prefix("hex:") {
         let byte =
-            |at: usize| digits.get(at..at + 2).and_then(|it| u8::from_str_radix(it, 16).ok());
+            |at: usize| digits.get(at..at + 2).and_then(|digit| u8::from_str_radix(digit, 16).ok());
         let all: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
         return all.ok_or_else(|| format!("{word:?} is not hexadecimal"));
     }
-    let repeated = word.split_once('*').and_then(|(it, times)| Some((it, times.parse().ok()?)));
+    let repeated = word.split_once('*').and_then(|(x, times)| Some((x, times.parse().ok()?)));
     let (part, times) = repeated.unwrap_or((word, 1));
     Ok(part.repeat(times).into_bytes())
 }

@@ -48,15 +48,16 @@ fn of_check(
     decision: &Decision,
     turn: Turn,
 ) -> Vec<Difference> {
-    let written = |canonical: usize| check.policy.places.iter().position(|it| *it == canonical);
+    let written =
+        |canonical: usize| check.policy.places.iter().position(|place| *place == canonical);
     let mut found = fields(place, &expected.fields, turn, |field| match field {
-        Field::Binding => written(decision.binding).map_or(0, |it| it + 1).to_string(),
+        Field::Binding => written(decision.binding).map_or(0, |x| x + 1).to_string(),
         field => of_decision(decision, field),
     });
     let limits = decision.limits();
     for (number, expected) in &expected.limits {
-        let limit = check.policy.places.get(number - 1).and_then(|it| limits.get(*it));
-        let shown = |field| limit.map_or("no such limit".into(), |it| of_limit(it, field));
+        let limit = check.policy.places.get(number - 1).and_then(|place| limits.get(*place));
+        let shown = |field| limit.map_or("no such limit".into(), |limit| of_limit(limit, field));
         found.extend(fields(&format!("{place}limit {number}: "), expected, turn, shown));
     }
     found
@@ -68,9 +69,9 @@ fn fields(
     (turn, turns): Turn,
     shown: impl Fn(Field) -> String,
 ) -> Vec<Difference> {
-    let differs = |it: &Expectation| {
-        let (expected, got) = (it.shown(turn, turns), shown(it.field));
-        let field = format!("{place}{}", it.field.name());
+    let differs = |expectation: &Expectation| {
+        let (expected, got) = (expectation.shown(turn, turns), shown(expectation.field));
+        let field = format!("{place}{}", expectation.field.name());
         (expected != got).then_some(Difference { field, expected, got })
     };
     expected.iter().filter_map(differs).collect()
@@ -87,11 +88,11 @@ fn verdict(allowed: bool, never: bool) -> String {
 }
 
 fn span(it: Option<Micros>) -> String {
-    it.map_or("none".into(), |it| it.to_string())
+    it.map_or("none".into(), |i| i.to_string())
 }
 
 fn id(it: Option<Id>) -> String {
-    it.map_or("none".into(), |it| it.to_string())
+    it.map_or("none".into(), |i| i.to_string())
 }
 
 fn either(it: bool, yes: &str, no: &str) -> String {
@@ -141,22 +142,22 @@ pub(super) fn contradictions(answer: &Answer, now: Timestamp) -> Vec<Difference>
     let wrong = |field: &str, expected: &str, got: String| {
         Some(Difference { field: field.into(), expected: expected.into(), got })
     };
-    let of_one = |it: &Decision| {
-        if !it.replayed && it.time != now {
-            return wrong("time", &now.to_string(), it.time.to_string());
+    let of_one = |decision: &Decision| {
+        if !decision.replayed && decision.time != now {
+            return wrong("time", &now.to_string(), decision.time.to_string());
         }
         // A check that was admitted in a request that was not may have a retry: what count-denied
         // charged it holds after the answer.
-        if (answer.allowed() || it.never) && it.retry_after.is_some() {
-            return wrong("retry", "none", span(it.retry_after));
+        if (answer.allowed() || decision.never) && decision.retry_after.is_some() {
+            return wrong("retry", "none", span(decision.retry_after));
         }
-        if it.allowed && it.never {
+        if decision.allowed && decision.never {
             return wrong("verdict", "one of two", verdict(true, true));
         }
-        let limits = it.limits();
-        let mut binding = limits.iter().filter(|it| it.binding);
+        let limits = decision.limits();
+        let mut binding = limits.iter().filter(|limit| limit.binding);
         match (binding.next(), binding.next()) {
-            (Some(binding), None) => against_limits(it, binding, &limits),
+            (Some(binding), None) => against_limits(decision, binding, &limits),
             (first, _) => {
                 wrong("binding limits", "1", if first.is_some() { "more" } else { "0" }.into())
             }
@@ -172,7 +173,7 @@ fn against_limits(
     binding: &LimitDecision,
     limits: &[LimitDecision],
 ) -> Option<Difference> {
-    let least = limits.iter().map(|it| it.remaining).min().unwrap_or(0);
+    let least = limits.iter().map(|limit| limit.remaining).min().unwrap_or(0);
     let pairs = [
         ("capacity", binding.capacity, decision.capacity),
         ("remaining", least, decision.remaining),

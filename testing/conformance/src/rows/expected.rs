@@ -79,7 +79,7 @@ const WORDS: [(&str, Field); 9] = [
 
 impl Field {
     pub(super) fn name(self) -> &'static str {
-        let named = FIELDS.iter().find(|(_, it)| *it == self).map(|(name, _)| *name);
+        let named = FIELDS.iter().find(|(_, x)| *x == self).map(|(name, _)| *name);
         named.unwrap_or(match self {
             Field::Verdict => "verdict",
             Field::Changed => "changed",
@@ -106,7 +106,7 @@ impl Expectation {
             if last < first { first - way } else { first + way }
         };
         match &self.value {
-            Value::Word(it) => it.clone(),
+            Value::Word(word) => word.clone(),
             Value::Number(first, last) => step(*first, *last).to_string(),
             Value::Span(first, last) => Micros::new(step(*first, *last)).to_string(),
         }
@@ -129,7 +129,7 @@ impl Expected {
     pub(super) fn of_checks(&self) -> &[OfCheck] {
         match self {
             Expected::Error(_) => &[],
-            Expected::One(it) => std::slice::from_ref(it),
+            Expected::One(one) => std::slice::from_ref(one),
             Expected::Several(_, checks) => checks,
         }
     }
@@ -139,10 +139,9 @@ impl Expected {
             Expected::Several(whole, _) => whole.as_slice(),
             _ => &[],
         };
-        let of_checks = self
-            .of_checks()
-            .iter()
-            .flat_map(|it| it.fields.iter().chain(it.limits.iter().flat_map(|(_, fields)| fields)));
+        let of_checks = self.of_checks().iter().flat_map(|check| {
+            check.fields.iter().chain(check.limits.iter().flat_map(|(_, fields)| fields))
+        });
         whole.iter().chain(of_checks)
     }
 }
@@ -152,8 +151,8 @@ pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
     let mut words = Words::of(text);
     if words.skip_word("error") {
         return match words.rest() {
-            it if it.is_empty() => Err("the words of the error are missing".into()),
-            it => Ok(Expected::Error(it)),
+            other if other.is_empty() => Err("the words of the error are missing".into()),
+            other => Ok(Expected::Error(other)),
         };
     }
     let mut parts = text.split('|');
@@ -165,14 +164,14 @@ pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
         };
     }
     let whole = judged(Words::of(first))?;
-    if whole.iter().any(|it| !matches!(it.field, Field::Verdict | Field::Retry)) {
+    if whole.iter().any(|whole| !matches!(whole.field, Field::Verdict | Field::Retry)) {
         return Err("a whole request has a verdict and a retry".into());
     }
     let each = parts.map(of_check).collect::<Result<Vec<_>, _>>()?;
     match each.len() {
         0 => Ok(Expected::Several(whole, each)),
-        it if it == checks => Ok(Expected::Several(whole, each)),
-        it => Err(format!("{checks} checks, but {it} answers")),
+        n if n == checks => Ok(Expected::Several(whole, each)),
+        n => Err(format!("{checks} checks, but {n} answers")),
     }
 }
 
@@ -187,7 +186,7 @@ fn of_check(text: &str) -> Result<OfCheck, Fault> {
 fn of_limit(text: &str) -> Result<(usize, Vec<Expectation>), Fault> {
     let mut words = Words::of(text);
     let number = words.skip_word("limit").then(|| words.next()).flatten();
-    let number = number.and_then(|it| it.strip_suffix(':')).and_then(|it| it.parse().ok());
+    let number = number.and_then(|number| number.strip_suffix(':')).and_then(|i| i.parse().ok());
     match number {
         Some(number @ 1..) => Ok((number, fields(words)?)),
         _ => Err(format!("{:?} does not begin with `limit N:`", text.trim())),
@@ -197,7 +196,7 @@ fn of_limit(text: &str) -> Result<(usize, Vec<Expectation>), Fault> {
 /// A verdict, then fields.
 fn judged(words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
     let all = fields(words)?;
-    match all.first().map(|it| it.field) {
+    match all.first().map(|x| x.field) {
         Some(Field::Verdict | Field::Changed) => Ok(all),
         _ => Err("the verdict comes first".into()),
     }
@@ -220,7 +219,7 @@ fn fields(mut words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
 
 fn value(field: Field, word: &str) -> Result<Value, Fault> {
     let (first, last) = word.split_once("..").unwrap_or((word, word));
-    let number = |it: &str| it.parse::<u64>().map_err(|_| format!("{it:?} is no number"));
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     Ok(match field {
         Field::Retry | Field::Reset | Field::Lease | Field::Reservation if word == "none" => {
             Value::Word(word.to_owned())
@@ -228,7 +227,7 @@ fn value(field: Field, word: &str) -> Result<Value, Fault> {
         Field::Retry | Field::Reset | Field::Delay => {
             Value::Span(span(first)?.get(), span(last)?.get())
         }
-        Field::Lease | Field::Reservation => Value::Word(id(word).map(|it: Id| it.to_string())?),
+        Field::Lease | Field::Reservation => Value::Word(id(word).map(|id: Id| id.to_string())?),
         Field::Reason => Value::Word(word.to_owned()),
         _ => Value::Number(number(first)?, number(last)?),
     })

@@ -25,7 +25,7 @@ fn find(below: &Path, found: &mut Vec<String>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             find(&path, found)?;
-        } else if path.extension().is_some_and(|it| it == "rows") {
+        } else if path.extension().is_some_and(|extension| extension == "rows") {
             let name = path.strip_prefix(folder()).unwrap_or(&path);
             found.push(name.display().to_string());
         }

@@ -75,7 +75,7 @@ impl Rows {
         };
         for (index, line) in text.lines().enumerate() {
             let line = without_comment(line);
-            reader.read(index + 1, line).map_err(|it| error(index + 1, line, it))?;
+            reader.read(index + 1, line).map_err(|e| error(index + 1, line, e))?;
         }
         let last = text.lines().count();
         let rows = reader.rows.count();
@@ -95,7 +95,7 @@ impl Rows {
     /// How many rows it has.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.sections.iter().map(|it| it.rows.len()).sum()
+        self.sections.iter().map(|section| section.rows.len()).sum()
     }
 }
 
@@ -168,14 +168,14 @@ impl Reader {
             true => span(words.need("the span")?)?,
             false => Micros::ZERO,
         };
-        let times = |it: &str| it.strip_suffix('x').and_then(|it| it.parse().ok());
+        let times = |text: &str| text.strip_suffix('x').and_then(|i| i.parse().ok());
         let turns = words.read_as(times).unwrap_or(1);
         let asked = asked(&mut words, &self.scope.policies, self.scope.base)?;
         let expected = expected(&words.rest(), asked.checks.len())?;
         if turns == 0 {
             return Err("a row is asked at least once".into());
         }
-        if !expected.all().all(|it| it.is_even(turns)) {
+        if !expected.all().all(|x| x.is_even(turns)) {
             return Err(format!("a range does not go in whole steps over {turns} turns"));
         }
         known_limits(&asked, &expected)?;
@@ -187,7 +187,7 @@ impl Reader {
 fn known_limits(asked: &Asked, expected: &Expected) -> Result<(), Fault> {
     for (check, of_check) in asked.checks.iter().zip(expected.of_checks()) {
         let most = check.policy.places.len();
-        if let Some((number, _)) = of_check.limits.iter().find(|(it, _)| *it > most) {
+        if let Some((number, _)) = of_check.limits.iter().find(|(x, _)| *x > most) {
             return Err(format!("there is no limit {number}"));
         }
     }

@@ -20,7 +20,9 @@ pub(super) type Policies = BTreeMap<String, Written>;
 pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Fault> {
     let alias = words.need("the policy's name")?;
     let (mut name, mut shadow, mut log_entries) = (Some(alias.to_owned()), false, None);
-    while let Some(word) = words.peek().filter(|it| !it.starts_with(|c: char| c.is_ascii_digit())) {
+    while let Some(word) =
+        words.peek().filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
+    {
         words.next();
         match word.split_once('=').unwrap_or((word, "")) {
             ("shadow", "") => shadow = true,
@@ -45,12 +47,16 @@ pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<()
 
 /// A policy of these limits, by name or as text.
 pub(super) fn build(name: Option<&str>, text: &str) -> Result<Written, Fault> {
-    let limits = parse_limits(text).map_err(|it| it.to_string())?;
+    let limits = parse_limits(text).map_err(|error| error.to_string())?;
     let policy = match name {
-        Some(name) => Policy::new(name, limits.iter().copied()).map_err(|it| it.to_string())?,
-        None => text.parse().map_err(|it: tollgate_core::NotationError| it.to_string())?,
+        Some(name) => {
+            Policy::new(name, limits.iter().copied()).map_err(|error| error.to_string())?
+        }
+        None => text
+            .parse()
+            .map_err(|notation_error: tollgate_core::NotationError| notation_error.to_string())?,
     };
-    let place = |limit| policy.limits().iter().position(|it| it == limit);
+    let place = |limit| policy.limits().iter().position(|l| l == limit);
     let places = limits.iter().filter_map(place).collect();
     Ok(Written { policy, places })
 }

@@ -48,7 +48,7 @@ impl fmt::Display for Failure {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.failures.iter().try_for_each(|it| writeln!(f, "{it}"))?;
+        self.failures.iter().try_for_each(|failure| writeln!(f, "{failure}"))?;
         let failed = self.failures.len();
         write!(f, "{} rows, {} requests, {failed} failures", self.rows, self.requests)
     }
@@ -100,7 +100,7 @@ async fn ask<S: Store>(
         if found.is_empty() {
             let number = (turns > 1).then_some(turn + 1);
             let differences = judge(asked, expected, answer, now, (turn, turns));
-            found = differences.into_iter().map(|it| (number, it)).collect();
+            found = differences.into_iter().map(|difference| (number, difference)).collect();
         }
     }
     (usize::try_from(turns).unwrap_or(usize::MAX), found)
@@ -119,8 +119,8 @@ fn judge(
     match (expected, answer) {
         (_, None) => other("an answer", "none".into()),
         (Expected::Error(words), Some(Err(error))) => match error.to_string() {
-            it if it.contains(words.as_str()) => Vec::new(),
-            it => other(words, it),
+            text if text.contains(words.as_str()) => Vec::new(),
+            text => other(words, text),
         },
         (Expected::Error(words), Some(Ok(answer))) => {
             let verdict = if answer.allowed() { "allowed" } else { "denied" };

@@ -25,7 +25,7 @@ pub(super) fn moment(text: &str, base: Timestamp) -> Result<Timestamp, Fault> {
     let (start, rest) = match text.find('Z').map(|at| text.split_at(at + 1)) {
         Some((date, rest)) => (date_time(date)?, rest),
         None => {
-            let base = i64::try_from(base.as_micros()).map_err(|it| it.to_string())?;
+            let base = i64::try_from(base.as_micros()).map_err(|error| error.to_string())?;
             let end = text.find(['+', '-']).unwrap_or(text.len());
             match text.split_at(end) {
                 (clock, rest) if clock.contains(':') => {
@@ -36,7 +36,7 @@ pub(super) fn moment(text: &str, base: Timestamp) -> Result<Timestamp, Fault> {
         }
     };
     let offset = if rest.is_empty() { 0 } else { sum(rest)? };
-    let micros = start.checked_add(offset).and_then(|it| u64::try_from(it).ok());
+    let micros = start.checked_add(offset).and_then(|x| u64::try_from(x).ok());
     micros.map(Timestamp::from_micros).ok_or_else(|| format!("{text:?} is before the epoch"))
 }
 
@@ -48,13 +48,13 @@ pub(super) fn span(text: &str) -> Result<Micros, Fault> {
 
 /// `2026-11-20T10:59:00Z` in µs since the epoch.
 fn date_time(text: &str) -> Result<i64, Fault> {
-    let time: jiff::Timestamp = text.parse().map_err(|it| format!("{text:?}: {it}"))?;
+    let time: jiff::Timestamp = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     Ok(time.as_microsecond())
 }
 
 /// `10:59:58.5` in µs since midnight.
 fn time_of_day(text: &str) -> Result<i64, Fault> {
-    let time: jiff::civil::Time = text.parse().map_err(|it| format!("{text:?}: {it}"))?;
+    let time: jiff::civil::Time = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     let seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60;
     let seconds = seconds + i64::from(time.second());
     Ok(seconds * 1_000_000 + i64::from(time.subsec_nanosecond()) / 1_000)
@@ -79,11 +79,11 @@ fn sum(text: &str) -> Result<i64, Fault> {
 
 /// A number and its unit, seconds if it has none, and what follows them.
 fn term(text: &str) -> Option<(i64, &str)> {
-    let digits = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(digits);
     let unit = UNITS.iter().find_map(|(name, us)| Some((*us, rest.strip_prefix(name)?)));
     let (unit, rest) = match unit {
-        Some(it) => it,
+        Some(unit) => unit,
         None if rest.is_empty() || rest.starts_with(['+', '-']) => (1_000_000, rest),
         None => return None,
     };

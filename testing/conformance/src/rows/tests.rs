@@ -84,8 +84,9 @@ fn limits_and_checks_are_named_in_failures() {
                 at 0s check p k 2 -> denied binding 2 ; limit 1: allowed remaining 1\n\
                 at 0s check p k and p j -> allowed | allowed | denied\nrows 2\n";
     let found: Vec<_> = report(text).failures.iter().map(Failure::to_string).collect();
-    let of =
-        |line: &str, field: &str| found.iter().any(|it| it.contains(line) && it.contains(field));
+    let of = |line: &str, field: &str| {
+        found.iter().any(|found| found.contains(line) && found.contains(field))
+    };
     assert!(of("a.rows:3", "verdict: expected denied, got never"), "{found:?}");
     assert!(of("a.rows:3", "limit 1: remaining: expected 1, got 2"), "{found:?}");
     assert!(of("a.rows:4", "check 2: verdict: expected denied, got allowed"), "{found:?}");

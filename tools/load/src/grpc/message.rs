@@ -80,10 +80,10 @@ pub(crate) fn response(framed: &[u8]) -> Option<Response> {
     let (mut code, mut is_limited) = (0, false);
     for part in Parts(message) {
         match part? {
-            (1, Value::Number(it)) => code = it,
+            (1, Value::Number(number)) => code = number,
             // A status; its second field is the limit.
             (2, Value::Bytes(status)) => {
-                is_limited |= Parts(status).any(|it| matches!(it, Some((2, Value::Bytes(_)))));
+                is_limited |= Parts(status).any(|x| matches!(x, Some((2, Value::Bytes(_)))));
             }
             _ => {}
         }

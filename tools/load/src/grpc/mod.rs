@@ -44,12 +44,12 @@ type Called = Result<message::Response, Failed>;
 impl Grpc {
     pub(crate) fn new(peer: &Peer, question: &Question, keys: &Keys) -> Self {
         let domain = match &question.limited_by {
-            LimitedBy::Policy(it) | LimitedBy::Limits(it) => it,
+            LimitedBy::Policy(policy) | LimitedBy::Limits(policy) => policy,
         };
         let request = |hits| Request::new(domain, &keys.prefix, keys.width(), hits);
         Grpc {
             uri: format!("http://{}{PATH}", peer.address()),
-            token: peer.password.as_ref().map(|it| format!("Bearer {it}")),
+            token: peer.password.as_ref().map(|password| format!("Bearer {password}")),
             check: request(question.cost),
             probe: request(0),
         }
@@ -74,21 +74,22 @@ impl Grpc {
     }
 
     async fn exchange(&self, sender: SendRequest<Bytes>, body: Vec<u8>) -> Called {
-        let mut sender = sender.ready().await.map_err(|it| lost(&it))?;
-        let request = self.request().map_err(|it| (ErrorKind::Protocol, it.to_string()))?;
-        let (answer, mut stream) = sender.send_request(request, false).map_err(|it| lost(&it))?;
-        stream.send_data(Bytes::from(body), true).map_err(|it| lost(&it))?;
-        let (head, mut body) = answer.await.map_err(|it| lost(&it))?.into_parts();
+        let mut sender = sender.ready().await.map_err(|error| lost(&error))?;
+        let request = self.request().map_err(|error| (ErrorKind::Protocol, error.to_string()))?;
+        let (answer, mut stream) =
+            sender.send_request(request, false).map_err(|error| lost(&error))?;
+        stream.send_data(Bytes::from(body), true).map_err(|error| lost(&error))?;
+        let (head, mut body) = answer.await.map_err(|error| lost(&error))?.into_parts();
         let mut message = Vec::new();
         while let Some(chunk) = body.data().await {
-            let chunk = chunk.map_err(|it| lost(&it))?;
-            body.flow_control().release_capacity(chunk.len()).map_err(|it| lost(&it))?;
-            if message.len() + chunk.len() > MOST_MESSAGE {
+            let chunk = chunk.map_err(|error| lost(&error))?;
+            body.flow_control().release_capacity(chunk.len()).map_err(|error| lost(&error))?;
+            if message.len() + chunk.len() > MAX_MESSAGE {
                 return Err((ErrorKind::Protocol, "the message is too long".to_owned()));
             }
             message.extend_from_slice(&chunk);
         }
-        let trailers = body.trailers().await.map_err(|it| lost(&it))?.unwrap_or_default();
+        let trailers = body.trailers().await.map_err(|error| lost(&error))?.unwrap_or_default();
         status(&head, &trailers)?;
         let none = || (ErrorKind::Protocol, "the message is no RateLimitResponse".to_owned());
         response(&message).ok_or_else(none)
@@ -108,7 +109,7 @@ impl Grpc {
     }
 }
 
-const MOST_MESSAGE: usize = 1024 * 1024;
+const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// An error if the status of gRPC, in the trailers or without a message in the head, is none of
 /// success.
@@ -127,7 +128,7 @@ fn status(head: &http::response::Parts, trailers: &HeaderMap) -> Result<(), Fail
         None => ErrorKind::Protocol,
     };
     let said = text("grpc-message").unwrap_or_default();
-    let code = code.map_or_else(|| head.status.to_string(), |it| format!("grpc-status {it}"));
+    let code = code.map_or_else(|| head.status.to_string(), |code| format!("grpc-status {code}"));
     Err((kind, format!("{code} {said}").trim_end().to_owned()))
 }
 
@@ -137,8 +138,8 @@ fn lost(error: &h2::Error) -> Failed {
 
 /// Begins a connection, and lets it run until its last sender is gone.
 async fn open(stream: io::Result<TcpStream>) -> Result<SendRequest<Bytes>, Failed> {
-    let stream = stream.map_err(|it| (ErrorKind::Refused, it.to_string()))?;
-    let (sender, connection) = handshake(stream).await.map_err(|it| lost(&it))?;
+    let stream = stream.map_err(|error| (ErrorKind::Refused, error.to_string()))?;
+    let (sender, connection) = handshake(stream).await.map_err(|error| lost(&error))?;
     // Its error comes to whoever waits for an answer.
     spawn_local(async move { drop(connection.await) });
     Ok(sender)
@@ -158,7 +159,7 @@ pub(crate) async fn drive(
             Err((kind, words)) => worker.failed(kind, 1, || words),
         }
         stream = match attempts.another(worker).await {
-            ControlFlow::Continue(it) => it,
+            ControlFlow::Continue(another) => another,
             ControlFlow::Break(ended) => return ended,
         };
     }
@@ -196,8 +197,8 @@ async fn stream(worker: &Worker, grpc: &Grpc, sender: &SendRequest<Bytes>) -> bo
         let (key, sent) = (worker.choose(), worker.clock.now());
         worker.sent();
         match grpc.call(sender, grpc.check.of(key), worker.patience).await {
-            Ok(it) => {
-                worker.answered(Asked { key, due, sent }, &Answer::plain(it.allowed));
+            Ok(value) => {
+                worker.answered(Asked { key, due, sent }, &Answer::plain(value.allowed));
             }
             Err((kind, words)) => {
                 worker.failed(kind, 1, || words);

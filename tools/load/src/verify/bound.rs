@@ -24,11 +24,11 @@ impl Bound {
     /// The worst that the admissions of one key, in order of `to`, do against it.
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
         match self {
-            Bound::Linear(it) => it.worst(cost, admissions),
-            Bound::Within(it) => it.worst(cost, admissions),
-            Bound::Weighted(it) => it.worst(cost, admissions),
-            Bound::Spaced(it) => it.worst(cost, admissions),
-            Bound::Overlap(it) => it.worst(cost, admissions),
+            Bound::Linear(linear) => linear.worst(cost, admissions),
+            Bound::Within(within) => within.worst(cost, admissions),
+            Bound::Weighted(weighted) => weighted.worst(cost, admissions),
+            Bound::Spaced(spaced) => spaced.worst(cost, admissions),
+            Bound::Overlap(overlap) => overlap.worst(cost, admissions),
         }
     }
 }
@@ -60,9 +60,9 @@ const MONDAY: u64 = 4 * 86_400 * 1_000_000;
 /// All bounds of each of a policy's limits.
 pub(super) fn bounds_of_all(limits: &[Limit], times: Times) -> Vec<(Limit, Vec<Bound>)> {
     // Of several queues an answer tells the longest delay only.
-    let queues = limits.iter().filter(|it| matches!(it.spec().kind, Kind::Queue { .. }));
+    let queues = limits.iter().filter(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
     let tells_delay = times == Times::Store && queues.count() == 1;
-    limits.iter().map(|it| (*it, bounds_of(it, times, tells_delay))).collect()
+    limits.iter().map(|limit| (*limit, bounds_of(limit, times, tells_delay))).collect()
 }
 
 fn bounds_of(limit: &Limit, times: Times, tells_delay: bool) -> Vec<Bound> {
@@ -159,7 +159,7 @@ impl Buckets {
             let span = (times * number - 1).saturating_mul(unit).saturating_add(1);
             Within { grid: Grid::MICROS, span, most: u128::from(most) * u128::from(times) }
         });
-        let spans = spans.filter_map(|it| it.told_by(times)).map(Bound::Within);
+        let spans = spans.filter_map(|span| span.told_by(times)).map(Bound::Within);
         spans.chain([Bound::Linear(linear.told_by(times))]).collect()
     }
 }

@@ -37,7 +37,8 @@ impl Linear {
     /// the admissions in order of their ends, a tree over all beginnings knows the greatest S·per +
     /// rate·a: O(n log n).
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
-        let mut starts: Vec<u64> = admissions.iter().map(|it| self.grid.number(it.from)).collect();
+        let mut starts: Vec<u64> =
+            admissions.iter().map(|admission| self.grid.number(admission.from)).collect();
         starts.sort_unstable();
         starts.dedup();
         let mut tree = Tree::new(starts.len());
@@ -45,7 +46,7 @@ impl Linear {
         let mut worst = (0, 0);
         for admission in admissions {
             let (start, end) = (self.grid.number(admission.from), self.grid.number(admission.to()));
-            let at = starts.partition_point(|it| *it < start);
+            let at = starts.partition_point(|s| *s < start);
             tree.add(at, charge, self.rate.saturating_mul(i128::from(start)));
             let over = tree.best() - self.rate.saturating_mul(i128::from(end)) - self.room;
             worst = worst.max((over, end));
@@ -56,8 +57,8 @@ impl Linear {
 
     /// The worst span that ends there.
     fn excess(&self, cost: u64, admissions: &[Admission], end: u64) -> Excess {
-        let inside = admissions.iter().filter(|it| self.grid.number(it.to()) <= end);
-        let mut starts: Vec<u64> = inside.map(|it| self.grid.number(it.from)).collect();
+        let inside = admissions.iter().filter(|admission| self.grid.number(admission.to()) <= end);
+        let mut starts: Vec<u64> = inside.map(|inside| self.grid.number(inside.from)).collect();
         starts.sort_unstable();
         let over = |at: usize, start: u64| {
             let held = i128::try_from(starts.len() - at).unwrap_or(i128::MAX);
@@ -117,6 +118,6 @@ impl Tree {
     }
 
     fn best(&self) -> i128 {
-        self.nodes.get(1).map_or(NOTHING, |it| it.best)
+        self.nodes.get(1).map_or(NOTHING, |node| node.best)
     }
 }

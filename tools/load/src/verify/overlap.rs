@@ -42,7 +42,7 @@ impl Overlap {
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
         let mut ends: Vec<u64> = Vec::with_capacity(admissions.len());
         let mut starts: Vec<u64> = Vec::with_capacity(admissions.len());
-        for (start, end) in admissions.iter().filter_map(|it| self.span(it)) {
+        for (start, end) in admissions.iter().filter_map(|admission| self.span(admission)) {
             starts.push(start);
             ends.push(end);
         }
@@ -52,7 +52,7 @@ impl Overlap {
         let (mut held, mut worst) = (0_u128, None);
         let mut most = u128::from(self.most);
         for start in starts {
-            while ends.next_if(|it| *it <= start).is_some() {
+            while ends.next_if(|end| *end <= start).is_some() {
                 held -= u128::from(cost);
             }
             held += u128::from(cost);

@@ -69,7 +69,7 @@ impl Verifier {
 
     /// The limits that no bound is known of by this clock: leases by the caller's.
     pub fn unheld(&self) -> impl Iterator<Item = &Limit> {
-        self.limits.iter().filter(|it| it.1.is_empty()).map(|it| &it.0)
+        self.limits.iter().filter(|limit| limit.1.is_empty()).map(|limit| &limit.0)
     }
 
     /// Holds the admissions of all keys against all limits. O(n log n) for each limit; beside the
@@ -77,7 +77,8 @@ impl Verifier {
     /// most of them.
     #[must_use]
     pub fn verify(&self, admissions: &mut [Admission]) -> Verdict {
-        admissions.sort_unstable_by_key(|it| (it.key, it.to(), it.from));
+        admissions
+            .sort_unstable_by_key(|admission| (admission.key, admission.to(), admission.from));
         let mut verdict = Verdict { admissions: admissions.len(), ..Verdict::default() };
         for of_key in admissions.chunk_by(|one, other| one.key == other.key) {
             for (limit, bounds) in &self.limits {
@@ -86,7 +87,7 @@ impl Verifier {
                     verdict.worst.push(violation);
                 }
             }
-            verdict.worst.sort_by_key(|it| Reverse(it.over()));
+            verdict.worst.sort_by_key(|worst| Reverse(worst.over()));
             verdict.worst.truncate(TOLD);
         }
         verdict
@@ -94,9 +95,9 @@ impl Verifier {
 
     fn worst(&self, limit: &Limit, bounds: &[Bound], of_key: &[Admission]) -> Option<Violation> {
         let key = of_key.first()?.key;
-        let found = bounds.iter().filter_map(|it| it.worst(self.cost, of_key));
-        let violations = found.map(|it| {
-            let Excess { from, to, admitted, bound } = it;
+        let found = bounds.iter().filter_map(|bound| bound.worst(self.cost, of_key));
+        let violations = found.map(|found| {
+            let Excess { from, to, admitted, bound } = found;
             Violation { key, limit: *limit, from, to, admitted, bound }
         });
         violations.max_by_key(Violation::over)

@@ -39,7 +39,7 @@ impl Weighted {
             current.cost += u128::from(cost);
             let weighted = self.weighted(previous, window, end - grid.start(window));
             let admitted = weighted + current.cost;
-            if admitted > worst.as_ref().map_or(u128::from(self.most), |it| it.admitted) {
+            if admitted > worst.as_ref().map_or(u128::from(self.most), |worst| worst.admitted) {
                 let first = if weighted > 0 { window - 1 } else { window };
                 let bound = u128::from(self.most);
                 worst = Some(Excess { from: grid.start(first), to: end, admitted, bound });

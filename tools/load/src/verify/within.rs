@@ -25,9 +25,12 @@ impl Within {
     /// What admissions do against it at most. As ends come in order, so do the earliest beginnings
     /// that are near enough: each admission comes in once and leaves once.
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
-        let start_of = |it: &Admission| self.grid.number(it.from);
-        let mut leaving: Vec<(u64, usize)> =
-            admissions.iter().enumerate().map(|(index, it)| (start_of(it), index)).collect();
+        let start_of = |admission: &Admission| self.grid.number(admission.from);
+        let mut leaving: Vec<(u64, usize)> = admissions
+            .iter()
+            .enumerate()
+            .map(|(index, admission)| (start_of(admission), index))
+            .collect();
         leaving.sort_unstable();
         let mut leaving = leaving.into_iter().peekable();
         let mut inside = 0_u128;
@@ -35,13 +38,13 @@ impl Within {
         for (index, admission) in admissions.iter().enumerate() {
             let end = self.grid.number(admission.to());
             let earliest = end.saturating_add(1).saturating_sub(self.span);
-            while let Some((_, left)) = leaving.next_if(|it| it.0 < earliest) {
+            while let Some((_, left)) = leaving.next_if(|leaving| leaving.0 < earliest) {
                 // One that has not come in by now begins too early ever to do so.
                 inside -= u128::from(left < index);
             }
             inside += u128::from(start_of(admission) >= earliest);
             let admitted = inside * u128::from(cost);
-            if admitted > worst.as_ref().map_or(self.most, |it| it.admitted) {
+            if admitted > worst.as_ref().map_or(self.most, |worst| worst.admitted) {
                 let (from, after) = (self.grid.start(earliest), self.grid.start(end + 1));
                 worst = Some(Excess { from, to: after - 1, admitted, bound: self.most });
             }

@@ -13,7 +13,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, threshold: u64) -> Result<Option<Rep
     let (count, expires) = (cursor.item()?, cursor.item()?);
     Ok(match (count, expires) {
         (Item::Integer(count), Item::Integer(_)) => {
-            let allowed = u64::try_from(count).is_ok_and(|it| it <= threshold);
+            let allowed = u64::try_from(count).is_ok_and(|x| x <= threshold);
             Some(Reply::Answer(Answer::plain(allowed)))
         }
         (Item::Error(error), _) | (_, Item::Error(error)) => Some(super::resp::refused(error)),

@@ -28,10 +28,10 @@ pub(super) enum Stop {
     Broken(Broken),
 }
 
-const MOST_LINE: usize = 64 * 1024;
-const MOST_BULK: usize = 1024 * 1024;
-const MOST_ELEMENTS: usize = 4_096;
-const MOST_DEPTH: usize = 8;
+const MAX_LINE_LEN: usize = 64 * 1024;
+const MAX_BULK: usize = 1024 * 1024;
+const MAX_ELEMENTS: usize = 4_096;
+const MAX_DEPTH: usize = 8;
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(input: &'a [u8]) -> Self {
@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
 
     fn line(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.input.get(self.at..).unwrap_or_default();
-        match rest.iter().position(|it| *it == b'\r') {
+        match rest.iter().position(|x| *x == b'\r') {
             Some(end) if rest.len() > end + 1 => {
                 if rest[end + 1] != b'\n' {
                     return Err(Stop::Broken(Broken("what came is not RESP")));
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
                 self.at += end + 2;
                 Ok(&rest[..end])
             }
-            _ if rest.len() > MOST_LINE => Err(Stop::Broken(Broken("a line does not end"))),
+            _ if rest.len() > MAX_LINE_LEN => Err(Stop::Broken(Broken("a line does not end"))),
             _ => Err(Stop::Partial),
         }
     }
@@ -68,8 +68,8 @@ impl<'a> Cursor<'a> {
             b'-' => Ok(Item::Error(rest)),
             b':' => number().map(Item::Integer).ok_or(broken),
             b'$' | b'*' if number() == Some(-1) => Ok(Item::Null),
-            b'$' => self.bulk(length(number(), MOST_BULK).ok_or(broken)?),
-            b'*' => length(number(), MOST_ELEMENTS).map(Item::Array).ok_or(broken),
+            b'$' => self.bulk(length(number(), MAX_BULK).ok_or(broken)?),
+            b'*' => length(number(), MAX_ELEMENTS).map(Item::Array).ok_or(broken),
             _ => Err(broken),
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
     /// Passes over the next item with all that is in it.
     pub(super) fn skip(&mut self) -> Result<(), Stop> {
         let first = self.item()?;
-        self.skip_within(first, MOST_DEPTH)
+        self.skip_within(first, MAX_DEPTH)
     }
 
     /// Passes over what is in an item that was read.
@@ -100,5 +100,5 @@ impl<'a> Cursor<'a> {
 }
 
 fn length(number: Option<i64>, most: usize) -> Option<usize> {
-    number.and_then(|it| usize::try_from(it).ok()).filter(|it| *it <= most)
+    number.and_then(|number| usize::try_from(number).ok()).filter(|x| *x <= most)
 }

@@ -24,9 +24,9 @@ struct Decision<'a> {
 
 /// Reads a decision.
 pub(super) fn read(body: &[u8]) -> Option<Answer> {
-    let it: Decision<'_> = serde_json::from_slice(body).ok()?;
-    let (time, delay) = (micros(it.time.get())?, micros(it.delay.get())?);
-    Some(answer(it.allowed, it.degraded, &it.reason, time, delay))
+    let value: Decision<'_> = serde_json::from_slice(body).ok()?;
+    let (time, delay) = (micros(value.time.get())?, micros(value.delay.get())?);
+    Some(answer(value.allowed, value.degraded, &value.reason, time, delay))
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ struct Limit {
 /// The limits that a decision names.
 pub(super) fn limits(body: &[u8]) -> Vec<String> {
     let read = serde_json::from_slice::<Limits>(body);
-    read.map_or_else(|_| Vec::new(), |it| it.limits.into_iter().map(|it| it.limit).collect())
+    read.map_or_else(|_| Vec::new(), |x| x.limits.into_iter().map(|limit| limit.limit).collect())
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,13 +52,13 @@ struct Problem {
 
 /// What a problem says.
 pub(super) fn problem(body: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Problem>(body).ok().map(|it| it.detail)
+    serde_json::from_slice::<Problem>(body).ok().map(|x| x.detail)
 }
 
 /// Seconds with up to six decimals.
 fn micros(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    if part.len() > 6 || !part.bytes().all(|it| it.is_ascii_digit()) {
+    if part.len() > 6 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let scale = 10_u64.checked_pow(u32::try_from(6 - part.len()).ok()?)?;

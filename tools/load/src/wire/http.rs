@@ -19,16 +19,16 @@ pub(crate) struct Http {
 }
 
 /// The most headers of an answer, and the most bytes of its body.
-const MOST_HEADERS: usize = 32;
-const MOST_BODY: usize = 1024 * 1024;
-const MOST_HEAD: usize = 64 * 1024;
+const MAX_HEADERS: usize = 32;
+const MAX_BODY: usize = 1024 * 1024;
+const MAX_HEAD_LEN: usize = 64 * 1024;
 
 impl Http {
     pub(crate) fn new(peer: &Peer, question: &Question, keys: &Keys, leases: bool) -> Self {
         let build = |verb: &str, more: &[(&str, Part)]| {
             let body = body(question, keys, more);
             let token = peer.password.as_ref();
-            let token = token.map(|it| format!("authorization: Bearer {it}\r\n"));
+            let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
             let head = format!(
                 "POST /v1/{verb} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
                  {}content-length: {}\r\n\r\n",
@@ -63,24 +63,24 @@ impl Http {
     }
 
     pub(super) fn read(&self, input: &[u8]) -> Read {
-        let Some(it) = response(input)? else { return Ok(None) };
-        let reply = match decision::read(it.body) {
-            Some(answer) if matches!(it.status, 200 | 422 | 429) || answer.degraded => {
+        let Some(value) = response(input)? else { return Ok(None) };
+        let reply = match decision::read(value.body) {
+            Some(answer) if matches!(value.status, 200 | 422 | 429) || answer.degraded => {
                 Reply::Answer(answer)
             }
             _ => {
                 let kind =
-                    if it.status >= 500 { ErrorKind::Unavailable } else { ErrorKind::Rejected };
-                let said = decision::problem(it.body).unwrap_or_default();
-                Reply::Error(kind, format!("{} {said}", it.status).trim_end().to_owned())
+                    if value.status >= 500 { ErrorKind::Unavailable } else { ErrorKind::Rejected };
+                let said = decision::problem(value.body).unwrap_or_default();
+                Reply::Error(kind, format!("{} {said}", value.status).trim_end().to_owned())
             }
         };
-        Ok(Some(Taken { reply, length: it.length, is_last: it.is_last }))
+        Ok(Some(Taken { reply, length: value.length, is_last: value.is_last }))
     }
 
     pub(super) fn limits(&self, input: &[u8]) -> Vec<String> {
         match response(input) {
-            Ok(Some(it)) => decision::limits(it.body),
+            Ok(Some(value)) => decision::limits(value.body),
             _ => Vec::new(),
         }
     }
@@ -126,22 +126,22 @@ struct Response<'a> {
 }
 
 fn response(input: &[u8]) -> Result<Option<Response<'_>>, Broken> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Response::new(&mut headers);
     let start = match head.parse(input) {
-        Ok(httparse::Status::Complete(it)) => it,
-        Ok(httparse::Status::Partial) if input.len() < MOST_HEAD => return Ok(None),
+        Ok(httparse::Status::Complete(complete)) => complete,
+        Ok(httparse::Status::Partial) if input.len() < MAX_HEAD_LEN => return Ok(None),
         Ok(httparse::Status::Partial) => return Err(Broken("its headers do not end")),
         Err(_) => return Err(Broken("what came is not HTTP")),
     };
     let header = |name: &str| {
-        let header = head.headers.iter().find(|it| it.name.eq_ignore_ascii_case(name))?;
+        let header = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(header.value).ok()
     };
-    let is_last = header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
-    let length = header("content-length").and_then(|it| it.trim().parse().ok());
+    let is_last = header("connection").is_some_and(|x| x.eq_ignore_ascii_case("close"));
+    let length = header("content-length").and_then(|x| x.trim().parse().ok());
     let length: usize = length
-        .filter(|it| *it <= MOST_BODY)
+        .filter(|length| *length <= MAX_BODY)
         .ok_or(Broken("its body has no length, or too much"))?;
     let status = head.code.unwrap_or(0);
     let body = input.get(start..start + length);
@@ -184,7 +184,7 @@ mod tests {
             let taken = http.read(twice.as_bytes()).unwrap().unwrap();
             assert_eq!((taken.length, taken.is_last), (all.len(), head.contains("close")));
             let found = match taken.reply {
-                Reply::Answer(it) => Ok(it.allowed),
+                Reply::Answer(answer) => Ok(answer.allowed),
                 Reply::Error(kind, _) => Err(kind),
             };
             assert_eq!(found, expected, "{all}");

@@ -41,7 +41,7 @@ impl Wire {
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Wire::Http(_) => "is it a tollgate daemon?",
-            Wire::Resp(it) => it.remedy(),
+            Wire::Resp(resp) => resp.remedy(),
         }
     }
 
@@ -49,15 +49,15 @@ impl Wire {
     pub(crate) fn greeting(&self) -> Option<&[u8]> {
         match self {
             Wire::Http(_) => None,
-            Wire::Resp(it) => it.greeting(),
+            Wire::Resp(resp) => resp.greeting(),
         }
     }
 
     /// A request that changes nothing, to see whether requests of this kind are answered.
     pub(crate) fn probe(&self) -> &[u8] {
         match self {
-            Wire::Http(it) => it.probe(),
-            Wire::Resp(it) => it.probe(),
+            Wire::Http(http) => http.probe(),
+            Wire::Resp(resp) => resp.probe(),
         }
     }
 
@@ -65,32 +65,32 @@ impl Wire {
     /// it takes the lease under, if it takes one.
     pub(crate) fn ask(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
         match self {
-            Wire::Http(it) => it.ask(key, lease, out),
-            Wire::Resp(it) => it.ask(key, wall, lease, out),
+            Wire::Http(http) => http.ask(key, lease, out),
+            Wire::Resp(resp) => resp.ask(key, wall, lease, out),
         }
     }
 
     /// Appends the request that gives a lease back.
     pub(crate) fn release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
         match self {
-            Wire::Http(it) => it.release(key, lease, out),
-            Wire::Resp(it) => it.release(key, lease, out),
+            Wire::Http(http) => http.release(key, lease, out),
+            Wire::Resp(resp) => resp.release(key, lease, out),
         }
     }
 
     /// Reads the first reply, if it is there whole.
     pub(crate) fn read(&self, input: &[u8]) -> Read {
         match self {
-            Wire::Http(it) => it.read(input),
-            Wire::Resp(it) => it.read(input),
+            Wire::Http(http) => http.read(input),
+            Wire::Resp(resp) => resp.read(input),
         }
     }
 
     /// The limits that a reply to the probe names.
     pub(crate) fn limits(&self, input: &[u8]) -> Vec<String> {
         match self {
-            Wire::Http(it) => it.limits(input),
-            Wire::Resp(it) => it.limits(input),
+            Wire::Http(http) => http.limits(input),
+            Wire::Resp(resp) => resp.limits(input),
         }
     }
 }
@@ -101,6 +101,6 @@ const BY_LIMITS: &str = "limit";
 /// What a decision says, whatever it is written in.
 fn answer(allowed: bool, degraded: bool, reason: &str, time: u64, delay: u64) -> Answer {
     // A time that no limiter has is none.
-    let time = Some(time).filter(|it| *it < Timestamp::MAX.as_micros());
+    let time = Some(time).filter(|x| *x < Timestamp::MAX.as_micros());
     Answer { allowed, degraded, by_limits: reason == BY_LIMITS, time, delay }
 }

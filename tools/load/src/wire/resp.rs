@@ -114,7 +114,7 @@ impl Resp {
             Ok(Some(reply)) => Ok(Some(Taken { reply, length: cursor.position(), is_last: false })),
             Ok(None) => Err(Broken("the answer is of another kind")),
             Err(Stop::Partial) => Ok(None),
-            Err(Stop::Broken(it)) => Err(it),
+            Err(Stop::Broken(broken)) => Err(broken),
         }
     }
 
@@ -160,14 +160,14 @@ fn checks(question: &Question, keys: &Keys, leases: bool) -> Requests {
 
 fn throttle(question: &Question, keys: &Keys) -> Requests {
     let text = match &question.limited_by {
-        LimitedBy::Limits(it) | LimitedBy::Policy(it) => it,
+        LimitedBy::Limits(limits) | LimitedBy::Policy(limits) => limits,
     };
-    let numbers = bucket(text).unwrap_or_default().map(|it| it.to_string());
+    let numbers = bucket(text).unwrap_or_default().map(|x| x.to_string());
     let cost = question.cost.to_string();
     let of = |cost| {
-        let [burst, count, period] = numbers.each_ref().map(|it| Word::Is(it));
+        let [burst, count, period] = numbers.each_ref().map(|each_ref| Word::Is(each_ref));
         let mut words = vec![Word::Is("CL.THROTTLE"), Word::Key(keys), burst, count, period];
-        words.extend(Some(cost).filter(|it| *it != "1").map(Word::Is));
+        words.extend(Some(cost).filter(|x| *x != "1").map(Word::Is));
         command(&words)
     };
     (of("0"), of(&cost), Template::default())
@@ -183,7 +183,9 @@ fn counts(keys: &Keys) -> Requests {
 /// What a server refused.
 pub(super) fn refused(error: &[u8]) -> Reply {
     let kind = match error {
-        it if it.starts_with(b"TRYAGAIN") || it.starts_with(b"LOADING") => ErrorKind::Unavailable,
+        error if error.starts_with(b"TRYAGAIN") || error.starts_with(b"LOADING") => {
+            ErrorKind::Unavailable
+        }
         _ => ErrorKind::Rejected,
     };
     Reply::Error(kind, String::from_utf8_lossy(error).into_owned())
@@ -192,7 +194,7 @@ pub(super) fn refused(error: &[u8]) -> Reply {
 /// The map of a decision, as pairs.
 fn decision(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
     let fields = match cursor.item()? {
-        Item::Array(it) => it / 2,
+        Item::Array(array) => array / 2,
         Item::Error(error) => return Ok(Some(refused(error))),
         _ => return Ok(None),
     };
@@ -202,12 +204,14 @@ fn decision(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
         let name = cursor.item()?;
         let value = cursor.item()?;
         match (name, value) {
-            (Item::Bulk(b"allowed"), Item::Integer(it)) => allowed = Some(it == 1),
-            (Item::Bulk(b"degraded"), Item::Integer(it)) => degraded = it == 1,
-            (Item::Bulk(b"time_us"), Item::Integer(it)) => time = u64::try_from(it).ok(),
-            (Item::Bulk(b"delay_us"), Item::Integer(it)) => delay = u64::try_from(it).unwrap_or(0),
-            (Item::Bulk(b"reason"), Item::Bulk(it)) => {
-                reason = std::str::from_utf8(it).unwrap_or_default();
+            (Item::Bulk(b"allowed"), Item::Integer(integer)) => allowed = Some(integer == 1),
+            (Item::Bulk(b"degraded"), Item::Integer(integer)) => degraded = integer == 1,
+            (Item::Bulk(b"time_us"), Item::Integer(integer)) => time = u64::try_from(integer).ok(),
+            (Item::Bulk(b"delay_us"), Item::Integer(integer)) => {
+                delay = u64::try_from(integer).unwrap_or(0)
+            }
+            (Item::Bulk(b"reason"), Item::Bulk(bulk)) => {
+                reason = std::str::from_utf8(bulk).unwrap_or_default();
             }
             (_, value) => cursor.skip_within(value, 8)?,
         }

@@ -50,7 +50,7 @@ fn refusals_are_told_apart() {
     let check = |wire: &Wire, reply: &str, expected: Reply| {
         assert_eq!(wire.read(reply.as_bytes()).unwrap().unwrap().reply, expected, "{reply}");
     };
-    let wires: Vec<Wire> = wires().into_iter().map(|it| it.0).collect();
+    let wires: Vec<Wire> = wires().into_iter().map(|wire| wire.0).collect();
     let refused = |kind, words: &str| Reply::Error(kind, words.to_owned());
     for wire in &wires[1..3] {
         check(wire, "-ERR no\r\n", refused(ErrorKind::Rejected, "ERR no"));

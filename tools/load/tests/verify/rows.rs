@@ -13,11 +13,11 @@ fn check(limits: &str, cost: u64, times: Times, rows: &[Row], expected: Option<(
     let policy: Policy = limits.parse().unwrap();
     let mut admissions = Vec::new();
     for &(from, to, times) in rows {
-        let it = Admission::between(7, MONDAY + from, MONDAY + to);
-        admissions.extend(std::iter::repeat_n(it, times));
+        let admission = Admission::between(7, MONDAY + from, MONDAY + to);
+        admissions.extend(std::iter::repeat_n(admission, times));
     }
     let verdict = Verifier::new(policy.limits(), cost, times).verify(&mut admissions);
-    let worst = verdict.worst.first().map(|it| (it.admitted, it.bound));
+    let worst = verdict.worst.first().map(|worst| (worst.admitted, worst.bound));
     assert_eq!(worst, expected, "{limits} {rows:?}");
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
     let kinds = |window: u64| {
         let offset = (0..window / MS).prop_map(Micros::from_millis);
         let pieces: Vec<u64> =
-            (1..=24).filter(|it| window.is_multiple_of(it * MS)).map(|it| window / it).collect();
+            (1..=24).filter(|n| window.is_multiple_of(n * MS)).map(|n| window / n).collect();
         let precise = (select(pieces), any::<bool>());
         prop_oneof![
             2 => counts().prop_map(|burst| Kind::TokenBucket { burst }),
@@ -43,7 +43,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
             },
         )
     });
-    spec.prop_filter_map("out of range", |it| it.build().ok())
+    spec.prop_filter_map("out of range", |x| x.build().ok())
 }
 
 fn check(limits: &[Limit], cost: u64, times: Times, mut admissions: Vec<Admission>) {

@@ -56,7 +56,7 @@ impl<'a> ByKey<'a> {
                 .map(|(of_partition, plains)| of_partition[index].iter().zip(plains))
                 .collect();
             for &(stamp, partition) in &block.order {
-                let next = usize::try_from(partition).ok().and_then(|it| parts.get_mut(it)?.next());
+                let next = usize::try_from(partition).ok().and_then(|x| parts.get_mut(x)?.next());
                 if let Some((&Some(key), plain)) = next {
                     self.order.push(stamp, Event { partition, key, cost: plain.cost });
                 }
@@ -81,8 +81,8 @@ impl<'a> ByKey<'a> {
         let (released, alternatives) = (&self.released, self.alternatives);
         let mut partitions: Vec<_> = (0..).zip(&mut self.partitions).collect();
         each(&mut partitions, |(mine, partition)| partition.decide(*mine, released, alternatives));
-        for it in [self.released.first(), self.released.last()].into_iter().flatten() {
-            widen(&mut self.span, it.0);
+        for value in [self.released.first(), self.released.last()].into_iter().flatten() {
+            widen(&mut self.span, value.0);
         }
         self.released.clear();
     }
@@ -110,6 +110,6 @@ impl<'a> ByKey<'a> {
                 work.numbers.push(plains.iter().map(number).collect());
             }
         });
-        works.into_iter().map(|it| it.numbers).collect()
+        works.into_iter().map(|work| work.numbers).collect()
     }
 }

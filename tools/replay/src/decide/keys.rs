@@ -57,13 +57,13 @@ impl Keys {
     pub(crate) fn number(&mut self, half: u32, policy: u32, key: &[u8]) -> Option<(u32, bool)> {
         let Keys { table, slots, long } = self;
         let is_it = |&(tag, number): &(u32, u32)| {
-            let slot = usize::try_from(number).ok().and_then(|it| slots.get(it));
-            tag == half && slot.is_some_and(|it| it.policy == policy && it.bytes(long) == key)
+            let slot = usize::try_from(number).ok().and_then(|x| slots.get(x));
+            tag == half && slot.is_some_and(|slot| slot.policy == policy && slot.bytes(long) == key)
         };
         if let Some(&(_, number)) = table.find(spread(half), is_it) {
             return Some((number, false));
         }
-        let number = u32::try_from(slots.len()).ok().filter(|it| *it < u32::MAX)?;
+        let number = u32::try_from(slots.len()).ok().filter(|x| *x < u32::MAX)?;
         let mut bytes = [0; INLINE + 2];
         if key.len() <= INLINE {
             bytes[..key.len()].copy_from_slice(key);
@@ -78,7 +78,7 @@ impl Keys {
 
     /// A key, and the policy it is asked under.
     pub(crate) fn get(&self, number: u32) -> (u32, &[u8]) {
-        let slot = usize::try_from(number).ok().and_then(|it| self.slots.get(it));
-        slot.map_or((0, &[][..]), |it| (it.policy, it.bytes(&self.long)))
+        let slot = usize::try_from(number).ok().and_then(|x| self.slots.get(x));
+        slot.map_or((0, &[][..]), |slot| (slot.policy, slot.bytes(&self.long)))
     }
 }

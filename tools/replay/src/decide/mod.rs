@@ -19,7 +19,7 @@ pub use together::{Answered, Store};
 pub(crate) use together::{Requested, decide as decide_together};
 
 /// The most alternatives that are tried side by side.
-pub const MOST_ALTERNATIVES: usize = 16;
+pub const MAX_ALTERNATIVES: usize = 16;
 
 /// In which form a policy, by its number, holds for a key.
 pub type Choose = Box<dyn Fn(u32, &[u8]) -> Option<Policy> + Send + Sync>;
@@ -46,7 +46,7 @@ pub enum Holds {
 impl fmt::Debug for Holds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Holds::One(it) => f.debug_tuple("One").field(it).finish(),
+            Holds::One(one) => f.debug_tuple("One").field(one).finish(),
             Holds::Chosen(_) => f.write_str("Chosen"),
         }
     }
@@ -67,7 +67,7 @@ impl Alternative {
     /// The only policy, if it holds for every key.
     pub(crate) fn only(&self) -> Option<&Policy> {
         match &self.holds {
-            Holds::One(it) => Some(it),
+            Holds::One(one) => Some(one),
             Holds::Chosen(_) => None,
         }
     }
@@ -75,8 +75,8 @@ impl Alternative {
     /// The policy for a key.
     pub(crate) fn policy(&self, policy: u32, key: &[u8]) -> Option<Policy> {
         match &self.holds {
-            Holds::One(it) => Some(it.clone()),
-            Holds::Chosen(it) => it(policy, key),
+            Holds::One(one) => Some(one.clone()),
+            Holds::Chosen(chosen) => chosen(policy, key),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Column {
 }
 
 /// The most decisions that are kept one by one: more than a picture has room for.
-pub(crate) const MOST_DECISIONS: usize = 20_000;
+pub(crate) const MAX_DECISIONS: usize = 20_000;
 
 /// How often a key was denied, and for how long.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Partition {
             for (column, alternative) in self.columns.iter_mut().zip(alternatives) {
                 column.states.push(KeyState::default());
                 let policy = alternative.policy(policy, key);
-                if let Some(listed) = policy.as_ref().and_then(|it| it.listed(key)) {
+                if let Some(listed) = policy.as_ref().and_then(|policy| policy.listed(key)) {
                     column.listed.insert(number, listed);
                 }
                 if alternative.only().is_none() {
@@ -155,7 +155,7 @@ impl Partition {
     }
 
     fn decide_one(&mut self, at: u64, event: &Event, alternatives: &[Alternative]) {
-        let Some(index) = usize::try_from(event.key).ok().filter(|it| *it < self.tallies.len())
+        let Some(index) = usize::try_from(event.key).ok().filter(|x| *x < self.tallies.len())
         else {
             return;
         };
@@ -182,7 +182,7 @@ impl Partition {
 
     /// Counts what is asked of a key.
     pub(crate) fn offer_key(&mut self, at: u64, key: u32, cost: u64) {
-        if let Some(tally) = usize::try_from(key).ok().and_then(|it| self.tallies.get_mut(it)) {
+        if let Some(tally) = usize::try_from(key).ok().and_then(|x| self.tallies.get_mut(x)) {
             tally.add(at, cost);
         }
         if let Some(trace) = &mut self.trace {
@@ -205,7 +205,7 @@ impl Partition {
         if let Some(kept) = &mut column.decisions {
             let time = Timestamp::from_micros(at);
             kept.push(Decided { time, is_admitted: granted.is_some(), cost });
-            if kept.len() > MOST_DECISIONS {
+            if kept.len() > MAX_DECISIONS {
                 column.decisions = None;
             }
         }
@@ -220,7 +220,7 @@ impl Partition {
         cost: u64,
         granted: Option<u64>,
     ) {
-        let tally = usize::try_from(key).ok().and_then(|it| self.tallies.get_mut(it));
+        let tally = usize::try_from(key).ok().and_then(|x| self.tallies.get_mut(x));
         let (Some(column), Some(tally)) = (self.columns.get_mut(place), tally) else { return };
         let mask = 1 << place;
         let was_denied = tally.denying & mask != 0;

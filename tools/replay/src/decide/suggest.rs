@@ -60,7 +60,7 @@ pub(crate) fn suggest(
             }
         }
         match next(below, above) {
-            Some(it) => count = it,
+            Some(value) => count = value,
             None => break,
         }
     }
@@ -87,7 +87,8 @@ fn split<'a>(
     threads: usize,
 ) -> (Vec<&'a Asked>, Vec<&'a Asked>) {
     let size = keys.len().div_ceil(threads).max(1);
-    let mut parts: Vec<_> = keys.chunks(size).map(|it| (it, Vec::new(), Vec::new())).collect();
+    let mut parts: Vec<_> =
+        keys.chunks(size).map(|chunk| (chunk, Vec::new(), Vec::new())).collect();
     each(&mut parts, |(keys, denied, admitted)| {
         for key in *keys {
             let into = if admits_all(policy, key) { &mut *admitted } else { &mut *denied };
@@ -111,11 +112,11 @@ fn admits_all(policy: &Policy, key: &Asked) -> bool {
 pub(crate) fn asked_by_key(partition: &mut Partition) -> Vec<Asked> {
     let mut keys = vec![Asked::new(); partition.keys.len()];
     for (at, key, cost) in partition.trace.take().into_iter().flatten() {
-        if let Some(asked) = usize::try_from(key).ok().and_then(|it| keys.get_mut(it)) {
+        if let Some(asked) = usize::try_from(key).ok().and_then(|x| keys.get_mut(x)) {
             asked.push((at, cost));
         }
     }
-    keys.retain(|it| !it.is_empty());
+    keys.retain(|key| !key.is_empty());
     keys
 }
 
@@ -134,7 +135,7 @@ impl Scaled<'_> {
         let (policy, first) = (self.policy, self.first);
         let make = || {
             let limits: Option<Vec<Limit>> =
-                policy.limits().iter().map(|it| scaled(it.spec(), count, first)).collect();
+                policy.limits().iter().map(|limit| scaled(limit.spec(), count, first)).collect();
             Policy::new("suggested", limits?).ok()
         };
         self.known.entry(count).or_insert_with(make).clone()

@@ -7,7 +7,7 @@ use tollgate::{Micros, Timestamp};
 
 use super::Alternative;
 use super::keys::Keys;
-use super::partition::{Column, MOST_DECISIONS, Partition};
+use super::partition::{Column, MAX_DECISIONS, Partition};
 use super::suggest::{Asked, asked_by_key, suggest};
 use super::tally::{Histograms, Tally};
 use crate::each;
@@ -42,7 +42,8 @@ struct PartOfOutcome {
 
 impl Summary<'_> {
     pub(crate) fn report(&self, mut partitions: Vec<Partition>, source: Source) -> Report {
-        let mut parts: Vec<_> = partitions.iter_mut().map(|it| (it, Part::default())).collect();
+        let mut parts: Vec<_> =
+            partitions.iter_mut().map(|partition| (partition, Part::default())).collect();
         each(&mut parts, |(partition, part)| *part = self.part(partition));
         let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
 
@@ -56,7 +57,7 @@ impl Summary<'_> {
                 column.push(of);
             }
         }
-        let bins = partitions.iter().map(|it| it.bins.clone()).collect();
+        let bins = partitions.iter().map(|partition| partition.bins.clone()).collect();
         let bins = Bins::sum(bins, self.alternatives.len() + 1);
         let asked: Vec<Asked> = partitions.iter_mut().flat_map(asked_by_key).collect();
         let outcomes = self.alternatives.iter().zip(columns).enumerate();
@@ -67,7 +68,7 @@ impl Summary<'_> {
                 ..self.outcome(alternative, place, &partitions, parts, keys)
             })
             .collect();
-        let offered = sum(partitions.iter().map(|it| it.offered));
+        let offered = sum(partitions.iter().map(|partition| partition.offered));
         let peaks = if keys == 0 { Vec::new() } else { histograms.peaks() };
         Report { source, offered, keys, timeline: bins.timeline(), outcomes, peaks }
     }
@@ -84,7 +85,7 @@ impl Summary<'_> {
         parts: Vec<PartOfOutcome>,
         keys: u64,
     ) -> Outcome {
-        let columns = || partitions.iter().filter_map(|it| it.columns.get(place));
+        let columns = || partitions.iter().filter_map(|partition| partition.columns.get(place));
         let mut worst: Vec<WorstKey> = Vec::new();
         let (mut keys_denied, mut bytes, mut longest) = (0, 0_u64, None);
         for part in parts {
@@ -101,9 +102,9 @@ impl Summary<'_> {
         worst.truncate(self.worst);
         Outcome {
             name: alternative.name.clone(),
-            limits: alternative.only().map_or_else(Vec::new, |it| it.limits().to_vec()),
-            admitted: sum(columns().map(|it| it.admitted)),
-            denied: sum(columns().map(|it| it.denied)),
+            limits: alternative.only().map_or_else(Vec::new, |only| only.limits().to_vec()),
+            admitted: sum(columns().map(|column| column.admitted)),
+            denied: sum(columns().map(|column| column.denied)),
             keys_denied,
             worst,
             decisions: decisions(columns()),
@@ -126,7 +127,7 @@ impl Summary<'_> {
         part.columns = columns
             .iter_mut()
             .zip(self.alternatives)
-            .map(|(it, alternative)| self.column(it, alternative, keys, tallies))
+            .map(|(column, alternative)| self.column(column, alternative, keys, tallies))
             .collect();
         part
     }
@@ -146,7 +147,10 @@ impl Summary<'_> {
             let key = keys.get(*number).1;
             let (start, length) = denials.longest;
             let rank = (length, Reverse(key));
-            if longest.as_ref().is_none_or(|it| (it.length.get(), Reverse(&*it.key)) < rank) {
+            if longest
+                .as_ref()
+                .is_none_or(|longest| (longest.length.get(), Reverse(&*longest.key)) < rank)
+            {
                 let (start, length) = (Timestamp::from_micros(start), Micros::new(length));
                 longest = Some(Denial { key: key.to_vec(), start, length });
             }
@@ -158,7 +162,7 @@ impl Summary<'_> {
         let worst_key =
             |Reverse((_, Reverse(key), number)): Reverse<(u64, Reverse<&[u8]>, u32)>| {
                 let denials = column.denials.get(&number)?;
-                let tally = usize::try_from(number).ok().and_then(|it| tallies.get(it))?;
+                let tally = usize::try_from(number).ok().and_then(|x| tallies.get(x))?;
                 Some(WorstKey {
                     key: key.to_vec(),
                     policy: alternative.policy_name(keys.get(number).0).map(str::to_owned),
@@ -184,12 +188,12 @@ fn bytes(state: &tollgate_core::KeyState) -> u64 {
 /// The decisions of all partitions in the order of time, if they are few enough; of those at the same
 /// time, those of a partition stay together.
 fn decisions<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<Decided> {
-    let all: Option<Vec<&[Decided]>> = columns.map(|it| it.decisions.as_deref()).collect();
+    let all: Option<Vec<&[Decided]>> = columns.map(|column| column.decisions.as_deref()).collect();
     let mut all = all.unwrap_or_default().concat();
-    if all.len() > MOST_DECISIONS {
+    if all.len() > MAX_DECISIONS {
         return Vec::new();
     }
-    all.sort_by_key(|it| it.time);
+    all.sort_by_key(|x| x.time);
     all
 }
 
@@ -198,7 +202,7 @@ fn rank(it: &WorstKey) -> u64 {
 }
 
 fn longer(one: Option<Denial>, other: Option<Denial>) -> Option<Denial> {
-    let rank = |it: &Denial| (it.length, Reverse(it.key.clone()));
+    let rank = |denial: &Denial| (denial.length, Reverse(denial.key.clone()));
     match (one, other) {
         (Some(one), Some(other)) => Some(if rank(&one) < rank(&other) { other } else { one }),
         (one, other) => one.or(other),
@@ -207,6 +211,6 @@ fn longer(one: Option<Denial>, other: Option<Denial>) -> Option<Denial> {
 
 fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
     let mut sum = Amount::default();
-    amounts.for_each(|it| sum.add_all(it));
+    amounts.for_each(|amount| sum.add_all(amount));
     sum
 }

@@ -98,7 +98,7 @@ impl Histograms {
         let rows = WINDOWS.iter().zip(self.by_cost).zip(self.highest);
         rows.map(|((window, by_cost), highest)| {
             // The last is rounded up too, and nobody's peak is above the highest.
-            let most = highest.as_ref().map_or(u64::MAX, |it| it.0);
+            let most = highest.as_ref().map_or(u64::MAX, |highest| highest.0);
             let keys_by_cost = by_cost.into_iter().map(|(cost, keys)| (cost.min(most), keys));
             let keys_by_cost = keys_by_cost.collect();
             Peaks { window: Micros::from_secs(*window), keys_by_cost, highest }

@@ -61,15 +61,16 @@ pub(crate) async fn decide(
         let checks = asked.checks(&policies);
         let mut request = asked.request(&checks);
         if let Verb::Check { lease } = &mut request.verb
-            && !checks.iter().any(|it| it.policy.has_concurrent())
+            && !checks.iter().any(|check| check.policy.has_concurrent())
         {
             *lease = None;
         }
         store.clock.set(at);
         let answer = store.limiter.decide(&request).await;
         if let (Some(cost), Ok(answer)) = (spends, &answer) {
-            let allowed = answer.decisions.iter().all(|it| it.allowed);
-            let granted = answer.decisions.iter().map(|it| it.granted).max().unwrap_or_default();
+            let allowed = answer.decisions.iter().all(|decision| decision.allowed);
+            let granted =
+                answer.decisions.iter().map(|decision| decision.granted).max().unwrap_or_default();
             partition.count_request(micros, place, cost, allowed.then_some(granted));
             for ((key, check), decision) in keys.iter().zip(&asked.checks).zip(&answer.decisions) {
                 let granted = decision.allowed.then_some(decision.granted);
@@ -77,9 +78,12 @@ pub(crate) async fn decide(
             }
         }
         match &answer {
-            Err(it @ StoreError::Unavailable(_)) => return Err(ReplayError::Store(it.to_string())),
-            Ok(it) if it.decisions.iter().any(|it| it.degraded) => {
-                let why = store.limiter.stats().last_failure.map(|it| it.to_string());
+            Err(error @ StoreError::Unavailable(_)) => {
+                return Err(ReplayError::Store(error.to_string()));
+            }
+            Ok(answer) if answer.decisions.iter().any(|decision| decision.degraded) => {
+                let why =
+                    store.limiter.stats().last_failure.map(|last_failure| last_failure.to_string());
                 return Err(ReplayError::Store(why.unwrap_or_default()));
             }
             _ => {}

@@ -41,7 +41,7 @@ impl Arrivals {
 
     pub(super) fn next(&mut self, random: &mut Random) -> u64 {
         match self {
-            Arrivals::Floods(it) => it.next(),
+            Arrivals::Floods(floods) => floods.next(),
             Arrivals::Poisson { at, mean } => {
                 *at += random.gap() * *mean;
                 whole(*at)

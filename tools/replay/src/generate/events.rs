@@ -25,7 +25,7 @@ pub fn key_of(key: u32) -> String {
     format!("user:{key}")
 }
 
-/// The address of a key, in `10.0.0.0/8`: another for each of [`MOST_KEYS`](super::MOST_KEYS).
+/// The address of a key, in `10.0.0.0/8`: another for each of [`MAX_KEYS`](super::MAX_KEYS).
 #[must_use]
 pub fn address_of(key: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0A00_0000 | (key & 0x00FF_FFFF))

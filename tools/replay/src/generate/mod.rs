@@ -40,7 +40,7 @@ pub struct Traffic {
     pub rate: Rate,
     /// For how long they come.
     pub duration: Micros,
-    /// How many keys there are, from 0; at most [`MOST_KEYS`].
+    /// How many keys there are, from 0; at most [`MAX_KEYS`].
     pub keys: u32,
     /// Another seed gives other events of the same shape.
     pub seed: u64,
@@ -51,7 +51,7 @@ pub struct Traffic {
 }
 
 /// As many keys as there are addresses in `10.0.0.0/8`.
-pub const MOST_KEYS: u32 = 1 << 24;
+pub const MAX_KEYS: u32 = 1 << 24;
 
 /// So many requests in a time, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ impl Random {
     pub(super) fn unit(&mut self) -> f64 {
         let bits = self.bits();
         let [high, low] = [bits >> 43, (bits >> 11) & 0xFFFF_FFFF];
-        let small = |it| f64::from(u32::try_from(it).unwrap_or(0));
+        let small = |x| f64::from(u32::try_from(x).unwrap_or(0));
         (small(high) * 4_294_967_296.0 + small(low)) / 9_007_199_254_740_992.0
     }
 
@@ -100,7 +100,7 @@ mod tests {
         for _ in 0..4_000_000 {
             counts[usize::try_from(zipf.draw(&mut random)).unwrap()] += 1;
         }
-        let all: f64 = (1..=1_000).map(|it| 1.0 / f64::from(it)).sum();
+        let all: f64 = (1..=1_000).map(|n| 1.0 / f64::from(n)).sum();
         for (at, k) in [(0, 1.0), (1, 2.0), (9, 10.0), (99, 100.0)] {
             let expected = 4_000_000.0 / k / all;
             let error = (f64::from(counts[at]) - expected).abs() / expected;

@@ -39,13 +39,13 @@ const NAMES: [(Shape, &str); 6] = [
 impl Shape {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Shape> {
-        NAMES.iter().map(|it| it.0)
+        NAMES.iter().map(|name| name.0)
     }
 
     /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(it, _)| *it == self).map_or("", |(_, name)| name)
+        NAMES.iter().find(|(x, _)| *x == self).map_or("", |(_, name)| name)
     }
 }
 

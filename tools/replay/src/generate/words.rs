@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tollgate::{Micros, parse_duration};
 
-use super::{MOST_KEYS, Rate, Shape, Traffic};
+use super::{MAX_KEYS, Rate, Shape, Traffic};
 use crate::log::{TimeUnit, time_in_text};
 
 impl FromStr for Traffic {
@@ -33,7 +33,7 @@ impl Traffic {
             TrafficError::Value { name, value, expected }
         };
         let duration = |text| {
-            let found = parse_duration(text).ok().filter(|it| *it > Micros::ZERO);
+            let found = parse_duration(text).ok().filter(|duration| *duration > Micros::ZERO);
             found.ok_or_else(|| refused("a duration above 0, as in 10min"))
         };
         match name {
@@ -44,7 +44,7 @@ impl Traffic {
             "for" => self.duration = duration(value)?,
             "window" => self.window = duration(value)?,
             "keys" => {
-                let keys = value.parse().ok().filter(|it| (1..=MOST_KEYS).contains(it));
+                let keys = value.parse().ok().filter(|value| (1..=MAX_KEYS).contains(value));
                 self.keys = keys.ok_or_else(|| refused("a number from 1 to 16777216"))?;
             }
             "seed" => self.seed = value.parse().map_err(|_| refused("a whole number"))?,
@@ -61,7 +61,7 @@ impl Traffic {
 /// `100/s`, `30/5min`, or `100`, which is for a second.
 fn rate(text: &str) -> Option<Rate> {
     let (count, per) = text.split_once('/').unwrap_or((text, "s"));
-    let per = match per.starts_with(|it: char| it.is_ascii_digit()) {
+    let per = match per.starts_with(|c: char| c.is_ascii_digit()) {
         true => parse_duration(per).ok()?,
         false => parse_duration(&format!("1{per}")).ok()?,
     };
@@ -81,7 +81,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let per = Short(self.per).to_string();
         // `1s` is `s`, and `10s` stays.
-        let one = per.strip_prefix('1').filter(|it| it.starts_with(char::is_alphabetic));
+        let one = per.strip_prefix('1').filter(|per| per.starts_with(char::is_alphabetic));
         write!(f, "{}/{}", self.count, one.unwrap_or(&per))
     }
 }

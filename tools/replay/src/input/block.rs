@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest line, with its end: 1 MiB. A longer one is left out, and told as [`TooLong`].
-pub const LONGEST_LINE: usize = 1 << 20;
+pub const MAX_LINE_LEN: usize = 1 << 20;
 
 /// What an [`Input`](super::Input) yields.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub enum Part {
     TooLong(TooLong),
 }
 
-/// A line that is longer than [`LONGEST_LINE`].
+/// A line that is longer than [`MAX_LINE_LEN`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLong {
     /// In which file, from 0.
@@ -113,14 +113,14 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut free = self.from.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < MOST_FREE {
+        if free.len() < MAX_FREE {
             free.push(bytes);
         }
     }
 }
 
 /// So much memory is kept for later blocks.
-const MOST_FREE: usize = 16;
+const MAX_FREE: usize = 16;
 
 /// Memory of blocks that are done with.
 #[derive(Clone, Debug)]

@@ -112,7 +112,7 @@ impl<R: Read> Cut<R> {
             place.copy_from_slice(&self.rest);
         }
         self.rest.clear();
-        while let Some(place) = buffer.get_mut(filled..).filter(|it| !it.is_empty()) {
+        while let Some(place) = buffer.get_mut(filled..).filter(|buffer| !buffer.is_empty()) {
             match self.read(place) {
                 0 => break,
                 read => {
@@ -230,9 +230,9 @@ mod tests {
         loop {
             match cut.next() {
                 Ok(Some(Part::Lines(block))) => found.extend(
-                    block.lines().map(|(at, it)| format!("{at} {}", String::from_utf8_lossy(it))),
+                    block.lines().map(|(at, x)| format!("{at} {}", String::from_utf8_lossy(x))),
                 ),
-                Ok(Some(Part::TooLong(it))) => found.push(format!("{} …", it.line)),
+                Ok(Some(Part::TooLong(too_long))) => found.push(format!("{} …", too_long.line)),
                 Ok(None) => return found,
                 Err(error) => {
                     found.push(format!("{error} after {}", cut.lines()));

@@ -17,7 +17,7 @@ const OTHERS: [(&[u8], &str); 4] = [
     (&[0x04, 0x22, 0x4D, 0x18], "lz4"),
     (b"PK\x03\x04", "unzip"),
 ];
-const LONGEST_MAGIC: usize = 5;
+const MAX_MAGIC_LEN: usize = 5;
 
 /// Reads from the disk are so long.
 const READ_BYTES: usize = 256 << 10;
@@ -40,7 +40,7 @@ impl Compression {
             return Compression::Gzip;
         }
         let is_skippable = beginning.get(1..4) == Some(ZSTD_SKIPPABLE)
-            && beginning.first().is_some_and(|it| it >> 4 == 5);
+            && beginning.first().is_some_and(|beginning| beginning >> 4 == 5);
         if beginning.starts_with(ZSTD) || is_skippable {
             return Compression::Zstd;
         }
@@ -51,8 +51,8 @@ impl Compression {
 
 /// What `from` holds, decompressed if it is compressed, and how it is.
 pub(super) fn open<'r>(mut from: impl Read + 'r) -> io::Result<(Compression, Box<dyn Read + 'r>)> {
-    let mut beginning = Vec::with_capacity(LONGEST_MAGIC);
-    (&mut from).take(u64::try_from(LONGEST_MAGIC).unwrap_or(0)).read_to_end(&mut beginning)?;
+    let mut beginning = Vec::with_capacity(MAX_MAGIC_LEN);
+    (&mut from).take(u64::try_from(MAX_MAGIC_LEN).unwrap_or(0)).read_to_end(&mut beginning)?;
     let compression = Compression::of(&beginning);
     let whole = Cursor::new(beginning).chain(from);
     let buffered = |whole| BufReader::with_capacity(READ_BYTES, whole);
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_damaged_stream_keeps_what_came_before() {
         let text: Vec<u8> =
-            (0..400_000_u32).flat_map(|it| it.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+            (0..400_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         for whole in [gzip(&text), zstd(&text)] {
             let (_, found, error) = read(&whole[..whole.len() / 2]);
             assert!(error.is_some());

@@ -10,7 +10,7 @@ mod error;
 mod progress;
 mod read_ahead;
 
-pub use block::{Beginning, Block, LONGEST_LINE, Part, TooLong};
+pub use block::{Beginning, Block, MAX_LINE_LEN, Part, TooLong};
 pub use error::{InputError, InputErrorKind};
 pub use progress::Progress;
 pub use read_ahead::Input;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::block::{Buffers, LONGEST_LINE, Part};
+use super::block::{Buffers, MAX_LINE_LEN, Part};
 use super::cut::{Cut, Queue};
 use super::decompress::{Compression, open};
 use super::error::{InputError, InputErrorKind};
@@ -148,7 +148,7 @@ impl Input {
             stop: stop.clone(),
             queue: queue.clone(),
             progress: progress.clone(),
-            buffers: Buffers::new(LONGEST_LINE),
+            buffers: Buffers::new(MAX_LINE_LEN),
         };
         // It is never joined: it may wait for a terminal that says nothing any more. If there can be no
         // such thread, its end of the channel is gone, and that is told as an error.
@@ -282,7 +282,7 @@ fn length(path: &Path) -> Option<u64> {
         return None;
     }
     match fs::metadata(path) {
-        Ok(it) => it.is_file().then_some(it.len()),
+        Ok(value) => value.is_file().then_some(value.len()),
         Err(_) => Some(0),
     }
 }

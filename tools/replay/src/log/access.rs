@@ -15,7 +15,7 @@ use super::line::{Further, Line};
 use super::time::{DATE_BYTES, Dates};
 
 /// No time in brackets is longer; RFC 3339 with nanoseconds has 35.
-const LONGEST_DATE: usize = 48;
+const MAX_DATE_LEN: usize = 48;
 
 /// A line cut into its parts; escapes are still in it.
 #[derive(Debug, Default)]
@@ -74,32 +74,32 @@ impl Access {
     }
 
     fn without_escapes<'a, const N: usize>(&'a mut self, texts: [Text<'a>; N]) -> [&'a [u8]; N] {
-        if !texts.iter().any(|it| it.is_escaped) {
-            return texts.map(|it| it.raw);
+        if !texts.iter().any(|text| text.is_escaped) {
+            return texts.map(|text| text.raw);
         }
         self.unescaped.clear();
-        let ranges = texts.map(|it| {
+        let ranges = texts.map(|text| {
             let start = self.unescaped.len();
-            if it.is_escaped {
-                unescape(it.raw, &mut self.unescaped);
+            if text.is_escaped {
+                unescape(text.raw, &mut self.unescaped);
             }
-            (it, start..self.unescaped.len())
+            (text, start..self.unescaped.len())
         });
         let unescaped = &self.unescaped;
         ranges.map(
-            |(it, range)| {
-                if it.is_escaped { unescaped.get(range).unwrap_or_default() } else { it.raw }
+            |(x, range)| {
+                if x.is_escaped { unescaped.get(range).unwrap_or_default() } else { x.raw }
             },
         )
     }
 }
 
 pub(super) fn is_common(line: &[u8]) -> bool {
-    split(line).is_ok_and(|it| Dates::default().read(it.date).is_ok())
+    split(line).is_ok_and(|x| Dates::default().read(x.date).is_ok())
 }
 
 pub(super) fn is_combined(line: &[u8]) -> bool {
-    is_common(line) && split(line).is_ok_and(|it| it.behind.starts_with(b" \""))
+    is_common(line) && split(line).is_ok_and(|x| x.behind.starts_with(b" \""))
 }
 
 fn split(line: &[u8]) -> Result<Parts<'_>, BrokenLine> {
@@ -116,11 +116,13 @@ fn split(line: &[u8]) -> Result<Parts<'_>, BrokenLine> {
 fn find_date(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut without_request = None;
     for open in memchr_iter(b'[', line) {
-        let Some(before) = line.get(..open).and_then(|it| it.strip_suffix(b" ")) else { continue };
+        let Some(before) = line.get(..open).and_then(|line| line.strip_suffix(b" ")) else {
+            continue;
+        };
         let inside = line.get(open + 1..)?;
         let length = match inside.get(DATE_BYTES) {
             Some(b']') => DATE_BYTES,
-            _ => match memchr(b']', inside.get(..LONGEST_DATE).unwrap_or(inside)) {
+            _ => match memchr(b']', inside.get(..MAX_DATE_LEN).unwrap_or(inside)) {
                 Some(length) => length,
                 None => continue,
             },
@@ -157,14 +159,14 @@ fn status(text: &[u8]) -> Option<(Option<u16>, &[u8])> {
     let text = text.strip_prefix(b" ")?;
     let (status, rest) = match text {
         [hundreds @ b'0'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9', rest @ ..] => {
-            let digit = |it: &u8| u16::from(*it - b'0');
+            let digit = |byte: &u8| u16::from(*byte - b'0');
             (Some(digit(hundreds) * 100 + digit(tens) * 10 + digit(ones)), rest)
         }
         [b'-', rest @ ..] => (None, rest),
         _ => return None,
     };
     let size = rest.strip_prefix(b" ")?;
-    let is_size = |it: &&u8| it.is_ascii_digit() || **it == b'-';
+    let is_size = |byte: &&u8| byte.is_ascii_digit() || **byte == b'-';
     let digits = size.iter().take_while(is_size).count();
     let behind = size.get(digits..)?;
     (digits > 0 && matches!(behind.first(), None | Some(b' '))).then_some((status, behind))
@@ -182,7 +184,10 @@ fn header(text: &[u8]) -> Result<(Text<'_>, &[u8]), BrokenLine> {
 /// for HTTP is sometimes a greeting of TLS, and `-` is written where nothing came.
 pub(super) fn request(request: &[u8]) -> (&[u8], &[u8]) {
     let (method, rest) = word(request);
-    if !method.iter().all(|it| it.is_ascii_alphabetic() || *it == b'-' || *it == b'_') {
+    if !method
+        .iter()
+        .all(|method| method.is_ascii_alphabetic() || *method == b'-' || *method == b'_')
+    {
         return (&[], &[]);
     }
     // A target may have spaces in it, where a client is no good; the protocol has none.
@@ -234,7 +239,7 @@ fn without_comma(text: &[u8]) -> &[u8] {
 
 /// The first word, and what follows its space.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
-    match text.iter().position(|it| *it == b' ') {
+    match text.iter().position(|text| *text == b' ') {
         Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default()),
         None => (text, &[]),
     }

@@ -95,7 +95,7 @@ impl fmt::Display for BrokenLine {
 impl std::error::Error for BrokenLine {}
 
 /// So much of a line is shown.
-const MOST_SHOWN: usize = 120;
+const MAX_SHOWN: usize = 120;
 
 /// How a line begins, fit for a terminal: at most 120 characters, with escapes for what is no text and
 /// for what a terminal would obey.
@@ -108,7 +108,7 @@ const MOST_SHOWN: usize = 120;
 /// ```
 #[must_use]
 pub fn shown(line: &[u8]) -> String {
-    let most = line.get(..4 * MOST_SHOWN).unwrap_or(line);
+    let most = line.get(..4 * MAX_SHOWN).unwrap_or(line);
     let mut text = String::new();
     for chunk in most.utf8_chunks() {
         for letter in chunk.valid().chars() {
@@ -120,9 +120,9 @@ pub fn shown(line: &[u8]) -> String {
         }
         text.extend(chunk.invalid().iter().flat_map(|byte| byte.escape_ascii()).map(char::from));
     }
-    let is_cut = most.len() < line.len() || text.chars().count() > MOST_SHOWN;
+    let is_cut = most.len() < line.len() || text.chars().count() > MAX_SHOWN;
     if is_cut {
-        text = text.chars().take(MOST_SHOWN - 1).chain(['…']).collect();
+        text = text.chars().take(MAX_SHOWN - 1).chain(['…']).collect();
     }
     text
 }

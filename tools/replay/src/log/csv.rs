@@ -11,7 +11,7 @@ use super::named::Slots;
 use super::reader::OpenError;
 
 /// No header names more.
-const MOST_COLUMNS: usize = 1_000;
+const MAX_COLUMNS: usize = 1_000;
 
 /// Reads lines below one header. Each record is a line of its own: a quoted value that goes over the end
 /// of its line is broken, since a log is read in parts that are cut there.
@@ -40,10 +40,10 @@ impl Csv {
     /// `beginning` is that of the log.
     pub(super) fn open(beginning: &[u8], fields: &Fields) -> Result<Self, OpenError> {
         let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
-        let header = beginning.split(|it| *it == b'\n').next().unwrap_or_default();
+        let header = beginning.split(|beginning| *beginning == b'\n').next().unwrap_or_default();
         let header = header.strip_suffix(b"\r").unwrap_or(header);
         let columns = columns(header).ok_or(OpenError::NoHeader)?;
-        let names: Vec<String> = columns.iter().map(|it| fields.of_column(it)).collect();
+        let names: Vec<String> = columns.iter().map(|column| fields.of_column(column)).collect();
         let slots = Slots::new(&names, None);
         if !slots.has_time() || !slots.has_who() {
             return Err(OpenError::NoColumn {
@@ -132,15 +132,15 @@ impl Record {
 /// Whether a line names what a CSV must have.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let has = |columns: &[String], name: &str| {
-        columns.iter().any(|it| same_name(it.as_bytes(), name.as_bytes()))
+        columns.iter().any(|column| same_name(column.as_bytes(), name.as_bytes()))
     };
-    columns(line).is_some_and(|it| has(&it, "time") && has(&it, "key"))
+    columns(line).is_some_and(|column| has(&column, "time") && has(&column, "key"))
 }
 
 /// The columns that a header names.
 fn columns(header: &[u8]) -> Option<Vec<String>> {
     let count = memchr::memchr_iter(b',', header).count() + 1;
-    if count > MOST_COLUMNS {
+    if count > MAX_COLUMNS {
         return None;
     }
     let mut record = Record::new(count);

@@ -93,12 +93,12 @@ impl Fields {
     /// # Errors
     /// `ours` is none of our names.
     pub fn want(&mut self, ours: &str) -> Result<(), FieldsError> {
-        let is = |it: &str| same_name(it.as_bytes(), ours.as_bytes());
-        if self.named.iter().any(|it| is(&it.ours)) {
+        let is = |text: &str| same_name(text.as_bytes(), ours.as_bytes());
+        if self.named.iter().any(|named| is(&named.ours)) {
             return Ok(());
         }
-        let is_header = ours.strip_prefix("header.").is_some_and(|it| !it.is_empty());
-        if !is_header && !FURTHER.iter().any(|it| is(it)) {
+        let is_header = ours.strip_prefix("header.").is_some_and(|our| !our.is_empty());
+        if !is_header && !FURTHER.iter().any(|further| is(further)) {
             return Err(FieldsError::Unknown(ours.to_owned()));
         }
         self.named.push(Named { ours: ours.to_ascii_lowercase(), theirs: None });
@@ -116,22 +116,25 @@ impl Fields {
 
     /// Our names, in the order of the slots of [`Fields::places`]; that of the request's line is empty.
     pub(super) fn names(&self) -> Vec<String> {
-        let names = self.named.iter().map(|it| it.ours.clone());
+        let names = self.named.iter().map(|named| named.ours.clone());
         names.chain([String::new()]).collect()
     }
 
     /// Where JSON has each field, best first.
     pub(super) fn places(&self) -> Vec<Vec<String>> {
-        let request = REQUEST.iter().map(|it| (*it).to_owned()).collect();
+        let request = REQUEST.iter().map(|request| (*request).to_owned()).collect();
         self.named.iter().map(Named::places).chain([request]).collect()
     }
 
     /// What a column of a CSV is called by us.
     pub(super) fn of_column(&self, column: &str) -> String {
-        let is_it = |it: &&Named| {
-            it.theirs.as_ref().is_some_and(|it| same_name(it.as_bytes(), column.as_bytes()))
+        let is_it = |named: &&Named| {
+            named
+                .theirs
+                .as_ref()
+                .is_some_and(|their| same_name(their.as_bytes(), column.as_bytes()))
         };
-        self.named.iter().find(is_it).map_or_else(|| column.to_owned(), |it| it.ours.clone())
+        self.named.iter().find(is_it).map_or_else(|| column.to_owned(), |named| named.ours.clone())
     }
 }
 
@@ -141,10 +144,10 @@ impl Named {
             return vec![theirs.clone()];
         }
         if let Some((_, names)) = DEFAULTS.iter().find(|(ours, _)| *ours == self.ours) {
-            return names.iter().map(|it| (*it).to_owned()).collect();
+            return names.iter().map(|name| (*name).to_owned()).collect();
         }
         match self.ours.strip_prefix("header.") {
-            Some(header) => HEADERS.iter().map(|it| it.replace('*', header)).collect(),
+            Some(header) => HEADERS.iter().map(|h| h.replace('*', header)).collect(),
             None => vec![self.ours.clone()],
         }
     }
@@ -202,7 +205,11 @@ impl fmt::Display for FieldsError {
         match self {
             FieldsError::Unknown(name) => {
                 write!(f, "{name:?} is no field; take header.NAME")?;
-                DEFAULTS.iter().map(|it| it.0).chain(FURTHER).try_for_each(|it| write!(f, ", {it}"))
+                DEFAULTS
+                    .iter()
+                    .map(|default| default.0)
+                    .chain(FURTHER)
+                    .try_for_each(|x| write!(f, ", {x}"))
             }
             FieldsError::NoField { ours, theirs } => write!(
                 f,

@@ -46,8 +46,8 @@ impl Format {
     #[must_use]
     pub fn recognize(beginning: &[u8]) -> Option<Format> {
         let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
-        let lines = beginning.split(|it| *it == b'\n').map(<[u8]>::trim_ascii);
-        let mut lines = lines.filter(|it| !it.is_empty()).take(LINES_LOOKED_AT).peekable();
+        let lines = beginning.split(|beginning| *beginning == b'\n').map(<[u8]>::trim_ascii);
+        let mut lines = lines.filter(|line| !line.is_empty()).take(LINES_LOOKED_AT).peekable();
         if lines.peek().is_some_and(|first| csv::is_header(first)) {
             return Some(Csv);
         }
@@ -62,7 +62,7 @@ impl Format {
     /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(it, _)| *it == self).map_or("", |(_, name)| name)
+        NAMES.iter().find(|(x, _)| *x == self).map_or("", |(_, name)| name)
     }
 }
 

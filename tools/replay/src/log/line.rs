@@ -88,11 +88,11 @@ impl<'a> Line<'a> {
                 }
             }
             Further::Named { names, values, text } => {
-                let is_it = |it: &str| {
-                    it.strip_prefix("header.")
+                let is_it = |text: &str| {
+                    text.strip_prefix("header.")
                         .is_some_and(|header| same_name(header.as_bytes(), name.as_bytes()))
                 };
-                let at = names.iter().position(|it| is_it(it))?;
+                let at = names.iter().position(|name| is_it(name))?;
                 text.get(values.get(at)?.clone()?)
             }
         }
@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
         let Further::Named { names, values, text } = self.further else {
             return None;
         };
-        let at = names.iter().position(|it| same_name(it.as_bytes(), name.as_bytes()))?;
+        let at = names.iter().position(|n| same_name(n.as_bytes(), name.as_bytes()))?;
         text.get(values.get(at)?.clone()?)
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Slots {
 impl Slots {
     /// `request` is where the request's line is, if anywhere.
     pub(super) fn new(names: &[String], request: Option<usize>) -> Self {
-        let slot = |name: &str| names.iter().position(|it| it.eq_ignore_ascii_case(name));
+        let slot = |name: &str| names.iter().position(|n| n.eq_ignore_ascii_case(name));
         Slots {
             time: slot("time"),
             ip: slot("ip"),
@@ -60,7 +60,7 @@ impl Slots {
         unit: TimeUnit,
     ) -> Result<Line<'a>, BrokenLine> {
         let value = |slot: Option<usize>| text.get(values.get(slot?)?.clone()?);
-        let said = |slot| value(slot).filter(|it| !matches!(*it, b"" | b"-"));
+        let said = |slot| value(slot).filter(|x| !matches!(*x, b"" | b"-"));
         let at = in_text(value(self.time).ok_or(BrokenLine::NoTime)?, unit)?;
         let mut line = Line::new(Stamp { at, whole_second: false });
         line.address = said(self.ip).map(without_port);
@@ -68,16 +68,16 @@ impl Slots {
         line.target = said(self.path);
         line.host = said(self.host);
         line.user = said(self.user);
-        line.status = said(self.status).and_then(|it| u16::try_from(number(it)?).ok());
-        line.key = value(self.key).filter(|it| !it.is_empty());
-        line.note = value(self.note).filter(|it| !it.is_empty());
-        if let Some(cost) = value(self.cost).filter(|it| !it.is_empty()) {
+        line.status = said(self.status).and_then(|x| u16::try_from(number(x)?).ok());
+        line.key = value(self.key).filter(|x| !x.is_empty());
+        line.note = value(self.note).filter(|x| !x.is_empty());
+        if let Some(cost) = value(self.cost).filter(|x| !x.is_empty()) {
             line.cost = Some(number(cost).ok_or(BrokenLine::Number { field: "cost" })?);
         }
         if let (None, None, Some(text)) = (line.method, line.target, said(self.request)) {
             let (method, target) = request(text);
-            line.method = Some(method).filter(|it| !it.is_empty());
-            line.target = Some(target).filter(|it| !it.is_empty());
+            line.method = Some(method).filter(|x| !x.is_empty());
+            line.target = Some(target).filter(|x| !x.is_empty());
         }
         line.further = Further::Named { names, values, text };
         Ok(line)

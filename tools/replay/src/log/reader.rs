@@ -61,9 +61,11 @@ impl Reader {
             return Ok(None);
         }
         match &mut self.kind {
-            Kind::Access(it) => it.read(line, self.format == Format::Combined).map(Some),
-            Kind::Json(it) => it.read(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)).map(Some),
-            Kind::Csv(it) => it.read(line),
+            Kind::Access(access) => access.read(line, self.format == Format::Combined).map(Some),
+            Kind::Json(json) => {
+                json.read(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)).map(Some)
+            }
+            Kind::Csv(csv) => csv.read(line),
         }
     }
 }

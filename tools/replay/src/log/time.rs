@@ -99,7 +99,7 @@ fn other(text: &[u8]) -> Option<Stamp> {
         let whole_second = !text.contains(&b'.');
         return Some(Stamp { at: rfc_3339(text).ok()?, whole_second });
     };
-    let digits = text.get(21..)?.iter().take_while(|it| it.is_ascii_digit()).count();
+    let digits = text.get(21..)?.iter().take_while(|text| text.is_ascii_digit()).count();
     let (fraction, zone) = text.get(21..)?.split_at_checked(digits)?;
     let date = [text.get(..20)?, zone].concat();
     let whole = Dates::default().whole(&date.try_into().ok()?).ok()?;
@@ -113,12 +113,13 @@ pub(crate) fn in_text(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLi
     match text.first() {
         None => Err(BrokenLine::NoTime),
         Some(b'-') if text.len() == 1 => Err(BrokenLine::NoTime),
-        _ if text.iter().all(|it| it.is_ascii_digit() || *it == b'.') => decimal(text, unit),
+        _ if text.iter().all(|text| text.is_ascii_digit() || *text == b'.') => decimal(text, unit),
         Some(b'-') if decimal(text.get(1..).unwrap_or_default(), unit).is_ok() => {
             Err(BrokenLine::BeforeEpoch)
         }
         _ => rfc_3339(text).or_else(|broken| {
-            let date = text.strip_prefix(b"[").and_then(|it| it.strip_suffix(b"]")).unwrap_or(text);
+            let date =
+                text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
             let date = date.try_into().map_err(|_| broken)?;
             Ok(Dates::default().whole(date)?.at)
         }),
@@ -130,12 +131,12 @@ fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
     let point = memchr::memchr(b'.', text).unwrap_or(text.len());
     let (whole, fraction) = text.split_at_checked(point).ok_or(BrokenLine::Time)?;
     let fraction = fraction.strip_prefix(b".").unwrap_or_default();
-    let are_digits = |it: &[u8]| it.iter().all(u8::is_ascii_digit);
+    let are_digits = |x: &[u8]| x.iter().all(u8::is_ascii_digit);
     if whole.is_empty() || !are_digits(whole) || !are_digits(fraction) {
         return Err(BrokenLine::Time);
     }
     let micros = micros_of_fraction(fraction);
-    let whole = number(whole).and_then(|it| u64::try_from(it).ok());
+    let whole = number(whole).and_then(|x| u64::try_from(x).ok());
     let in_micros = whole.and_then(|whole| match unit {
         TimeUnit::Seconds => whole.checked_mul(1_000_000)?.checked_add(micros),
         TimeUnit::Millis => whole.checked_mul(1_000)?.checked_add(micros / 1_000),
@@ -152,14 +153,14 @@ fn rfc_3339(text: &[u8]) -> Result<Timestamp, BrokenLine> {
         Ok(at) => at,
         // As `date +%z` writes it, without the colon in its offset.
         Err(_) => jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%z", text)
-            .and_then(|it| it.to_timestamp())
+            .and_then(|x| x.to_timestamp())
             .map_err(|_| BrokenLine::Time)?,
     };
     timestamp(at.as_second(), i64::from(at.subsec_nanosecond()) / 1_000)
 }
 
 fn timestamp(seconds: i64, micros: i64) -> Result<Timestamp, BrokenLine> {
-    let in_micros = seconds.checked_mul(1_000_000).and_then(|it| it.checked_add(micros));
+    let in_micros = seconds.checked_mul(1_000_000).and_then(|x| x.checked_add(micros));
     let in_micros = in_micros.ok_or(BrokenLine::FarFuture)?;
     u64::try_from(in_micros).map_err(|_| BrokenLine::BeforeEpoch).and_then(fits)
 }

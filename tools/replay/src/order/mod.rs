@@ -62,7 +62,7 @@ pub struct Order<T> {
 }
 
 /// So much memory of seconds is kept.
-const MOST_FREE: usize = 4;
+const MAX_FREE: usize = 4;
 
 impl<T: Copy> Order<T> {
     /// Events may come `reorder` late. `spread` says whether stamps of whole seconds are spread.
@@ -124,11 +124,11 @@ impl<T: Copy> Order<T> {
     }
 
     fn release_before(&mut self, open: u64, into: &mut Vec<(Timestamp, T)>) {
-        while self.seconds.front().is_some_and(|it| it.second < open)
+        while self.seconds.front().is_some_and(|front| front.second < open)
             && let Some(mut second) = self.seconds.pop_front()
         {
             second.release(into);
-            if self.free.len() < MOST_FREE {
+            if self.free.len() < MAX_FREE {
                 self.free.push(second);
             }
         }
@@ -140,7 +140,7 @@ impl<T: Copy> Order<T> {
         let at = match self.seconds.back() {
             Some(last) if last.second == second => self.seconds.len() - 1,
             Some(last) if last.second > second => {
-                match self.seconds.binary_search_by_key(&second, |it| it.second) {
+                match self.seconds.binary_search_by_key(&second, |seconds| seconds.second) {
                     Ok(at) => at,
                     Err(at) => self.insert(at, second),
                 }

@@ -64,8 +64,8 @@ impl<T: Copy> Second<T> {
     fn spread(&mut self) {
         let (quotient, remainder) = (1_000_000 / self.spread, 1_000_000 % self.spread);
         let (mut micros, mut left) = (0, 0);
-        for (it, _) in self.events.iter_mut().filter(|(it, _)| *it == SPREAD) {
-            *it = u32::try_from(micros).unwrap_or(SPREAD);
+        for (event, _) in self.events.iter_mut().filter(|(x, _)| *x == SPREAD) {
+            *event = u32::try_from(micros).unwrap_or(SPREAD);
             micros += quotient;
             left += remainder;
             if left >= self.spread {

@@ -26,13 +26,13 @@ pub fn page(report: &Report) -> String {
         names => format!("Replay of {names}"),
     };
     let sections: Vec<_> =
-        sections::ALL.iter().filter_map(|it| Some((it, (it.html)(report)?))).collect();
+        sections::ALL.iter().filter_map(|x| Some((x, (x.html)(report)?))).collect();
     let links = sections
         .iter()
-        .map(|(it, _)| format!("<li><a href=\"#{}\">{}</a></li>\n", it.id, escape(it.title)));
+        .map(|(x, _)| format!("<li><a href=\"#{}\">{}</a></li>\n", x.id, escape(x.title)));
     let links: String = links.collect();
-    let bodies = sections.iter().map(|(it, body)| {
-        let (id, heading) = (it.id, escape(it.title));
+    let bodies = sections.iter().map(|(x, body)| {
+        let (id, heading) = (x.id, escape(x.title));
         format!(
             "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n{body}</section>\n"
         )
@@ -67,13 +67,12 @@ fn header(report: &Report, title: &str) -> String {
         summary.push_str(&format!(", {} to {} UTC ({span})", second(first), second(last)));
     }
     let format = report.source.format;
-    let format = format.map_or_else(String::new, |it| format!("; format {}", escape(it)));
-    let command =
-        report.source.command.as_deref().map_or_else(String::new, |it| {
-            format!("<p class=\"command\">{}</p>\n", code(&text(it)))
-        });
+    let format = format.map_or_else(String::new, |f| format!("; format {}", escape(f)));
+    let command = report.source.command.as_deref().map_or_else(String::new, |command| {
+        format!("<p class=\"command\">{}</p>\n", code(&text(command)))
+    });
     let notices: String =
-        notices(report).iter().map(|it| format!("<li>{}</li>\n", escape(it))).collect();
+        notices(report).iter().map(|notice| format!("<li>{}</li>\n", escape(notice))).collect();
     let notices = if notices.is_empty() {
         notices
     } else {

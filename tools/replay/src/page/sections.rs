@@ -40,21 +40,24 @@ fn outcomes(report: &Report) -> Option<String> {
             "Memory",
         ],
     );
-    for it in &report.outcomes {
+    for outcome in &report.outcomes {
         table.row(vec![
-            Cell::Code(text(&it.name)),
-            Cell::Number(grouped(it.admitted.requests)),
-            Cell::Number(grouped(it.denied.requests)),
-            Cell::Number(share(it.denied.requests, report.offered.requests)),
-            Cell::Number(grouped(it.keys_denied)),
-            Cell::Number(share(it.keys_denied, report.keys)),
+            Cell::Code(text(&outcome.name)),
+            Cell::Number(grouped(outcome.admitted.requests)),
+            Cell::Number(grouped(outcome.denied.requests)),
+            Cell::Number(share(outcome.denied.requests, report.offered.requests)),
+            Cell::Number(grouped(outcome.keys_denied)),
+            Cell::Number(share(outcome.keys_denied, report.keys)),
             Cell::Number(
-                it.longest_denial.as_ref().map_or("none".to_owned(), |it| length(it.length)),
+                outcome
+                    .longest_denial
+                    .as_ref()
+                    .map_or("none".to_owned(), |outcome| length(outcome.length)),
             ),
-            Cell::Number(format!("{} B a key", grouped(it.bytes_per_key))),
+            Cell::Number(format!("{} B a key", grouped(outcome.bytes_per_key))),
         ]);
     }
-    let told: String = report.outcomes.iter().filter_map(|it| told(it, report)).collect();
+    let told: String = report.outcomes.iter().filter_map(|outcome| told(outcome, report)).collect();
     let told = if told.is_empty() { told } else { format!("<ul>\n{told}</ul>\n") };
     let html = cost_table(report) + &told;
     (!report.outcomes.is_empty()).then(|| table.html() + &html)
@@ -67,12 +70,12 @@ fn cost_table(report: &Report) -> String {
         &["Limit", "Cost admitted", "Cost denied", "Share"],
     );
     if report.offered.cost != report.offered.requests {
-        for it in &report.outcomes {
+        for outcome in &report.outcomes {
             table.row(vec![
-                Cell::Code(text(&it.name)),
-                Cell::Number(grouped(it.admitted.cost)),
-                Cell::Number(grouped(it.denied.cost)),
-                Cell::Number(share(it.denied.cost, report.offered.cost)),
+                Cell::Code(text(&outcome.name)),
+                Cell::Number(grouped(outcome.admitted.cost)),
+                Cell::Number(grouped(outcome.denied.cost)),
+                Cell::Number(share(outcome.denied.cost, report.offered.cost)),
             ]);
         }
     }
@@ -81,14 +84,15 @@ fn cost_table(report: &Report) -> String {
 
 /// Whose denial was the longest, and what would deny fewer.
 fn told(outcome: &Outcome, report: &Report) -> Option<String> {
-    let denial = outcome.longest_denial.as_ref().map(|Denial { key: whose, start, length: it }| {
+    let denial = outcome.longest_denial.as_ref().map(|Denial { key: whose, start, length: x }| {
         let (whose, start) = (code(&key(whose)), second(*start));
-        format!("the longest denial was that of {whose}, {} from {start}. ", escape(&length(*it)))
+        format!("the longest denial was that of {whose}, {} from {start}. ", escape(&length(*x)))
     });
-    let suggestion = outcome.suggestion.as_ref().map(|it| {
-        let limits: Vec<_> = it.limits.iter().map(Limit::to_string).collect();
-        let (limits, most) = (code(&limits.join("; ")), ppm(it.share_ppm));
-        let (denied, all) = (counted(it.keys_denied, "key"), share(it.keys_denied, report.keys));
+    let suggestion = outcome.suggestion.as_ref().map(|suggestion| {
+        let limits: Vec<_> = suggestion.limits.iter().map(Limit::to_string).collect();
+        let (limits, most) = (code(&limits.join("; ")), ppm(suggestion.share_ppm));
+        let (denied, all) =
+            (counted(suggestion.keys_denied, "key"), share(suggestion.keys_denied, report.keys));
         format!("To deny at most {most} of the keys: {limits}, which denies {denied} ({all}).")
     });
     if denial.is_none() && suggestion.is_none() {
@@ -115,18 +119,18 @@ fn worst(report: &Report) -> Option<String> {
             format!("By {}", text(&outcome.name)),
             &["Key", "Denied", "Of", "Share", "Longest denial", "First denied"],
         );
-        let named = |it: &WorstKey| match &it.policy {
-            Some(policy) => format!("{} {}", text(policy), key(&it.key)),
-            None => key(&it.key),
+        let named = |worst_key: &WorstKey| match &worst_key.policy {
+            Some(policy) => format!("{} {}", text(policy), key(&worst_key.key)),
+            None => key(&worst_key.key),
         };
-        for it in &outcome.worst {
+        for worst in &outcome.worst {
             table.row(vec![
-                Cell::Code(named(it)),
-                Cell::Number(grouped(it.denied.requests)),
-                Cell::Number(grouped(it.offered.requests)),
-                Cell::Number(share(it.denied.requests, it.offered.requests)),
-                Cell::Number(length(it.longest_denial)),
-                Cell::Number(second(it.first_denied)),
+                Cell::Code(named(worst)),
+                Cell::Number(grouped(worst.denied.requests)),
+                Cell::Number(grouped(worst.offered.requests)),
+                Cell::Number(share(worst.denied.requests, worst.offered.requests)),
+                Cell::Number(length(worst.longest_denial)),
+                Cell::Number(second(worst.first_denied)),
             ]);
         }
         table.html()
@@ -140,19 +144,19 @@ fn peaks(report: &Report) -> Option<String> {
         format!("The most {} of one key within a window of the clock", report.unit()),
         &["Window", "Half of the keys at most", "99 % at most", "Highest", "By"],
     );
-    for it in &report.peaks {
+    for peak in &report.peaks {
         let peak_of =
-            |percent| Cell::Number(it.peak_of(percent).map_or("none".to_owned(), grouped));
-        let highest = it.highest.as_ref();
+            |percent| Cell::Number(peak.peak_of(percent).map_or("none".to_owned(), grouped));
+        let highest = peak.highest.as_ref();
         table.row(vec![
-            Cell::Words(window(it.window)),
+            Cell::Words(window(peak.window)),
             peak_of(50),
             peak_of(99),
             Cell::Number(highest.map_or("none".to_owned(), |(cost, _)| grouped(*cost))),
             highest.map_or(Cell::Words(String::new()), |(_, whose)| Cell::Code(key(whose))),
         ]);
     }
-    let has_peaks = report.peaks.iter().any(|it| !it.keys_by_cost.is_empty());
+    let has_peaks = report.peaks.iter().any(|peak| !peak.keys_by_cost.is_empty());
     has_peaks.then(|| figure(&pictures::peaks(report), "Picture of the peaks") + &table.html())
 }
 
@@ -163,12 +167,12 @@ fn broken(report: &Report) -> Option<String> {
         format!("The first {} of {all}", samples.len()),
         &["File", "Line", "What is wrong", "How it begins"],
     );
-    for it in samples {
+    for sample in samples {
         table.row(vec![
-            Cell::Code(text(&it.name)),
-            Cell::Number(grouped(it.line)),
-            Cell::Words(text(&it.reason)),
-            Cell::Code(text(&it.text)),
+            Cell::Code(text(&sample.name)),
+            Cell::Number(grouped(sample.line)),
+            Cell::Words(text(&sample.reason)),
+            Cell::Code(text(&sample.text)),
         ]);
     }
     (!samples.is_empty()).then(|| table.html())

@@ -4,7 +4,7 @@ use super::axis::even_multiple;
 use crate::report::Timeline;
 
 /// As many bins as are told apart at the usual size of a picture.
-const MOST: u64 = 320;
+const MAX_BINS: u64 = 320;
 
 /// Bins of one width, which is a multiple of that of the timeline.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ impl Bins {
         }
         let last = start.saturating_add(width.saturating_mul(length - 1));
         let count = |wide: u64| last / wide - start / wide + 1;
-        let whole = width.saturating_mul(length.div_ceil(MOST - 1));
+        let whole = width.saturating_mul(length.div_ceil(MAX_BINS - 1));
         // An even width is easier to read, but not if far fewer bins are left for it.
-        let fits = |even: u64| count(even) <= MOST && even / 8 <= whole;
+        let fits = |even: u64| count(even) <= MAX_BINS && even / 8 <= whole;
         let wide = even_multiple(width, fits).unwrap_or(whole);
         Some(Bins {
             timeline_start: start,

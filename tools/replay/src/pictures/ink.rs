@@ -75,7 +75,7 @@ impl Ink {
 
     /// The colour that stands for it while the picture is drawn.
     pub(super) fn sentinel(self) -> RGBColor {
-        let at = Ink::ALL.iter().position(|it| *it == self).unwrap_or_default();
+        let at = Ink::ALL.iter().position(|x| *x == self).unwrap_or_default();
         RGBColor(1, 254, u8::try_from(at).unwrap_or_default())
     }
 }

@@ -10,9 +10,9 @@ use super::panel::{self, Caption, FOOT, HEAD, LINE, Panel};
 use crate::report::{Outcome, Report, shown};
 
 /// The most panels that are drawn; more are counted in words.
-const MOST_PANELS: usize = 32;
+const MAX_PANELS: usize = 32;
 /// Windows are seen as windows as long as they are few.
-const MOST_EDGES: u64 = 24;
+const MAX_EDGES: u64 = 24;
 
 /// Draws what was admitted of what was offered, over time.
 #[must_use]
@@ -21,14 +21,17 @@ pub fn over_time(report: &Report) -> String {
     let Some(bins) = Bins::of(&report.timeline) else {
         return super::draw_nothing(&about);
     };
-    let shown_outcomes = report.outcomes.get(..MOST_PANELS).unwrap_or(&report.outcomes);
-    let captions: Vec<_> = shown_outcomes.iter().map(|it| caption(report, it)).collect();
+    let shown_outcomes = report.outcomes.get(..MAX_PANELS).unwrap_or(&report.outcomes);
+    let captions: Vec<_> =
+        shown_outcomes.iter().map(|shown_outcome| caption(report, shown_outcome)).collect();
     let layout = Layout::new(&captions);
     let offered = bins.fill(&report.timeline.costs);
     let times = Times::new(bins.start, bins.end(), panel::labels_fit);
     let greatest = |costs: &[u64]| costs.iter().copied().max().unwrap_or_default();
-    let admitted: Vec<_> =
-        shown_outcomes.iter().map(|it| bins.fill(&it.admitted_over_time)).collect();
+    let admitted: Vec<_> = shown_outcomes
+        .iter()
+        .map(|shown_outcome| bins.fill(&shown_outcome.admitted_over_time))
+        .collect();
     let most = admitted.iter().map(|costs| greatest(costs)).fold(greatest(&offered), u64::max);
     draw(&about, layout.height, |canvas| {
         panel::draw_head(canvas, &about.title, &below(report, &bins));
@@ -121,7 +124,7 @@ pub(super) fn caption(report: &Report, outcome: &Outcome) -> Caption {
 fn below(report: &Report, bins: &Bins) -> String {
     let height = format!("{} per {}", report.unit(), shown::per(Micros::new(bins.width)));
     let keys = shown::counted(report.keys, "key");
-    let more = report.outcomes.len().saturating_sub(MOST_PANELS);
+    let more = report.outcomes.len().saturating_sub(MAX_PANELS);
     let more = if more > 0 { format!(" · {more} more are not drawn") } else { String::new() };
     let interrupted = if report.source.interrupted { " · interrupted" } else { "" };
     format!("{height} · {keys}{more}{interrupted} · times in UTC")
@@ -191,7 +194,7 @@ pub(super) fn edges_of(limit: &Limit, from: u64, to: u64) -> Option<Vec<u64>> {
     let origin = (monday + offset.get()) % window;
     let first = from.saturating_sub(origin).div_ceil(window);
     let last = to.checked_sub(origin)? / window;
-    if last.checked_sub(first)? >= MOST_EDGES {
+    if last.checked_sub(first)? >= MAX_EDGES {
         return None;
     }
     let edges = (first..=last).map(|times| times * window + origin);

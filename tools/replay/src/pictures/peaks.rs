@@ -12,9 +12,9 @@ use super::panel::{self, Caption, HEAD, LEFT, LINE, RIGHT};
 use crate::report::{Peaks, Report, shown};
 
 /// The most panels that are drawn.
-const MOST_PANELS: usize = 12;
+const MAX_PANELS: usize = 12;
 /// The most limits that are marked in one panel.
-const MOST_MARKS: usize = 8;
+const MAX_MARKS: usize = 8;
 /// What the name of a mark takes.
 const MARK: i32 = 40;
 const PLOT: i32 = 250;
@@ -25,8 +25,8 @@ const BAR_ENDS: [u64; 5] = [1, 2, 3, 5, 7];
 /// Draws how many keys asked for how much at most within each window.
 #[must_use]
 pub fn peaks(report: &Report) -> String {
-    let all = report.peaks.iter().filter(|it| !it.keys_by_cost.is_empty());
-    let rows: Vec<_> = all.take(MOST_PANELS).map(|it| Row::of(report, it)).collect();
+    let all = report.peaks.iter().filter(|peak| !peak.keys_by_cost.is_empty());
+    let rows: Vec<_> = all.take(MAX_PANELS).map(|x| Row::of(report, x)).collect();
     let about = about(report, &rows);
     let Some(highest) = rows.iter().map(Row::highest).max() else {
         return super::draw_nothing(&about);
@@ -75,13 +75,14 @@ struct Mark {
 impl<'a> Row<'a> {
     fn of(report: &Report, peaks: &'a Peaks) -> Self {
         let limits = report.outcomes.iter().flat_map(|outcome| &outcome.limits);
-        let limits = limits.filter(|it| !it.is_concurrent() && it.spec().window == peaks.window);
+        let limits =
+            limits.filter(|limit| !limit.is_concurrent() && limit.spec().window == peaks.window);
         // So much a bucket or a queue takes at once, if it is more than comes back meanwhile.
         let most = |limit: &Limit| limit.capacity().max(limit.spec().count);
         let mut counts: Vec<u64> = limits.map(most).collect();
         counts.sort_unstable();
         counts.dedup();
-        counts.truncate(MOST_MARKS);
+        counts.truncate(MAX_MARKS);
         let marks = counts.into_iter().map(|count| {
             let above = peaks.keys_by_cost.iter().filter(|(cost, _)| *cost > count);
             let above = above.fold(0_u64, |sum, (_, keys)| sum.saturating_add(*keys));
@@ -238,7 +239,7 @@ mod tests {
                 highest: None,
             };
             let row = Row::of(&Report { outcomes, ..Report::default() }, &peaks);
-            let words: Vec<_> = row.marks.iter().map(|it| it.words.as_str()).collect();
+            let words: Vec<_> = row.marks.iter().map(|mark| mark.words.as_str()).collect();
             assert_eq!(words, [expected], "{limit}");
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn sums(moments: &[Moment], window: u64) -> Vec<(u64, u64)> {
     let mut leaving = moments.iter().peekable();
     for entering in moments {
         // All that leave before the next enters, or as it does.
-        while let Some(next) = leaving.next_if(|it| leaves(it, window) <= entering.time) {
+        while let Some(next) = leaving.next_if(|leaving| leaves(leaving, window) <= entering.time) {
             sum = sum.saturating_sub(next.admitted);
             put(&mut sums, leaves(next, window), sum);
         }

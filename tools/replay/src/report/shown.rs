@@ -17,7 +17,7 @@ const UNITS: &[(u64, &str)] = &[
 const DAY: u64 = 86_400_000_000;
 
 /// The most bytes of a key that are shown; past them stands `…`.
-const MOST_SHOWN: usize = 256;
+const MAX_SHOWN: usize = 256;
 
 /// An integer with separators: `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -134,7 +134,7 @@ pub(crate) fn civil(micros: u64) -> Option<jiff::civil::DateTime> {
 /// A key in one line, whatever bytes it has: what cannot be printed, or turns the direction of
 /// reading, is escaped, and so is what escapes.
 pub(crate) fn key(key: &[u8]) -> String {
-    let (first, rest) = key.split_at(key.len().min(MOST_SHOWN));
+    let (first, rest) = key.split_at(key.len().min(MAX_SHOWN));
     let mut shown = String::with_capacity(first.len());
     for chunk in first.utf8_chunks() {
         shown.push_str(&text(&chunk.valid().replace('\\', "\\\\")));

@@ -27,7 +27,7 @@ const WIDTHS: [u64; 19] = [
 ];
 
 /// The most bins. Twice as many as a wide picture has columns.
-const MOST_BINS: u64 = 2_000;
+const MAX_BINS: u64 = 2_000;
 
 /// Costs over time, in bins of one width.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Bins {
         if self.costs.is_empty() {
             self.first = at / self.micros();
         }
-        while at / self.micros() - self.first >= MOST_BINS && self.width + 1 < WIDTHS.len() {
+        while at / self.micros() - self.first >= MAX_BINS && self.width + 1 < WIDTHS.len() {
             self.widen();
         }
         let bin = at / self.micros();
@@ -110,8 +110,9 @@ impl Bins {
 
     /// The sum of several, column by column.
     pub(crate) fn sum(several: Vec<Bins>, columns: usize) -> Bins {
-        let mut several: Vec<_> = several.into_iter().filter(|it| !it.costs.is_empty()).collect();
-        several.sort_by_key(|it| it.width);
+        let mut several: Vec<_> =
+            several.into_iter().filter(|several| !several.costs.is_empty()).collect();
+        several.sort_by_key(|several| several.width);
         let Some(mut sum) = several.pop() else { return Bins::new(columns) };
         for mut other in several {
             while other.width < sum.width {
@@ -136,7 +137,7 @@ impl Bins {
                 *sum = sum.saturating_add(*cost);
             }
         }
-        if sum.costs.len() > usize::try_from(MOST_BINS).unwrap_or(usize::MAX) * sum.columns
+        if sum.costs.len() > usize::try_from(MAX_BINS).unwrap_or(usize::MAX) * sum.columns
             && sum.width + 1 < WIDTHS.len()
         {
             sum.widen();

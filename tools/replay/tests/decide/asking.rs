@@ -15,7 +15,7 @@ pub(crate) struct ByKey;
 
 impl Ask for ByKey {
     fn one(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<One, NotAsked> {
-        key.extend_from_slice(line.key.filter(|it| !it.is_empty()).ok_or(NotAsked::NoKey)?);
+        key.extend_from_slice(line.key.filter(|key| !key.is_empty()).ok_or(NotAsked::NoKey)?);
         Ok(One { policy: 0, cost: verbs::cost(line)? })
     }
 
@@ -41,7 +41,7 @@ pub(crate) fn csv(requests: &[Request]) -> String {
 }
 
 pub(crate) fn alternatives(limits: &[&str]) -> Vec<Alternative> {
-    let one = |it: &&str| Alternative::one(*it, it.parse::<Policy>().unwrap());
+    let one = |text: &&str| Alternative::one(*text, text.parse::<Policy>().unwrap());
     limits.iter().map(one).collect()
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn plain(limits: &str, requests: &[Request]) -> Plain {
     let (clock, policy) = (ManualClock::default(), limits.parse::<Policy>().unwrap());
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let mut sorted = requests.to_vec();
-    sorted.sort_by_key(|it| it.at);
+    sorted.sort_by_key(|x| x.at);
     let mut plain = Plain::default();
     let mut answers: BTreeMap<String, Vec<(u64, bool, u64)>> = BTreeMap::new();
     for Request { at, key, cost } in &sorted {
@@ -43,23 +43,23 @@ pub(crate) fn plain(limits: &str, requests: &[Request]) -> Plain {
     }
     for (key, answers) in answers {
         let (mut offered, mut denied) = (Amount::default(), Amount::default());
-        answers.iter().for_each(|it| add(&mut offered, it.2));
-        answers.iter().filter(|it| !it.1).for_each(|it| add(&mut denied, it.2));
-        let Some(first) = answers.iter().find(|it| !it.1) else { continue };
+        answers.iter().for_each(|answer| add(&mut offered, answer.2));
+        answers.iter().filter(|answer| !answer.1).for_each(|answer| add(&mut denied, answer.2));
+        let Some(first) = answers.iter().find(|answer| !answer.1) else { continue };
         let mut longest = (first.0, 0);
         for (place, (start, allowed, _)) in answers.iter().enumerate() {
-            let before = place.checked_sub(1).map(|it| answers[it].1);
+            let before = place.checked_sub(1).map(|x| answers[x].1);
             if *allowed || before == Some(false) {
                 continue;
             }
             let rest = &answers[place..];
-            let end = rest.iter().find(|it| it.1).or(rest.last()).unwrap().0;
+            let end = rest.iter().find(|x| x.1).or(rest.last()).unwrap().0;
             if end - start > longest.1 {
                 longest = (*start, end - start);
             }
         }
         let (start, length) = (Timestamp::from_micros(longest.0), Micros::new(longest.1));
-        if plain.longest.as_ref().is_none_or(|it| it.length < length) {
+        if plain.longest.as_ref().is_none_or(|longest| longest.length < length) {
             plain.longest = Some(Denial { key: key.clone().into_bytes(), start, length });
         }
         let first = Timestamp::from_micros(first.0);
@@ -71,8 +71,9 @@ pub(crate) fn plain(limits: &str, requests: &[Request]) -> Plain {
 /// The most of each key in any window of the clock of so many seconds, how many keys have each.
 pub(crate) fn peaks(seconds: u64, requests: &[Request]) -> Vec<(u64, u64)> {
     let mut windows: BTreeMap<(&str, u64), u64> = BTreeMap::new();
-    for it in requests {
-        *windows.entry((&it.key, it.at / 1_000_000 / seconds)).or_default() += it.cost;
+    for request in requests {
+        *windows.entry((&request.key, request.at / 1_000_000 / seconds)).or_default() +=
+            request.cost;
     }
     let mut peaks: BTreeMap<&str, u64> = BTreeMap::new();
     for ((key, _), cost) in windows {
@@ -80,6 +81,6 @@ pub(crate) fn peaks(seconds: u64, requests: &[Request]) -> Vec<(u64, u64)> {
         *peak = (*peak).max(cost);
     }
     let mut by_cost: BTreeMap<u64, u64> = BTreeMap::new();
-    peaks.values().for_each(|it| *by_cost.entry(*it).or_default() += 1);
+    peaks.values().for_each(|value| *by_cost.entry(*value).or_default() += 1);
     by_cost.into_iter().collect()
 }

@@ -12,8 +12,8 @@ fn a_stop_leaves_what_was_found_until_then() {
     let traffic: Traffic = "poisson rate 100000/s for 1d keys 100".parse().unwrap();
     let (stop, alternatives) = (AtomicBool::new(false), alternatives(&["10/s"]));
     let mut seen = Progress::default();
-    let mut progress = |it: Progress| {
-        seen = it;
+    let mut progress = |progress: Progress| {
+        seen = progress;
         stop.store(true, Ordering::Relaxed);
     };
     let replay = Replay {
@@ -37,8 +37,8 @@ fn the_first_broken_line_ends_a_strict_replay() {
     let replay =
         Replay { alternatives: &alternatives, options, stop: &stop, progress: &mut |_| {} };
     match replay.by_key(log(text.to_owned()), &ByKey) {
-        Err(ReplayError::Strict(it)) => {
-            assert_eq!((&*it.name, it.line, &*it.text), ("log", 3, "x,a"));
+        Err(ReplayError::Strict(strict)) => {
+            assert_eq!((&*strict.name, strict.line, &*strict.text), ("log", 3, "x,a"));
         }
         other => panic!("{other:?}"),
     }

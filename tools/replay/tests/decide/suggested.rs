@@ -14,7 +14,7 @@ fn requests() -> Vec<Request> {
             all.push(Request { at: 1_763_650_000_000_000 + at, key: format!("k{key}"), cost: 1 });
         }
     }
-    all.sort_by_key(|it| it.at);
+    all.sort_by_key(|x| x.at);
     all
 }
 
@@ -46,9 +46,9 @@ fn no_lower_count_denies_as_few_keys() {
         if count > 1 {
             let one_less = text.parse::<tollgate::Policy>().unwrap();
             let first = one_less.limits()[0].spec().count;
-            let scaled = one_less.limits().iter().map(|it| {
+            let scaled = one_less.limits().iter().map(|limit| {
                 let scale = |of: u64| (of * (count - 1)).div_ceil(first);
-                let kind = match it.spec().kind {
+                let kind = match limit.spec().kind {
                     tollgate::Kind::TokenBucket { burst } => {
                         tollgate::Kind::TokenBucket { burst: scale(burst) }
                     }
@@ -57,7 +57,7 @@ fn no_lower_count_denies_as_few_keys() {
                     }
                     other => other,
                 };
-                tollgate::Spec { count: scale(it.spec().count), kind, ..*it.spec() }
+                tollgate::Spec { count: scale(limit.spec().count), kind, ..*limit.spec() }
                     .build()
                     .unwrap()
             });

@@ -20,13 +20,13 @@ fn any_report() -> impl Strategy<Value = Report> {
             let amount = |index: usize| Amount { requests: at(index), cost: at(index + 1) };
             let outcome = |(name, has_decisions): (String, bool)| Outcome {
                 limits: ["5/s", "100/min fixed offset 1s", "9/w fixed", "3 concurrent lease 9s"]
-                    .map(|it| it.parse().unwrap())
+                    .map(|x| x.parse().unwrap())
                     .to_vec(),
                 admitted: amount(0),
                 denied: amount(1),
                 admitted_over_time: admitted.clone(),
                 decisions: (0..some.len() * usize::from(has_decisions))
-                    .map(|it| Decided { time: time(it), is_admitted: it % 2 == 0, cost: at(it) })
+                    .map(|n| Decided { time: time(n), is_admitted: n % 2 == 0, cost: at(n) })
                     .collect(),
                 name,
                 ..Outcome::default()

@@ -22,8 +22,8 @@ const KINDS: &[&str] = &[
 /// Reports with what is rare in logs: name and report.
 pub(crate) fn reports() -> Vec<(&'static str, Report)> {
     let one = edge_burst().into_iter().take(1).collect::<Vec<_>>();
-    let same_time: Vec<_> = edge_burst().into_iter().map(|it| Asked { time: NOW, ..it }).collect();
-    let dear: Vec<_> = waves().into_iter().map(|it| Asked { cost: 100, ..it }).collect();
+    let same_time: Vec<_> = edge_burst().into_iter().map(|x| Asked { time: NOW, ..x }).collect();
+    let dear: Vec<_> = waves().into_iter().map(|wave| Asked { cost: 100, ..wave }).collect();
     let years = (0..2_000).map(|at| Asked { time: NOW + at * 2 * DAY, ..one[0].clone() });
     let limits = "5/s; 60/min fixed; 600/h sliding by 1m; 9000/d; 20000/7d fixed; 100000/30d log";
     let mut long = report(&edge_burst(), SECOND, &["100/min", "100/min fixed"]);

@@ -43,7 +43,7 @@ pub(crate) fn edge_burst() -> Vec<Asked> {
 fn asked(times: impl Iterator<Item = u64>) -> Vec<Asked> {
     let mut all: Vec<_> =
         times.map(|time| Asked { time, key: b"user:42".to_vec(), cost: 1 }).collect();
-    all.sort_by_key(|it| it.time);
+    all.sort_by_key(|x| x.time);
     all
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn waves() -> Vec<Asked> {
             all.push(Asked { time, key: format!("user:{key}").into_bytes(), cost: 1 });
         }
     }
-    all.sort_by_key(|it| it.time);
+    all.sort_by_key(|x| x.time);
     all
 }
 
@@ -81,24 +81,24 @@ pub(crate) fn two_days() -> Vec<Asked> {
             all.push(Asked { time, key: format!("10.0.0.{key}").into_bytes(), cost: 1 });
         }
     }
-    all.sort_by_key(|it| it.time);
+    all.sort_by_key(|x| x.time);
     all
 }
 
 /// What several alternatives do with what was asked, in bins of one width.
 pub(crate) fn report(asked: &[Asked], width: u64, policies: &[&str]) -> Report {
-    let start = asked.first().map_or(0, |it| it.time / width * width);
+    let start = asked.first().map_or(0, |x| x.time / width * width);
     let bin = |time: u64| usize::try_from((time - start) / width).unwrap();
-    let bins = asked.last().map_or(0, |it| bin(it.time) + 1);
+    let bins = asked.last().map_or(0, |x| bin(x.time) + 1);
     let mut timeline =
         Timeline { start: at(start), width: Micros::new(width), costs: vec![0; bins] };
     let mut offered = Amount::default();
     let mut keys: BTreeMap<&[u8], u64> = BTreeMap::new();
-    for it in asked {
-        timeline.costs[bin(it.time)] += it.cost;
+    for value in asked {
+        timeline.costs[bin(value.time)] += value.cost;
         offered.requests += 1;
-        offered.cost += it.cost;
-        *keys.entry(&it.key).or_default() += 1;
+        offered.cost += value.cost;
+        *keys.entry(&value.key).or_default() += 1;
     }
     let first_and_last = asked.first().zip(asked.last());
     Report {
@@ -127,7 +127,7 @@ fn at(micros: u64) -> Timestamp {
 
 fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize) -> Outcome {
     let policy: Policy = text.parse().unwrap();
-    let clock = ManualClock::at(at(asked.first().map_or(0, |it| it.time)));
+    let clock = ManualClock::at(at(asked.first().map_or(0, |x| x.time)));
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let mut outcome = Outcome {
         name: text.to_owned(),
@@ -137,40 +137,41 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
         ..Outcome::default()
     };
     let mut worst: BTreeMap<&[u8], WorstKey> = BTreeMap::new();
-    for it in asked {
-        clock.set(at(it.time));
-        let cost = Cost::new(it.cost).unwrap();
-        let is_admitted = limiter.check_cost(&policy, Key::new(&it.key).unwrap(), cost).allowed();
+    for value in asked {
+        clock.set(at(value.time));
+        let cost = Cost::new(value.cost).unwrap();
+        let is_admitted =
+            limiter.check_cost(&policy, Key::new(&value.key).unwrap(), cost).allowed();
         let amount = if is_admitted { &mut outcome.admitted } else { &mut outcome.denied };
         amount.requests += 1;
-        amount.cost += it.cost;
+        amount.cost += value.cost;
         if is_admitted {
-            outcome.admitted_over_time[bin(it.time)] += it.cost;
+            outcome.admitted_over_time[bin(value.time)] += value.cost;
         }
-        outcome.decisions.push(Decided { time: at(it.time), is_admitted, cost: it.cost });
-        let key = worst.entry(&it.key).or_insert_with(|| WorstKey {
-            key: it.key.clone(),
+        outcome.decisions.push(Decided { time: at(value.time), is_admitted, cost: value.cost });
+        let key = worst.entry(&value.key).or_insert_with(|| WorstKey {
+            key: value.key.clone(),
             policy: None,
             offered: Amount::default(),
             denied: Amount::default(),
-            first_denied: at(it.time),
+            first_denied: at(value.time),
             longest_denial: Micros::new(250_000),
         });
         key.offered.requests += 1;
         key.denied.requests += u64::from(!is_admitted);
-        key.offered.cost += it.cost;
-        key.denied.cost += if is_admitted { 0 } else { it.cost };
+        key.offered.cost += value.cost;
+        key.denied.cost += if is_admitted { 0 } else { value.cost };
     }
     if outcome.decisions.len() > 20_000 {
         outcome.decisions.clear();
     }
-    outcome.worst = worst.into_values().filter(|it| it.denied.requests > 0).collect();
-    outcome.worst.sort_by_key(|it| std::cmp::Reverse(it.denied.requests));
+    outcome.worst = worst.into_values().filter(|value| value.denied.requests > 0).collect();
+    outcome.worst.sort_by_key(|worst| std::cmp::Reverse(worst.denied.requests));
     outcome.keys_denied = u64::try_from(outcome.worst.len()).unwrap();
     outcome.worst.truncate(10);
-    outcome.longest_denial = outcome.worst.first().map(|it| Denial {
-        key: it.key.clone(),
-        start: it.first_denied,
+    outcome.longest_denial = outcome.worst.first().map(|worst| Denial {
+        key: worst.key.clone(),
+        start: worst.first_denied,
         length: Micros::new(83_500_000),
     });
     outcome.suggestion =
@@ -180,8 +181,8 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
 
 fn peaks(asked: &[Asked], window: u64) -> Peaks {
     let mut counts: BTreeMap<(&[u8], u64), u64> = BTreeMap::new();
-    for it in asked {
-        *counts.entry((&it.key, it.time / window)).or_default() += it.cost;
+    for value in asked {
+        *counts.entry((&value.key, value.time / window)).or_default() += value.cost;
     }
     let mut peak_of: BTreeMap<&[u8], u64> = BTreeMap::new();
     for ((key, _), cost) in counts {
@@ -223,7 +224,7 @@ pub(crate) fn hostile() -> Report {
         outcome.longest_denial = outcome
             .longest_denial
             .take()
-            .map(|it| Denial { key: hostile("denied").into_bytes(), ..it });
+            .map(|longest_denial| Denial { key: hostile("denied").into_bytes(), ..longest_denial });
     }
     for peaks in &mut report.peaks {
         peaks.highest = peaks.highest.take().map(|(cost, _)| (cost, hostile("peak").into_bytes()));

@@ -28,12 +28,12 @@ fn counts(text: &str, seconds: u64) -> Vec<usize> {
         *counts.entry(event.at.since(start).get() / 1_000_000 / seconds).or_insert(0) += 1;
     }
     let last = counts.keys().last().copied().unwrap_or(0);
-    (0..=last).map(|it| counts.get(&it).copied().unwrap_or(0)).collect()
+    (0..=last).map(|n| counts.get(&n).copied().unwrap_or(0)).collect()
 }
 
 fn times(text: &str) -> String {
     let start = traffic(text).start;
-    let times = events(text).into_iter().map(|it| it.at.since(start).to_string());
+    let times = events(text).into_iter().map(|event| event.at.since(start).to_string());
     times.collect::<Vec<_>>().join(" ")
 }
 
@@ -55,7 +55,8 @@ fn every_shape_is_the_same_again_and_has_its_rate() {
 fn steady_traffic_is_even_and_its_keys_take_turns() {
     assert_eq!(times("steady rate 3/s for 2s"), "0 0.333333 0.666666 1 1.333333 1.666666");
     assert_eq!(times("steady rate 1/h for 3h"), "0 3600 7200");
-    let keys: Vec<u32> = events("steady rate 5/s for 1s keys 2").iter().map(|it| it.key).collect();
+    let keys: Vec<u32> =
+        events("steady rate 5/s for 1s keys 2").iter().map(|event| event.key).collect();
     assert_eq!(keys, [0, 1, 0, 1, 0]);
 }
 
@@ -110,7 +111,7 @@ fn what_is_written_as_a_log_is_read_as_the_same() {
 
     let mut reader = Reader::open(None, &log, &Fields::default()).unwrap();
     assert_eq!(reader.format(), Format::Combined);
-    for (line, event) in log.split(|it| *it == b'\n').zip(expected) {
+    for (line, event) in log.split(|log| *log == b'\n').zip(expected) {
         let line = reader.read(line).unwrap().unwrap();
         let second = event.at.as_micros() / 1_000_000 * 1_000_000;
         assert_eq!(line.time.at, Timestamp::from_micros(second));

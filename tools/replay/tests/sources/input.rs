@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tollgate_replay::input::{Input, LONGEST_LINE, Part};
+use tollgate_replay::input::{Input, MAX_LINE_LEN, Part};
 
 /// A folder of this test, empty.
 fn folder(name: &str) -> PathBuf {
@@ -35,7 +35,9 @@ fn yielded(input: Input) -> Vec<String> {
             Ok(Part::Lines(block)) => found.extend(block.lines().map(|(at, line)| {
                 format!("{}:{at} {}", block.beginning().file, String::from_utf8_lossy(line))
             })),
-            Ok(Part::TooLong(it)) => found.push(format!("{}:{} …", it.file, it.line)),
+            Ok(Part::TooLong(too_long)) => {
+                found.push(format!("{}:{} …", too_long.file, too_long.line))
+            }
             Err(error) => {
                 let error = error.to_string();
                 found.push(error.rsplit('/').next().unwrap().to_owned());
@@ -73,7 +75,7 @@ fn files_follow_each_other_whatever_their_compression() {
 #[test]
 fn a_file_that_cannot_be_read_is_told_in_its_place() {
     let folder = folder("unreadable");
-    let text: Vec<u8> = (0..200_000_u32).flat_map(|it| format!("{it:x}\n").into_bytes()).collect();
+    let text: Vec<u8> = (0..200_000_u32).flat_map(|n| format!("{n:x}\n").into_bytes()).collect();
     let whole = gzip(&text);
     let files: [(&str, &[u8]); 3] =
         [("cut.gz", &whole[..whole.len() / 2]), ("log.xz", b"\xFD7zXZ\0\0"), ("last", b"z\n")];
@@ -82,7 +84,7 @@ fn a_file_that_cannot_be_read_is_told_in_its_place() {
     }
     let names = ["cut.gz", "missing", "log.xz", "last"];
     let found = yielded(Input::open(names.map(|name| folder.join(name))));
-    let lines = found.iter().filter(|it| it.starts_with("0:")).count();
+    let lines = found.iter().filter(|found| found.starts_with("0:")).count();
     assert!(lines > 10_000, "{lines}");
     let expected = format!("cut.gz cannot be decompressed after line {lines}: ");
     assert!(found[lines].starts_with(&expected), "{}", found[lines]);
@@ -108,7 +110,7 @@ fn a_block_knows_how_its_file_begins() {
 
 #[test]
 fn a_line_without_an_end_takes_no_memory() {
-    let long = io::repeat(b'x').take(64 * u64::try_from(LONGEST_LINE).unwrap());
+    let long = io::repeat(b'x').take(64 * u64::try_from(MAX_LINE_LEN).unwrap());
     let text = (&b"a\n"[..]).chain(long).chain(&b"\nb\n"[..]);
     assert_eq!(yielded(Input::of("-", text)), ["0:1 a", "0:2 …", "0:3 b"]);
 }
@@ -164,7 +166,7 @@ fn nobody_waits_for_a_read_that_waits() {
 fn what_came_is_not_kept_from_who_waits() {
     let (bytes, waiting) = channel();
     let mut input = Input::of("-", Waiting(waiting));
-    let send = |text: &[u8]| text.iter().for_each(|it| bytes.send(*it).unwrap());
+    let send = |text: &[u8]| text.iter().for_each(|text| bytes.send(*text).unwrap());
     // The beginning takes the first 16 KiB. The sender is kept, so that no end is in sight.
     send(&b"0123456789abcde\n".repeat(1_025));
     send(b"one");
@@ -189,7 +191,7 @@ fn whoever_waits_for_lines_can_be_stopped() {
     thread.join().unwrap();
     drop(keep);
 
-    let mut input = Input::of("a.log", io::Cursor::new(b"a\n".repeat(20 * LONGEST_LINE)));
+    let mut input = Input::of("a.log", io::Cursor::new(b"a\n".repeat(20 * MAX_LINE_LEN)));
     assert!(matches!(input.next(), Some(Ok(Part::Lines(_)))));
     assert!(input.next_unless(&stop).is_none() && input.next_unless(&stop).is_none());
 }

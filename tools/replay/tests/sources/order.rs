@@ -43,13 +43,13 @@ fn model(stamps: &[Stamp], reorder: Micros, spread: bool) -> (Vec<Event>, u64) {
         .iter()
         .map(|(stamp, at)| {
             let is_spread =
-                |it: &Stamp| it.whole_second && spread && second(it.at) == second(stamp.at);
+                |s: &Stamp| s.whole_second && spread && second(s.at) == second(stamp.at);
             if !is_spread(stamp) {
                 return (stamp.at, *at);
             }
-            let of_second = taken.iter().filter(|(it, _)| is_spread(it));
+            let of_second = taken.iter().filter(|(x, _)| is_spread(x));
             let n = u64::try_from(of_second.clone().count()).unwrap();
-            let i = u64::try_from(of_second.take_while(|(_, it)| it < at).count()).unwrap();
+            let i = u64::try_from(of_second.take_while(|(_, x)| x < at).count()).unwrap();
             (Timestamp::from_micros(second(stamp.at) * 1_000_000 + i * 1_000_000 / n), *at)
         })
         .collect();

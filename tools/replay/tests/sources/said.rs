@@ -30,9 +30,9 @@ pub(crate) fn said(reader: &mut Reader, line: &[u8], further: &[&str]) -> String
     put("method", line.method.map(shown));
     put("target", line.target.map(shown));
     put("host", line.host.map(shown));
-    put("status", line.status.map(|it| it.to_string()));
+    put("status", line.status.map(|status| status.to_string()));
     put("key", line.key.map(shown));
-    put("cost", line.cost.map(|it| it.to_string()));
+    put("cost", line.cost.map(|cost| cost.to_string()));
     put("note", line.note.map(shown));
     for name in further {
         let value = match name.strip_prefix("header.") {

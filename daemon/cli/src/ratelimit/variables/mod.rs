@@ -59,7 +59,7 @@ pub(super) static GROUPS: &[Group] = &[
 ];
 
 pub(super) fn all() -> impl Iterator<Item = &'static Variable> {
-    GROUPS.iter().flat_map(|it| it.variables)
+    GROUPS.iter().flat_map(|group| group.variables)
 }
 
 const fn honoured(
@@ -95,7 +95,7 @@ impl Variable {
     /// the case anyway, in other words perhaps.
     pub(super) fn is_idle(&self, text: &str) -> bool {
         let usual = self.holds.unwrap_or(self.default);
-        let is_same = |it: Value| self.kind.read(usual).is_ok_and(|usual| usual == it);
+        let is_same = |value: Value| self.kind.read(usual).is_ok_and(|usual| usual == value);
         text == usual || self.kind.read(text).is_ok_and(is_same)
     }
 }

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 /// The most that is read of an answer, which says little.
-const MOST: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Sends each batch over a connection of its own: there is one every few seconds.
 pub(super) struct Client {
@@ -58,10 +58,9 @@ impl HttpClient for Client {
         let to = request.uri().clone();
         let within = self.timeout;
         let sending = self.runtime.spawn(async move { timeout(within, send(request)).await });
-        let sent = sending
-            .await
-            .context("the daemon stops")
-            .and_then(|it| it.unwrap_or_else(|_| Err(anyhow!("it gives no answer in {within:?}"))));
+        let sent = sending.await.context("the daemon stops").and_then(|context| {
+            context.unwrap_or_else(|_| Err(anyhow!("it gives no answer in {within:?}")))
+        });
         self.note(&to, &sent);
         sent.map_err(Into::into)
     }
@@ -75,19 +74,19 @@ async fn send(mut request: Request<Bytes>) -> Result<Response<Bytes>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     request.headers_mut().insert(HOST, HeaderValue::from_str(authority.as_str())?);
-    let path = uri.path_and_query().map_or("/", |it| it.as_str());
+    let path = uri.path_and_query().map_or("/", |path_and_query| path_and_query.as_str());
     *request.uri_mut() = path.parse()?;
     let answer = sender.send_request(request.map(Full::new)).await?;
     let (head, body) = answer.into_parts();
-    let body = Limited::new(body, MOST).collect().await;
+    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
     connection.abort();
-    let body = body.map_err(|it| anyhow!("its answer cannot be read: {it}"))?;
+    let body = body.map_err(|error| anyhow!("its answer cannot be read: {error}"))?;
     Ok(Response::from_parts(head, body.to_bytes()))
 }
 
 /// An address of IPv6 without the brackets that it has in a URL.
 fn bare(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host)
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 impl fmt::Debug for Client {

@@ -25,13 +25,13 @@ pub(super) struct Environment {
 impl Environment {
     /// Nothing if no traces are to be sent: nobody named a collector, or they are switched off.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
-        let variable = |name: &str| variable(name).filter(|it| !it.is_empty());
+        let variable = |name: &str| variable(name).filter(|x| !x.is_empty());
         let either = |name: &'static str, general: &'static str| {
-            let own = variable(name).map(|it| (name, it));
-            own.or_else(|| variable(general).map(|it| (general, it)))
+            let own = variable(name).map(|x| (name, x));
+            own.or_else(|| variable(general).map(|x| (general, x)))
         };
         let is_disabled =
-            variable("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+            variable("OTEL_SDK_DISABLED").is_some_and(|x| x.eq_ignore_ascii_case("true"));
         let endpoint = either("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT");
         let exporter = variable("OTEL_TRACES_EXPORTER");
         if is_disabled || exporter.as_deref() == Some("none") {
@@ -42,18 +42,18 @@ impl Environment {
             (None, None) => return Ok(None),
             (Some(other), _) => bail!("OTEL_TRACES_EXPORTER is {other:?}; write otlp or none"),
         }
-        if let Some((name, it)) = endpoint.filter(|(_, it)| !it.starts_with("http://")) {
-            bail!("{name} is {it:?}; write it as http://127.0.0.1:4318, a collector nearby");
+        if let Some((name, value)) = endpoint.filter(|(_, x)| !x.starts_with("http://")) {
+            bail!("{name} is {value:?}; write it as http://127.0.0.1:4318, a collector nearby");
         }
         let protocol = either("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL");
-        if let Some((name, it)) = protocol.filter(|(_, it)| it != "http/protobuf") {
-            bail!("{name} is {it:?}; what is spoken is http/protobuf");
+        if let Some((name, value)) = protocol.filter(|(_, x)| x != "http/protobuf") {
+            bail!("{name} is {value:?}; what is spoken is http/protobuf");
         }
         sampler(variable("OTEL_TRACES_SAMPLER"), variable("OTEL_TRACES_SAMPLER_ARG"))?;
         let timeout = either("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT");
-        let timeout = timeout.map(|(name, it)| {
-            let wrong = || anyhow!("{name} is {it:?}; write milliseconds, such as 10000");
-            it.parse().map(Duration::from_millis).map_err(|_| wrong())
+        let timeout = timeout.map(|(name, value)| {
+            let wrong = || anyhow!("{name} is {value:?}; write milliseconds, such as 10000");
+            value.parse().map(Duration::from_millis).map_err(|_| wrong())
         });
         Ok(Some(Environment { timeout: timeout.transpose()?.unwrap_or(TIMEOUT) }))
     }
@@ -64,7 +64,7 @@ fn sampler(sampler: Option<String>, argument: Option<String>) -> Result<()> {
     if !SAMPLERS.contains(&&*sampler) {
         bail!("OTEL_TRACES_SAMPLER is {sampler:?}; write one of {}", SAMPLERS.join(", "));
     }
-    let is_share = |it: &str| it.parse::<f64>().is_ok_and(|it| (0.0..=1.0).contains(&it));
+    let is_share = |text: &str| text.parse::<f64>().is_ok_and(|i| (0.0..=1.0).contains(&i));
     let argument = argument.unwrap_or_default();
     if sampler.ends_with("traceidratio") && !is_share(&argument) {
         bail!("OTEL_TRACES_SAMPLER_ARG is {argument:?}; write a share from 0 to 1, such as 0.1");
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         const AT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318";
-        let seconds = |it| Ok(Some(Duration::from_secs(it)));
+        let seconds = |x| Ok(Some(Duration::from_secs(x)));
         for (variables, read) in [
             ("", Ok(None)),
             (AT, seconds(10)),
@@ -104,10 +104,10 @@ mod tests {
         ] {
             let variables = variables.replace(" AT", &format!(" {AT}"));
             let value = |name: &str| {
-                let mut all = variables.split(' ').filter_map(|it| it.split_once('='));
+                let mut all = variables.split(' ').filter_map(|part| part.split_once('='));
                 all.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
             };
-            let found = Environment::read(value).map(|it| it.map(|it| it.timeout));
+            let found = Environment::read(value).map(|x| x.map(|i| i.timeout));
             match read {
                 Ok(timeout) => assert_eq!(found.unwrap(), timeout, "{variables}"),
                 Err(begin) => {

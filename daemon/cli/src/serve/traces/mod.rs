@@ -78,7 +78,8 @@ fn resource_of(service: &Service) -> Resource {
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let more =
         [("service.namespace", &service.namespace), ("service.instance.id", &service.instance)];
-    let more = more.into_iter().filter_map(|(name, it)| Some(KeyValue::new(name, it.clone()?)));
+    let more =
+        more.into_iter().filter_map(|(name, value)| Some(KeyValue::new(name, value.clone()?)));
     Resource::builder()
         .with_attributes(more.chain([version]))
         .with_service_name(service.name.clone())
@@ -98,7 +99,7 @@ fn resource() -> Resource {
     let resource = told().build();
     let name = resource.get(&Key::from_static_str("service.name"));
     // What the SDK calls a service that nobody named.
-    if name.is_some_and(|it| !it.as_str().starts_with("unknown_service")) {
+    if name.is_some_and(|name| !name.as_str().starts_with("unknown_service")) {
         return resource;
     }
     told().with_service_name("tollgate").build()

@@ -30,7 +30,7 @@ impl Spans {
 
     /// Of these events, and of no others.
     pub(super) fn listener(self) -> Listener {
-        self.with_filter(filter_fn(|it| it.target() == DECISIONS)).boxed()
+        self.with_filter(filter_fn(|x| x.target() == DECISIONS)).boxed()
     }
 }
 

@@ -62,7 +62,7 @@ fn a_value_that_no_rule_names_is_counted_by_itself() {
 #[test]
 fn headers_tell_the_window_its_end_and_the_name_of_the_limit() {
     staged("reference", |stage| {
-        let seconds = |it: Option<&str>| -> u32 { it.unwrap().parse().unwrap() };
+        let seconds = |x: Option<&str>| -> u32 { x.unwrap().parse().unwrap() };
         let year = 1..=365 * 24 * 60 * 60;
         for status in [200, 429] {
             let answer = stage.ask("/two who=a plan=basic");

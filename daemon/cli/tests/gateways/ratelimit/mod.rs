@@ -22,13 +22,13 @@ const BOTH: [&str; 2] = ["atomic", "reference"];
 /// application once, and nothing else does.
 #[track_caller]
 fn check(stage: &Stage, rows: &str) {
-    let rows = rows.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#'));
+    let rows = rows.lines().map(str::trim).filter(|x| !x.is_empty() && !x.starts_with('#'));
     for (at, row) in rows.enumerate() {
         let (line, expected) = row.split_once(" => ").unwrap();
         let answer = stage.ask(line);
         let left = answer.header("x-ratelimit-remaining").unwrap_or("-");
         // `3, 3;w=31536000;name="basic"`
-        let limit = answer.header("x-ratelimit-limit").and_then(|it| it.split(", ").next());
+        let limit = answer.header("x-ratelimit-limit").and_then(|header| header.split(", ").next());
         let said = match limit {
             Some(limit) => format!("{} {left} of {limit}", answer.status),
             None => format!("{} {left}", answer.status),

@@ -114,8 +114,8 @@ fn a_token_is_sent_as_the_page_says() {
         let answer = stage.send(9, "GET /login", &["Authorization: Bearer of-the-client"]);
         assert_eq!(answer.status, status, "{answer:?}");
     }
-    for it in stage.upstream.take() {
-        assert_eq!(it.headers["authorization"], "Bearer of-the-client");
+    for upstream in stage.upstream.take() {
+        assert_eq!(upstream.headers["authorization"], "Bearer of-the-client");
     }
     // Without it nothing is decided, and the recipe lets that pass.
     let stage = Stage::new(&[TOKENS], None);

@@ -38,7 +38,7 @@ impl Stage {
         let daemon = Daemon::start_for_envoy(&path, http.number(), grpc.number());
         let upstreams = [Upstream::start(), Upstream::start()];
         let port = Port::reserve();
-        let [first, second] = upstreams.each_ref().map(|it| port_of(&it.address()));
+        let [first, second] = upstreams.each_ref().map(|each_ref| port_of(&each_ref.address()));
         let places = [
             ("<port>", port.number().to_string()),
             ("<grpc>", grpc.number().to_string()),
@@ -56,14 +56,14 @@ impl Stage {
     pub(super) fn ask(&self, line: &str) -> Answer {
         let mut words = line.split(' ');
         let first = format!("GET {}", words.next().unwrap());
-        let headers: Vec<_> = words.map(|it| it.replacen('=', ": ", 1)).collect();
+        let headers: Vec<_> = words.map(|word| word.replacen('=', ": ", 1)).collect();
         let headers: Vec<_> = headers.iter().map(String::as_str).collect();
         Client::connect(1, self.port.number()).send(&first, &headers, "")
     }
 
     /// Which of the applications have been reached since this was last asked, each how often.
     pub(super) fn reached(&self) -> [usize; 2] {
-        self.upstreams.each_ref().map(|it| it.take().len())
+        self.upstreams.each_ref().map(|each_ref| each_ref.take().len())
     }
 }
 

@@ -15,35 +15,39 @@ fn complaint(schema: &Json, value: &Json, path: &str) -> Option<String> {
     schema.iter().find_map(|(keyword, asked)| {
         let holds = match keyword.as_str() {
             "$schema" | "title" | "description" | "default" => true,
-            "type" => types(asked).any(|it| is_of_type(value, it)),
+            "type" => types(asked).any(|t| is_of_type(value, t)),
             "enum" => asked.as_array().unwrap().contains(value),
             "const" => asked == value,
             "pattern" => {
                 let pattern = Regex::new(asked.as_str().unwrap()).unwrap();
-                value.as_str().is_none_or(|it| pattern.is_match(it))
+                value.as_str().is_none_or(|text| pattern.is_match(text))
             }
-            "minimum" => value.as_u64().is_none_or(|it| it >= asked.as_u64().unwrap()),
-            "maximum" => value.as_u64().is_none_or(|it| it <= asked.as_u64().unwrap()),
+            "minimum" => value.as_u64().is_none_or(|n| n >= asked.as_u64().unwrap()),
+            "maximum" => value.as_u64().is_none_or(|n| n <= asked.as_u64().unwrap()),
             "minItems" => {
                 let least = usize::try_from(asked.as_u64().unwrap()).unwrap();
-                value.as_array().is_none_or(|it| it.len() >= least)
+                value.as_array().is_none_or(|array| array.len() >= least)
             }
-            "required" => value.as_object().is_none_or(|it| {
-                asked.as_array().unwrap().iter().all(|name| it.contains_key(name.as_str().unwrap()))
+            "required" => value.as_object().is_none_or(|object| {
+                asked
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|name| object.contains_key(name.as_str().unwrap()))
             }),
             "anyOf" => {
                 let mut ways = asked.as_array().unwrap().iter();
-                ways.any(|it| complaint(it, value, path).is_none())
+                ways.any(|way| complaint(way, value, path).is_none())
             }
             "items" => {
                 let all = value.as_array().into_iter().flatten().enumerate();
                 return all
                     .into_iter()
-                    .find_map(|(at, it)| complaint(asked, it, &format!("{path}[{at}]")));
+                    .find_map(|(at, x)| complaint(asked, x, &format!("{path}[{at}]")));
             }
             "propertyNames" => {
                 let mut names = value.as_object().into_iter().flat_map(Map::keys);
-                return names.find_map(|it| complaint(asked, &Json::from(it.as_str()), path));
+                return names.find_map(|name| complaint(asked, &Json::from(name.as_str()), path));
             }
             "properties" => {
                 let mut known = asked.as_object().unwrap().iter();
@@ -55,7 +59,7 @@ fn complaint(schema: &Json, value: &Json, path: &str) -> Option<String> {
                 let known = schema.get("properties").and_then(Json::as_object);
                 let mut more = value.as_object().into_iter().flatten();
                 return more.find_map(|(name, value)| match asked {
-                    _ if known.is_some_and(|it| it.contains_key(name)) => None,
+                    _ if known.is_some_and(|x| x.contains_key(name)) => None,
                     Json::Bool(false) => Some(format!("{path}: {name} is not known")),
                     schema => complaint(schema, value, &format!("{path}.{name}")),
                 });
@@ -92,12 +96,14 @@ fn json(node: &Node) -> Json {
             "true" => true.into(),
             "false" => false.into(),
             text => match text.parse::<Number>() {
-                Ok(it) => Json::Number(it),
+                Ok(text) => Json::Number(text),
                 Err(_) => text.into(),
             },
         },
         Body::List(all) => all.iter().map(json).collect(),
-        Body::Fields(all) => all.iter().map(|(name, it)| (name.text.clone(), json(it))).collect(),
+        Body::Fields(all) => {
+            all.iter().map(|(name, value)| (name.text.clone(), json(value))).collect()
+        }
     }
 }
 
@@ -117,7 +123,7 @@ fn what_the_daemon_takes_an_editor_does() {
         "listen: { http: off, metrics: \"[::]:9091\" }",
         "policies: { a: { limits: [5/min], allow: [7, \"*x\", y*], max_keys: 5 } }",
     ] {
-        Config::from_yaml(yaml).unwrap_or_else(|it| panic!("{yaml}: {it}"));
+        Config::from_yaml(yaml).unwrap_or_else(|error| panic!("{yaml}: {error}"));
         assert_eq!(complaint_of(yaml), None, "{yaml}");
     }
 }
@@ -166,7 +172,7 @@ fn the_schema_describes_itself() {
             assert!(inner["description"].is_string() && inner["title"] == **name, "{path}.{name}");
             walk(inner, &format!("{path}.{name}"));
         }
-        for inner in ["items", "additionalProperties"].iter().filter_map(|it| schema.get(it)) {
+        for inner in ["items", "additionalProperties"].iter().filter_map(|x| schema.get(x)) {
             walk(inner, path);
         }
     }

@@ -18,7 +18,7 @@ struct Columns {
 pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(Lines::new(file));
     let columns = match columns(&mut reader) {
-        Ok(it) => it,
+        Ok(column) => column,
         Err(error) => return rows.errors.push(error),
     };
     let mut record = ByteRecord::new();
@@ -35,8 +35,9 @@ pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
 }
 
 fn columns(reader: &mut Reader<Lines<&mut Bytes>>) -> Result<Columns, OverridesFileError> {
-    let header = reader.byte_headers().map_err(|it| of_reader(&it))?;
-    let place = |name: &str| header.iter().position(|it| it.trim_ascii() == name.as_bytes());
+    let header = reader.byte_headers().map_err(|error| of_reader(&error))?;
+    let place =
+        |name: &str| header.iter().position(|header| header.trim_ascii() == name.as_bytes());
     match (place(KEY), place(LIMITS), header.len()) {
         (Some(key), Some(limits), 2) => Ok(Columns { key, limits }),
         _ => {
@@ -82,10 +83,10 @@ fn text<'a>(
 
 fn of_reader(error: &::csv::Error) -> OverridesFileError {
     match error.kind() {
-        ErrorKind::Io(it) => OverridesFileError::unreadable(it),
+        ErrorKind::Io(io) => OverridesFileError::unreadable(io),
         _ => {
             let said = OverridesFileError::new(error.to_string());
-            error.position().map_or(said.clone(), |it| said.at_line(it.line()))
+            error.position().map_or(said.clone(), |error| said.at_line(error.line()))
         }
     }
 }

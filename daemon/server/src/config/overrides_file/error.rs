@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 /// The most characters of a value that are shown.
-const MOST_SHOWN: usize = 64;
+const MAX_SHOWN: usize = 64;
 
 /// What is wrong with a file of overrides: where, which field and value, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl OverridesFileError {
     /// Shows the value at fault, unless what is said of it does so.
     pub(super) fn with_value(mut self, value: &str) -> Self {
         if !self.message.contains(&format!("{value:?}")) {
-            let shown: String = value.chars().take(MOST_SHOWN).collect();
+            let shown: String = value.chars().take(MAX_SHOWN).collect();
             let rest = if shown.len() < value.len() { "…" } else { "" };
             self.message = format!("{shown:?}{rest}: {}", self.message);
         }
@@ -47,7 +47,7 @@ impl OverridesFileError {
     }
 
     pub(super) fn at_column(mut self, column: u64) -> Self {
-        self.column = Some(column).filter(|it| *it > 0);
+        self.column = Some(column).filter(|x| *x > 0);
         self
     }
 

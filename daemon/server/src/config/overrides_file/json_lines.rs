@@ -34,7 +34,7 @@ pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
             Ok(0) => return,
             Ok(_) if line.trim_ascii().is_empty() => {}
             Ok(_) => match row(&line) {
-                Ok(it) => rows.add(number, &it.key, &it.limits.0),
+                Ok(value) => rows.add(number, &value.key, &value.limits.0),
                 Err(error) => rows.errors.push(error.at_line(number)),
             },
             Err(error) => return rows.errors.push(OverridesFileError::unreadable(&error)),

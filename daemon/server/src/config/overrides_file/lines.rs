@@ -23,7 +23,7 @@ impl<R> Lines<R> {
 
     /// The first line that begins at the offset or after it; offsets must not decrease.
     pub(super) fn line_at(&mut self, offset: u64) -> Option<u64> {
-        while self.beginnings.front().is_some_and(|(it, _)| *it < offset) {
+        while self.beginnings.front().is_some_and(|(x, _)| *x < offset) {
             self.beginnings.pop_front();
         }
         self.beginnings.front().map(|(_, line)| *line)
@@ -49,7 +49,7 @@ impl<R> Lines<R> {
 impl<R: Read> Read for Lines<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(bytes)?;
-        bytes.iter().take(read).for_each(|it| self.note(*it));
+        bytes.iter().take(read).for_each(|byte| self.note(*byte));
         Ok(read)
     }
 }

@@ -14,9 +14,9 @@ use tollgate::{OverrideError, Overrides, OverridesBuilder};
 pub use error::OverridesFileError;
 
 /// The most bytes that are read.
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// After so many errors the rest of a file is not read.
-const MOST_ERRORS: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 /// Reads a file of up to a million overrides.
 ///
@@ -50,15 +50,15 @@ pub fn read_overrides(path: &Path) -> Result<Overrides, Vec<OverridesFileError>>
         return Ok(rows.builder.build());
     }
     let name = path.display().to_string();
-    Err(rows.errors.into_iter().map(|it| it.in_file(&name)).collect())
+    Err(rows.errors.into_iter().map(|error| error.in_file(&name)).collect())
 }
 
 type Bytes = BufReader<std::io::Take<File>>;
 
 fn open(path: &Path) -> Result<Bytes, OverridesFileError> {
-    let file = File::open(path).map_err(|it| OverridesFileError::unreadable(&it))?;
-    let bytes = file.metadata().map_err(|it| OverridesFileError::unreadable(&it))?.len();
-    if bytes > MOST_BYTES {
+    let file = File::open(path).map_err(|error| OverridesFileError::unreadable(&error))?;
+    let bytes = file.metadata().map_err(|error| OverridesFileError::unreadable(&error))?.len();
+    if bytes > MAX_BYTES {
         return Err(too_long());
     }
     if bytes == 0 {
@@ -68,11 +68,11 @@ fn open(path: &Path) -> Result<Bytes, OverridesFileError> {
         ));
     }
     // It may grow while it is read.
-    Ok(BufReader::with_capacity(1 << 16, file.take(MOST_BYTES + 1)))
+    Ok(BufReader::with_capacity(1 << 16, file.take(MAX_BYTES + 1)))
 }
 
 fn too_long() -> OverridesFileError {
-    OverridesFileError::new(format!("it has more than the {MOST_BYTES} bytes that are read"))
+    OverridesFileError::new(format!("it has more than the {MAX_BYTES} bytes that are read"))
 }
 
 fn read(path: &Path, file: &mut Bytes, rows: &mut Rows) {
@@ -87,11 +87,11 @@ fn read(path: &Path, file: &mut Bytes, rows: &mut Rows) {
 }
 
 fn is_json(path: &Path, file: &mut Bytes) -> bool {
-    match path.extension().and_then(|it| it.to_str()) {
+    match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => false,
         Some("json" | "jsonl" | "ndjson") => true,
         // What cannot be read is said by whoever reads on.
-        _ => file.fill_buf().is_ok_and(|it| it.trim_ascii_start().starts_with(b"{")),
+        _ => file.fill_buf().is_ok_and(|fill_buf| fill_buf.trim_ascii_start().starts_with(b"{")),
     }
 }
 
@@ -132,7 +132,7 @@ impl Rows {
 
     /// Whether reading on would tell nothing.
     fn is_over(&self) -> bool {
-        let too_many = || self.builder.len() >= tollgate::MOST_OVERRIDES;
-        self.errors.len() >= MOST_ERRORS || (!self.errors.is_empty() && too_many())
+        let too_many = || self.builder.len() >= tollgate::MAX_OVERRIDES;
+        self.errors.len() >= MAX_ERRORS || (!self.errors.is_empty() && too_many())
     }
 }

@@ -20,8 +20,8 @@ pub(super) fn read(fields: &Fields<'_>, envoy: &Envoy) -> Result<Arc<Domains>, B
     let mut broken = None;
     for (at, (path, written)) in envoy.config.iter().zip(&written).enumerate() {
         match domain_files::read(path) {
-            Ok(files) => sources.extend(files.into_iter().map(|it| (at, it))),
-            Err(it) => broken = Some(complain_of_file(fields, at, written, &it)),
+            Ok(files) => sources.extend(files.into_iter().map(|file| (at, file))),
+            Err(error) => broken = Some(complain_of_file(fields, at, written, &error)),
         }
     }
     if let Some(broken) = broken {
@@ -51,7 +51,7 @@ impl Envoy {
 
 /// Which of the paths holds the file at fault.
 fn place(places: &[usize], sources: &[Source], error: &RatelimitError) -> usize {
-    let found = places.iter().zip(sources).find(|(_, it)| it.name == error.file());
+    let found = places.iter().zip(sources).find(|(_, place)| place.name == error.file());
     found.map_or(0, |(at, _)| *at)
 }
 
@@ -68,12 +68,12 @@ fn complain_of_domain(
     error: &RatelimitError,
 ) -> Broken {
     let (file, message) = (error.file(), error.message());
-    let line = error.line().and_then(|it| u64::try_from(it).ok());
+    let line = error.line().and_then(|line| u64::try_from(line).ok());
     let message = match line {
         Some(line) => format!("{file}:{line}: {message}"),
         None => format!("{file}: {message}"),
     };
-    let origin = written.map_or(&fields.origin, |it| &it.origin);
+    let origin = written.map_or(&fields.origin, |x| &x.origin);
     let field = format!("{}.config[{at}]", fields.path);
     fields.complain_of_named(&field, message, origin, (Path::new(file), line))
 }

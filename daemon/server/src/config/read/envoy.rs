@@ -118,9 +118,9 @@ impl Meaning for Charging {
 }
 
 pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
-    let path = |it: super::super::fields::Written| match resolve(
-        Value::Path(it.text.into()),
-        &it.origin,
+    let path = |x: super::super::fields::Written| match resolve(
+        Value::Path(x.text.into()),
+        &x.origin,
         fields.base,
     ) {
         Value::Path(path) => path,
@@ -143,7 +143,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
 fn xds(fields: &Fields<'_>) -> Result<Option<XdsOptions>, Broken> {
     let Some(server) = fields.get::<Option<String>>("server")? else { return Ok(None) };
     let options = XdsOptions::new(&server);
-    let mut options = options.map_err(|it| fields.complain("server", it.to_string()))?;
+    let mut options = options.map_err(|error| fields.complain("server", error.to_string()))?;
     options.node_id = fields.get("node_id")?;
     let tls = XdsTls {
         ca: fields.get("ca")?,
@@ -160,6 +160,6 @@ fn xds(fields: &Fields<'_>) -> Result<Option<XdsOptions>, Broken> {
         }
         _ => {}
     }
-    options.tls = Some(tls).filter(|it| it.ca.is_some());
+    options.tls = Some(tls).filter(|x| x.ca.is_some());
     Ok(Some(options))
 }

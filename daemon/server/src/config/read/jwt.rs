@@ -44,7 +44,7 @@ pub(super) fn read(
 }
 
 fn key_set(fields: &Fields<'_>, path: &Path) -> Result<KeySet, Broken> {
-    let read = fs::read_to_string(path).map_err(|it| format!("it cannot be read: {it}"));
-    let keys = read.and_then(|it| KeySet::parse(&it));
-    keys.map_err(|it| fields.complain("jwks_file", format!("{}: {it}", path.display())))
+    let read = fs::read_to_string(path).map_err(|error| format!("it cannot be read: {error}"));
+    let keys = read.and_then(|x| KeySet::parse(&x));
+    keys.map_err(|error| fields.complain("jwks_file", format!("{}: {error}", path.display())))
 }

@@ -16,16 +16,16 @@ use super::{Bounds, Config, StoreConfig};
 /// All of it. Every section is read, so that the mistakes of all are found.
 pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Broken> {
     let namespace = fields.get("namespace");
-    let store = fields.section("store").and_then(|it| StoreConfig::read(&it, is_whole));
-    let listen = fields.section("listen").and_then(|it| listen::read(&it));
+    let store = fields.section("store").and_then(|section| StoreConfig::read(&section, is_whole));
+    let listen = fields.section("listen").and_then(|section| listen::read(&section));
     let tokens = tokens::read(fields);
     let policies = policies::read(fields);
-    let rules = rules::read(fields, policies.as_ref().ok().map(|(it, _)| it));
-    let jwt = fields.section("jwt").and_then(|it| jwt::read(&it, rules.as_ref().ok()));
+    let rules = rules::read(fields, policies.as_ref().ok().map(|(x, _)| x));
+    let jwt = fields.section("jwt").and_then(|section| jwt::read(&section, rules.as_ref().ok()));
     let headers = operation::headers(fields);
-    let envoy = fields.section("envoy").and_then(|it| {
-        let envoy = envoy::read(&it)?;
-        let domains = domains::read(&it, &envoy)?;
+    let envoy = fields.section("envoy").and_then(|section| {
+        let envoy = envoy::read(&section)?;
+        let domains = domains::read(&section, &envoy)?;
         Ok((envoy, domains))
     });
     let (policies, overrides_files) = policies?;
@@ -50,7 +50,7 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
         log: operation::log(&fields.section("log")?)?,
         drain: operation::drain(&fields.section("drain")?)?,
         limits: bounds(&fields.section("limits")?)?,
-        fixed: fields.node.map(|it| Fixed::of(it, fields.base)).unwrap_or_default(),
+        fixed: fields.node.map(|node| Fixed::of(node, fields.base)).unwrap_or_default(),
     })
 }
 

@@ -119,14 +119,14 @@ pub(super) fn headers(fields: &Fields<'_>) -> Result<Vec<HeaderStyle>, Broken> {
         return Err(fields.complain("headers", "write a style, such as [draft11], or [none]"));
     }
     if written.len() > 1
-        && let Some(none) = written.iter().find(|it| it.text == "none")
+        && let Some(none) = written.iter().find(|x| x.text == "none")
     {
         let message = "none stands alone; leave it or the others out";
         return Err(fields.complain_at("headers", message, &none.origin));
     }
     let mut styles = Vec::new();
-    for it in &written {
-        let style = match &*it.text {
+    for value in &written {
+        let style = match &*value.text {
             "draft11" => HeaderStyle::Draft11,
             "legacy-delta" => HeaderStyle::LegacyDelta,
             "legacy-epoch" => HeaderStyle::LegacyEpoch,
@@ -134,14 +134,15 @@ pub(super) fn headers(fields: &Fields<'_>) -> Result<Vec<HeaderStyle>, Broken> {
             _ => continue,
         };
         if styles.contains(&style) {
-            let message = format!("{} is there twice; leave one of them out", it.text);
-            return Err(fields.complain_at("headers", message, &it.origin));
+            let message = format!("{} is there twice; leave one of them out", value.text);
+            return Err(fields.complain_at("headers", message, &value.origin));
         }
         styles.push(style);
     }
-    let is_legacy =
-        |it: &HeaderStyle| matches!(it, HeaderStyle::LegacyDelta | HeaderStyle::LegacyEpoch);
-    if styles.iter().filter(|it| is_legacy(it)).count() > 1 {
+    let is_legacy = |header_style: &HeaderStyle| {
+        matches!(header_style, HeaderStyle::LegacyDelta | HeaderStyle::LegacyEpoch)
+    };
+    if styles.iter().filter(|style| is_legacy(style)).count() > 1 {
         let message = "legacy-delta and legacy-epoch write the same headers; leave one of them out";
         return Err(fields.complain("headers", message));
     }

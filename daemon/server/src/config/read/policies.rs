@@ -36,7 +36,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<(Policies, Vec<OverridesFile>)
         match read_one(&fields, &mut policies) {
             Ok(path) => files
                 .extend(path.map(|path| OverridesFile { policy: fields.name().to_owned(), path })),
-            Err(it) => broken = Some(it),
+            Err(error) => broken = Some(error),
         }
     }
     broken.map_or(Ok((policies, files)), Err)
@@ -47,17 +47,17 @@ fn read_one(fields: &Fields<'_>, policies: &mut Policies) -> Result<Option<PathB
     let overrides = overrides(fields);
     let tiers = tiers(fields);
     let policy = policy(fields)?;
-    let whole = |it: &dyn std::fmt::Display| {
-        fields.complain_at(&fields.path, it.to_string(), &fields.origin)
+    let whole = |display: &dyn std::fmt::Display| {
+        fields.complain_at(&fields.path, display.to_string(), &fields.origin)
     };
     let (overrides, tiers) = (overrides?, tiers?);
     // Names that are there twice do not come this far.
-    policies.add(policy).map_err(|it| whole(&it))?;
+    policies.add(policy).map_err(|error| whole(&error))?;
     if !overrides.is_empty() {
-        policies.set_overrides(fields.name(), &overrides).map_err(|it| whole(&it))?;
+        policies.set_overrides(fields.name(), &overrides).map_err(|error| whole(&error))?;
     }
     if !tiers.is_empty() {
-        policies.set_tiers(fields.name(), &tiers).map_err(|it| whole(&it))?;
+        policies.set_tiers(fields.name(), &tiers).map_err(|error| whole(&error))?;
     }
     fields.get("overrides_file")
 }
@@ -69,7 +69,7 @@ fn policy(fields: &Fields<'_>) -> Result<Policy, Broken> {
         return Err(Broken);
     }
     let policy = Policy::new(fields.name(), limits)
-        .map_err(|it| fields.complain_at(&fields.path, it.to_string(), &fields.origin))?;
+        .map_err(|error| fields.complain_at(&fields.path, error.to_string(), &fields.origin))?;
     fields.get::<&str>("mode")?;
     let mut policy = policy
         .with_on_store_error(fields.get("on_store_error")?)
@@ -87,14 +87,16 @@ fn policy(fields: &Fields<'_>) -> Result<Policy, Broken> {
 fn overrides(fields: &Fields<'_>) -> Result<Overrides, Broken> {
     let mut builder = Overrides::builder();
     each(fields, "overrides", |pattern, limits| {
-        builder.add(pattern, limits).map_err(|it| it.to_string())
+        builder.add(pattern, limits).map_err(|error| error.to_string())
     })?;
     Ok(builder.build())
 }
 
 fn tiers(fields: &Fields<'_>) -> Result<Tiers, Broken> {
     let mut tiers = Tiers::new();
-    each(fields, "tiers", |name, limits| tiers.add(name, limits).map_err(|it| it.to_string()))?;
+    each(fields, "tiers", |name, limits| {
+        tiers.add(name, limits).map_err(|error| error.to_string())
+    })?;
     Ok(tiers)
 }
 
@@ -113,13 +115,15 @@ fn each(
             Body::Fields(_) => Err(Broken),
         };
         let message = match limits {
-            Ok(it) if it.is_empty() => "write limits, such as [100/s], or unlimited".to_owned(),
-            Ok(it) => match add(&name.text, &it) {
+            Ok(limits) if limits.is_empty() => {
+                "write limits, such as [100/s], or unlimited".to_owned()
+            }
+            Ok(limits) => match add(&name.text, &limits) {
                 Ok(()) => continue,
-                Err(it) => it,
+                Err(error) => error,
             },
-            Err(it) => {
-                broken = Some(it);
+            Err(error) => {
+                broken = Some(error);
                 continue;
             }
         };
@@ -131,7 +135,7 @@ fn each(
 
 /// The limits of a list as one text. What is wrong with one was said.
 fn joined(all: &[Node]) -> Result<String, Broken> {
-    let texts = all.iter().map(|it| match &it.body {
+    let texts = all.iter().map(|x| match &x.body {
         Body::Text(text) if text.parse::<Policy>().is_ok() => Ok(text.as_str()),
         _ => Err(Broken),
     });
@@ -141,13 +145,13 @@ fn joined(all: &[Node]) -> Result<String, Broken> {
 /// Limits, each text of which may hold several.
 fn limits(texts: &[Written]) -> Result<Vec<Limit>, Broken> {
     let mut limits = Vec::new();
-    for it in texts {
-        let policy: Policy = it.text.parse().map_err(|_| Broken)?;
+    for text in texts {
+        let policy: Policy = text.text.parse().map_err(|_| Broken)?;
         limits.extend_from_slice(policy.limits());
     }
     Ok(limits)
 }
 
 fn keys(list: &[Written]) -> KeyList {
-    list.iter().map(|it| it.text.as_bytes()).collect()
+    list.iter().map(|list| list.text.as_bytes()).collect()
 }

@@ -50,8 +50,8 @@ impl Meaning for Ipv6Prefix {
 
 pub(super) fn trusted_proxies(fields: &Fields<'_>) -> Result<Networks, Broken> {
     let mut networks = Networks::default();
-    for it in fields.list("trusted_proxies")? {
-        networks.add(&it.text).map_err(|_| Broken)?;
+    for list in fields.list("trusted_proxies")? {
+        networks.add(&list.text).map_err(|_| Broken)?;
     }
     Ok(networks)
 }
@@ -60,14 +60,14 @@ pub(super) fn read(root: &Fields<'_>, policies: Option<&Policies>) -> Result<Rul
     let names: Vec<&Name> = root.named("policies").into_iter().map(|(name, _)| name).collect();
     let written = root.sections("rules")?;
     // All are read before the first that is broken ends it.
-    let rules: Vec<_> = written.iter().map(|it| rule(it, &names)).collect();
+    let rules: Vec<_> = written.iter().map(|x| rule(x, &names)).collect();
     let rules: Vec<_> = rules.into_iter().collect::<Result<_, _>>()?;
     let rules = Rules { rules, on_no_rule: root.get("default")? };
     let Some(policies) = policies else { return Ok(rules) };
     rules.check(policies).map_err(|error| {
         let Some(rule) = written.get(error.rule) else { return Broken };
         let checks = checks(rule).unwrap_or_default();
-        match error.check.and_then(|it| checks.get(it)) {
+        match error.check.and_then(|check| checks.get(check)) {
             Some(check) => check.complain("policy", error.remedy),
             None => rule.complain("checks", error.remedy),
         }
@@ -76,10 +76,10 @@ pub(super) fn read(root: &Fields<'_>, policies: Option<&Policies>) -> Result<Rul
 }
 
 fn rule(fields: &Fields<'_>, policies: &[&Name]) -> Result<Rule, Broken> {
-    let matches = fields.section("match").and_then(|it| matches(&it));
+    let matches = fields.section("match").and_then(|section| matches(&section));
     let checks = checks(fields).map(|all| {
         // Each is read, so that the mistakes of all are found.
-        all.iter().map(|it| check(it, policies)).collect::<Vec<_>>()
+        all.iter().map(|x| check(x, policies)).collect::<Vec<_>>()
     });
     Ok(Rule { matches: matches?, checks: checks?.into_iter().collect::<Result<_, _>>()? })
 }
@@ -87,7 +87,7 @@ fn rule(fields: &Fields<'_>, policies: &[&Name]) -> Result<Rule, Broken> {
 /// The fields of each check: those of the rule itself, where it is short for one.
 fn checks<'a>(fields: &Fields<'a>) -> Result<Vec<Fields<'a>>, Broken> {
     let short = ["policy", "key", "tier", "cost", "on_missing"];
-    let short = short.into_iter().find(|it| fields.said(it).is_some());
+    let short = short.into_iter().find(|short| fields.said(short).is_some());
     match (fields.said("checks"), short) {
         (Some(_), Some(name)) => {
             let message = "it is short for one check, and there are checks: write it there";
@@ -127,7 +127,7 @@ fn list<T>(
     name: &str,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, Broken> {
-    fields.list(name)?.iter().map(|it| read(&it.text).map_err(|_| Broken)).collect()
+    fields.list(name)?.iter().map(|list| read(&list.text).map_err(|_| Broken)).collect()
 }
 
 fn check(fields: &Fields<'_>, policies: &[&Name]) -> Result<RuleCheck, Broken> {
@@ -150,13 +150,13 @@ fn policy(fields: &Fields<'_>, policies: &[&Name]) -> Result<String, Broken> {
     let Some(name) = fields.get::<Option<String>>("policy")? else {
         return Err(fields.complain("policy", "a check needs a policy, by its name"));
     };
-    if policies.iter().any(|it| it.text == name) {
+    if policies.iter().any(|policy| policy.text == name) {
         return Ok(name);
     }
     let hint = match policies.len() {
         0 => Some("there is none at all: write it under policies".to_owned()),
-        _ => did_you_mean(&name, policies.iter().map(|it| &*it.text)),
+        _ => did_you_mean(&name, policies.iter().map(|policy| &*policy.text)),
     };
-    let hint = hint.map(|it| format!("; {it}")).unwrap_or_default();
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
     Err(fields.complain("policy", format!("there is no policy {name:?}{hint}")))
 }

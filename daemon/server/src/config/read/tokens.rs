@@ -76,7 +76,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<TokenConfig>, Broken> {
                 broken = Some(fields.complain("name", message));
             }
             Ok(token) => tokens.push(token),
-            Err(it) => broken = Some(it),
+            Err(error) => broken = Some(error),
         }
     }
     broken.map_or(Ok(tokens), Err)
@@ -84,7 +84,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<TokenConfig>, Broken> {
 
 fn token(fields: &Fields<'_>) -> Result<TokenConfig, Broken> {
     let scopes =
-        fields.list("scopes").map(|it| it.iter().filter_map(|it| scope(&it.text)).collect());
+        fields.list("scopes").map(|list| list.iter().filter_map(|i| scope(&i.text)).collect());
     let secret = match (fields.get("token")?, fields.get("token_file")?) {
         (Some(token), None) => Ok(TokenSecret::Text(token)),
         (None, Some(file)) => Ok(TokenSecret::File(file)),
@@ -93,7 +93,7 @@ fn token(fields: &Fields<'_>) -> Result<TokenConfig, Broken> {
         }
         (None, None) => Err(fields.complain("token_file", "write the file that holds the token")),
     };
-    let policies = fields.list("policies")?.into_iter().map(|it| it.text).collect();
+    let policies = fields.list("policies")?.into_iter().map(|list| list.text).collect();
     let name = fields.get::<Option<String>>("name")?.ok_or(Broken);
     Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
 }

@@ -31,7 +31,7 @@ pub(super) static NAMESPACE: Form = Form {
 
 pub(super) static STORE_URL: Form = Form {
     name: "URL",
-    check: |text| Limiter::check_kind(text).map_err(|it| it.to_string()),
+    check: |text| Limiter::check_kind(text).map_err(|error| error.to_string()),
     pattern: Some("^(memory$|(redis|rediss|valkey|valkeys)([+][a-z]+)?://)"),
     example: "redis://127.0.0.1:6379",
     hides: true,
@@ -50,7 +50,8 @@ pub(super) static LIMIT: Form = Form {
     name: "limit",
     check: |text| {
         let read = text.parse::<Policy>();
-        read.map(|_| ()).map_err(|it: tollgate::NotationError| it.to_string())
+        read.map(|_| ())
+            .map_err(|notation_error: tollgate::NotationError| notation_error.to_string())
     },
     pattern: None,
     example: "\"10/s burst 20\"",
@@ -70,7 +71,7 @@ pub(super) static KEY: Form = Form {
 
 pub(super) static OVERRIDDEN: Form = Form {
     name: "key",
-    check: |text| KeyPattern::parse(text).map(|_| ()).map_err(|it| it.to_string()),
+    check: |text| KeyPattern::parse(text).map(|_| ()).map_err(|error| error.to_string()),
     pattern: None,
     example: "vip",
     hides: false,
@@ -78,7 +79,7 @@ pub(super) static OVERRIDDEN: Form = Form {
 
 pub(super) static TIER: Form = Form {
     name: "name",
-    check: |text| Tiers::new().add(text, "unlimited").map_err(|it| it.to_string()),
+    check: |text| Tiers::new().add(text, "unlimited").map_err(|error| error.to_string()),
     pattern: Some("^\\S{1,128}$"),
     example: "pro",
     hides: false,
@@ -104,7 +105,7 @@ pub(super) static TOKEN: Form = Form {
             .to_owned()),
         _ if text.is_empty()
             || text.len() > 1024
-            || !text.bytes().all(|it| it.is_ascii_graphic()) =>
+            || !text.bytes().all(|byte| byte.is_ascii_graphic()) =>
         {
             Err("write 1 to 1024 characters of ASCII without spaces".to_owned())
         }
@@ -188,6 +189,6 @@ pub(super) static TEMPLATE: Form = Form {
 };
 
 fn is_word(text: &str, most: usize) -> bool {
-    let inner = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     (1..=most).contains(&text.len()) && text.bytes().all(inner)
 }

@@ -96,7 +96,7 @@ impl Field {
 
 impl Section {
     pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|it| it.name == name)
+        self.fields.iter().find(|field| field.name == name)
     }
 }
 
@@ -160,9 +160,9 @@ fn collect(section: &'static Section, prefix: &str, all: &mut Vec<String>) {
     for field in section.fields {
         let path = format!("{prefix}{}", field.name);
         let (inner, below) = match &field.kind {
-            Kind::Section(it) => (Some(*it), "."),
-            Kind::Sections(it) => (Some(*it), "[]."),
-            Kind::Named(_, Kind::Section(it)) => (Some(*it), ".*."),
+            Kind::Section(section) => (Some(*section), "."),
+            Kind::Sections(sections) => (Some(*sections), "[]."),
+            Kind::Named(_, Kind::Section(section)) => (Some(*section), ".*."),
             _ => (None, ""),
         };
         let below = format!("{path}{below}");

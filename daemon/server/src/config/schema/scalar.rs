@@ -95,12 +95,12 @@ impl Scalar {
 }
 
 fn duration(text: &str, least: Duration) -> Result<Duration, String> {
-    let read: Duration = parse_duration(text).map_err(|it| it.to_string())?.into();
+    let read: Duration = parse_duration(text).map_err(|error| error.to_string())?.into();
     if read < least { Err(format!("it must be at least {least:?}")) } else { Ok(read) }
 }
 
 fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let read = digits(text).filter(|it| (least..=most).contains(it));
+    let read = digits(text).filter(|digit| (least..=most).contains(digit));
     read.ok_or_else(|| match most {
         u64::MAX => format!("write a number of at least {least}, in digits"),
         most => format!("write a number from {least} to {most}, in digits"),
@@ -108,7 +108,7 @@ fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
 }
 
 fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let at = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let scale = match unit.trim() {
         "" | "B" => Some(1),
@@ -116,8 +116,8 @@ fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
         "MiB" => Some(1024 * 1024),
         _ => None,
     };
-    let read = digits(number).zip(scale).and_then(|(it, scale)| it.checked_mul(scale));
-    read.filter(|it| (least..=most).contains(it))
+    let read = digits(number).zip(scale).and_then(|(digit, scale)| digit.checked_mul(scale));
+    read.filter(|x| (least..=most).contains(x))
         .ok_or_else(|| format!("write a number of bytes from {least} to {most}, such as 64KiB"))
 }
 
@@ -126,7 +126,7 @@ fn word(
     words: &'static [&'static str],
     later: &[&str],
 ) -> Result<&'static str, String> {
-    let found = words.iter().find(|it| **it == text).copied();
+    let found = words.iter().find(|word| **word == text).copied();
     found.ok_or_else(|| match later.contains(&text) {
         true => format!("this version does not have it; write {}", one_of(words)),
         false => format!("write {}", one_of(words)),
@@ -135,5 +135,5 @@ fn word(
 
 fn digits(text: &str) -> Option<u64> {
     // `parse` takes a plus sign too.
-    text.parse().ok().filter(|_| text.bytes().all(|it| it.is_ascii_digit()))
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -4,13 +4,13 @@ use hyper::StatusCode;
 use tollgate::{Answer, Decision, Micros, Policy, Reason};
 
 use crate::http::headers;
-use crate::http::problem::{MOST_SHOWN, quoted};
+use crate::http::problem::{MAX_SHOWN, quoted};
 use crate::http::reply::{self, Reply};
 use crate::http::writer::Writer;
 use crate::rules::NoValue;
 
 /// The most bytes of the names that a body has: whatever else it says, it stays below 1 KiB.
-const MOST_BYTES_OF_NAMES: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 
 /// Why a request is denied: the type of its body, whose title is always the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ pub(super) struct Denial {
 impl Denial {
     /// Of decisions under these policies, if one of them denies.
     pub(super) fn of(policies: &[&Policy], answer: &Answer) -> Option<Self> {
-        let denied = || answer.decisions.iter().filter(|it| !it.allowed);
+        let denied = || answer.decisions.iter().filter(|decision| !decision.allowed);
         denied().next()?;
-        let by_limit = denied().any(|it| matches!(it.reason, Reason::Limit | Reason::Never));
+        let by_limit = denied().any(|x| matches!(x.reason, Reason::Limit | Reason::Never));
         let retry_after = answer.retry_after();
         let detail = match retry_after {
-            _ if denied().any(|it| it.degraded) => {
+            _ if denied().any(|x| x.degraded) => {
                 "the limits cannot be asked at the moment; try again later".to_owned()
             }
             Some(wait) => format!("try again in {wait} s"),
@@ -96,7 +96,7 @@ impl Denial {
         json.put(r#","status":"#, u64::from(status.as_u16()));
         json.text(r#","detail":"#);
         json.text(&quoted(&beginning(&self.detail)));
-        json.list(r#","violated-policies":"#, &self.violated, |json, it| json.text(it));
+        json.list(r#","violated-policies":"#, &self.violated, |json, j| json.text(j));
         json.put(r#","retry_after":"#, self.retry_after);
         json.text("}");
         reply::denial(status, json.finish(), self.retry_after)
@@ -107,12 +107,12 @@ impl Denial {
 fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes: usize = 0;
-    for name in headers::violated(decisions).map(|it| quoted(&it)) {
+    for name in headers::violated(decisions).map(|x| quoted(&x)) {
         if names.contains(&name) {
             continue;
         }
         bytes = bytes.saturating_add(name.len()).saturating_add(1);
-        if bytes > MOST_BYTES_OF_NAMES {
+        if bytes > MAX_NAME_BYTES {
             break;
         }
         names.push(name);
@@ -123,7 +123,7 @@ fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> 
 /// The beginning of a detail that is long, since the names of headers and claims are in it. A
 /// character is at most six bytes of JSON.
 fn beginning(detail: &str) -> String {
-    let mut shown: String = detail.chars().take(MOST_SHOWN).collect();
+    let mut shown: String = detail.chars().take(MAX_SHOWN).collect();
     if shown.len() < detail.len() {
         shown.push('…');
     }

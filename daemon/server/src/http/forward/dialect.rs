@@ -88,8 +88,10 @@ impl Dialect {
         match self.target {
             Told::Header(name, line) => one(&head.headers, name, line),
             Told::ByTheRequest => {
-                let whole = head.uri.path_and_query().map_or("", |it| it.as_str());
-                let after = whole.strip_prefix(PREFIX).and_then(|it| it.strip_prefix(self.name));
+                let whole =
+                    head.uri.path_and_query().map_or("", |path_and_query| path_and_query.as_str());
+                let after =
+                    whole.strip_prefix(PREFIX).and_then(|whole| whole.strip_prefix(self.name));
                 Ok(after.unwrap_or_default().as_bytes())
             }
         }
@@ -118,7 +120,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &str, line: &str) -> Result<&'a [u8], S
 fn single<'a>(headers: &'a HeaderMap, name: &str, line: &str) -> Result<&'a [u8], String> {
     let mut lines = headers.get_all(name).iter();
     match (lines.next(), lines.next()) {
-        (Some(it), None) => Ok(it.as_bytes()),
+        (Some(value), None) => Ok(value.as_bytes()),
         (Some(_), Some(_)) => Err(format!(
             "{name} came twice, and nobody knows which is the gateway's; write {line} in the gateway, \
              in place of what the client sent"

@@ -38,9 +38,9 @@ pub(super) static DIALECTS: [Dialect; 5] =
 pub(super) fn of_path(path: &str) -> Option<Result<&'static Dialect, Problem>> {
     let name = path.strip_prefix(PREFIX)?;
     let name = name.split('/').next().unwrap_or_default();
-    let found = DIALECTS.iter().find(|it| it.name == name);
+    let found = DIALECTS.iter().find(|dialect| dialect.name == name);
     Some(found.ok_or_else(|| {
-        let known: Vec<_> = DIALECTS.iter().map(|it| it.name).collect();
+        let known: Vec<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
         let shown: String = name.chars().take(64).collect();
         let detail = format!("there is no gateway {shown:?}; write one of {}", known.join(", "));
         Problem::new(Kind::UnknownPath, detail)
@@ -136,15 +136,15 @@ async fn ask(
     deny: StatusCode,
     exchange: &Exchange<'_>,
 ) -> Result<Reply, Problem> {
-    let form = |it| form_of(it, &exchange.live.policies);
+    let form = |x| form_of(x, &exchange.live.policies);
     let policies: Result<Vec<_>, _> = asked.iter().map(form).collect();
-    let policies = policies.map_err(|it| no_decision(it.to_string()))?;
+    let policies = policies.map_err(|error| no_decision(error.to_string()))?;
     for check in asked {
         exchange.caller.must_be_for(check.policy)?;
     }
     let pairs = asked.iter().zip(&policies);
     let checks: Vec<_> =
-        pairs.map(|(it, policy)| Check { policy, key: &it.key, cost: it.cost }).collect();
+        pairs.map(|(x, policy)| Check { policy, key: &x.key, cost: x.cost }).collect();
     let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
     let timed = exchange.timed(Surface::ForwardAuth);
     let answer = exchange.daemon.limiter().decide(&request).await;
@@ -152,7 +152,7 @@ async fn ask(
         Ok(answer) => timed.decided(policies.iter().copied().zip(&answer.decisions)),
         Err(error) => timed.refused(policies.iter().copied(), error),
     }
-    let answer = answer.map_err(|it| no_decision(it.to_string()))?;
+    let answer = answer.map_err(|error| no_decision(error.to_string()))?;
     let mut reply =
         Denial::of(&policies, &answer).map_or_else(reply::pass, |denial| denial.reply(deny));
     let decisions = policies.iter().copied().zip(&answer.decisions);
@@ -163,7 +163,7 @@ async fn ask(
 /// The form of its policy that decides for a key. Of a tier that there is not, which a client may
 /// well ask for, it is the usual: that is for everyone.
 fn form_of<'a>(asked: &AskedCheck<'_>, policies: &'a Policies) -> Result<&'a Policy, ResolveError> {
-    let tier = asked.tier.as_deref().and_then(|it| str::from_utf8(it).ok());
+    let tier = asked.tier.as_deref().and_then(|tier| str::from_utf8(tier).ok());
     let form = policies.resolve(asked.policy, &asked.key, tier);
     match form {
         Err(ResolveError::Tier(_)) => policies.resolve(asked.policy, &asked.key, None),

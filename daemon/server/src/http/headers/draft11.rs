@@ -8,7 +8,7 @@ use super::quota::Quota;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// The most bytes of either: gateways refuse heads of more than 4 to 8 KiB.
-pub(super) const MOST_BYTES: usize = 2_048;
+pub(super) const MAX_BYTES: usize = 2_048;
 /// The bytes that the items of a limit or two take.
 const USUAL_BYTES: usize = 64;
 
@@ -16,7 +16,7 @@ pub(super) fn write<'a>(headers: &mut HeaderMap, quotas: impl Iterator<Item = Qu
     let mut lists = Lists::of(quotas.clone());
     if lists.cut {
         // Of many limits those are told that bind, as many of them as there is room for.
-        lists = Lists::of(quotas.filter(|it| it.is_binding));
+        lists = Lists::of(quotas.filter(|quota| quota.is_binding));
     }
     for (name, list) in [(POLICY, lists.policy), (LIMIT, lists.limit)] {
         if let (false, Ok(value)) = (list.is_empty(), HeaderValue::from_str(&list)) {
@@ -40,7 +40,7 @@ impl Lists {
         for quota in quotas {
             let (policy, limit) = (lists.policy.len(), lists.limit.len());
             lists.add(&quota);
-            if lists.policy.len().max(lists.limit.len()) > MOST_BYTES {
+            if lists.policy.len().max(lists.limit.len()) > MAX_BYTES {
                 lists.policy.truncate(policy);
                 lists.limit.truncate(limit);
                 lists.cut = true;

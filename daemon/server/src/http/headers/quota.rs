@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use tollgate::{Decision, Limit, LimitDecision, Micros, Policy, Reason, Timestamp};
 
 /// The greatest integer of a structured field (RFC 9651 §3.3.1): 15 digits.
-const MOST: u64 = 999_999_999_999_999;
+const MAX_SF_INTEGER: u64 = 999_999_999_999_999;
 const SECOND: u64 = 1_000_000;
 
 /// One limit, and what a decision leaves of it.
@@ -45,10 +45,12 @@ pub(super) fn all<'a>(
     decisions: impl Iterator<Item = (&'a Policy, &'a Decision)> + Clone,
 ) -> impl Iterator<Item = Quota<'a>> + Clone {
     let earlier = decisions.clone();
-    let told = decisions.enumerate().filter(|(_, (policy, it))| !policy.is_shadow() && !it.shadow);
+    let told = decisions
+        .enumerate()
+        .filter(|(_, (policy, decision))| !policy.is_shadow() && !decision.shadow);
     told.flat_map(move |(index, (policy, decision))| {
         let mut earlier = earlier.clone().take(index);
-        let is_repeated = earlier.any(|(it, _)| it.shares_name(policy));
+        let is_repeated = earlier.any(|(x, _)| x.shares_name(policy));
         let limits = policy.limits().iter().zip(decision.each_limit()).enumerate();
         limits.map(move |(rank, (limit, said))| {
             let quota = Quota::of(limit, &said, decision, policy);
@@ -60,17 +62,17 @@ pub(super) fn all<'a>(
 
 /// The one that speaks for all, for styles that have room for one only.
 pub(super) fn binding<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Option<Quota<'a>> {
-    quotas.min_by_key(|it| (Reverse(it.wait), it.remaining, it.capacity))
+    quotas.min_by_key(|quota| (Reverse(quota.wait), quota.remaining, quota.capacity))
 }
 
 /// The names of what denies, as headers have them: limits, or the policy where no limit did.
 pub(in crate::http) fn violated<'a>(
     decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
 ) -> impl Iterator<Item = String> {
-    let denied = decisions.filter(|(_, it)| !it.allowed);
+    let denied = decisions.filter(|(_, x)| !x.allowed);
     denied.flat_map(|(policy, decision)| {
         let is_one = policy.limits().len() == 1;
-        let denying = decision.each_limit().enumerate().filter(|(_, it)| !it.allowed);
+        let denying = decision.each_limit().enumerate().filter(|(_, index)| !index.allowed);
         let mut names: Vec<_> =
             denying.map(|(rank, _)| format!("{}.{}", policy.name(), rank + 1)).collect();
         if is_one || names.is_empty() {
@@ -83,7 +85,7 @@ pub(in crate::http) fn violated<'a>(
 impl<'a> Quota<'a> {
     fn of(limit: &Limit, said: &LimitDecision, decision: &Decision, policy: &'a Policy) -> Self {
         let blocked = decision.reason == Reason::Blocked;
-        let capacity = limit.capacity().min(MOST);
+        let capacity = limit.capacity().min(MAX_SF_INTEGER);
         let window = window(limit);
         // Whoever is blocked has nothing to spend, whatever the counters say.
         let remaining = if blocked { 0 } else { said.remaining.min(capacity) };
@@ -94,7 +96,7 @@ impl<'a> Quota<'a> {
             None if said.reset_after == Micros::ZERO => Reset::Untouched,
             // What is left, spent evenly until then, must not look faster than the limit.
             None => {
-                let window = window.and_then(|it| it.checked_mul(SECOND)).unwrap_or(0);
+                let window = window.and_then(|window| window.checked_mul(SECOND)).unwrap_or(0);
                 let even = mul_div_ceil(remaining, window, capacity);
                 Reset::After(said.reset_after.max(Micros::new(even)))
             }
@@ -127,7 +129,7 @@ impl<'a> Quota<'a> {
     pub(super) fn delta_seconds(&self) -> Option<u64> {
         match self.reset {
             Reset::Untouched | Reset::Never => None,
-            Reset::After(time) => Some(time.secs_rounded_up().min(MOST)),
+            Reset::After(time) => Some(time.secs_rounded_up().min(MAX_SF_INTEGER)),
         }
     }
 
@@ -154,7 +156,7 @@ fn window(limit: &Limit) -> Option<u64> {
     }
     let spec = limit.spec();
     let micros = mul_div_ceil(limit.capacity(), spec.window.get(), spec.count);
-    Some(micros.div_ceil(SECOND).clamp(1, MOST))
+    Some(micros.div_ceil(SECOND).clamp(1, MAX_SF_INTEGER))
 }
 
 /// ⌈n·a / b⌉, at most `u64::MAX`.

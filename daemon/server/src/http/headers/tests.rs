@@ -158,7 +158,7 @@ fn several_checks_are_one_list_and_shadows_and_lists_are_left_out() {
     let shadow = policy("shadow", "1/h").shadow();
     let listed = policy("listed", "1/h").with_allow_list(["a"].into_iter().collect::<KeyList>());
     let policies = [&user, &shadow, &ip, &listed];
-    let answer = decide(&limiter, CHECK, &policies.map(|it| (it, 1)));
+    let answer = decide(&limiter, CHECK, &policies.map(|policy| (policy, 1)));
     assert_eq!(
         lines(&written(&[Draft11, LegacyDelta], &policies, &answer)),
         "ratelimit-policy: \"user\";q=10;w=1, \"ip\";q=5;w=60\n\
@@ -203,18 +203,18 @@ fn who_is_blocked_has_nothing_to_spend() {
 #[test]
 fn a_list_has_a_bound_and_keeps_what_binds() {
     let (limiter, _) = limiter();
-    let limits: Vec<_> = (1..=16).map(|it| format!("{it}/min; ")).collect();
+    let limits: Vec<_> = (1..=16).map(|n| format!("{n}/min; ")).collect();
     let policies: Vec<_> = (0..32)
-        .map(|it| {
-            policy(&format!("p{it:02}-{}", "x".repeat(100)), limits.concat().trim_end_matches("; "))
+        .map(|n| {
+            policy(&format!("p{n:02}-{}", "x".repeat(100)), limits.concat().trim_end_matches("; "))
         })
         .collect();
     let policies: Vec<_> = policies.iter().collect();
-    let checks: Vec<_> = policies.iter().map(|it| (*it, 1)).collect();
+    let checks: Vec<_> = policies.iter().map(|policy| (*policy, 1)).collect();
     let headers = written(&[Draft11], &policies, &decide(&limiter, CHECK, &checks));
     for name in ["ratelimit", "ratelimit-policy"] {
         let list = headers[name].to_str().unwrap();
-        assert!(list.len() <= super::draft11::MOST_BYTES && list.len() > 1_500, "{}", list.len());
+        assert!(list.len() <= super::draft11::MAX_BYTES && list.len() > 1_500, "{}", list.len());
         assert!(list.starts_with("\"p00-") && list.contains("p10-"), "{list}");
         assert!(!list.contains(".2\""), "the least limit of each binds: {list}");
     }
@@ -234,14 +234,14 @@ fn items(headers: &HeaderMap, name: &str) -> Vec<Item> {
 
 fn name(item: &Item) -> &str {
     match &item.bare_item {
-        BareItem::String(it) => it.as_str(),
+        BareItem::String(string) => string.as_str(),
         other => panic!("{other:?} is not a string"),
     }
 }
 
 fn integer(item: &Item, parameter: &str) -> Option<i64> {
-    item.params.get(parameter).map(|it| match it {
-        BareItem::Integer(it) => i64::from(*it),
+    item.params.get(parameter).map(|param| match param {
+        BareItem::Integer(integer) => i64::from(*integer),
         other => panic!("{parameter} is {other:?}"),
     })
 }
@@ -250,7 +250,7 @@ fn integer(item: &Item, parameter: &str) -> Option<i64> {
 fn check_draft11(headers: &HeaderMap, answer: &Answer) {
     let policies = items(headers, "ratelimit-policy");
     for item in items(headers, "ratelimit") {
-        let policy = policies.iter().find(|it| name(it) == name(&item)).unwrap();
+        let policy = policies.iter().find(|policy| name(policy) == name(&item)).unwrap();
         let (q, w) = (integer(policy, "q").unwrap(), integer(policy, "w"));
         let (r, t) = (integer(&item, "r").unwrap(), integer(&item, "t"));
         assert!((0..=q).contains(&r), "{headers:?}");
@@ -262,7 +262,8 @@ fn check_draft11(headers: &HeaderMap, answer: &Answer) {
         }
     }
     if let Some(retry_after) = answer.retry_after() {
-        let longest = items(headers, "ratelimit").iter().filter_map(|it| integer(it, "t")).max();
+        let longest =
+            items(headers, "ratelimit").iter().filter_map(|item| integer(item, "t")).max();
         let seconds = i64::try_from(retry_after.secs_rounded_up()).unwrap();
         assert!(longest.unwrap() >= seconds.max(1), "{headers:?} {retry_after:?}");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate::Cost;
-use tollgate_core::{LONGEST_KEY, LONGEST_REQUEST_ID, MOST_CHECKS};
+use tollgate_core::{MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN};
 
 use super::super::field::Field;
 use super::super::verbs::FIELDS_OF_CHECK;
@@ -12,7 +12,7 @@ pub(super) const ID: &str = "^[0-9A-Fa-f]{32}$";
 
 /// What all fields may be, by their names.
 pub(super) fn all() -> impl Iterator<Item = (String, Value)> {
-    Field::all().map(|it| (it.name().to_owned(), schema(it)))
+    Field::all().map(|x| (x.name().to_owned(), schema(x)))
 }
 
 /// Where it is said what a field may be.
@@ -31,14 +31,14 @@ fn schema(field: Field) -> Value {
             "10/s burst 20",
         ),
         Field::Key => bounded(
-            LONGEST_KEY,
+            MAX_KEY_LEN,
             text(
                 "Who is limited. The bounds are in bytes; the configuration may set less.",
                 "user:42",
             ),
         ),
         Field::KeyBase64 => bounded(
-            LONGEST_KEY.div_ceil(3).saturating_mul(4),
+            MAX_KEY_LEN.div_ceil(3).saturating_mul(4),
             text("Who is limited, where that is not UTF-8: the bytes in base64.", "dXNlcjo0Mg=="),
         ),
         Field::Cost => json!({
@@ -52,12 +52,12 @@ fn schema(field: Field) -> Value {
         Field::Checks => json!({
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_CHECKS,
+            "maxItems": MAX_CHECKS,
             "items": object(FIELDS_OF_CHECK, &[]),
             "description": "Checks that are decided together: all are charged, or none is.",
         }),
         Field::RequestId => bounded(
-            LONGEST_REQUEST_ID,
+            MAX_REQUEST_ID_LEN,
             text("Names the request: sent again with it, it is not charged again.", "5f0c2a"),
         ),
         Field::MaxWait => duration("The longest delay that is accepted; any without it."),
@@ -111,7 +111,7 @@ fn id(description: &str) -> Value {
 /// An object of these fields, as a request or a check has them.
 pub(super) fn object(fields: &[Field], needs: &[Field]) -> Value {
     let properties: serde_json::Map<_, _> =
-        fields.iter().map(|it| (it.name().to_owned(), reference(*it))).collect();
+        fields.iter().map(|field| (field.name().to_owned(), reference(*field))).collect();
     let is_one = json!({ "allOf": [
         // Only a policy has tiers.
         { "not": { "required": [Field::Limit.name(), Field::Tier.name()] } },
@@ -124,7 +124,7 @@ pub(super) fn object(fields: &[Field], needs: &[Field]) -> Value {
         "additionalProperties": false,
     });
     if !needs.is_empty() {
-        object["required"] = needs.iter().map(|it| it.name()).collect();
+        object["required"] = needs.iter().map(|need| need.name()).collect();
     }
     let is_several = json!({ "required": [Field::Checks.name()] });
     let forms = if fields.contains(&Field::Checks) {

@@ -8,22 +8,22 @@ use crate::config::Scope;
 
 /// The path of each gateway.
 pub(super) fn paths() -> impl Iterator<Item = (String, Value)> {
-    DIALECTS.iter().map(|it| {
-        let address = it.address();
+    DIALECTS.iter().map(|dialect| {
+        let address = dialect.address();
         // The query is ours where the client's path is told by a header.
-        let path = if it.has_query() { address } else { format!("{address}/{{path}}") };
-        (path, json!({ "get": operation(it) }))
+        let path = if dialect.has_query() { address } else { format!("{address}/{{path}}") };
+        (path, json!({ "get": operation(dialect) }))
     })
 }
 
 fn operation(dialect: &Dialect) -> Value {
     let own = if dialect.has_query() { deny() } else { path() };
-    let headers = dialect.told_by().map(|it| {
+    let headers = dialect.told_by().map(|told_by| {
         json!({
-            "name": it.name,
+            "name": told_by.name,
             "in": "header",
-            "description": it.what,
-            "required": it.always,
+            "description": told_by.what,
+            "required": told_by.always,
             "schema": { "type": "string" },
         })
     });
@@ -70,6 +70,6 @@ fn path() -> Value {
 
 fn capitalized(name: &str) -> String {
     let mut letters = name.chars();
-    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }

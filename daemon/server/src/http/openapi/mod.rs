@@ -22,7 +22,7 @@ pub(super) fn document() -> &'static str {
 }
 
 fn value() -> Value {
-    let verbs = SPOKEN.iter().map(|it| (format!("/v1/{}", it.name), operations::of_verb(it)));
+    let verbs = SPOKEN.iter().map(|x| (format!("/v1/{}", x.name), operations::of_verb(x)));
     let others = gateways::paths().chain(envoy::paths()).chain(operations::others());
     let paths: serde_json::Map<_, _> = verbs.chain(others).collect();
     json!({

@@ -19,7 +19,7 @@ pub(super) fn of_verb(spoken: &Spoken) -> Value {
     if spoken.by_query {
         let name = format!("{}ByQuery", spoken.name);
         let mut get = operation(spoken, &name, spoken.fields_of_query, false);
-        get["parameters"] = spoken.fields_of_query.iter().map(|it| parameter(*it)).collect();
+        get["parameters"] = spoken.fields_of_query.iter().map(|field| parameter(*field)).collect();
         path["get"] = get;
     }
     path
@@ -61,7 +61,7 @@ fn parameter(field: Field) -> Value {
 /// Nothing, where no token is configured; else a token of one of these scopes.
 pub(super) fn security(scheme: &str, scopes: &[Scope]) -> Value {
     let scopes = scopes.iter().chain([&Scope::Admin]);
-    let needs = scopes.map(|it| json!({ scheme: [it.as_str()] }));
+    let needs = scopes.map(|scope| json!({ scheme: [scope.as_str()] }));
     std::iter::once(json!({})).chain(needs).collect()
 }
 

@@ -59,7 +59,7 @@ fn of_gateways() -> [(String, Value); 4] {
             "headers": headers,
         })
     };
-    let schema = |it: &str| json!({ "$ref": format!("#/components/schemas/{it}") });
+    let schema = |text: &str| json!({ "$ref": format!("#/components/schemas/{text}") });
     let either = || json!({ "oneOf": [schema("Denial"), schema("Problem")] });
     let asked = "The request must not pass, as deny asks for it; or, of the gateway's own token: ";
     let (mut unknown, mut passed) = (of_limits(), of_limits());
@@ -86,8 +86,8 @@ fn of_gateways() -> [(String, Value); 4] {
 
 /// The headers that tell limits.
 fn of_limits() -> Value {
-    let reference = |it: &str| json!({ "$ref": format!("#/components/headers/{it}") });
-    Value::Object(OF_LIMITS.iter().map(|it| ((*it).to_owned(), reference(it))).collect())
+    let reference = |text: &str| json!({ "$ref": format!("#/components/headers/{text}") });
+    Value::Object(OF_LIMITS.iter().map(|limit| ((*limit).to_owned(), reference(limit))).collect())
 }
 
 /// All responses, by name.
@@ -95,7 +95,9 @@ pub(super) fn all() -> Value {
     let mut all = of_problems();
     all.extend(of_gateways());
     for (schema, is_decision) in ANSWERS {
-        for (status, description) in STATUSES.iter().filter(|it| is_decision || it.0 == "200") {
+        for (status, description) in
+            STATUSES.iter().filter(|status| is_decision || status.0 == "200")
+        {
             let mut answer = json!({
                 "description": description,
                 "content": { "application/json": {
@@ -121,7 +123,7 @@ fn of_problems() -> Map<String, Value> {
     let mut all = Map::new();
     for kind in Kind::ALL {
         let status = kind.status();
-        let titles = Kind::ALL.iter().filter(|it| it.status() == status).map(|it| it.title());
+        let titles = Kind::ALL.iter().filter(|x| x.status() == status).map(|x| x.title());
         let titles: Vec<_> = titles.collect();
         let mut response = json!({
             "description": format!("{}.", titles.join(", or: ")),

@@ -11,7 +11,7 @@ use super::fields::{self, ID};
 
 /// What requests and answers are made of, by name: fields of requests in small letters.
 pub(super) fn all() -> Value {
-    let reference = |it: &str| json!({ "$ref": format!("#/components/schemas/{it}") });
+    let reference = |text: &str| json!({ "$ref": format!("#/components/schemas/{text}") });
     let either = json!({
         "description": "Decisions, if checks were asked.",
         "oneOf": [reference("Decision"), reference("Decisions")],
@@ -25,7 +25,7 @@ pub(super) fn all() -> Value {
         ("Problem", problem()),
         ("Denial", denial()),
     ];
-    let answers = answers.into_iter().map(|(name, it)| (name.to_owned(), it));
+    let answers = answers.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Object(fields::all().chain(answers).chain(envoy::schemas()).collect())
 }
 
@@ -53,7 +53,7 @@ fn id(description: &str) -> Value {
 fn object(description: &str, always: Vec<(&str, Value)>, sometimes: Vec<(&str, Value)>) -> Value {
     let required: Vec<_> = always.iter().map(|(name, _)| (*name).to_owned()).collect();
     let members = always.into_iter().chain(sometimes);
-    let properties: Map<_, _> = members.map(|(name, it)| (name.to_owned(), it)).collect();
+    let properties: Map<_, _> = members.map(|(name, value)| (name.to_owned(), value)).collect();
     json!({
         "type": "object",
         "description": description,
@@ -180,7 +180,7 @@ fn inspection() -> Value {
 }
 
 fn problem() -> Value {
-    let types: Vec<_> = Kind::ALL.iter().map(|it| it.uri()).collect();
+    let types: Vec<_> = Kind::ALL.iter().map(|x| x.uri()).collect();
     let text = |description: &str| json!({ "type": "string", "description": description });
     let always = vec![
         ("type", json!({ "type": "string", "enum": types })),

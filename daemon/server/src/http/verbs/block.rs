@@ -21,7 +21,8 @@ pub(super) const BLOCK: Spoken = Spoken {
         ],
         Answers::Change,
         |object| {
-            let span = object.take(Field::For).map(|it| it.duration(Field::For)).transpose()?;
+            let span =
+                object.take(Field::For).map(|object| object.duration(Field::For)).transpose()?;
             Ok(Verb::Block { span })
         },
     )

@@ -18,7 +18,7 @@ mod unblock;
 use std::borrow::Cow;
 
 use tollgate::{Decision, Id, Request, StoreError, Verb};
-use tollgate_core::LONGEST_REQUEST_ID;
+use tollgate_core::MAX_REQUEST_ID_LEN;
 
 use super::asked::Asked;
 use super::exchange::Exchange;
@@ -26,7 +26,7 @@ use super::field::Field;
 use super::headers;
 use super::json::{self, Shape};
 use super::object::Object;
-use super::problem::{Kind, MOST_SHOWN, Problem};
+use super::problem::{Kind, MAX_SHOWN, Problem};
 use super::reply::{self, Reply, Verdict};
 use super::written::Written;
 use crate::audit::Subject;
@@ -89,7 +89,7 @@ pub(super) static SPOKEN: [Spoken; 14] = [
 ];
 
 pub(super) fn of_name(name: &str) -> Option<&'static Spoken> {
-    SPOKEN.iter().find(|it| it.name == name)
+    SPOKEN.iter().find(|x| x.name == name)
 }
 
 /// The fields of each check in `checks`.
@@ -143,7 +143,7 @@ pub(super) async fn answer(
             Err(error) => timed.refused([asked.policy()], error),
         }
     }
-    let decision = decided.map_err(|it| Problem::from(it).with_policy(asked.policy()))?;
+    let decision = decided.map_err(|error| Problem::from(error).with_policy(asked.policy()))?;
     if let Some(record) = exchange.record {
         record.is_decided(&decision);
     }
@@ -161,13 +161,14 @@ pub(super) async fn answer(
 /// Tells the audit, if it wants to know, which policy and key a request names.
 pub(super) fn tell_subject(object: &Object<'_>, exchange: &Exchange<'_>) {
     let Some(record) = exchange.record else { return };
-    let text = |field| object.get(field).and_then(|it| it.text(field).ok());
+    let text = |field| object.get(field).and_then(|object| object.text(field).ok());
     let policy = text(Field::Policy).or_else(|| text(Field::Limit)).unwrap_or_default();
-    let key = object.get(Field::Key).and_then(|it| it.clone().bytes(Field::Key).ok());
-    let decoded = || object.get(Field::KeyBase64).and_then(|it| it.base64(Field::KeyBase64).ok());
+    let key = object.get(Field::Key).and_then(|object| object.clone().bytes(Field::Key).ok());
+    let decoded =
+        || object.get(Field::KeyBase64).and_then(|object| object.base64(Field::KeyBase64).ok());
     let key = key.or_else(|| decoded().map(Cow::Owned)).unwrap_or_default();
     record.is_about(Subject {
-        policy: policy.chars().take(MOST_SHOWN).collect(),
+        policy: policy.chars().take(MAX_SHOWN).collect(),
         key: exchange.live.shown(&key),
     });
 }
@@ -194,11 +195,11 @@ async fn decide(
 fn request_id<'a>(object: &mut Object<'a>) -> Result<Option<Cow<'a, str>>, Problem> {
     let Some(written) = object.take(Field::RequestId) else { return Ok(None) };
     let text = written.text(Field::RequestId)?;
-    if (1..=LONGEST_REQUEST_ID).contains(&text.len()) {
+    if (1..=MAX_REQUEST_ID_LEN).contains(&text.len()) {
         return Ok(Some(text));
     }
     let detail = format!(
-        "request_id has {} bytes; write 1 to {LONGEST_REQUEST_ID} that no other request has",
+        "request_id has {} bytes; write 1 to {MAX_REQUEST_ID_LEN} that no other request has",
         text.len()
     );
     Err(Problem::bad(detail).of(Field::RequestId).with_value(&written.json()))
@@ -226,7 +227,7 @@ fn asked_together<'a>(
         _ => {}
     }
     let take = |(index, mut object): (usize, Object<'a>)| {
-        Asked::take(&mut object, exchange).map_err(|it| it.in_check(index))
+        Asked::take(&mut object, exchange).map_err(|error| error.in_check(index))
     };
     objects.into_iter().enumerate().map(take).collect()
 }
@@ -319,7 +320,7 @@ impl Spoken {
 
 /// The id that a field gives.
 fn id(object: &mut Object<'_>, field: Field) -> Result<Option<Id>, Problem> {
-    object.take(field).map(|it| it.id(field)).transpose()
+    object.take(field).map(|object| object.id(field)).transpose()
 }
 
 /// The id that a field must give.
@@ -340,8 +341,8 @@ fn id_or_drawn(object: &mut Object<'_>, field: Field) -> Result<Id, Problem> {
     }
     let mut bits = [0; 16];
     let drawn = getrandom::fill(&mut bits);
-    drawn.map_err(|it| {
-        Problem::new(Kind::NoRandomness, format!("{it}; draw {} yourself", field.name()))
+    drawn.map_err(|error| {
+        Problem::new(Kind::NoRandomness, format!("{error}; draw {} yourself", field.name()))
     })?;
     Ok(Id::from_u128(u128::from_ne_bytes(bits)))
 }

@@ -22,8 +22,9 @@ pub(super) const REFUND: Spoken = Spoken {
         ],
         Answers::Change,
         |object| {
-            let time = object.take(Field::Time).map(|it| it.seconds(Field::Time)).transpose()?;
-            Ok(Verb::Refund { time: time.map(|it| Timestamp::from_micros(it.get())) })
+            let time =
+                object.take(Field::Time).map(|object| object.seconds(Field::Time)).transpose()?;
+            Ok(Verb::Refund { time: time.map(|time| Timestamp::from_micros(time.get())) })
         },
     )
 };

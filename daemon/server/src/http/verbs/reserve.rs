@@ -22,7 +22,7 @@ pub(super) const RESERVE: Spoken = Spoken::new(
     Answers::Verdict,
     |object| {
         let id = id_or_drawn(object, Field::ReservationId)?;
-        let max_wait = object.take(Field::MaxWait).map(|it| it.duration(Field::MaxWait));
+        let max_wait = object.take(Field::MaxWait).map(|object| object.duration(Field::MaxWait));
         // Without a longest wait, any will do.
         let max_wait = max_wait.transpose()?.unwrap_or(Micros::new(u64::MAX));
         Ok(Verb::Reserve { id, max_wait })

@@ -11,7 +11,7 @@ use x509_cert::der::{DateTime, Decode};
 /// How long before its end it is said to end, in seconds.
 const SOON: u64 = 14 * 24 * 60 * 60;
 /// The most characters of a name that are kept.
-const MOST_OF_A_NAME: usize = 256;
+const MAX_NAME_LEN: usize = 256;
 
 /// When a certificate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub(super) struct Lifetime {
 /// The lifetime of the first of a chain.
 pub(super) fn lifetime(chain: &[CertificateDer<'_>]) -> Result<Lifetime, String> {
     let first = chain.first().ok_or("there is no certificate in it")?;
-    let read = Certificate::from_der(first).map_err(|it| format!("it is no certificate: {it}"))?;
+    let read =
+        Certificate::from_der(first).map_err(|error| format!("it is no certificate: {error}"))?;
     let validity = read.tbs_certificate.validity;
     Ok(Lifetime { from: validity.not_before.to_date_time(), to: validity.not_after.to_date_time() })
 }
@@ -51,8 +52,8 @@ impl Lifetime {
 pub(super) fn subject(certificate: &CertificateDer<'_>) -> Option<Arc<str>> {
     let read = Certificate::from_der(certificate).ok()?;
     let name = read.tbs_certificate.subject.to_string();
-    let shown = |it: char| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it };
-    let shown: String = name.chars().map(shown).take(MOST_OF_A_NAME).collect();
+    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let shown: String = name.chars().map(shown).take(MAX_NAME_LEN).collect();
     Some(shown.into())
 }
 
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_end_is_said_two_weeks_before() {
-        let day = |it| DateTime::new(2026, 3, it, 0, 0, 0).unwrap();
+        let day = |x| DateTime::new(2026, 3, x, 0, 0, 0).unwrap();
         let lifetime = Lifetime { from: day(1), to: day(31) };
         for (date, warning) in [
             (DateTime::new(2026, 2, 28, 23, 59, 59).unwrap(), Some("holds only from 2026-03-01")),
@@ -90,7 +91,7 @@ mod tests {
             ("gateway", "CN=gateway"),
             ("a,b", "CN=a\\,b"),
             ("a\nlevel=info forged", "CN=a\\0alevel=info forged"),
-            (&long, &format!("CN={}", &long[..MOST_OF_A_NAME - 3])),
+            (&long, &format!("CN={}", &long[..MAX_NAME_LEN - 3])),
         ] {
             let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
             params.distinguished_name = rcgen::DistinguishedName::new();

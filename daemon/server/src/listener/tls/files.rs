@@ -30,7 +30,7 @@ impl Contents {
         Ok(Contents {
             cert: read("cert", &files.cert)?,
             key: read("key", &files.key)?,
-            client_ca: client_ca.map(|it| read("client_ca", it)).transpose()?,
+            client_ca: client_ca.map(|client_ca| read("client_ca", client_ca)).transpose()?,
         })
     }
 
@@ -50,7 +50,7 @@ impl Contents {
     }
 
     pub(super) fn key(&self, files: &TlsConfig) -> Result<PrivateKeyDer<'static>, TlsError> {
-        pem::private_key(&files.key, &self.key).map_err(|it| TlsError::key(files, it))
+        pem::private_key(&files.key, &self.key).map_err(|error| TlsError::key(files, error))
     }
 
     /// The certificates that a client's must lead to, with the file that they are in.
@@ -66,7 +66,7 @@ impl Contents {
 }
 
 fn read(field: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    pem::read(path).map_err(|it| TlsError::new(field, path, it))
+    pem::read(path).map_err(|error| TlsError::new(field, path, error))
 }
 
 fn certificates(
@@ -74,5 +74,5 @@ fn certificates(
     path: &Path,
     pem: &[u8],
 ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    pem::certificates(pem).map_err(|it| TlsError::new(field, path, it))
+    pem::certificates(pem).map_err(|error| TlsError::new(field, path, error))
 }

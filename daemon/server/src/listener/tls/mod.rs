@@ -51,7 +51,8 @@ struct Loaded {
 impl Loaded {
     fn of(files: &TlsConfig, contents: Contents) -> Result<Loaded, TlsError> {
         let chain = contents.chain(files)?;
-        let lifetime = certificate::lifetime(&chain).map_err(|it| TlsError::cert(files, it))?;
+        let lifetime =
+            certificate::lifetime(&chain).map_err(|error| TlsError::cert(files, error))?;
         let settings = settings::of(files, &contents, chain)?;
         Ok(Loaded { contents, settings: Arc::new(settings), lifetime })
     }
@@ -83,7 +84,7 @@ impl Tls {
             return unread;
         }
         // What is in one is held against what is in another, so the first mistake ends it.
-        let loaded = Contents::read(files).and_then(|it| Loaded::of(files, it));
+        let loaded = Contents::read(files).and_then(|x| Loaded::of(files, x));
         loaded.err().into_iter().collect()
     }
 

@@ -26,13 +26,13 @@ pub(super) fn of(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|it| TlsError::cert(files, it.to_string()))?;
+        .map_err(|error| TlsError::cert(files, error.to_string()))?;
     let builder = match verifier(files, contents, provider)? {
         Some(verifier) => builder.with_client_cert_verifier(verifier),
         None => builder.with_no_client_auth(),
     };
     let settings = builder.with_single_cert(chain, contents.key(files)?);
-    let mut settings = settings.map_err(|it| misfit(files, &it))?;
+    let mut settings = settings.map_err(|error| misfit(files, &error))?;
     settings.alpn_protocols = SPOKEN.map(<[u8]>::to_vec).to_vec();
     Ok(settings)
 }
@@ -46,10 +46,10 @@ fn verifier(
     let failed = |why: String| TlsError::new("client_ca", file, why);
     let mut roots = RootCertStore::empty();
     for authority in authorities {
-        roots.add(authority).map_err(|it| failed(format!("it is no authority: {it}")))?;
+        roots.add(authority).map_err(|error| failed(format!("it is no authority: {error}")))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    let verifier = verifier.map_err(|it| failed(it.to_string()))?;
+    let verifier = verifier.map_err(|error| failed(error.to_string()))?;
     Ok(Some(match &files.client_name {
         Some(name) => Arc::new(NamedClients::new(verifier, name).map_err(failed)?),
         None => verifier,

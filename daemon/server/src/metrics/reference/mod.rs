@@ -36,12 +36,12 @@ static OF_RULES: &[OfRule] = &[
     OfRule {
         name: "total_hits",
         family: unknown("ratelimit_service_rate_limit_total_hits", OF_RULE, "Hits on a limit."),
-        count: |it| it.total_hits,
+        count: |x| x.total_hits,
     },
     OfRule {
         name: "over_limit",
         family: unknown("ratelimit_service_rate_limit_over_limit", OF_RULE, "Hits over a limit."),
-        count: |it| it.over_limit,
+        count: |x| x.over_limit,
     },
     OfRule {
         name: "near_limit",
@@ -50,7 +50,7 @@ static OF_RULES: &[OfRule] = &[
             OF_RULE,
             "Hits within a limit that were near it.",
         ),
-        count: |it| it.near_limit,
+        count: |x| x.near_limit,
     },
     OfRule {
         name: "over_limit_with_local_cache",
@@ -59,7 +59,7 @@ static OF_RULES: &[OfRule] = &[
             OF_RULE,
             "Hits over a limit that were known to be without asking the store.",
         ),
-        count: |it| it.over_limit_with_local_cache,
+        count: |x| x.over_limit_with_local_cache,
     },
     OfRule {
         name: "within_limit",
@@ -68,7 +68,7 @@ static OF_RULES: &[OfRule] = &[
             OF_RULE,
             "Hits within a limit.",
         ),
-        count: |it| it.within_limit,
+        count: |x| x.within_limit,
     },
     OfRule {
         name: "shadow_mode",
@@ -77,7 +77,7 @@ static OF_RULES: &[OfRule] = &[
             OF_RULE,
             "Hits over a limit that stops nobody.",
         ),
-        count: |it| it.shadow_mode,
+        count: |x| x.shadow_mode,
     },
 ];
 
@@ -204,14 +204,14 @@ mod tests {
     #[test]
     fn rules_whose_labels_are_the_same_are_one_series() {
         let rules = [rule("d.k.l.m", 1), rule("d.k.l.n", 2), rule("d.k", 4), rule("d.k.l", 8)];
-        let sums: Vec<_> = summed(&rules, |it| it.total_hits).into_iter().collect();
+        let sums: Vec<_> = summed(&rules, |x| x.total_hits).into_iter().collect();
         assert_eq!(sums, [("d.k".to_owned(), 4), ("d.k.l".to_owned(), 11)]);
     }
 
     #[test]
     fn no_name_is_one_of_our_own_or_there_twice() {
         let more = [&NOT_FOUND, &ERRORS, &REQUESTS, &TIMES, &LOADED, &NOT_LOADED, &SHADOW];
-        let all: Vec<_> = OF_RULES.iter().map(|it| &it.family).chain(more).collect();
+        let all: Vec<_> = OF_RULES.iter().map(|rule| &rule.family).chain(more).collect();
         for (at, family) in all.iter().enumerate() {
             assert!(family.name.starts_with("ratelimit_service_"), "{}", family.name);
             assert!(family.help.ends_with('.'), "{}", family.name);

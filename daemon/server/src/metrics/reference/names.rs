@@ -29,7 +29,7 @@ fn address(text: &str) -> Option<usize> {
             length += text.get(length..)?.starts_with('.').then_some(1)?;
         }
         let digits = text.get(length..)?.bytes().take(3).take_while(u8::is_ascii_digit).count();
-        length += Some(digits).filter(|it| *it > 0)?;
+        length += Some(digits).filter(|x| *x > 0)?;
     }
     Some(length)
 }

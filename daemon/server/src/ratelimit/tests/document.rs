@@ -7,10 +7,10 @@ const PAGE: &str = include_str!("../../../../../docs/envoy-ratelimit-config.md")
 /// What a row of the page says of a request.
 fn row(domains: &Domains, request: &str) -> [String; 3] {
     match domains.find("shop", &entries(request)) {
-        Lookup::Rule(it) => {
-            let limits = it.rule.policy().map(|it| format!("`{it}`"));
+        Lookup::Rule(rule) => {
+            let limits = rule.rule.policy().map(|policy| format!("`{policy}`"));
             let limits = limits.unwrap_or_else(|| "nothing".to_owned());
-            [limits, format!("`{}`", it.key), format!("`{}`", it.stat)]
+            [limits, format!("`{}`", rule.key), format!("`{}`", rule.stat)]
         }
         _ => ["no rule".to_owned(), String::new(), String::new()],
     }
@@ -21,7 +21,7 @@ fn the_page_tells_what_its_example_does() {
     let (_, rest) = PAGE.split_once("```yaml\n").unwrap();
     let (yaml, rest) = rest.split_once("```\n").unwrap();
     let (_, rest) = rest.split_once("|---|---|---|---|\n").unwrap();
-    let rows = rest.lines().take_while(|it| it.starts_with('|')).collect::<Vec<_>>();
+    let rows = rest.lines().take_while(|line| line.starts_with('|')).collect::<Vec<_>>();
     let domains = read(yaml);
     for line in &rows {
         let cells = line.split('|').map(str::trim).collect::<Vec<_>>();

@@ -5,9 +5,9 @@ use super::*;
 /// The key of a request, and the name of the policy that it is counted under.
 fn counted(domains: &Domains, domain: &str, entries: &[(&str, &str)]) -> (String, String) {
     match domains.find(domain, entries) {
-        Lookup::Rule(it) => {
-            let name = it.rule.policy().map_or("", |it| it.name()).to_owned();
-            (it.key, name)
+        Lookup::Rule(rule) => {
+            let name = rule.rule.policy().map_or("", |policy| policy.name()).to_owned();
+            (rule.key, name)
         }
         other => panic!("{other:?}"),
     }
@@ -89,8 +89,8 @@ fn a_key_that_would_be_too_long_is_told_and_not_cut() {
     for (bytes, too_long) in rows {
         let value = "x".repeat(bytes);
         match domains.find("d", &[("k", &value)]) {
-            Lookup::Rule(it) => assert_eq!((it.key.len(), None), (bytes + 2, too_long)),
-            Lookup::KeyTooLong(it) => assert_eq!(Some(it), too_long),
+            Lookup::Rule(rule) => assert_eq!((rule.key.len(), None), (bytes + 2, too_long)),
+            Lookup::KeyTooLong(key_too_long) => assert_eq!(Some(key_too_long), too_long),
             other => panic!("{other:?}"),
         }
     }

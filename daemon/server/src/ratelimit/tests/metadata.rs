@@ -8,20 +8,20 @@ use super::*;
 /// A struct as JSON would have it, its fields in order.
 fn told(it: &Struct) -> String {
     let mut fields = it.fields.iter().collect::<Vec<_>>();
-    fields.sort_by_key(|it| it.0);
-    let fields = fields.iter().map(|(name, it)| format!("{name:?}:{}", value(it.kind.as_ref())));
+    fields.sort_by_key(|field| field.0);
+    let fields = fields.iter().map(|(name, v)| format!("{name:?}:{}", value(v.kind.as_ref())));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 fn value(kind: Option<&Kind>) -> String {
     match kind.unwrap() {
         Kind::NullValue(_) => "null".to_owned(),
-        Kind::NumberValue(it) => it.to_string(),
-        Kind::StringValue(it) => format!("{it:?}"),
-        Kind::BoolValue(it) => it.to_string(),
-        Kind::StructValue(it) => told(it),
-        Kind::ListValue(it) => {
-            let all = it.values.iter().map(|it| value(it.kind.as_ref()));
+        Kind::NumberValue(number_value) => number_value.to_string(),
+        Kind::StringValue(string_value) => format!("{string_value:?}"),
+        Kind::BoolValue(bool_value) => bool_value.to_string(),
+        Kind::StructValue(struct_value) => told(struct_value),
+        Kind::ListValue(list_value) => {
+            let all = list_value.values.iter().map(|v| value(v.kind.as_ref()));
             format!("[{}]", all.collect::<Vec<_>>().join(","))
         }
     }
@@ -51,8 +51,8 @@ fn metadata_is_passed_on_as_it_is_written() {
         let domains = read(&format!(
             "domain: d\ndescriptors:\n- key: k\n  metadata: {text}\n  rate_limit: {{unit: day}}"
         ));
-        let Lookup::Rule(it) = domains.find("d", &[("k", "v")]) else { panic!("{text}") };
-        let metadata = it.rule.metadata.as_ref().map(|it| told(it));
+        let Lookup::Rule(rule) = domains.find("d", &[("k", "v")]) else { panic!("{text}") };
+        let metadata = rule.rule.metadata.as_ref().map(|metadata| told(metadata));
         assert_eq!(metadata.as_deref(), expected, "{text}");
     }
 }
@@ -71,7 +71,7 @@ descriptors:
       - {{key: k, value: v, rate_limit: {{unit: day}}}}"
         ));
         let metadata = |request| match domains.find("d", &entries(request)) {
-            Lookup::Rule(it) => it.rule.metadata.as_ref().map(|it| told(it)),
+            Lookup::Rule(rule) => rule.rule.metadata.as_ref().map(|metadata| told(metadata)),
             other => panic!("{other:?}"),
         };
         assert_eq!(metadata("o=1 k=2").as_deref(), Some(r#"{"name":"inner"}"#));

@@ -23,7 +23,7 @@ fn read(text: &str) -> Domains {
 
 /// `user=7 plan=` as entries.
 fn entries(request: &str) -> Vec<(&str, &str)> {
-    request.split_whitespace().map(|it| it.split_once('=').unwrap()).collect()
+    request.split_whitespace().map(|word| word.split_once('=').unwrap()).collect()
 }
 
 /// What a request of the domain leads to: its limit and its stat, or why there is none.
@@ -36,7 +36,9 @@ fn told(lookup: &Lookup<'_>) -> String {
         Lookup::UnknownDomain => "unknown domain".to_owned(),
         Lookup::NoRule => "no rule".to_owned(),
         Lookup::KeyTooLong(bytes) => format!("a key of {bytes} bytes"),
-        Lookup::Rule(it) => format!("{} {}{}", it.stat, limit(&it.rule), flags(&it.rule)),
+        Lookup::Rule(value) => {
+            format!("{} {}{}", value.stat, limit(&value.rule), flags(&value.rule))
+        }
     }
 }
 
@@ -51,10 +53,10 @@ fn limit(rule: &Rule) -> String {
 }
 
 fn flags(rule: &Rule) -> String {
-    let name = rule.name.iter().map(|it| format!(" name {it}"));
-    let replaces = rule.replaces.iter().map(|it| format!(" replaces {it}"));
+    let name = rule.name.iter().map(|name| format!(" name {name}"));
+    let replaces = rule.replaces.iter().map(|replace| format!(" replaces {replace}"));
     let modes = [(rule.shadow, " shadow"), (rule.quota, " quota")];
-    let modes = modes.into_iter().filter(|(is, _)| *is).map(|(_, it)| it.to_owned());
+    let modes = modes.into_iter().filter(|(is, _)| *is).map(|(_, x)| x.to_owned());
     name.chain(replaces).chain(modes).collect()
 }
 

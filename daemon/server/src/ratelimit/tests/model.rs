@@ -44,15 +44,15 @@ impl Described {
     /// Makes composite keys of a level different, limits too, and only wildcards shared.
     fn tidied(level: Vec<Described>, next: &mut u32) -> Vec<Described> {
         let mut kept: Vec<Described> = Vec::new();
-        for mut it in level {
-            if kept.iter().any(|known| known.composite() == it.composite()) {
+        for mut level in level {
+            if kept.iter().any(|known| known.composite() == level.composite()) {
                 continue;
             }
             *next += 1;
-            it.limit = it.limit.map(|_| *next);
-            it.shared &= it.composite().contains('*');
-            it.inner = Described::tidied(it.inner, next);
-            kept.push(it);
+            level.limit = level.limit.map(|_| *next);
+            level.shared &= level.composite().contains('*');
+            level.inner = Described::tidied(level.inner, next);
+            kept.push(level);
         }
         kept
     }
@@ -73,22 +73,23 @@ fn step<'a>(
     value: &str,
 ) -> Option<(&'a Described, String, bool)> {
     let composite = format!("{key}_{value}");
-    let chars = |it: &str| it.chars().collect::<Vec<_>>();
-    if let Some(it) = level.iter().find(|it| it.composite() == composite) {
-        return Some((it, value.to_owned(), false));
+    let chars = |text: &str| text.chars().collect::<Vec<_>>();
+    if let Some(level) = level.iter().find(|level| level.composite() == composite) {
+        return Some((level, value.to_owned(), false));
     }
-    let is_wild = |it: &&Described| {
-        it.composite().contains('*') && fits(&chars(&it.composite()), &chars(&composite))
+    let is_wild = |described: &&Described| {
+        described.composite().contains('*')
+            && fits(&chars(&described.composite()), &chars(&composite))
     };
-    if let Some(it) = level.iter().find(is_wild) {
-        let pattern = it.composite();
+    if let Some(level) = level.iter().find(is_wild) {
+        let pattern = level.composite();
         let pattern = pattern.strip_prefix(&format!("{key}_")).unwrap_or(&pattern).to_owned();
-        let is_shared = it.shared && !pattern.is_empty();
-        let told = if is_shared || !it.measured { pattern } else { value.to_owned() };
-        return Some((it, told, is_shared));
+        let is_shared = level.shared && !pattern.is_empty();
+        let told = if is_shared || !level.measured { pattern } else { value.to_owned() };
+        return Some((level, told, is_shared));
     }
-    let it = level.iter().find(|it| it.composite() == key)?;
-    Some((it, if it.measured { value.to_owned() } else { String::new() }, false))
+    let level = level.iter().find(|level| level.composite() == key)?;
+    Some((level, if level.measured { value.to_owned() } else { String::new() }, false))
 }
 
 /// Limit, stat and the values that a key is made of.
@@ -96,7 +97,7 @@ fn expected(level: &[Described], entries: &[(&str, &str)]) -> Option<(u32, Strin
     let (mut level, mut stat, mut detailed) = (level, "d".to_owned(), "d".to_owned());
     let (mut values, mut last, mut any_shared) = (Vec::new(), None, false);
     for (key, value) in entries {
-        let (it, told, is_shared) = step(level, key, value)?;
+        let (inner, told, is_shared) = step(level, key, value)?;
         any_shared |= is_shared;
         let part = |value: &str| {
             if value.is_empty() { format!(".{key}") } else { format!(".{key}_{value}") }
@@ -108,7 +109,7 @@ fn expected(level: &[Described], entries: &[(&str, &str)]) -> Option<(u32, Strin
             // Where nothing is shared the detailed stat keeps the `_` of an empty value.
             detailed.push('\0');
         }
-        (level, last) = (&it.inner, Some(it));
+        (level, last) = (&inner.inner, Some(inner));
     }
     let last = last?;
     let detailed = detailed.replace('\0', if any_shared { "" } else { "_" });

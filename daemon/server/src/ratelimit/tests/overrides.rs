@@ -1,6 +1,6 @@
 //! The limits that requests bring.
 
-use super::super::overrides::{Brought, MOST_KEPT};
+use super::super::overrides::{Brought, MAX_RETAINED};
 use super::*;
 
 const RULES: &str = "
@@ -37,9 +37,9 @@ fn an_override_holds_whatever_is_configured_and_counts_apart_by_unit() {
     for (request, count, unit, expected, key) in rows {
         let found = domains.find_with_override("d", &entries(request), count, unit);
         assert_eq!(told(&found), expected);
-        let Lookup::Rule(it) = found else { panic!("{request}") };
-        assert_eq!(it.key, key, "{request}");
-        assert_eq!(it.rule.is_always_over(), count == 0);
+        let Lookup::Rule(value) = found else { panic!("{request}") };
+        assert_eq!(value.key, key, "{request}");
+        assert_eq!(value.rule.is_always_over(), count == 0);
     }
     let unknown = domains.find_with_override("other", &[("a", "b")], 1, Unit::Day);
     assert_eq!(told(&unknown), "unknown domain");
@@ -48,8 +48,8 @@ fn an_override_holds_whatever_is_configured_and_counts_apart_by_unit() {
 #[test]
 fn a_domain_that_is_not_in_the_policys_name_is_in_the_key_before_the_entries() {
     let domains = read("domain: a/b");
-    let Lookup::Rule(it) = domains.find_with_override("a/b", &[], 1, Unit::Day) else { panic!() };
-    assert_eq!((&*it.key, &*it.stat), ("=a/b;=DAY", "a/b."));
+    let Lookup::Rule(rule) = domains.find_with_override("a/b", &[], 1, Unit::Day) else { panic!() };
+    assert_eq!((&*rule.key, &*rule.stat), ("=a/b;=DAY", "a/b."));
 }
 
 #[test]
@@ -59,6 +59,6 @@ fn the_rules_that_requests_bring_are_built_once_and_are_bounded() {
     assert!(std::sync::Arc::ptr_eq(&first, &brought.rule(1, Unit::Day)));
     for count in 0..5_000 {
         assert_eq!(brought.rule(count, Unit::Minute).requests_per_unit, count);
-        assert!(brought.kept() <= MOST_KEPT);
+        assert!(brought.kept() <= MAX_RETAINED);
     }
 }

@@ -39,7 +39,7 @@ fn yaml() -> impl Strategy<Value = String> {
         Just("~"),
         Just("é\u{0}"),
     ];
-    prop::collection::vec(part, 0..40).prop_map(|it| it.concat())
+    prop::collection::vec(part, 0..40).prop_map(|x| x.concat())
 }
 
 /// Texts in which what separates and what escapes is frequent.

@@ -215,8 +215,8 @@ fn a_file_is_read_so_deep_and_no_deeper() {
 
 #[test]
 fn aliases_do_not_make_a_small_file_large() {
-    let bomb = (1..30).fold("metadata0: &a0 {a: b}\n".to_owned(), |text, it| {
-        format!("{text}metadata{it}: &a{it} {{x: *a{0}, y: *a{0}}}\n", it - 1)
+    let bomb = (1..30).fold("metadata0: &a0 {a: b}\n".to_owned(), |text, y| {
+        format!("{text}metadata{y}: &a{y} {{x: *a{0}, y: *a{0}}}\n", y - 1)
     });
     let error = error(&[&bomb], false).to_string();
     assert!(error.contains("there are more than 1000000 values"), "{error}");

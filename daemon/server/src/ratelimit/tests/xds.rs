@@ -130,7 +130,7 @@ fn metadata_is_passed_on_unless_it_is_empty() {
             ..descriptor("k", "", Some(policy(1, RateLimitUnit::Day)))
         };
         let domains = read(&[config("d", vec![sent])]).unwrap();
-        let Lookup::Rule(it) = domains.find("d", &[("k", "v")]) else { panic!("no rule") };
-        assert_eq!(it.rule.metadata.as_deref(), is_kept.then_some(&metadata));
+        let Lookup::Rule(value) = domains.find("d", &[("k", "v")]) else { panic!("no rule") };
+        assert_eq!(value.rule.metadata.as_deref(), is_kept.then_some(&metadata));
     }
 }

@@ -6,7 +6,7 @@ use super::{Body, Name, Node, line};
 use crate::ratelimit::draft::{DescriptorDraft, Draft, LimitDraft};
 
 /// The most bytes of a value that an error shows whole.
-const MOST_SHOWN: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// Reads values, and keeps what is wrong with them.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Fields {
     /// The line of the first error, and all errors, a line each.
     pub(super) fn into_errors(self) -> Option<(Option<usize>, String)> {
         let first = self.errors.first()?.0;
-        Some((first, self.errors.iter().map(|(_, it)| format!("\n  {it}")).collect()))
+        Some((first, self.errors.iter().map(|(_, x)| format!("\n  {x}")).collect()))
     }
 
     /// A value that is not of the kind that it must be.
@@ -49,7 +49,7 @@ impl Fields {
 
     fn descriptors(&mut self, node: &Node) -> Vec<DescriptorDraft> {
         let all = self.list(node, "[]config.YamlDescriptor");
-        all.iter().map(|it| self.descriptor(it)).collect()
+        all.iter().map(|x| self.descriptor(x)).collect()
     }
 
     fn descriptor(&mut self, node: &Node) -> DescriptorDraft {
@@ -105,9 +105,9 @@ impl Fields {
 
     fn replaces(&mut self, node: &Node) -> Vec<String> {
         let all = self.list(node, "[]config.yamlReplaces");
-        let name = |it: &Node| {
-            let name = fields(it).iter().find(|(it, _)| it.text == "name");
-            name.map(|(_, it)| self.text(it)).unwrap_or_default()
+        let name = |node: &Node| {
+            let name = fields(node).iter().find(|(x, _)| x.text == "name");
+            name.map(|(_, x)| self.text(x)).unwrap_or_default()
         };
         all.iter().map(name).collect()
     }
@@ -118,7 +118,7 @@ impl Fields {
             Body::List(all) => all.as_slice(),
             _ => std::slice::from_ref(node),
         };
-        all.iter().map(|it| (self.text(it), line(&it.origin))).collect()
+        all.iter().map(|x| (self.text(x), line(&x.origin))).collect()
     }
 
     fn list<'a>(&mut self, node: &'a Node, kind: &str) -> &'a [Node] {
@@ -185,9 +185,9 @@ fn fields(node: &Node) -> &[(Name, Node)] {
 
 /// A value in backquotes; a long one is cut, as the reference's reader does it.
 fn shown(text: &str) -> String {
-    if text.len() <= MOST_SHOWN {
+    if text.len() <= MAX_SHOWN {
         return format!(" `{text}`");
     }
-    let begin = (0..=MOST_SHOWN - 3).rev().find_map(|it| text.get(..it));
+    let begin = (0..=MAX_SHOWN - 3).rev().find_map(|n| text.get(..n));
     format!(" `{}...`", begin.unwrap_or_default())
 }

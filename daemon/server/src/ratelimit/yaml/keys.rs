@@ -30,7 +30,7 @@ const KNOWN: [&str; 16] = [
 pub(super) fn check(node: &Node, in_limit: bool) -> Result<(), (Option<usize>, String)> {
     let Body::Fields(fields) = &node.body else { return Ok(()) };
     for (name, value) in fields {
-        check_name(name, in_limit).map_err(|it| (line(&name.origin), it))?;
+        check_name(name, in_limit).map_err(|error| (line(&name.origin), error))?;
         match &*name.text {
             // Whatever is in it is passed on.
             "metadata" => {}
@@ -57,12 +57,12 @@ fn check_value(value: &Node, is_limit: bool) -> Result<(), (Option<usize>, Strin
     match &value.body {
         Body::Nothing => Ok(()),
         Body::Fields(_) => check(value, is_limit),
-        Body::List(all) => all.iter().try_for_each(|it| match it.body {
-            Body::Fields(_) => check(it, is_limit),
+        Body::List(all) => all.iter().try_for_each(|x| match x.body {
+            Body::Fields(_) => check(x, is_limit),
             _ => {
-                let what = printed(it);
+                let what = printed(x);
                 let message = "config error, yaml file contains list of type other than map";
-                wrong(it, format!("{message}: {what}"))
+                wrong(x, format!("{message}: {what}"))
             }
         }),
         Body::Text(text) => match Scalar::of(text, value.quoted) {

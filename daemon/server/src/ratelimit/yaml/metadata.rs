@@ -10,11 +10,11 @@ use super::{Body, Name, Node, printed_name};
 
 /// What is written in fields, under names as they are written.
 pub(super) fn metadata(fields: &[(Name, Node)]) -> Struct {
-    named(fields, |it| it.text.clone())
+    named(fields, |x| x.text.clone())
 }
 
 fn named(fields: &[(Name, Node)], name: impl Fn(&Name) -> String) -> Struct {
-    let fields = fields.iter().map(|(it, node)| (name(it), value(node)));
+    let fields = fields.iter().map(|(x, node)| (name(x), value(node)));
     Struct { fields: fields.collect::<HashMap<_, _>>() }
 }
 
@@ -32,11 +32,11 @@ fn value(node: &Node) -> Value {
 fn scalar(scalar: Scalar<'_>) -> Kind {
     match scalar {
         Scalar::Nothing => Kind::NullValue(0),
-        Scalar::Truth(it) => Kind::BoolValue(it),
-        Scalar::Whole(it) => Kind::NumberValue(nearest(&it.to_string())),
-        Scalar::Great(it) => Kind::NumberValue(nearest(&it.to_string())),
-        Scalar::Float(it) => Kind::NumberValue(it),
-        Scalar::Text(it) => Kind::StringValue(it.to_owned()),
+        Scalar::Truth(truth) => Kind::BoolValue(truth),
+        Scalar::Whole(whole) => Kind::NumberValue(nearest(&whole.to_string())),
+        Scalar::Great(great) => Kind::NumberValue(nearest(&great.to_string())),
+        Scalar::Float(float) => Kind::NumberValue(float),
+        Scalar::Text(text) => Kind::StringValue(text.to_owned()),
     }
 }
 

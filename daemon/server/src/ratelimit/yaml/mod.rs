@@ -12,15 +12,15 @@ use crate::config::Complaints;
 use crate::config::tree::{Body, Name, Node, Origin};
 use crate::config::yaml::{Most, parse_at_most};
 
-use super::draft::{Draft, MOST_DEPTH};
+use super::draft::{Draft, MAX_DEPTH};
 use super::error::RatelimitError;
 use fields::Fields;
 pub(super) use scalar::Scalar;
 
 /// A descriptor is two values deep: the list that it is in, and its fields.
-const MOST: Most = Most {
+const BOUNDS: Most = Most {
     values: 1_000_000,
-    depth: 2 * MOST_DEPTH,
+    depth: 2 * MAX_DEPTH,
     remedy: "leave some out, or write wildcards in their place",
 };
 
@@ -29,16 +29,16 @@ const MOST: Most = Most {
 /// # Errors
 /// It is not YAML, too much of it, or not of the form of a configuration.
 pub(super) fn draft(file: &str, text: &str) -> Result<Draft, RatelimitError> {
-    let root = tree(text).map_err(|(line, it)| {
-        let at = line.map(|it| format!("line {it}: ")).unwrap_or_default();
-        RatelimitError::new(file, line, format!("error loading config file: yaml: {at}{it}"))
+    let root = tree(text).map_err(|(line, error)| {
+        let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        RatelimitError::new(file, line, format!("error loading config file: yaml: {at}{error}"))
     })?;
     let mut fields = Fields::default();
     if !matches!(root.body, Body::Nothing | Body::Fields(_)) {
         fields.refuse(&root, "map[interface {}]interface {}");
     } else {
         let refused = keys::check(&root, false);
-        refused.map_err(|(line, it)| RatelimitError::new(file, line, it))?;
+        refused.map_err(|(line, error)| RatelimitError::new(file, line, error))?;
     }
     let draft = fields.draft(&root);
     match fields.into_errors() {
@@ -53,8 +53,10 @@ pub(super) fn draft(file: &str, text: &str) -> Result<Draft, RatelimitError> {
 /// The first mistake has the say, as it has with the reference.
 fn tree(text: &str) -> Result<Node, (Option<usize>, String)> {
     let complaints = Complaints::default();
-    let told = |it: &crate::config::ConfigError| (it.line(), it.message().to_owned());
-    let root = parse_at_most(MOST, text, &complaints).map_err(|it| told(&it))?;
+    let told = |config_error: &crate::config::ConfigError| {
+        (config_error.line(), config_error.message().to_owned())
+    };
+    let root = parse_at_most(BOUNDS, text, &complaints).map_err(|error| told(&error))?;
     match complaints.into_errors(None).iter().next() {
         Some(error) => Err(told(error)),
         None => Ok(root),

@@ -36,7 +36,7 @@ impl<'a> Scalar<'a> {
             "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
             _ => {}
         }
-        if !text.starts_with(|it: char| it.is_ascii_digit() || matches!(it, '+' | '-' | '.')) {
+        if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
             return Scalar::Text(text);
         }
         let digits = text.replace('_', "");
@@ -64,13 +64,13 @@ impl<'a> Scalar<'a> {
 fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
     let lower = magnitude.to_ascii_lowercase();
     let (base, digits) = match &*lower {
-        it if it.starts_with("0x") => (16, lower.strip_prefix("0x")?),
-        it if it.starts_with("0o") => (8, lower.strip_prefix("0o")?),
-        it if it.starts_with("0b") => (2, lower.strip_prefix("0b")?),
-        it if it.len() > 1 && it.starts_with('0') => (8, lower.strip_prefix('0')?),
-        it => (10, it),
+        other if other.starts_with("0x") => (16, lower.strip_prefix("0x")?),
+        other if other.starts_with("0o") => (8, lower.strip_prefix("0o")?),
+        other if other.starts_with("0b") => (2, lower.strip_prefix("0b")?),
+        other if other.len() > 1 && other.starts_with('0') => (8, lower.strip_prefix('0')?),
+        lower => (10, lower),
     };
-    if !digits.starts_with(|it: char| it.is_ascii_alphanumeric()) {
+    if !digits.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
     }
     let number = u64::from_str_radix(digits, base).ok()?;
@@ -83,10 +83,12 @@ fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
 
 /// Digits with a point or an exponent.
 fn float(digits: &str, magnitude: &str) -> Option<Scalar<'static>> {
-    let begins = magnitude.trim_start_matches('.').starts_with(|it: char| it.is_ascii_digit());
-    let is_written_so =
-        magnitude.bytes().all(|it| matches!(it, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number = digits.parse::<f64>().ok().filter(|it| begins && is_written_so && it.is_finite());
+    let begins = magnitude.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit());
+    let is_written_so = magnitude
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    let number =
+        digits.parse::<f64>().ok().filter(|digit| begins && is_written_so && digit.is_finite());
     number.map(Scalar::Float)
 }
 
@@ -95,15 +97,15 @@ impl fmt::Display for Scalar<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scalar::Nothing => f.write_str("<nil>"),
-            Scalar::Truth(it) => it.fmt(f),
-            Scalar::Whole(it) => it.fmt(f),
-            Scalar::Great(it) => it.fmt(f),
-            Scalar::Float(it) if it.is_nan() => f.write_str("NaN"),
-            Scalar::Float(it) if it.is_infinite() => {
-                f.write_str(if it.is_sign_negative() { "-Inf" } else { "+Inf" })
+            Scalar::Truth(truth) => truth.fmt(f),
+            Scalar::Whole(whole) => whole.fmt(f),
+            Scalar::Great(great) => great.fmt(f),
+            Scalar::Float(float) if float.is_nan() => f.write_str("NaN"),
+            Scalar::Float(float) if float.is_infinite() => {
+                f.write_str(if float.is_sign_negative() { "-Inf" } else { "+Inf" })
             }
-            Scalar::Float(it) => f.write_str(&float_text(*it)),
-            Scalar::Text(it) => f.write_str(it),
+            Scalar::Float(float) => f.write_str(&float_text(*float)),
+            Scalar::Text(text) => f.write_str(text),
         }
     }
 }

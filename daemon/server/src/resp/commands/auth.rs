@@ -35,9 +35,9 @@ pub(super) fn authenticate(
         ));
     }
     let digest = Digest::of(secret);
-    let is_meant = |it: &Who<'_>| match name {
+    let is_meant = |who: &Who<'_>| match name {
         None | Some(b"default") => true,
-        Some(name) => it.name().as_bytes() == name,
+        Some(name) => who.name().as_bytes() == name,
     };
     let Some(who) = scene.live.access.known(&digest).filter(is_meant) else {
         scene.daemon.failures.add(scene.daemon.clock.now(), scene.remote);

@@ -43,7 +43,8 @@ fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     };
     let key = asking.key(asking.arg(1))?;
     let shared = &asking.scene.daemon.resp.throttles;
-    let policy = asking.session.throttles.get(quota, shared).map_err(|it| does_not_fit(&it))?;
+    let policy =
+        asking.session.throttles.get(quota, shared).map_err(|error| does_not_fit(&error))?;
     asking.scene.known()?.must_be_for(policy.name())?;
     if let Some(memory) = asking.scene.memory {
         let decision = memory.check_cost(policy, key, cost);
@@ -119,7 +120,7 @@ fn digits(bytes: &[u8]) -> Option<i64> {
 
 #[cold]
 fn signed(name: &str, bytes: &[u8]) -> Result<i64, Failure> {
-    let parsed = std::str::from_utf8(bytes).ok().and_then(|it| it.parse().ok());
+    let parsed = std::str::from_utf8(bytes).ok().and_then(|x| x.parse().ok());
     parsed.ok_or_else(|| {
         let (shown, remedy) = (shown(bytes), "write digits alone, at most 9223372036854775807");
         Failure::bad(format!("Couldn't parse as integer: {name} is {shown}; {remedy}"))

@@ -20,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 /// The most bytes of a name.
-const MOST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// A word after `CLIENT`: how many arguments there are with it, and what it does.
 struct Subcommand {
@@ -48,7 +48,8 @@ static SUBCOMMANDS: [Subcommand; 14] = [
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let word = asking.arg(1);
-    let found = SUBCOMMANDS.iter().find(|it| it.name.as_bytes().eq_ignore_ascii_case(word));
+    let found =
+        SUBCOMMANDS.iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(word));
     let Some(found) = found else {
         let shown = shown(word);
         return Err(Failure::bad(format!("unknown subcommand {shown}. Try CLIENT HELP.")));
@@ -84,8 +85,8 @@ fn set_name(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
 fn set_info(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let [library, version] = &mut asking.session.library;
     let (kept, name) = match asking.args.get(2) {
-        Some(it) if it.eq_ignore_ascii_case(b"lib-name") => (library, "lib-name"),
-        Some(it) if it.eq_ignore_ascii_case(b"lib-ver") => (version, "lib-ver"),
+        Some(args) if args.eq_ignore_ascii_case(b"lib-name") => (library, "lib-name"),
+        Some(args) if args.eq_ignore_ascii_case(b"lib-ver") => (version, "lib-ver"),
         other => {
             let shown = shown(other.unwrap_or_default());
             let detail = "write lib-name or lib-ver";
@@ -99,12 +100,12 @@ fn set_info(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
 
 /// A name as lists can show it.
 pub(super) fn checked(what: &str, bytes: &[u8]) -> Result<String, Failure> {
-    let is_plain = bytes.iter().all(u8::is_ascii_graphic) && bytes.len() <= MOST_NAME;
+    let is_plain = bytes.iter().all(u8::is_ascii_graphic) && bytes.len() <= MAX_NAME;
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_plain);
     text.map(str::to_owned).ok_or_else(|| {
         Failure::bad(format!(
             "{what} is {}; names cannot contain spaces, newlines or special characters, and have \
-             at most {MOST_NAME} bytes",
+             at most {MAX_NAME} bytes",
             shown(bytes)
         ))
     })
@@ -114,7 +115,7 @@ fn info(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let session = &asking.session;
     let protocol = asking.out.protocol.number();
     let [library, version] = &session.library;
-    let user = asking.scene.who.map_or("", |it| it.name());
+    let user = asking.scene.who.map_or("", |who| who.name());
     let line = format!(
         "id={} addr={} name={} db=0 user={user} resp={protocol} lib-name={library} lib-ver={version}\n",
         session.id, asking.scene.remote.peer, session.name,
@@ -129,7 +130,7 @@ fn switch(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
 }
 
 fn tracking(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
-    if !asking.args.get(2).is_some_and(|it| it.eq_ignore_ascii_case(b"off")) {
+    if !asking.args.get(2).is_some_and(|arg| arg.eq_ignore_ascii_case(b"off")) {
         let detail = "there are no values that a client could keep; send CLIENT TRACKING OFF";
         return Err(Failure::bad(format!("TRACKING is not supported: {detail}")));
     }
@@ -158,8 +159,8 @@ fn redirection(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
 
 fn help(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     asking.out.array(SUBCOMMANDS.len());
-    for it in &SUBCOMMANDS {
-        asking.out.simple(&format!("CLIENT {}", it.name.to_ascii_uppercase()));
+    for subcommand in &SUBCOMMANDS {
+        asking.out.simple(&format!("CLIENT {}", subcommand.name.to_ascii_uppercase()));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) const COMMAND: Command = Command {
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let Some(word) = asking.args.get(1) else {
         asking.out.array(COMMANDS.len());
-        COMMANDS.iter().for_each(|it| write_info(asking.out, it));
+        COMMANDS.iter().for_each(|command| write_info(asking.out, command));
         return Ok(());
     };
     match &*word.to_ascii_lowercase() {
@@ -47,12 +47,12 @@ fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
 fn info(asking: &mut Asking<'_, '_>) {
     if asking.args.len() == 2 {
         asking.out.array(COMMANDS.len());
-        return COMMANDS.iter().for_each(|it| write_info(asking.out, it));
+        return COMMANDS.iter().for_each(|command| write_info(asking.out, command));
     }
     asking.out.array(asking.args.len() - 2);
     for name in asking.args.from(2) {
         match find(name) {
-            Some(it) => write_info(asking.out, it),
+            Some(value) => write_info(asking.out, value),
             None => asking.out.null_array(),
         }
     }
@@ -63,14 +63,14 @@ fn write_info(out: &mut Out, command: &Command) {
     out.array(10);
     out.text(command.name);
     out.integer(command.arity);
-    let flags = command.flags.iter().filter_map(|it| it.word());
+    let flags = command.flags.iter().filter_map(|flag| flag.word());
     out.set(flags.clone().count());
-    flags.for_each(|it| out.simple(it));
+    flags.for_each(|flag| out.simple(flag));
     let (first, last, step) = places(command.keys);
-    [first, last, step].into_iter().for_each(|it| out.integer(it));
+    [first, last, step].into_iter().for_each(|x| out.integer(x));
     let categories: &[&str] = if command.is(Flag::Fast) { &["@fast"] } else { &["@slow"] };
     out.set(categories.len() + 1);
-    categories.iter().for_each(|it| out.simple(it));
+    categories.iter().for_each(|category| out.simple(category));
     out.simple(&format!("@{}", command.group));
     // Neither tips, nor specifications of keys, nor subcommands of their own.
     (0..3).for_each(|_| out.array(0));
@@ -103,14 +103,14 @@ fn docs(asking: &mut Asking<'_, '_>) {
         }
         out.text("arguments");
         out.array(command.arguments.len());
-        command.arguments.iter().for_each(|it| write_argument(out, it));
+        command.arguments.iter().for_each(|argument| write_argument(out, argument));
     }
 }
 
 fn write_argument(out: &mut Out, argument: &Argument) {
     let has_token = !argument.token.is_empty();
     let flags = [(argument.is_optional, "optional"), (argument.is_multiple, "multiple")];
-    let flags: Vec<_> = flags.iter().filter(|it| it.0).map(|it| it.1).collect();
+    let flags: Vec<_> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
     out.map(2 + usize::from(has_token) + usize::from(!flags.is_empty()));
     out.text("name");
     out.text(argument.name);
@@ -123,7 +123,7 @@ fn write_argument(out: &mut Out, argument: &Argument) {
     if !flags.is_empty() {
         out.text("flags");
         out.set(flags.len());
-        flags.iter().for_each(|it| out.simple(it));
+        flags.iter().for_each(|flag| out.simple(flag));
     }
 }
 
@@ -132,7 +132,7 @@ fn list(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
         return Err(Failure::bad("COMMAND LIST has no filters here; it names all there are"));
     }
     asking.out.array(COMMANDS.len());
-    COMMANDS.iter().for_each(|it| asking.out.text(it.name));
+    COMMANDS.iter().for_each(|command| asking.out.text(command.name));
     Ok(())
 }
 
@@ -150,7 +150,7 @@ fn keys(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
         return Err(Failure::bad("The command has no key arguments"));
     }
     asking.out.array(keys.len());
-    keys.iter().for_each(|it| asking.out.bulk(it));
+    keys.iter().for_each(|key| asking.out.bulk(key));
     Ok(())
 }
 
@@ -168,7 +168,7 @@ fn keys_of<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
                 keys.extend(args.get(key));
                 at = key + 1;
                 // Words with a value each, up to the next check.
-                while args.get(at).is_some_and(|it| !it.eq_ignore_ascii_case(b"AND")) {
+                while args.get(at).is_some_and(|arg| !arg.eq_ignore_ascii_case(b"AND")) {
                     at += 2;
                 }
                 at += 1;

@@ -29,9 +29,9 @@ pub(super) const COMMAND: Command = Command {
 pub(super) fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let last = asking.args.len() - 1;
     let keys: Vec<_> = asking.args.from(1).collect();
-    keys.iter().try_for_each(|it| asking.key(it).map(drop))?;
+    keys.iter().try_for_each(|key| asking.key(key).map(drop))?;
     let policy = asking.scene.daemon.resp.throttles.any();
-    let policy = policy.map_err(|it| Failure::bad(it.to_string()))?;
+    let policy = policy.map_err(|error| Failure::bad(error.to_string()))?;
     let verb = audited(asking.command);
     let may = must_operate(asking, verb).and_then(|()| asking.may_use(&policy));
     for (index, key) in (1..).zip(keys) {

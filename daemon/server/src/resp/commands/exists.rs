@@ -34,9 +34,9 @@ pub(super) fn look(
     reply: impl Fn(usize) -> Reply,
 ) -> Result<(), Failure> {
     let keys: Vec<_> = asking.args.from(1).collect();
-    keys.iter().try_for_each(|it| asking.key(it).map(drop))?;
+    keys.iter().try_for_each(|key| asking.key(key).map(drop))?;
     let policy = asking.scene.daemon.resp.throttles.any();
-    let policy = policy.map_err(|it| Failure::bad(it.to_string()))?;
+    let policy = policy.map_err(|error| Failure::bad(error.to_string()))?;
     asking.may_use(&policy)?;
     for (index, key) in (1..).zip(keys) {
         let check = OwnCheck { policy: policy.clone(), key: key.into(), cost: Cost::ZERO };

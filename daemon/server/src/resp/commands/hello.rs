@@ -28,7 +28,7 @@ pub(super) const REDIS_VERSION: &str = "7.4.0";
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let mut protocol = asking.out.protocol;
     if let Some(asked) = asking.args.get(1) {
-        let number = std::str::from_utf8(asked).ok().and_then(|it| it.parse::<i64>().ok());
+        let number = std::str::from_utf8(asked).ok().and_then(|x| x.parse::<i64>().ok());
         let Some(number) = number else {
             let detail = "Protocol version is not an integer or out of range";
             return Err(Failure::bad(format!("{detail}: {}; write 2 or 3", shown(asked))));

@@ -32,15 +32,15 @@ static SECTIONS: [Section; 6] = [
 ];
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
-    let is_all = |it: &[u8]| {
-        [&b"all"[..], b"everything", b"default"].iter().any(|all| it.eq_ignore_ascii_case(all))
+    let is_all = |x: &[u8]| {
+        [&b"all"[..], b"everything", b"default"].iter().any(|all| x.eq_ignore_ascii_case(all))
     };
     let is_asked = |name: &str| {
-        let named = |it: &[u8]| is_all(it) || it.eq_ignore_ascii_case(name.as_bytes());
+        let named = |x: &[u8]| is_all(x) || x.eq_ignore_ascii_case(name.as_bytes());
         asking.args.len() == 1 || asking.args.from(1).any(named)
     };
     let mut text = String::new();
-    for (name, write_section) in SECTIONS.iter().filter(|it| is_asked(it.0)) {
+    for (name, write_section) in SECTIONS.iter().filter(|section| is_asked(section.0)) {
         let between = if text.is_empty() { "" } else { "\r\n" };
         // Writing to a string does not fail.
         let _ = write!(text, "{between}# {name}\r\n");
@@ -71,7 +71,7 @@ fn clients(text: &mut String, asking: &Asking<'_, '_>) {
 
 /// As Redis has it, nothing where there is no key.
 fn keyspace(text: &mut String, asking: &Asking<'_, '_>) {
-    let keys = asking.scene.memory.map_or(0, |it| it.occupancy().keys);
+    let keys = asking.scene.memory.map_or(0, |memory| memory.occupancy().keys);
     if keys > 0 {
         let _ = write!(text, "db0:keys={keys},expires={keys},avg_ttl=0\r\n");
     }

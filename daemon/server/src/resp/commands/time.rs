@@ -12,7 +12,7 @@ pub(super) const COMMAND: Command = Command::new(
 );
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
-    let memory = asking.scene.memory.map(|it| it.now());
+    let memory = asking.scene.memory.map(|memory| memory.now());
     let now = memory.unwrap_or_else(|| asking.scene.daemon.clock.now()).as_micros();
     asking.out.array(2);
     asking.out.text(&(now / 1_000_000).to_string());

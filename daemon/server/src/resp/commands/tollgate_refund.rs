@@ -37,7 +37,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id, Word::Time],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Refund { time: own.time.map(|it| Timestamp::from_micros(it.get())) }),
+    verb: |own| Ok(Verb::Refund { time: own.time.map(|time| Timestamp::from_micros(time.get())) }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

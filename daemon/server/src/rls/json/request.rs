@@ -19,7 +19,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 /// # Errors
 /// It is none, or has a field that is not known.
 pub(crate) fn request(json: &[u8]) -> Result<RateLimitRequest, serde_json::Error> {
-    serde_json::from_slice::<Message<Request>>(json).map(|it| it.0.into())
+    serde_json::from_slice::<Message<Request>>(json).map(|x| x.0.into())
 }
 
 /// A message, which is an object and never a list of its fields.
@@ -84,26 +84,33 @@ impl From<Request> for RateLimitRequest {
     fn from(it: Request) -> Self {
         RateLimitRequest {
             domain: it.domain.unwrap_or_default(),
-            descriptors: it.descriptors.into_iter().flatten().map(|it| it.0.into()).collect(),
-            hits_addend: it.hits_addend.map_or(0, |it| it.0),
+            descriptors: it
+                .descriptors
+                .into_iter()
+                .flatten()
+                .map(|descriptor| descriptor.0.into())
+                .collect(),
+            hits_addend: it.hits_addend.map_or(0, |hits_addend| hits_addend.0),
         }
     }
 }
 
 impl From<Descriptor> for RateLimitDescriptor {
     fn from(it: Descriptor) -> Self {
-        let entry = |Message(it): Message<JsonEntry>| Entry {
-            key: it.key.unwrap_or_default(),
-            value: it.value.unwrap_or_default(),
+        let entry = |Message(x): Message<JsonEntry>| Entry {
+            key: x.key.unwrap_or_default(),
+            value: x.value.unwrap_or_default(),
         };
-        let limit = |Message(it): Message<Limit>| RateLimitOverride {
-            requests_per_unit: it.requests_per_unit.map_or(0, |it| it.0),
-            unit: it.unit.map_or(0, |it| it.0),
+        let limit = |Message(x): Message<Limit>| RateLimitOverride {
+            requests_per_unit: x
+                .requests_per_unit
+                .map_or(0, |requests_per_unit| requests_per_unit.0),
+            unit: x.unit.map_or(0, |unit| unit.0),
         };
         RateLimitDescriptor {
             entries: it.entries.into_iter().flatten().map(entry).collect(),
             limit: it.limit.map(limit),
-            hits_addend: it.hits_addend.map(|it| UInt64Value { value: it.0 }),
+            hits_addend: it.hits_addend.map(|hits_addend| UInt64Value { value: hits_addend.0 }),
             is_negative_hits: it.is_negative_hits.unwrap_or_default(),
         }
     }
@@ -155,9 +162,9 @@ impl<'de> Deserialize<'de> for Unit {
             Number(i32),
         }
         match Either::deserialize(from)? {
-            Either::Number(it) => Ok(Unit(it)),
-            Either::Name(it) => match RateLimitUnit::from_str_name(&it) {
-                Some(it) => Ok(Unit(it.into())),
+            Either::Number(number) => Ok(Unit(number)),
+            Either::Name(name) => match RateLimitUnit::from_str_name(&name) {
+                Some(value) => Ok(Unit(value.into())),
                 None => Err(D::Error::custom("not the name of a unit")),
             },
         }
@@ -172,15 +179,15 @@ mod tests {
     fn short(json: &str) -> Option<String> {
         let request = request(json.as_bytes()).ok()?;
         let mut short = format!("{}+{}:", request.domain, request.hits_addend);
-        for it in request.descriptors {
-            for entry in it.entries {
+        for descriptor in request.descriptors {
+            for entry in descriptor.entries {
                 short.push_str(&format!(" {}={}", entry.key, entry.value));
             }
-            if let Some(limit) = it.limit {
+            if let Some(limit) = descriptor.limit {
                 short.push_str(&format!(" {}/{}", limit.requests_per_unit, limit.unit));
             }
-            let sign = if it.is_negative_hits { "-" } else { "+" };
-            if let Some(hits) = it.hits_addend {
+            let sign = if descriptor.is_negative_hits { "-" } else { "+" };
+            if let Some(hits) = descriptor.hits_addend {
                 short.push_str(&format!(" {sign}{}", hits.value));
             }
             short.push(';');

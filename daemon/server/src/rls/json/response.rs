@@ -46,7 +46,7 @@ fn status(status: &DescriptorStatus) -> String {
     json.put("currentLimit", status.current_limit.as_ref().map(limit));
     json.put("limitRemaining", number(status.limit_remaining));
     let reset = status.duration_until_reset.as_ref();
-    json.put("durationUntilReset", reset.map(|it| format!("\"{}s\"", it.seconds)));
+    json.put("durationUntilReset", reset.map(|reset| format!("\"{}s\"", reset.seconds)));
     json.written()
 }
 
@@ -54,8 +54,8 @@ fn limit(limit: &RateLimit) -> String {
     let mut json = Object::default();
     json.put("name", text(&limit.name));
     json.put("requestsPerUnit", number(limit.requests_per_unit));
-    let unit = Unit::try_from(limit.unit).ok().filter(|it| *it != Unit::Unknown);
-    json.put("unit", unit.map(|it| Value::from(it.as_str_name())));
+    let unit = Unit::try_from(limit.unit).ok().filter(|x| *x != Unit::Unknown);
+    json.put("unit", unit.map(|unit| Value::from(unit.as_str_name())));
     json.written()
 }
 
@@ -67,7 +67,7 @@ fn header(header: &HeaderValue) -> String {
 }
 
 fn code(code: i32) -> Option<Value> {
-    let code = Code::try_from(code).ok().filter(|it| *it != Code::Unknown)?;
+    let code = Code::try_from(code).ok().filter(|x| *x != Code::Unknown)?;
     Some(code.as_str_name().into())
 }
 
@@ -85,17 +85,19 @@ fn list(values: impl Iterator<Item = String>) -> Option<String> {
 }
 
 fn object(told: &Struct) -> Value {
-    Value::Object(told.fields.iter().map(|(name, it)| (name.clone(), value(it))).collect())
+    Value::Object(told.fields.iter().map(|(name, v)| (name.clone(), value(v))).collect())
 }
 
 fn value(told: &Told) -> Value {
     match &told.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
-        Some(Kind::BoolValue(it)) => (*it).into(),
-        Some(Kind::NumberValue(it)) => whole_or_not(*it),
-        Some(Kind::StringValue(it)) => it.as_str().into(),
-        Some(Kind::StructValue(it)) => object(it),
-        Some(Kind::ListValue(it)) => Value::Array(it.values.iter().map(value).collect()),
+        Some(Kind::BoolValue(bool_value)) => (*bool_value).into(),
+        Some(Kind::NumberValue(number_value)) => whole_or_not(*number_value),
+        Some(Kind::StringValue(string_value)) => string_value.as_str().into(),
+        Some(Kind::StructValue(struct_value)) => object(struct_value),
+        Some(Kind::ListValue(list_value)) => {
+            Value::Array(list_value.values.iter().map(value).collect())
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
 
 /// The elements of a list with commas between.
 fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Vec<T> {
-    text.split(',').filter(|it| *it != "-").map(|it| parse(it).unwrap()).collect()
+    text.split(',').filter(|part| *part != "-").map(|part| parse(part).unwrap()).collect()
 }
 
 /// `POLICY KEY [skip|deny|error]`.
@@ -33,7 +33,7 @@ fn check(text: &str) -> RuleCheck {
     let mut words = text.split(' ');
     let policy = words.next().unwrap();
     let key = Template::parse(words.next().unwrap()).unwrap();
-    let on_missing = words.next().map(|it| OnMissing::parse(it).unwrap()).unwrap_or_default();
+    let on_missing = words.next().map(|word| OnMissing::parse(word).unwrap()).unwrap_or_default();
     RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
 }
 
@@ -41,8 +41,9 @@ fn check(text: &str) -> RuleCheck {
 fn asked(rules: &Rules, facts: &Facts<'_>) -> String {
     match rules.find(facts, 64) {
         Ok(Asked::Checks(checks)) => {
-            let text =
-                |it: &AskedCheck<'_>| format!("{} {}", it.policy, String::from_utf8_lossy(&it.key));
+            let text = |asked_check: &AskedCheck<'_>| {
+                format!("{} {}", asked_check.policy, String::from_utf8_lossy(&asked_check.key))
+            };
             checks.iter().map(text).collect::<Vec<_>>().join("; ")
         }
         Ok(Asked::Deny(why)) => format!("denied: {why}"),

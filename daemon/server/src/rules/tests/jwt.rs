@@ -41,7 +41,7 @@ impl Keys {
         openssl.args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]);
         let made = openssl.output().expect("openssl runs");
         let pem = String::from_utf8(made.stdout).unwrap();
-        let lines = pem.lines().filter(|it| !it.starts_with("-----"));
+        let lines = pem.lines().filter(|line| !line.starts_with("-----"));
         let pkcs8 = STANDARD.decode(lines.collect::<String>()).unwrap();
         Keys {
             rsa: RsaKeyPair::from_pkcs8(&pkcs8).unwrap(),
@@ -150,7 +150,7 @@ fn a_signature_is_of_its_algorithm_and_of_its_key() {
         for (id, families) in ids {
             let head = format!(r#"{{"alg":"{signed}","kid":"{id}"}}"#);
             let token = keys.token(signed, &head, r#"{"sub":"u"}"#);
-            let fits = families.split(' ').any(|it| signed.starts_with(it));
+            let fits = families.split(' ').any(|part| signed.starts_with(part));
             let expected = if fits { "u" } else { "-" };
             assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {id}");
         }
@@ -287,7 +287,7 @@ fn a_token_stands_in_its_header() {
         (own, &["x-token: ".to_owned()], "-"),
     ] {
         let jwt = Jwt { header, ..Jwt::unverified() };
-        let lines: Vec<_> = lines.iter().map(|it| &**it).collect();
+        let lines: Vec<_> = lines.iter().map(|line| &**line).collect();
         assert_eq!(key(&jwt, "sub", &lines), expected, "{lines:?}");
     }
 }

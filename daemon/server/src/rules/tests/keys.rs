@@ -166,7 +166,7 @@ fn what_is_no_template_is_refused() {
 fn values() -> impl Strategy<Value = String> {
     let pieces =
         prop::sample::select(vec!["a", ":", "%", "3", "A", "=", "ip", "2", "-", "header.a="]);
-    prop::collection::vec(pieces, 1..8).prop_map(|it| it.concat())
+    prop::collection::vec(pieces, 1..8).prop_map(|x| x.concat())
 }
 
 proptest! {

@@ -94,7 +94,7 @@ async fn it_names_what_denies_and_the_wait() {
 
 #[tokio::test]
 async fn it_is_short_whatever_is_in_it() {
-    let names: Vec<_> = (0..16).map(|it| format!("p{it:02}-{}", "x".repeat(124))).collect();
+    let names: Vec<_> = (0..16).map(|n| format!("p{n:02}-{}", "x".repeat(124))).collect();
     let mut config = config();
     config.policies = Policies::default();
     for name in &names {
@@ -102,8 +102,8 @@ async fn it_is_short_whatever_is_in_it() {
         config.policies.add(Policy::new(name, limits.limits().to_vec()).unwrap()).unwrap();
     }
     let key = format!("{{header.{}}}", "x".repeat(2_000));
-    let checks: Vec<_> = names.iter().map(|it| format!("{it} {{ip}}")).collect();
-    let checks: Vec<_> = checks.iter().map(|it| &**it).collect();
+    let checks: Vec<_> = names.iter().map(|name| format!("{name} {{ip}}")).collect();
+    let checks: Vec<_> = checks.iter().map(|check| &**check).collect();
     config.rules.rules =
         vec![rule("/names", &checks), rule("/key", &[&format!("{} {key}", names[0])])];
     let daemon = Daemon::start_of(config).await;

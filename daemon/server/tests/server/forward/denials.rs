@@ -72,7 +72,7 @@ async fn every_method_is_answered_and_no_body_is_looked_at() {
             client.send(&request).await.unwrap();
             let answer = client.closed().await;
             assert!(answer.starts_with(status), "{dialect} {method}: {answer}");
-            let has_body = answer.split_once("\r\n\r\n").is_some_and(|(_, it)| !it.is_empty());
+            let has_body = answer.split_once("\r\n\r\n").is_some_and(|(_, x)| !x.is_empty());
             assert_eq!(has_body, status.contains("429") && method != "HEAD", "{dialect} {method}");
         }
     }

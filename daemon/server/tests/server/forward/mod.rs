@@ -49,7 +49,8 @@ impl<'a> Told<'a> {
             _ => ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-For"],
         };
         let values = [self.method, self.target, self.host, self.address];
-        let told = names.iter().zip(values).filter(|(it, _)| !it.is_empty() && !but.contains(it));
+        let told =
+            names.iter().zip(values).filter(|(name, _)| !name.is_empty() && !but.contains(name));
         told.map(|(name, value)| format!("{name}: {value}")).collect()
     }
 
@@ -66,8 +67,9 @@ impl<'a> Told<'a> {
             _ => ("GET", query, "tollgate"),
         };
         let [before, after] =
-            more.map(|it| it.iter().map(|it| format!("{it}\r\n")).collect::<String>());
-        let own: String = self.lines(dialect, but).iter().map(|it| format!("{it}\r\n")).collect();
+            more.map(|x| x.iter().map(|i| format!("{i}\r\n")).collect::<String>());
+        let own: String =
+            self.lines(dialect, but).iter().map(|line| format!("{line}\r\n")).collect();
         format!(
             "{method} /v1/forward-auth/{dialect}{target} HTTP/1.1\r\nHost: {host}\r\n\
              {before}{own}{after}\r\n"
@@ -81,7 +83,8 @@ pub(crate) fn rule(path: &str, checks: &[&str]) -> Rule {
         let mut words = text.split(' ');
         let policy = words.next().unwrap();
         let key = Template::parse(words.next().unwrap()).unwrap();
-        let on_missing = words.next().map(|it| OnMissing::parse(it).unwrap()).unwrap_or_default();
+        let on_missing =
+            words.next().map(|word| OnMissing::parse(word).unwrap()).unwrap_or_default();
         RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
     };
     let paths = vec![PathPattern::parse(path).unwrap()];

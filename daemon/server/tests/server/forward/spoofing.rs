@@ -46,7 +46,7 @@ const SPOOFING: [&str; 36] = [
 /// Whether a dialect tells something in the header of a line, so that a gateway replaces it.
 fn is_own(dialect: &str, line: &str) -> bool {
     let name = line.split(": ").next().unwrap();
-    USUAL.lines(dialect, &[]).iter().any(|it| it.split(": ").next().unwrap() == name)
+    USUAL.lines(dialect, &[]).iter().any(|line| line.split(": ").next().unwrap() == name)
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn no_other_header_changes_what_a_dialect_tells() {
     for dialect in DIALECTS {
         let daemon = Daemon::start_of(config()).await;
         let mut sent = 0;
-        for line in SPOOFING.iter().filter(|it| !is_own(dialect, it)) {
+        for line in SPOOFING.iter().filter(|spoofing| !is_own(dialect, spoofing)) {
             for more in [[&[*line][..], &[]], [&[], &[*line]]] {
                 for (target, policy, key) in [
                     ("/ip", "per-ip", "203.0.113.7"),

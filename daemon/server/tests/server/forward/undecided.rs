@@ -95,7 +95,7 @@ const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
 async fn what_a_gateway_must_tell_is_told_once() {
     for &(dialect, but, more, status, said) in FORGOTTEN {
         let daemon = Daemon::start_of(config()).await;
-        let lines: Vec<_> = Some(more).filter(|it| !it.is_empty()).into_iter().collect();
+        let lines: Vec<_> = Some(more).filter(|x| !x.is_empty()).into_iter().collect();
         let answer = send(&daemon, &USUAL.request(dialect, "", &[but], [&lines, &[]])).await;
         assert_eq!(answer.status, status, "{dialect} {but} {more}: {}", answer.body);
         assert!(answer.body.contains(said), "{dialect} {but} {more}: {}", answer.body);
@@ -116,7 +116,7 @@ async fn the_host_is_an_error_only_where_it_is_asked_for() {
         ("envoy", "", "X-Forwarded-Host: evil.com", 200, ""),
     ] {
         let daemon = Daemon::start_of(config()).await;
-        let lines: Vec<_> = Some(more).filter(|it| !it.is_empty()).into_iter().collect();
+        let lines: Vec<_> = Some(more).filter(|x| !x.is_empty()).into_iter().collect();
         let told = Told { target: "/host", ..USUAL };
         let answer = send(&daemon, &told.request(dialect, "", &[but], [&[], &lines])).await;
         assert_eq!(answer.status, status, "{dialect} {but} {more}: {}", answer.body);

@@ -24,8 +24,8 @@ struct Daemons {
 
 impl Daemons {
     async fn start() -> Self {
-        let guarded = Daemon::start_changed(|it| {
-            it.tokens = vec![token("nothing", "admin", "none")];
+        let guarded = Daemon::start_changed(|x| {
+            x.tokens = vec![token("nothing", "admin", "none")];
         });
         let impatient =
             "limits: { header_timeout: 100ms }\npolicies: { bucket: { limits: [2/s] } }";
@@ -78,7 +78,7 @@ impl Daemons {
             }
             (429, _) => {
                 let block =
-                    Map::from_iter(["policy", "key"].map(|it| (it.to_owned(), body[it].clone())));
+                    Map::from_iter(["policy", "key"].map(|x| (x.to_owned(), body[x].clone())));
                 assert_eq!(post(&mut client, "/v1/block", &block).await.status, 200);
             }
             (status, path) => panic!("no test has the status {status} at {path}"),
@@ -130,7 +130,7 @@ fn body(verb: &str, key: &str) -> Map<String, Value> {
 fn query(body: &str) -> String {
     let body: Map<String, Value> = serde_json::from_str(body).unwrap();
     let pair = |(name, value): (&String, &Value)| match value {
-        Value::String(it) => format!("{name}={it}"),
+        Value::String(string) => format!("{name}={string}"),
         other => format!("{name}={other}"),
     };
     body.iter().map(pair).collect::<Vec<_>>().join("&")
@@ -143,7 +143,7 @@ fn operations() -> impl Iterator<Item = (&'static str, String, &'static Value)> 
     let paths = paths.filter(|(path, _)| !envoy::PATHS.contains(&&***path));
     paths.flat_map(|(path, operations)| {
         let operations = operations.as_object().unwrap().iter();
-        operations.map(|(method, it)| (&**path, method.to_uppercase(), it))
+        operations.map(|(method, x)| (&**path, method.to_uppercase(), x))
     })
 }
 
@@ -223,9 +223,9 @@ async fn each_field_is_taken_where_it_is_told_and_nowhere_else() {
     let posts = || operations().filter(|(_, method, _)| method == "POST");
     let known = |operation: &'static Value| {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
-        schema["properties"].as_object().unwrap().keys().map(|it| &**it).collect::<BTreeSet<_>>()
+        schema["properties"].as_object().unwrap().keys().map(|key| &**key).collect::<BTreeSet<_>>()
     };
-    let every: BTreeSet<_> = posts().flat_map(|(_, _, it)| known(it)).collect();
+    let every: BTreeSet<_> = posts().flat_map(|(_, _, x)| known(x)).collect();
     assert_eq!(every.len(), 14, "{every:?}");
     let (mut taken, mut refused) = (0, 0);
     for (path, _, operation) in posts() {
@@ -234,8 +234,8 @@ async fn each_field_is_taken_where_it_is_told_and_nowhere_else() {
             // A daemon of its own: what one request has done must not meet the next.
             let daemon = Daemon::start_with(&tiered()).await;
             let mut sent = body(path.strip_prefix("/v1/").unwrap(), "k");
-            for (it, others) in INSTEAD.iter().filter(|(it, _)| it == field) {
-                sent.retain(|name, _| !others.contains(&&**name) || !known.contains(it));
+            for (instead, others) in INSTEAD.iter().filter(|(x, _)| x == field) {
+                sent.retain(|name, _| !others.contains(&&**name) || !known.contains(instead));
             }
             if *field != "policy" {
                 sent.insert((*field).to_owned(), value(field));
@@ -275,8 +275,8 @@ async fn each_parameter_of_a_query_is_taken() {
             }
             let body = Value::Object(body(path.strip_prefix("/v1/").unwrap(), name)).to_string();
             let mut sent: Map<_, _> = serde_json::from_str(&body).unwrap();
-            for (_, others) in INSTEAD.iter().filter(|(it, _)| *it == name) {
-                sent.retain(|it, _| !others.contains(&&**it));
+            for (_, others) in INSTEAD.iter().filter(|(x, _)| *x == name) {
+                sent.retain(|sent, _| !others.contains(&&**sent));
             }
             sent.insert(name.to_owned(), value(name));
             let (path, body) = match &*method {

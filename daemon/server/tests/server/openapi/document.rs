@@ -19,8 +19,8 @@ const USUAL: [&str; 5] = ["content-type", "content-length", "cache-control", "co
 pub(super) fn operation(method: &str, path: &str) -> Option<&'static Value> {
     let path = path.split('?').next().unwrap();
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    let is_meant = |it: &&String| {
-        it.split_once('{').map_or(*it == path, |(before, _)| path.starts_with(before))
+    let is_meant = |text: &&String| {
+        text.split_once('{').map_or(*text == path, |(before, _)| path.starts_with(before))
     };
     let operations = &paths[paths.keys().find(is_meant)?];
     // A path's other methods are answered as each of its own says under 405.
@@ -37,31 +37,33 @@ pub(crate) fn hold(method: &str, path: &str, body: &str, answer: &Answer) {
         return;
     };
     let response = response(operation, answer.status).unwrap_or_else(|| panic!("{row}"));
-    let content = response.get("content").and_then(|it| it.as_object().unwrap().iter().next());
-    let kind = content.map(|it| &**it.0);
+    let content =
+        response.get("content").and_then(|response| response.as_object().unwrap().iter().next());
+    let kind = content.map(|content| &**content.0);
     assert_eq!(answer.header("content-type"), kind, "{row}");
     assert_eq!(answer.body.is_empty(), kind.is_none(), "{row}");
-    if let Some((_, content)) = content.filter(|it| it.0.contains("json")) {
+    if let Some((_, content)) = content.filter(|content| content.0.contains("json")) {
         let json = serde_json::from_str(&answer.body).unwrap();
-        check(&DOCUMENT, &content["schema"], &json).unwrap_or_else(|it| panic!("{row}\n{it}"));
+        check(&DOCUMENT, &content["schema"], &json)
+            .unwrap_or_else(|error| panic!("{row}\n{error}"));
     }
     for name in answer.headers() {
         let told = response["headers"].as_object();
-        let told = told.is_some_and(|it| it.keys().any(|told| told.eq_ignore_ascii_case(name)));
+        let told = told.is_some_and(|x| x.keys().any(|told| told.eq_ignore_ascii_case(name)));
         assert!(told || USUAL.iter().any(|it| it.eq_ignore_ascii_case(name)), "{name}: {row}");
     }
     let understood = matches!(answer.status, 200 | 409 | 422 | 429 | 503);
     if understood && let Some(asked) = operation.get("requestBody") {
         let schema = &asked["content"]["application/json"]["schema"];
         let json = without_null(serde_json::from_str(body).unwrap());
-        check(&DOCUMENT, schema, &json).unwrap_or_else(|it| panic!("{row}\n{it}"));
+        check(&DOCUMENT, schema, &json).unwrap_or_else(|error| panic!("{row}\n{error}"));
     }
 }
 
 /// What an operation says of a status.
 pub(super) fn response(operation: &'static Value, status: u16) -> Option<&'static Value> {
     let response = operation["responses"].get(status.to_string())?;
-    Some(response.get("$ref").map_or(response, |it| resolve(&DOCUMENT, it)))
+    Some(response.get("$ref").map_or(response, |response| resolve(&DOCUMENT, response)))
 }
 
 /// A field that is null is as if it was absent.
@@ -69,8 +71,8 @@ fn without_null(json: Value) -> Value {
     match json {
         Value::Object(fields) => fields
             .into_iter()
-            .filter(|(_, it)| !it.is_null())
-            .map(|(name, it)| (name, without_null(it)))
+            .filter(|(_, x)| !x.is_null())
+            .map(|(name, value)| (name, without_null(value)))
             .collect(),
         Value::Array(all) => all.into_iter().map(without_null).collect(),
         other => other,

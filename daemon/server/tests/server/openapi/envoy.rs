@@ -15,7 +15,7 @@ const GIVEN_BACK: &str = r#"{"domain":"log","descriptors":[{"entries":[{"key":"k
 
 #[tokio::test]
 async fn each_status_of_the_rate_limit_service_happens() {
-    let guarded = Daemon::start_changed(|it| it.tokens = vec![token("nothing", "admin", "none")]);
+    let guarded = Daemon::start_changed(|x| x.tokens = vec![token("nothing", "admin", "none")]);
     let guarded = guarded.await;
     let usual = Daemon::start().await;
     let slow = "limits: { header_timeout: 100ms }\npolicies: { log: { limits: [2/min log] } }";
@@ -34,7 +34,7 @@ async fn each_status_of_the_rate_limit_service_happens() {
         1,
     );
     let told = operation("POST", "/json").unwrap()["responses"].as_object().unwrap();
-    let mut left: BTreeSet<u16> = told.keys().map(|it| it.parse().unwrap()).collect();
+    let mut left: BTreeSet<u16> = told.keys().map(|key| key.parse().unwrap()).collect();
     for (daemon, sent, body, status) in [
         (&usual, whole.clone(), ASKED, 200),
         (&usual, whole.clone(), ASKED, 200),

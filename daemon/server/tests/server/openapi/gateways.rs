@@ -16,14 +16,14 @@ pub(super) const PREFIX: &str = "/v1/forward-auth/";
 fn operation(dialect: &str) -> &'static Value {
     let mut paths = DOCUMENT["paths"].as_object().unwrap().iter();
     let is_meant = |path: &str| {
-        path.strip_prefix(PREFIX).is_some_and(|it| it.split('/').next() == Some(dialect))
+        path.strip_prefix(PREFIX).is_some_and(|path| path.split('/').next() == Some(dialect))
     };
     &paths.find(|(path, _)| is_meant(path)).unwrap().1["get"]
 }
 
 fn parameters(dialect: &str, place: &str) -> impl Iterator<Item = &'static Value> {
     let all = operation(dialect)["parameters"].as_array().unwrap().iter();
-    all.filter(move |it| it["in"] == place)
+    all.filter(move |x| x["in"] == place)
 }
 
 /// The path that is asked, of what `Told::request` makes.
@@ -35,7 +35,7 @@ fn path(request: &str) -> &str {
 fn each_gateway_is_described() {
     let paths = DOCUMENT["paths"].as_object().unwrap().keys();
     let described: BTreeSet<_> =
-        paths.filter_map(|it| it.strip_prefix(PREFIX)?.split('/').next()).collect();
+        paths.filter_map(|path| path.strip_prefix(PREFIX)?.split('/').next()).collect();
     assert_eq!(described, BTreeSet::from(DIALECTS));
 }
 
@@ -95,7 +95,7 @@ async fn each_header_that_is_told_is_read() {
                 let answer = send(&daemon, &whole).await;
                 assert_eq!(answer.status, 200, "{dialect} {target}: {}", answer.body);
                 let start = format!("{name}: ");
-                let lines = whole.split_inclusive("\r\n").filter(|it| !it.starts_with(&start));
+                let lines = whole.split_inclusive("\r\n").filter(|x| !x.starts_with(&start));
                 let request: String = lines.collect();
                 assert!(request.len() < whole.len(), "{dialect} {name}");
                 let answer = send(&daemon, &request).await;
@@ -117,12 +117,12 @@ async fn each_value_of_the_query_is_taken_and_no_other() {
             continue;
         };
         let statuses = deny["schema"]["enum"].as_array().unwrap();
-        for status in statuses.iter().map(|it| it.as_str().unwrap()).chain(["200", "503"]) {
+        for status in statuses.iter().map(|status| status.as_str().unwrap()).chain(["200", "503"]) {
             let query = format!("?deny={status}");
             let told = Told::of("/deny");
             let request = told.request(dialect, &query, &[], [&[], &[]]);
             let answer = send(&daemon, &request).await;
-            let is_taken = statuses.iter().any(|it| it == status);
+            let is_taken = statuses.iter().any(|s| s == status);
             let expected = if is_taken { status } else { "500" };
             assert_eq!(answer.status.to_string(), expected, "{dialect} {query}: {}", answer.body);
             hold("GET", path(&request), "", &answer);

@@ -20,15 +20,17 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
                 true
             }
             "required" => {
-                let names = of.as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+                let names = of.as_array().unwrap().iter().map(|array| array.as_str().unwrap());
                 value
                     .as_object()
-                    .is_none_or(|it| names.into_iter().all(|name| it.contains_key(name)))
+                    .is_none_or(|object| names.into_iter().all(|name| object.contains_key(name)))
             }
             "additionalProperties" => {
                 assert_eq!(of, &Value::Bool(false));
                 let known = schema["properties"].as_object().unwrap();
-                value.as_object().is_none_or(|it| it.keys().all(|name| known.contains_key(name)))
+                value
+                    .as_object()
+                    .is_none_or(|object| object.keys().all(|name| known.contains_key(name)))
             }
             "items" => {
                 for item in value.as_array().into_iter().flatten() {
@@ -38,7 +40,7 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
             }
             "oneOf" => {
                 let all = of.as_array().unwrap().iter();
-                all.filter(|it| check(document, it, value).is_ok()).count() == 1
+                all.filter(|x| check(document, x, value).is_ok()).count() == 1
             }
             "allOf" => {
                 for part in of.as_array().unwrap() {
@@ -47,12 +49,12 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
                 true
             }
             "not" => check(document, of, value).is_err(),
-            "minimum" => value.as_f64().is_none_or(|it| it >= of.as_f64().unwrap()),
-            "maximum" => value.as_f64().is_none_or(|it| it <= of.as_f64().unwrap()),
-            "minLength" => length(value).is_none_or(|it| it >= of.as_u64().unwrap()),
-            "maxLength" => length(value).is_none_or(|it| it <= of.as_u64().unwrap()),
-            "minItems" => items(value).is_none_or(|it| it >= of.as_u64().unwrap()),
-            "maxItems" => items(value).is_none_or(|it| it <= of.as_u64().unwrap()),
+            "minimum" => value.as_f64().is_none_or(|value| value >= of.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|value| value <= of.as_f64().unwrap()),
+            "minLength" => length(value).is_none_or(|x| x >= of.as_u64().unwrap()),
+            "maxLength" => length(value).is_none_or(|x| x <= of.as_u64().unwrap()),
+            "minItems" => items(value).is_none_or(|item| item >= of.as_u64().unwrap()),
+            "maxItems" => items(value).is_none_or(|item| item <= of.as_u64().unwrap()),
             "pattern" => matches(of.as_str().unwrap(), value),
             word if WORDS.contains(&word) => true,
             word => panic!("the validator does not know {word}"),
@@ -73,14 +75,14 @@ pub(crate) fn resolve<'a>(document: &'a Value, reference: &Value) -> &'a Value {
 fn properties(document: &Value, schemas: &Value, value: &Value) -> Result<(), String> {
     for (name, schema) in schemas.as_object().unwrap() {
         if let Some(value) = value.get(name) {
-            check(document, schema, value).map_err(|it| format!("{name}: {it}"))?;
+            check(document, schema, value).map_err(|error| format!("{name}: {error}"))?;
         }
     }
     Ok(())
 }
 
 fn of_type(types: &Value, value: &Value) -> bool {
-    let is = |it: &Value| match it.as_str().unwrap() {
+    let is = |v: &Value| match v.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
@@ -90,21 +92,23 @@ fn of_type(types: &Value, value: &Value) -> bool {
         "integer" => value.is_u64() || value.is_i64(),
         other => panic!("the validator does not know the type {other}"),
     };
-    types.as_array().map_or_else(|| is(types), |it| it.iter().any(is))
+    types.as_array().map_or_else(|| is(types), |array| array.iter().any(is))
 }
 
 fn length(value: &Value) -> Option<u64> {
-    value.as_str().map(|it| it.chars().count().try_into().unwrap())
+    value.as_str().map(|text| text.chars().count().try_into().unwrap())
 }
 
 fn items(value: &Value) -> Option<u64> {
-    value.as_array().map(|it| it.len().try_into().unwrap())
+    value.as_array().map(|array| array.len().try_into().unwrap())
 }
 
 fn matches(pattern: &str, value: &Value) -> bool {
     let Some(text) = value.as_str() else { return true };
     match pattern {
-        "^[0-9A-Fa-f]{32}$" => text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit()),
+        "^[0-9A-Fa-f]{32}$" => {
+            text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        }
         other => panic!("the validator does not know the pattern {other}"),
     }
 }

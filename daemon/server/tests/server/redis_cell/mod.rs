@@ -18,7 +18,7 @@ use crate::resp::Talk;
 async fn throttle(talk: &mut Talk, words: &str) -> Result<Reply, String> {
     let said = talk.ask(&format!("CL.THROTTLE {words}")).await;
     let integers = said.strip_prefix("*5 :").ok_or_else(|| format!("{words}: {said}"))?;
-    let integers: Vec<i128> = integers.split(" :").map(|it| it.parse().unwrap()).collect();
+    let integers: Vec<i128> = integers.split(" :").map(|part| part.parse().unwrap()).collect();
     Ok(integers.try_into().unwrap())
 }
 

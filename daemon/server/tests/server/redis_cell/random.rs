@@ -22,7 +22,7 @@ fn numbers() -> impl Strategy<Value = Numbers> {
     let count = prop_oneof![1..10_i128, Just(10), Just(1_000), Just(1_024), 1..100_000_i128];
     (max_burst, count, period)
         .prop_map(|(max_burst, count, period)| Numbers { max_burst, count, period })
-        .prop_filter("a tick of one microsecond is exact", |it| fits(*it))
+        .prop_filter("a tick of one microsecond is exact", |x| fits(*x))
 }
 
 /// Whether the daemon keeps every microsecond: twice the capacity, in the parts of which its rate is

@@ -185,7 +185,7 @@ async fn every_command_there_is_has_an_answer_of_its_own() {
             "tollgate.acquire" | "tollgate.renew" | "tollgate.release" => {
                 " slots k LEASE 0123456789abcdef0123456789abcdef"
             }
-            it if it.starts_with("tollgate.") => " bucket k",
+            name if name.starts_with("tollgate.") => " bucket k",
             "del" | "unlink" | "exists" | "ttl" | "pttl" | "echo" => " k",
             "select" => " 0",
             "client" => " id",

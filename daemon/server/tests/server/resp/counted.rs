@@ -30,7 +30,7 @@ async fn every_decision_is_counted_once_however_it_was_sent() {
         "CL.THROTTLE k x 1 60",
         "TOLLGATE.CHECK nobody k",
     ];
-    let sent: Vec<u8> = asked.iter().flat_map(|it| words(it)).collect();
+    let sent: Vec<u8> = asked.iter().flat_map(|x| words(x)).collect();
     talk.send(&sent).await;
     for _ in asked {
         talk.reply().await;

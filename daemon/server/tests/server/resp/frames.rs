@@ -55,7 +55,7 @@ const BROKEN: &[(&str, &str)] = &[
 async fn what_is_answered_does_not_depend_on_where_it_is_split() {
     let daemon = Daemon::start().await;
     for (sent, answered) in rows() {
-        let answered: Vec<u8> = answered.chars().map(|it| u8::try_from(it).unwrap()).collect();
+        let answered: Vec<u8> = answered.chars().map(|c| u8::try_from(c).unwrap()).collect();
         let mut talk = Talk::with(&daemon).await;
         talk.send(&sent).await;
         talk.expect(&answered).await;

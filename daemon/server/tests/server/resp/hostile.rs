@@ -135,7 +135,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         Just(b"*99999999999\r\n".to_vec()),
         Just(b"\r\n".to_vec()),
     ];
-    vec(part, 0..24).prop_map(|it| it.concat())
+    vec(part, 0..24).prop_map(|x| x.concat())
 }
 
 fn replay() -> RespReplay {

@@ -41,7 +41,7 @@ async fn a_token_is_needed_and_may_what_its_scopes_say() {
         for name in ["check", "read", "operate", "admin"] {
             assert_eq!(talk.ask(&format!("AUTH secret-of-{name}")).await, "+OK");
             let said = talk.ask(asked).await;
-            let may = tokens.split(' ').any(|it| it == name);
+            let may = tokens.split(' ').any(|part| part == name);
             assert_eq!(said.starts_with("-NOPERM "), !may, "{asked} {name}: {said}");
             assert!(may || said.contains(&format!("\"{name}\"")), "{said}");
         }

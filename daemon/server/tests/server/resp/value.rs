@@ -21,11 +21,11 @@ impl Value {
     /// As RESP2 has it.
     pub(super) fn flat(&self) -> Value {
         match self {
-            Value::Bool(it) => Value::Int(i64::from(*it)),
+            Value::Bool(bool) => Value::Int(i64::from(*bool)),
             Value::List(all) => Value::List(all.iter().map(Value::flat).collect()),
-            Value::Map(all) => {
-                Value::List(all.iter().flat_map(|(name, it)| [name.flat(), it.flat()]).collect())
-            }
+            Value::Map(all) => Value::List(
+                all.iter().flat_map(|(name, value)| [name.flat(), value.flat()]).collect(),
+            ),
             other => other.clone(),
         }
     }
@@ -33,7 +33,7 @@ impl Value {
     /// The value of a name of a map.
     pub(super) fn get(&self, name: &str) -> &Value {
         let Value::Map(all) = self else { panic!("{self:?} is no map") };
-        let found = all.iter().find(|(it, _)| *it == Value::Text(name.to_owned()));
+        let found = all.iter().find(|(x, _)| *x == Value::Text(name.to_owned()));
         found.map_or(&Value::Null, |(_, value)| value)
     }
 }

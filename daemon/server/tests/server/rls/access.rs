@@ -15,8 +15,8 @@ descriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 100 } }]
 
 async fn ask(daemon: &Daemon, authorization: &[&str], request: &str) -> String {
     let mut asked = Request::new(request_of(request));
-    for it in authorization {
-        asked.metadata_mut().append("authorization", it.parse().unwrap());
+    for authorization in authorization {
+        asked.metadata_mut().append("authorization", authorization.parse().unwrap());
     }
     answer_of(connect(daemon).await.should_rate_limit(asked).await)
 }

@@ -150,7 +150,7 @@ async fn a_request_brings_a_limit_of_its_own() {
 #[tokio::test]
 async fn what_cannot_be_charged_together_is_refused() {
     let daemon = start("", LIMITS).await;
-    let many = |count: usize| (0..count).map(|it| format!(" | user={it}")).collect::<String>();
+    let many = |count: usize| (0..count).map(|n| format!(" | user={n}")).collect::<String>();
     let refusal = "InvalidArgument: 33 descriptors are limited, and at most 32 are charged all or \
                    none; send fewer, or set envoy.charging to reference";
     let mut client = super::client::connect(&daemon).await;

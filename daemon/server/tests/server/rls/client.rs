@@ -27,7 +27,7 @@ pub(crate) async fn ask(client: &mut Client, request: &str) -> String {
 
 pub(crate) fn answer_of(answer: Result<Response<RateLimitResponse>, Status>) -> String {
     match answer {
-        Ok(it) => answer_line(it.get_ref()),
+        Ok(answer) => answer_line(answer.get_ref()),
         Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }

@@ -26,7 +26,7 @@ async fn connection(daemon: &Daemon) -> (Sender, tokio::task::JoinHandle<hyper::
 
 #[tokio::test]
 async fn a_connection_that_is_old_is_ended_politely() {
-    let daemon = Daemon::start_changed(|it| it.limits.connection_age = Duration::from_secs(1));
+    let daemon = Daemon::start_changed(|x| x.limits.connection_age = Duration::from_secs(1));
     let daemon = daemon.await;
     // One with nothing under way, and one that watches.
     let (idle, ended) = connection(&daemon).await;
@@ -87,7 +87,7 @@ async fn what_is_no_call_is_refused_in_plain_words() {
     ] {
         let answer = post(&mut sender, path, kind).await;
         assert_eq!(answer.status(), status, "{path} {kind}");
-        let told = answer.headers().get("grpc-status").map(|it| it.to_str().unwrap());
+        let told = answer.headers().get("grpc-status").map(|header| header.to_str().unwrap());
         assert_eq!(told, grpc_status, "{path} {kind}");
     }
     let get = Request::get("http://t/").body(Full::default()).unwrap();

@@ -18,16 +18,16 @@ fn of(service: &str) -> HealthCheckRequest {
 }
 
 async fn check(client: &mut HealthClient<Channel>, service: &str) -> Result<ServingStatus, Status> {
-    client.check(of(service)).await.map(|it| it.get_ref().status())
+    client.check(of(service)).await.map(|x| x.get_ref().status())
 }
 
 fn told(answer: Option<HealthCheckResponse>) -> Option<ServingStatus> {
-    answer.map(|it| it.status())
+    answer.map(|answer| answer.status())
 }
 
 #[tokio::test]
 async fn it_is_told_by_name_also_without_a_token() {
-    let daemon = Daemon::start_changed(|it| it.tokens = vec![token("it", "check", "'*'")]).await;
+    let daemon = Daemon::start_changed(|x| x.tokens = vec![token("it", "check", "'*'")]).await;
     let mut client = HealthClient::new(channel(daemon.grpc).await);
     for name in NAMES {
         assert_eq!(check(&mut client, name).await.unwrap(), ServingStatus::Serving, "{name}");
@@ -39,8 +39,8 @@ async fn it_is_told_by_name_also_without_a_token() {
 
 #[tokio::test]
 async fn a_drain_is_told_at_once_and_ends_what_is_watched() {
-    let mut daemon = Daemon::start_changed(|it| {
-        it.drain.delay = std::time::Duration::from_millis(300);
+    let mut daemon = Daemon::start_changed(|x| {
+        x.drain.delay = std::time::Duration::from_millis(300);
     })
     .await;
     let mut client = HealthClient::new(channel(daemon.grpc).await);

@@ -96,7 +96,7 @@ async fn large_requests_are_answered_or_refused() {
             ("one much too long", of(vec![user("%".repeat(1 << 22))]), false),
             (
                 "thousands of descriptors",
-                of((0..5_000).map(|it| user(it.to_string())).collect()),
+                of((0..5_000).map(|n| user(n.to_string())).collect()),
                 charging.contains("reference"),
             ),
             (

@@ -77,7 +77,7 @@ async fn it_tells_headers_and_metadata_too() {
 
 #[tokio::test]
 async fn a_token_is_needed_where_there_are_some() {
-    let daemon = Daemon::start_changed(|it| it.tokens = vec![token("it", "check", "log")]).await;
+    let daemon = Daemon::start_changed(|x| x.tokens = vec![token("it", "check", "log")]).await;
     let asked = |domain: &str| {
         format!(r#"{{"domain":"{domain}","descriptors":[{{"entries":[{{"key":"k"}}]}}]}}"#)
     };
@@ -94,7 +94,7 @@ async fn a_token_is_needed_where_there_are_some() {
 async fn the_page_shows_what_is_answered() {
     let page = include_str!("../../../../../docs/envoy-rate-limit-service.md");
     let asked = page.split("/json -d '").nth(1).unwrap().split('\'').next().unwrap();
-    let answer = page.lines().find(|it| it.starts_with(r#"{"overallCode""#)).unwrap();
+    let answer = page.lines().find(|line| line.starts_with(r#"{"overallCode""#)).unwrap();
     let daemon = Daemon::start_with("policies: { login: { limits: [5/min log] } }").await;
     assert_eq!(daemon.post("/json", asked).await.body, answer);
 }

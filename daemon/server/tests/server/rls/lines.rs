@@ -44,25 +44,30 @@ fn descriptor_of(text: &str) -> RateLimitDescriptor {
 /// `OK | OK 10/SECOND name 9 1s | …`: of each status the code, the limit, what is left and the time
 /// until it is reset.
 pub(crate) fn answer_line(answer: &RateLimitResponse) -> String {
-    let statuses = answer.statuses.iter().map(|it| format!(" | {}", status_line(it)));
+    let statuses = answer.statuses.iter().map(|status| format!(" | {}", status_line(status)));
     let code = Code::try_from(answer.overall_code).unwrap().as_str_name();
     format!("{code}{}", statuses.collect::<String>())
 }
 
 fn status_line(status: &DescriptorStatus) -> String {
     let code = Code::try_from(status.code).unwrap().as_str_name();
-    let limit = status.current_limit.as_ref().map_or("-".to_owned(), |it| {
-        let unit = Unit::try_from(it.unit).unwrap().as_str_name();
-        let name = if it.name.is_empty() { String::new() } else { format!(" {}", it.name) };
-        format!("{}/{unit}{name}", it.requests_per_unit)
+    let limit = status.current_limit.as_ref().map_or("-".to_owned(), |current_limit| {
+        let unit = Unit::try_from(current_limit.unit).unwrap().as_str_name();
+        let name = if current_limit.name.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", current_limit.name)
+        };
+        format!("{}/{unit}{name}", current_limit.requests_per_unit)
     });
     let left = match status.limit_remaining {
         u32::MAX => "all".to_owned(),
         left => left.to_string(),
     };
-    let reset = status.duration_until_reset.as_ref().map_or("-".to_owned(), |it| {
-        assert_eq!(it.nanos, 0, "whole seconds");
-        format!("{}s", it.seconds)
-    });
+    let reset =
+        status.duration_until_reset.as_ref().map_or("-".to_owned(), |duration_until_reset| {
+            assert_eq!(duration_until_reset.nanos, 0, "whole seconds");
+            format!("{}s", duration_until_reset.seconds)
+        });
     format!("{code} {limit} {left} {reset}")
 }

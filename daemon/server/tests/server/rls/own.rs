@@ -120,7 +120,7 @@ async fn keys_have_the_limits_that_overrides_give_them() {
 
 #[tokio::test]
 async fn what_no_policy_can_decide_is_refused_with_its_reason() {
-    let daemon = Daemon::start_changed(|it| it.limits.key_bytes = 64).await;
+    let daemon = Daemon::start_changed(|x| x.limits.key_bytes = 64).await;
     let mut client = client::connect(&daemon).await;
     for (request, refusal) in [
         (

@@ -24,8 +24,9 @@ async fn ask(daemon: &Daemon, request: MessageRequest) -> MessageResponse {
 
 async fn file(daemon: &Daemon, request: MessageRequest) -> FileDescriptorProto {
     match ask(daemon, request).await {
-        MessageResponse::FileDescriptorResponse(it) => {
-            FileDescriptorProto::decode(&*it.file_descriptor_proto[0]).unwrap()
+        MessageResponse::FileDescriptorResponse(file_descriptor_response) => {
+            FileDescriptorProto::decode(&*file_descriptor_response.file_descriptor_proto[0])
+                .unwrap()
         }
         other => panic!("{other:?}"),
     }
@@ -36,7 +37,7 @@ async fn it_names_what_is_served() {
     let daemon = Daemon::start().await;
     let listed = ask(&daemon, MessageRequest::ListServices(String::new())).await;
     let MessageResponse::ListServicesResponse(listed) = listed else { panic!("{listed:?}") };
-    let names: BTreeSet<_> = listed.service.iter().map(|it| &*it.name).collect();
+    let names: BTreeSet<_> = listed.service.iter().map(|service| &*service.name).collect();
     for name in ["envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health"] {
         assert!(names.contains(name), "{names:?}");
     }
@@ -60,8 +61,8 @@ async fn each_file_is_there_with_those_that_it_needs() {
     let mut ahead = first.dependency.clone();
     let (mut known, mut messages) = (BTreeSet::new(), BTreeSet::new());
     let mut add = |file: &FileDescriptorProto| {
-        for it in &file.message_type {
-            messages.insert(format!("{}.{}", file.package(), it.name()));
+        for message_type in &file.message_type {
+            messages.insert(format!("{}.{}", file.package(), message_type.name()));
         }
     };
     add(&first);

@@ -63,7 +63,7 @@ async fn decisions_are_the_server_s() {
 /// How many scripts the server has run.
 fn scripts_run(server: &Server) -> u64 {
     let told = server.command(&["INFO", "commandstats"]).text();
-    let line = told.lines().find_map(|it| it.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    let line = told.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
     line.split(',').next().unwrap().parse().unwrap()
 }
 

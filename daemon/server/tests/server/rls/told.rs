@@ -25,7 +25,7 @@ descriptors:
 async fn headers(client: &mut Client, request: &str) -> String {
     let answer = call(client, request_of(request)).await.unwrap();
     let headers = answer.response_headers_to_add.iter();
-    headers.map(|it| format!("{}: {}", it.key, it.value)).collect::<Vec<_>>().join(", ")
+    headers.map(|header| format!("{}: {}", header.key, header.value)).collect::<Vec<_>>().join(", ")
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn ours_are_in_the_styles_of_the_configuration() {
 /// An object in short, by name: `{a: "b", c: [1]}`.
 fn short(object: &Struct) -> String {
     let mut fields: Vec<_> =
-        object.fields.iter().map(|(name, it)| format!("{name}: {}", short_of(it))).collect();
+        object.fields.iter().map(|(name, value)| format!("{name}: {}", short_of(value))).collect();
     fields.sort();
     format!("{{{}}}", fields.join(", "))
 }
@@ -85,12 +85,12 @@ fn short(object: &Struct) -> String {
 fn short_of(value: &Value) -> String {
     match value.kind.as_ref().unwrap() {
         Kind::NullValue(_) => "null".to_owned(),
-        Kind::NumberValue(it) => it.to_string(),
-        Kind::StringValue(it) => format!("{it:?}"),
-        Kind::BoolValue(it) => it.to_string(),
-        Kind::StructValue(it) => short(it),
-        Kind::ListValue(it) => {
-            format!("[{}]", it.values.iter().map(short_of).collect::<Vec<_>>().join(", "))
+        Kind::NumberValue(number_value) => number_value.to_string(),
+        Kind::StringValue(string_value) => format!("{string_value:?}"),
+        Kind::BoolValue(bool_value) => bool_value.to_string(),
+        Kind::StructValue(struct_value) => short(struct_value),
+        Kind::ListValue(list_value) => {
+            format!("[{}]", list_value.values.iter().map(short_of).collect::<Vec<_>>().join(", "))
         }
     }
 }

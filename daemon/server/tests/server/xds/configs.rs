@@ -118,8 +118,8 @@ async fn limits_may_be_far_down_and_a_domain_in_parts() {
 }
 
 fn deep() -> Vec<Any> {
-    let k2 = ["k2 unlimited", "k2=v2 15/DAY"].map(|it| descriptor(it, Vec::new()));
-    let j2 = ["j2 unlimited", "j2=v2 15/DAY"].map(|it| descriptor(it, Vec::new()));
+    let k2 = ["k2 unlimited", "k2=v2 15/DAY"].map(|x| descriptor(x, Vec::new()));
+    let j2 = ["j2 unlimited", "j2=v2 15/DAY"].map(|x| descriptor(x, Vec::new()));
     let below =
         vec![descriptor("k1=v1 10/DAY", k2.to_vec()), descriptor("j1=v2 unlimited", j2.to_vec())];
     vec![config("foo", "foo", below), one("bar", "k1=v1 100/DAY").remove(0)]

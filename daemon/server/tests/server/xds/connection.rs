@@ -78,7 +78,7 @@ async fn a_server_that_went_may_come_back_with_other_limits_of_the_same_version(
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_told_and_the_stream_is_begun_anew() {
     let mut plane = Plane::start().await;
-    let daemon = start_changed(&plane, |it| it.max_message = 1_000).await;
+    let daemon = start_changed(&plane, |x| x.max_message = 1_000).await;
     let mut session = plane.session().await;
     session.request().await;
     session.push("1", one("foo", &format!("k1={} 3/DAY", "v".repeat(1_000)))).await;
@@ -92,10 +92,10 @@ async fn an_answer_that_is_too_long_is_told_and_the_stream_is_begun_anew() {
 async fn a_connection_that_is_half_dead_is_left() {
     let mut plane = Plane::start().await;
     let wire = Wire::before(plane.address).await;
-    let daemon = start_changed(&plane, |it| {
-        it.server = wire.address.to_string();
-        it.ping_every = Duration::from_millis(50);
-        it.ping_timeout = Duration::from_millis(200);
+    let daemon = start_changed(&plane, |x| {
+        x.server = wire.address.to_string();
+        x.ping_every = Duration::from_millis(50);
+        x.ping_timeout = Duration::from_millis(200);
     })
     .await;
     let mut session = plane.session().await;
@@ -133,7 +133,7 @@ impl Wire {
 }
 
 async fn carry(mut peer: TcpStream, server: SocketAddr, mut is_cut: watch::Receiver<bool>) {
-    is_cut.wait_for(|it| !it).await.map(drop).unwrap();
+    is_cut.wait_for(|is_cut| !is_cut).await.map(drop).unwrap();
     let mut server = TcpStream::connect(server).await.unwrap();
     tokio::select! {
         _ = copy_bidirectional(&mut peer, &mut server) => {}

@@ -35,8 +35,8 @@ fn options(plane: &Plane, change: impl FnOnce(&mut XdsOptions)) -> XdsOptions {
 /// Asks until it stands with the control plane as it should.
 async fn until_ready(daemon: &Daemon, status: u16, said: &str) {
     let mut client: Client = daemon.connect().await;
-    crate::reload::until(&mut client, "/readyz?verbose", |it| {
-        it.status == status && it.body.contains(said)
+    crate::reload::until(&mut client, "/readyz?verbose", |x| {
+        x.status == status && x.body.contains(said)
     })
     .await;
 }

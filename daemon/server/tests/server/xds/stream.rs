@@ -22,7 +22,7 @@ async fn the_daemon_says_who_it_is_and_what_it_wants() {
     told = told.header("authorization", "s3cret").unwrap();
     told.node_id = "edge".to_owned();
     told.metadata = [("zone".to_owned(), "b".to_owned())].into();
-    let _daemon = start_changed(&plane, |it| *it = told).await;
+    let _daemon = start_changed(&plane, |x| *x = told).await;
     let mut session = plane.session().await;
     assert_eq!(session.headers.get("authorization").unwrap(), "s3cret");
     let asked = session.request().await;

@@ -54,12 +54,12 @@ async fn a_server_must_have_the_right_name_and_authority() {
         (named(Some("other.test")), "invalid peer certificate: certificate not valid for name"),
         (XdsTls { ca: Some(PathBuf::from("/nowhere")), ..XdsTls::default() }, "ca: /nowhere: "),
     ] {
-        let daemon = start_changed(&plane, |it| it.tls = Some(tls)).await;
+        let daemon = start_changed(&plane, |x| x.tls = Some(tls)).await;
         until_ready(&daemon, 503, why).await;
     }
     let plain = start_changed(&plane, |_| {}).await;
     until_ready(&plain, 503, "is away: ").await;
-    let daemon = start_changed(&plane, |it| it.tls = Some(trusting(&authority))).await;
+    let daemon = start_changed(&plane, |x| x.tls = Some(trusting(&authority))).await;
     let mut session = plane.session().await;
     session.request().await;
     session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
@@ -70,16 +70,16 @@ async fn a_server_must_have_the_right_name_and_authority() {
 async fn a_certificate_is_shown_and_read_anew_for_each_connection() {
     let authority = Authority::new();
     let mut plane = plane(&authority, true).await;
-    let shown = |it: &mut XdsTls| {
-        it.cert = Some(authority.directory.join("cert.pem"));
-        it.key = Some(authority.directory.join("key.pem"));
+    let shown = |xds_tls: &mut XdsTls| {
+        xds_tls.cert = Some(authority.directory.join("cert.pem"));
+        xds_tls.key = Some(authority.directory.join("key.pem"));
     };
     let mut tls = trusting(&authority);
-    let daemon = start_changed(&plane, |it| it.tls = Some(tls.clone())).await;
+    let daemon = start_changed(&plane, |x| x.tls = Some(tls.clone())).await;
     until_ready(&daemon, 503, "is away: ").await;
     shown(&mut tls);
     authority.write_pair(&Authority::new().sign("stranger"));
-    let daemon = start_changed(&plane, |it| it.tls = Some(tls)).await;
+    let daemon = start_changed(&plane, |x| x.tls = Some(tls)).await;
     until_ready(&daemon, 503, "is away: ").await;
     authority.write_pair(&authority.sign("edge"));
     let mut session = plane.session().await;

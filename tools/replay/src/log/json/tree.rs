@@ -41,8 +41,8 @@ impl Tree {
             let name: Vec<u8> = name.bytes().map(fold).collect();
             let new = self.nodes.len();
             let Some(node) = self.nodes.get_mut(at) else { return };
-            at = match node.children.binary_search_by(|it| order(&it.0, &name)) {
-                Ok(found) => node.children.get(found).map_or(Self::ROOT, |it| it.1),
+            at = match node.children.binary_search_by(|child| order(&child.0, &name)) {
+                Ok(found) => node.children.get(found).map_or(Self::ROOT, |child| child.1),
                 Err(place) => {
                     node.children.insert(place, (name, new));
                     self.nodes.push(Node::default());
@@ -60,16 +60,16 @@ impl Tree {
     /// The node of a name in an object.
     pub(super) fn child(&self, node: usize, name: &str) -> Option<usize> {
         let children = &self.nodes.get(node)?.children;
-        let found = children.binary_search_by(|it| order(&it.0, name.as_bytes())).ok()?;
-        children.get(found).map(|it| it.1)
+        let found = children.binary_search_by(|child| order(&child.0, name.as_bytes())).ok()?;
+        children.get(found).map(|child| child.1)
     }
 
     pub(super) fn has_children(&self, node: usize) -> bool {
-        self.nodes.get(node).is_some_and(|it| !it.children.is_empty())
+        self.nodes.get(node).is_some_and(|node| !node.children.is_empty())
     }
 
     pub(super) fn slots(&self, node: usize) -> &[(usize, usize)] {
-        self.nodes.get(node).map_or(&[], |it| &it.slots)
+        self.nodes.get(node).map_or(&[], |node| &node.slots)
     }
 }
 

@@ -37,7 +37,7 @@ impl Log {
     #[expect(clippy::float_arithmetic, reason = "a logarithm is drawn, nothing is decided by it")]
     #[expect(clippy::as_conversions, reason = "a count becomes a place in a picture, rounded")]
     fn along(&self, value: u64) -> f64 {
-        let ln = |it: u64| (it as f64).ln();
+        let ln = |n: u64| (n as f64).ln();
         (ln(value.clamp(self.from, self.to)) - ln(self.from)) / (ln(self.to) - ln(self.from))
     }
 }

@@ -140,8 +140,7 @@ impl Times {
 
     fn months(&self, step: i32) -> Vec<u64> {
         let month = |micros: u64| {
-            shown::civil(micros)
-                .map_or(0, |it| i32::from(it.year()) * 12 + i32::from(it.month()) - 1)
+            shown::civil(micros).map_or(0, |x| i32::from(x.year()) * 12 + i32::from(x.month()) - 1)
         };
         let first = month(self.from) / step;
         let steps = first..=month(self.to) / step;

@@ -61,8 +61,8 @@ impl Bound {
         (top, bottom): (i32, i32),
     ) {
         let alike = all.iter().filter_map(|row| row.bound.as_ref());
-        let alike = alike.filter(|it| it.window == self.window);
-        let most = alike.map(|it| it.most.max(it.count)).max().unwrap_or(1);
+        let alike = alike.filter(|alike| alike.window == self.window);
+        let most = alike.map(|alike| alike.most.max(alike.count)).max().unwrap_or(1);
         let panel = Panel::new(times, Counts::up_to(most), top, bottom);
         panel.draw_grid(canvas, 3);
         let outline = self.outline(&panel);
@@ -107,7 +107,7 @@ fn filled(burst: u64, window: u64, count: u64) -> u64 {
 fn departures(moments: &[Moment], window: u64, count: u64) -> Vec<Moment> {
     let (mut drained, mut leaving) = (0_u128, Vec::new());
     let scale = u128::from(count.max(1));
-    for moment in moments.iter().filter(|it| it.admitted > 0) {
+    for moment in moments.iter().filter(|moment| moment.admitted > 0) {
         let came = u128::from(moment.time).saturating_mul(scale);
         let leaves = drained.max(came);
         let taken = u128::from(moment.admitted).saturating_mul(u128::from(window));

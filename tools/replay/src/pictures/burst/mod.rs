@@ -13,7 +13,7 @@ use super::panel::{self, Caption, FOOT, HEAD, LINE};
 use crate::report::{Report, shown};
 
 /// The most panels that are drawn.
-const MOST_PANELS: usize = 32;
+const MAX_PANELS: usize = 32;
 
 /// What is shown before and after requests that all came at once.
 const ALONE: u64 = 500_000;
@@ -23,7 +23,7 @@ const ALONE: u64 = 500_000;
 #[must_use]
 pub fn burst(report: &Report) -> String {
     let all: Vec<_> =
-        report.outcomes.iter().take(MOST_PANELS).map(|it| Row::of(report, it)).collect();
+        report.outcomes.iter().take(MAX_PANELS).map(|outcome| Row::of(report, outcome)).collect();
     let about = about(report, &all);
     let (Some(from), Some(to)) = (
         all.iter().filter_map(|row| Some(row.moments.first()?.time)).min(),

@@ -52,7 +52,7 @@ impl<'a> Row<'a> {
     /// When its last moment is.
     pub(super) fn end(&self) -> Option<u64> {
         let last = self.moments.last()?.time;
-        Some(self.bound.as_ref().and_then(Bound::end).map_or(last, |it| it.max(last)))
+        Some(self.bound.as_ref().and_then(Bound::end).map_or(last, |x| x.max(last)))
     }
 
     /// Draws what was admitted upwards and what was denied downwards.
@@ -66,7 +66,7 @@ impl<'a> Row<'a> {
     ) {
         let bars = self.bars(times);
         let most = all.iter().flat_map(|row| row.bars(times));
-        let most = most.map(|(_, it)| it.admitted.max(it.denied)).max().unwrap_or(1);
+        let most = most.map(|(_, x)| x.admitted.max(x.denied)).max().unwrap_or(1);
         let middle = top + height / 2;
         let plane = Panel::new(times, Counts::up_to(most), top, middle - 2);
         for (x, bar) in bars {
@@ -122,12 +122,13 @@ impl<'a> Row<'a> {
 /// Each request where the report has them, else the bins of its timeline.
 fn moments(report: &Report, outcome: &Outcome) -> Vec<Moment> {
     if !outcome.decisions.is_empty() {
-        let moment = |it: &Decided| {
-            let (admitted, denied) = if it.is_admitted { (it.cost, 0) } else { (0, it.cost) };
-            Moment { time: it.time.as_micros(), admitted, denied }
+        let moment = |decided: &Decided| {
+            let (admitted, denied) =
+                if decided.is_admitted { (decided.cost, 0) } else { (0, decided.cost) };
+            Moment { time: decided.time.as_micros(), admitted, denied }
         };
         let mut moments: Vec<_> = outcome.decisions.iter().map(moment).collect();
-        moments.sort_by_key(|it| it.time);
+        moments.sort_by_key(|moment| moment.time);
         return moments;
     }
     let mut time = report.timeline.start.as_micros();

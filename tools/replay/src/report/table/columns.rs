@@ -1,7 +1,7 @@
 //! Text in columns, as wide as a terminal.
 
 /// The least that a text may be cut to before a column is left out.
-const SHORTEST: usize = 16;
+const MIN_WIDTH: usize = 16;
 const GAP: &str = "  ";
 
 /// Which side the cells of a column keep to.
@@ -49,24 +49,26 @@ impl Columns {
         let cells = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let heads = self.heads.iter().enumerate();
         let mut widths: Vec<usize> = heads
-            .map(|(at, (head, _))| cells(at).map(|it| columns(it)).fold(columns(head), usize::max))
+            .map(|(at, (head, _))| {
+                cells(at).map(|cell| columns(cell)).fold(columns(head), usize::max)
+            })
             .collect();
         let natural = widths.clone();
-        let total = |widths: &[usize]| widths.iter().map(|it| it + GAP.len()).sum::<usize>();
+        let total = |widths: &[usize]| widths.iter().map(|width| width + GAP.len()).sum::<usize>();
         loop {
             let excess = total(&widths).saturating_sub(width);
             if excess == 0 {
                 return widths;
             }
             let texts = widths.iter().zip(&self.heads).enumerate();
-            let texts = texts.filter(|(_, (it, (_, side)))| *side == Side::Left && **it > SHORTEST);
-            let longest = texts.max_by_key(|(_, (it, _))| **it).map(|(at, _)| at);
+            let texts = texts.filter(|(_, (x, (_, side)))| *side == Side::Left && **x > MIN_WIDTH);
+            let longest = texts.max_by_key(|(_, (x, _))| **x).map(|(at, _)| at);
             let last = widths.len().checked_sub(1).and_then(|last| self.heads.get(last));
             let longest = longest.filter(|_| last.is_none_or(|(_, side)| *side != Side::Spare));
             match longest {
                 Some(longest) => {
                     let cut = widths.get_mut(longest).into_iter();
-                    cut.for_each(|it| *it = it.saturating_sub(excess).max(SHORTEST));
+                    cut.for_each(|cut| *cut = cut.saturating_sub(excess).max(MIN_WIDTH));
                 }
                 // The room of a column that is left out goes to the texts.
                 None if widths.len() > 1 => {
@@ -127,9 +129,9 @@ mod tests {
 
     #[test]
     fn texts_are_cut_before_columns_are_left_out() {
-        let mut it =
+        let mut value =
             Columns::new(&[("key", Side::Left), ("asked", Side::Right), ("of", Side::Right)]);
-        it.row(vec!["a key of some length".to_owned(), "12,345".to_owned(), "7 %".to_owned()]);
+        value.row(vec!["a key of some length".to_owned(), "12,345".to_owned(), "7 %".to_owned()]);
         for (width, expected) in [
             (80, ["key asked of", "a key of some length 12,345 7 %"]),
             (33, ["key asked of", "a key of some l... 12,345 7 %"]),
@@ -138,7 +140,7 @@ mod tests {
             (10, ["key", "a key of some..."]),
         ] {
             let mut out = String::new();
-            it.write(&mut out, width);
+            value.write(&mut out, width);
             let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             let lines: Vec<_> = out.lines().map(words).collect();
             assert_eq!(lines, expected, "{width}");
@@ -149,13 +151,13 @@ mod tests {
 
     #[test]
     fn what_says_nothing_new_is_left_out_before_a_text_is_cut() {
-        let mut it = Columns::new(&[("limit", Side::Left), ("", Side::Spare)]);
-        it.row(vec!["10/s burst 20; 100/min".to_owned(), "####......".to_owned()]);
+        let mut columns = Columns::new(&[("limit", Side::Left), ("", Side::Spare)]);
+        columns.row(vec!["10/s burst 20; 100/min".to_owned(), "####......".to_owned()]);
         for (width, expected) in
             [(36, "  10/s burst 20; 100/min  ####......"), (35, "  10/s burst 20; 100/min")]
         {
             let mut out = String::new();
-            it.write(&mut out, width);
+            columns.write(&mut out, width);
             assert_eq!(out.lines().last(), Some(expected), "{width}");
         }
     }

@@ -46,7 +46,7 @@ macro_rules! line {
 
 fn write_source(out: &mut String, report: &Report) {
     let names: Vec<_> = report.source.names.iter().map(|name| text(name)).collect();
-    let format = report.source.format.map_or_else(String::new, |it| format!(" ({it})"));
+    let format = report.source.format.map_or_else(String::new, |f| format!(" ({f})"));
     let requests = counted(report.offered.requests, "request");
     line!(out, "{}{format}: {requests} of {}", names.join(", "), counted(report.keys, "key"));
     if report.offered.cost != report.offered.requests {
@@ -72,17 +72,20 @@ fn write_outcomes(out: &mut String, report: &Report, width: usize) {
         ("longest denial", Side::Right),
         ("", Side::Spare),
     ]);
-    for it in &report.outcomes {
-        let longest = it.longest_denial.as_ref().map_or("-".to_owned(), |it| length(it.length));
+    for outcome in &report.outcomes {
+        let longest = outcome
+            .longest_denial
+            .as_ref()
+            .map_or("-".to_owned(), |longest_denial| length(longest_denial.length));
         columns.row(vec![
-            text(&it.name),
-            grouped(it.admitted.requests),
-            grouped(it.denied.requests),
-            share(it.denied.requests, report.offered.requests),
-            grouped(it.keys_denied),
-            share(it.keys_denied, report.keys),
+            text(&outcome.name),
+            grouped(outcome.admitted.requests),
+            grouped(outcome.denied.requests),
+            share(outcome.denied.requests, report.offered.requests),
+            grouped(outcome.keys_denied),
+            share(outcome.keys_denied, report.keys),
             longest,
-            bar(it.admitted.requests, report.offered.requests),
+            bar(outcome.admitted.requests, report.offered.requests),
         ]);
     }
     out.push('\n');
@@ -90,7 +93,8 @@ fn write_outcomes(out: &mut String, report: &Report, width: usize) {
 }
 
 fn write_suggestions(out: &mut String, report: &Report, width: usize) {
-    let found = report.outcomes.iter().filter_map(|it| Some((it, it.suggestion.as_ref()?)));
+    let found =
+        report.outcomes.iter().filter_map(|outcome| Some((outcome, outcome.suggestion.as_ref()?)));
     let found: Vec<_> = found.collect();
     let Some((_, first)) = found.first() else { return };
     let mut columns = Columns::new(&[
@@ -99,13 +103,13 @@ fn write_suggestions(out: &mut String, report: &Report, width: usize) {
         ("keys denied", Side::Right),
         ("", Side::Right),
     ]);
-    for (outcome, it) in &found {
-        let limits: Vec<_> = it.limits.iter().map(Limit::to_string).collect();
+    for (outcome, found) in &found {
+        let limits: Vec<_> = found.limits.iter().map(Limit::to_string).collect();
         columns.row(vec![
             text(&outcome.name),
             limits.join("; "),
-            grouped(it.keys_denied),
-            share(it.keys_denied, report.keys),
+            grouped(found.keys_denied),
+            share(found.keys_denied, report.keys),
         ]);
     }
     line!(out, "\nto deny at most {} of the keys", ppm(first.share_ppm));
@@ -132,7 +136,7 @@ fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
         ("longest denial", Side::Right),
         ("first denied (UTC)", Side::Right),
     ];
-    let has_policies = outcome.worst.iter().any(|it| it.policy.is_some());
+    let has_policies = outcome.worst.iter().any(|worst| worst.policy.is_some());
     if has_policies {
         heads.insert(0, ("policy", Side::Left));
     }
@@ -169,13 +173,13 @@ fn write_peaks(out: &mut String, report: &Report, width: usize) {
         ("highest", Side::Right),
         ("by", Side::Left),
     ]);
-    for it in &report.peaks {
-        let (highest, by) = it
-            .highest
-            .as_ref()
-            .map_or(("-".to_owned(), String::new()), |it| (grouped(it.0), key(&it.1)));
-        let peak_of = |percent| it.peak_of(percent).map_or("-".to_owned(), grouped);
-        columns.row(vec![window(it.window), peak_of(50), peak_of(99), highest, by]);
+    for peak in &report.peaks {
+        let (highest, by) =
+            peak.highest.as_ref().map_or(("-".to_owned(), String::new()), |highest| {
+                (grouped(highest.0), key(&highest.1))
+            });
+        let peak_of = |percent| peak.peak_of(percent).map_or("-".to_owned(), grouped);
+        columns.row(vec![window(peak.window), peak_of(50), peak_of(99), highest, by]);
     }
     line!(out, "\nthe most {} of single keys", report.unit());
     columns.write(out, width);
