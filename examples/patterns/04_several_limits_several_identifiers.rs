@@ -12,7 +12,7 @@
 
 use std::error::Error;
 
-use tollgate::{Check, Cost, ManualClock, MemoryLimiter, Policy, Request, Verb};
+use tollgate::{Check, Cost, ManualClock, MemoryLimiter, Operation, Policy, Request};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let orders = [
@@ -40,7 +40,7 @@ fn twelve_requests(policy: &Policy) -> Result<Vec<u64>, Box<dyn Error>> {
         let user = if number <= 4 { "ann" } else { "bob" };
         let check = |key| Check { policy, key, cost: Cost::ONE };
         let checks = [check(user.as_bytes()), check(b"203.0.113.7")];
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
         left.clear();
         for decision in &answer.decisions {

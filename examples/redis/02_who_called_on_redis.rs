@@ -15,8 +15,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Key, KeyBuf, Limiter, ManualClock, OpenError, Policy, Request, Timestamp, Verb,
-    draw_id,
+    Check, Cost, Key, KeyBuf, Limiter, ManualClock, OpenError, Operation, Policy, Request,
+    Timestamp, draw_id,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Check { policy: &per_ip, key: ip.as_bytes(), cost: Cost::ONE },
             Check { policy: &per_user, key: at_ip.key().as_bytes(), cost: Cost::ONE },
         ];
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let request = Request { verb, checks: &checks, request_id: None };
         let mut passed = 0;
         for _ in 0..sent {

@@ -15,7 +15,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Limiter, ManualClock, OpenError, Policy, Request, Timestamp, Verb, draw_id,
+    Check, Cost, Limiter, ManualClock, OpenError, Operation, Policy, Request, Timestamp, draw_id,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -49,7 +49,7 @@ async fn twelve_requests(limiter: &Limiter, policy: &Policy) -> Result<Vec<u64>,
         let user = if number <= 4 { "ann" } else { "bob" };
         let check = |key| Check { policy, key, cost: Cost::ONE };
         let checks = [check(user.as_bytes()), check(b"203.0.113.7")];
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let request = Request { verb, checks: &checks, request_id: None };
         let answer = limiter.decide(&request).await?;
         left.clear();

@@ -15,7 +15,7 @@ use std::error::Error;
 use std::net::TcpListener;
 
 use tollgate::{
-    Check, Cost, FailureKind, Key, Limiter, OnStoreError, Policy, Request, StoreError, Verb,
+    Check, Cost, FailureKind, Key, Limiter, OnStoreError, Operation, Policy, Request, StoreError,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             assert_eq!((decision.allowed, decision.degraded), (allowed, true));
         }
         let both = [&open, &closed].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let answer = limiter.decide(&Request { verb, checks: &both, request_id: None }).await?;
         println!("  both in one request   allowed {}", answer.allowed());
         assert!(!answer.allowed());

@@ -12,7 +12,8 @@
 use std::error::Error;
 
 use tollgate::{
-    Check, Cost, Decision, ManualClock, MemoryLimiter, Micros, Policy, Request, RequestError, Verb,
+    Check, Cost, Decision, ManualClock, MemoryLimiter, Micros, Operation, Policy, Request,
+    RequestError,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let send = |id: &str, amount: u32| -> Result<Decision, RequestError> {
         let checks = [Check { policy: &transfer, key: b"customer:7", cost: Cost::from(amount) }];
         let request_id = Some(id.as_bytes());
-        let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id };
+        let request =
+            Request { verb: Operation::Check { lease: None }, checks: &checks, request_id };
         let answer = limiter.decide(&request);
         let said = match &answer {
             Err(error) => error.to_string(),

@@ -10,7 +10,7 @@
 
 use std::error::Error;
 
-use tollgate::{Check, Cost, ManualClock, MemoryLimiter, Policies, Request, Verb};
+use tollgate::{Check, Cost, ManualClock, MemoryLimiter, Operation, Policies, Request};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Check { policy: policies.get("per-ip")?, key: ip.as_bytes(), cost: Cost::ONE },
             Check { policy: policies.get("global")?, key: b"all", cost: Cost::ONE },
         ];
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
         let remaining: Vec<_> =
             answer.decisions.iter().map(|decision| decision.remaining).collect();

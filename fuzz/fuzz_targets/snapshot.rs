@@ -10,7 +10,7 @@ mod contents;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use tollgate_core::codec::Bytes;
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Timestamp, Operation};
 use tollgate_store::{ManualClock, MemoryStore};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
@@ -65,13 +65,13 @@ fn sample() -> Vec<u8> {
 fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
     let id = Id::from_u128(7);
     let verbs = [
-        Verb::Unblock,
-        Verb::Check { lease: Some(id) },
-        Verb::Reserve { id, max_wait: Micros::from_secs(1_000_000) },
-        Verb::Renew { lease: id },
-        Verb::Penalize,
-        Verb::Block { span: None },
-        Verb::Peek,
+        Operation::Unblock,
+        Operation::Check { lease: Some(id) },
+        Operation::Reserve { id, max_wait: Micros::from_secs(1_000_000) },
+        Operation::Renew { lease: id },
+        Operation::Penalize,
+        Operation::Block { span: None },
+        Operation::Peek,
     ];
     for policy in policies {
         for verb in verbs {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{Clock, ManualClock, Store};
 use tollgate_testkit::Server;
@@ -65,7 +65,7 @@ impl StoreCaller {
         StoreCaller { store: store.clone(), row: Arc::clone(row) }
     }
 
-    async fn decide(&self, verb: Verb, key: &str) -> Result<()> {
+    async fn decide(&self, verb: Operation, key: &str) -> Result<()> {
         let Asked::Policies(policies, admits) = &self.row.asked else { return Ok(()) };
         let second = format!("address:{key}");
         let keys = [key.as_bytes(), second.as_bytes()];
@@ -83,11 +83,11 @@ impl Caller for StoreCaller {
     async fn ask(&mut self, number: usize) -> Result<()> {
         let key = self.row.key(number);
         if !self.row.has_leases() {
-            return self.decide(Verb::Check { lease: None }, key).await;
+            return self.decide(Operation::Check { lease: None }, key).await;
         }
         let lease = id(u64::MAX, number);
-        self.decide(Verb::Acquire { lease }, key).await?;
-        self.decide(Verb::Release { lease }, key).await
+        self.decide(Operation::Acquire { lease }, key).await?;
+        self.decide(Operation::Release { lease }, key).await
     }
 }
 
@@ -173,7 +173,7 @@ async fn charge_all(store: &RedisStore, row: &Row, policies: &[Policy], entry: u
     let check = |key| policies.iter().map(move |policy| Check { policy, key, cost });
     let checks: Vec<_> = row.keys.iter().flat_map(|key| check(key.as_bytes())).collect();
     let lease = row.has_leases().then(|| id(entry, 0));
-    let verb = Verb::Check { lease };
+    let verb = Operation::Check { lease };
     let request = |checks| Request { verb, checks, request_id: None };
     let requests: Vec<_> = checks.chunks(1).map(request).collect();
     for answer in store.decide(&requests).await {

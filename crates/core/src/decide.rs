@@ -7,7 +7,7 @@ use crate::describe::{Said, describe};
 use crate::key_state::KeyState;
 use crate::policy::Policy;
 use crate::replay;
-use crate::request::{Id, Verb};
+use crate::request::{Id, Operation};
 use crate::state::{Charge, Effects};
 use crate::time::Timestamp;
 use crate::verbs;
@@ -55,15 +55,15 @@ impl Slot<'_> {
 /// Decides a request that [`Request::validate`](crate::Request::validate) has passed; one answer
 /// for each slot, in order.
 pub fn decide(
-    verb: &Verb,
+    verb: &Operation,
     slots: &mut [Slot<'_>],
     now: Timestamp,
     seen: &mut Effects,
 ) -> Vec<Decision> {
     match *verb {
-        Verb::Check { lease } => check_all(slots, lease, now, seen),
-        Verb::Acquire { lease } => check_all(slots, Some(lease), now, seen),
-        Verb::Peek => peek_all(slots, now, seen),
+        Operation::Check { lease } => check_all(slots, lease, now, seen),
+        Operation::Acquire { lease } => check_all(slots, Some(lease), now, seen),
+        Operation::Peek => peek_all(slots, now, seen),
         _ => slots.iter_mut().map(|slot| verbs::decide_one(verb, slot, now, seen)).collect(),
     }
 }
@@ -98,15 +98,15 @@ impl Verdict {
 
 /// Decides a verb on one key, as [`decide`] does, without an allocation.
 pub fn decide_one(
-    verb: &Verb,
+    verb: &Operation,
     slot: &mut Slot<'_>,
     now: Timestamp,
     seen: &mut Effects,
 ) -> Decision {
     match *verb {
-        Verb::Check { lease } => check_one(slot, lease, now, seen),
-        Verb::Acquire { lease } => check_one(slot, Some(lease), now, seen),
-        Verb::Peek => {
+        Operation::Check { lease } => check_one(slot, lease, now, seen),
+        Operation::Acquire { lease } => check_one(slot, Some(lease), now, seen),
+        Operation::Peek => {
             let verdict = Verdict::of(slot, now, seen);
             let outcome = verdict.alone();
             peek(slot, &verdict, outcome, now, seen)

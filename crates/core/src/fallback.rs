@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::decision::{Decision, Details, Reason, Source};
-use crate::request::{Check, Cost, Request, Verb};
+use crate::request::{Check, Cost, Operation, Request};
 use crate::time::Timestamp;
 
 /// What a policy answers while its store gives no answer; the strictest is the greatest.
@@ -34,14 +34,14 @@ impl OnStoreError {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::{Check, Cost, OnStoreError, Policy, Request, Timestamp, Verb, fall_back};
+/// use tollgate_core::{Check, Cost, OnStoreError, Policy, Request, Timestamp, Operation, fall_back};
 /// let api: Policy = "10/s".parse()?;
 /// let open = api.clone().with_on_store_error(OnStoreError::Allow);
 /// let answer = |policies: &[&Policy]| {
 ///     let checks = policies.iter().map(|it| Check { policy: it, key: b"k", cost: Cost::ONE });
 ///     let checks: Vec<_> = checks.collect();
 ///     let request =
-///         Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+///         Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
 ///     let decisions = fall_back(&request, Timestamp::EPOCH).unwrap_or_default();
 ///     decisions.iter().map(|it| it.allowed()).collect::<Vec<_>>()
 /// };
@@ -65,22 +65,22 @@ pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>>
 }
 
 fn decision(
-    verb: &Verb,
+    verb: &Operation,
     check: &Check<'_>,
     allowed: bool,
     shadow: bool,
     time: Timestamp,
 ) -> Decision {
-    let charges = allowed && !matches!(verb, Verb::Peek);
+    let charges = allowed && !matches!(verb, Operation::Peek);
     // A request whose outcome is unknown may hold what it asked for, so its id can be given back.
     let held = charges && check.cost > Cost::ZERO;
     let lease = match *verb {
-        Verb::Check { lease } if check.policy.has_concurrent() => lease,
-        Verb::Acquire { lease } => Some(lease),
+        Operation::Check { lease } if check.policy.has_concurrent() => lease,
+        Operation::Acquire { lease } => Some(lease),
         _ => None,
     };
     let reservation = match *verb {
-        Verb::Reserve { id, .. } => Some(id),
+        Operation::Reserve { id, .. } => Some(id),
         _ => None,
     };
     Decision {
@@ -111,7 +111,7 @@ mod tests {
         limits.parse::<Policy>().unwrap().with_on_store_error(answer)
     }
 
-    fn ask(verb: Verb, policies: &[&Policy]) -> Option<Vec<Decision>> {
+    fn ask(verb: Operation, policies: &[&Policy]) -> Option<Vec<Decision>> {
         let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::from(3) });
         let checks: Vec<_> = checks.collect();
         fall_back(&Request { verb, checks: &checks, request_id: None }, NOW)
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_default_denies_and_every_decision_says_where_it_is_from() {
-        let check = Verb::Check { lease: None };
+        let check = Operation::Check { lease: None };
         let closed: Policy = "10/s".parse().unwrap();
         assert_eq!(closed.on_store_error(), OnStoreError::Deny);
         let open = policy("10/s", OnStoreError::Allow);
@@ -145,7 +145,7 @@ mod tests {
             (&[&closed, &shadow], &[false, true]),
             (&[&shadow], &[true]),
         ] {
-            let decisions = ask(Verb::Peek, policies).unwrap();
+            let decisions = ask(Operation::Peek, policies).unwrap();
             assert!(decisions.iter().map(|it| it.allowed).eq(expected.iter().copied()));
             assert!(decisions.iter().all(|it| it.granted == 0), "a peek is granted nothing");
         }
@@ -158,16 +158,18 @@ mod tests {
         let bucket = policy("10/s", OnStoreError::Allow);
         let max_wait = Micros::ZERO;
         for (verb, policy, expected) in [
-            (Verb::Check { lease: Some(lease) }, &slots, (Some(lease), None)),
-            (Verb::Check { lease: Some(lease) }, &bucket, (None, None)),
-            (Verb::Acquire { lease }, &slots, (Some(lease), None)),
-            (Verb::Reserve { id, max_wait }, &bucket, (None, Some(id))),
-            (Verb::Take, &bucket, (None, None)),
+            (Operation::Check { lease: Some(lease) }, &slots, (Some(lease), None)),
+            (Operation::Check { lease: Some(lease) }, &bucket, (None, None)),
+            (Operation::Acquire { lease }, &slots, (Some(lease), None)),
+            (Operation::Reserve { id, max_wait }, &bucket, (None, Some(id))),
+            (Operation::Take, &bucket, (None, None)),
         ] {
             let decision = ask(verb, &[policy]).unwrap().remove(0);
             assert_eq!((decision.lease, decision.reservation), expected, "{verb:?}");
         }
-        for verb in [Verb::Reset, Verb::Release { lease }, Verb::Refund { time: None }] {
+        for verb in
+            [Operation::Reset, Operation::Release { lease }, Operation::Refund { time: None }]
+        {
             assert_eq!(ask(verb, &[&slots]), None, "{verb:?} decides nothing");
         }
     }

@@ -5,14 +5,14 @@
 //!
 //! # Example
 //! ```
-//! use tollgate_core::{Effects, KeyState, Policy, Slot, Timestamp, Verb, decide};
+//! use tollgate_core::{Effects, KeyState, Policy, Slot, Timestamp, Operation, decide};
 //!
 //! let policy: Policy = "2/s".parse()?;
 //! let (mut state, mut block, mut seen) = (KeyState::default(), None, Effects::default());
 //! let now = Timestamp::from_micros(1_763_650_000_000_000);
 //! let mut check = || {
 //!     let slot = Slot { policy: &policy, state: &mut state, block: &mut block, cost: 1 };
-//!     decide(&Verb::Check { lease: None }, &mut [slot], now, &mut seen).remove(0)
+//!     decide(&Operation::Check { lease: None }, &mut [slot], now, &mut seen).remove(0)
 //! };
 //! assert!(check().allowed() && check().allowed());
 //! let denied = check();
@@ -63,7 +63,7 @@ pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, NotationErrorKind, parse_duration, parse_limits};
 pub use policy::{LOG_ENTRIES, MAX_LIMITS, Policy};
 pub use request::{
-    Check, Cost, Id, IdError, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Request, Verb,
+    Check, Cost, Id, IdError, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request,
 };
 pub use single::check_plain;
 pub use state::Effects;

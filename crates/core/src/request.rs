@@ -97,7 +97,7 @@ impl FromStr for Id {
 /// is charged, the most that is taken, what is refunded, what is penalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Verb {
+pub enum Operation {
     /// Decide and charge. On a policy with a concurrent limit it acquires, so it needs a lease.
     Check {
         /// The id of the lease that is taken on concurrent limits.
@@ -167,7 +167,7 @@ pub struct Check<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// What is asked.
-    pub verb: Verb,
+    pub verb: Operation,
     /// Of whom. All verbs but check, peek and acquire take one.
     pub checks: &'a [Check<'a>],
     /// Names the whole request: a repeat within the horizon is answered from memory.
@@ -181,24 +181,24 @@ pub const MAX_KEY_LEN: usize = 65_536;
 /// The longest request id, in bytes.
 pub const MAX_REQUEST_ID_LEN: usize = 256;
 
-impl Verb {
+impl Operation {
     /// Its name on every surface.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Verb::Check { .. } => "check",
-            Verb::Peek => "peek",
-            Verb::Take => "take",
-            Verb::Reserve { .. } => "reserve",
-            Verb::Cancel { .. } => "cancel",
-            Verb::Refund { .. } => "refund",
-            Verb::Penalize => "penalize",
-            Verb::Reset => "reset",
-            Verb::Block { .. } => "block",
-            Verb::Unblock => "unblock",
-            Verb::Acquire { .. } => "acquire",
-            Verb::Renew { .. } => "renew",
-            Verb::Release { .. } => "release",
+            Operation::Check { .. } => "check",
+            Operation::Peek => "peek",
+            Operation::Take => "take",
+            Operation::Reserve { .. } => "reserve",
+            Operation::Cancel { .. } => "cancel",
+            Operation::Refund { .. } => "refund",
+            Operation::Penalize => "penalize",
+            Operation::Reset => "reset",
+            Operation::Block { .. } => "block",
+            Operation::Unblock => "unblock",
+            Operation::Acquire { .. } => "acquire",
+            Operation::Renew { .. } => "renew",
+            Operation::Release { .. } => "release",
         }
     }
 
@@ -207,17 +207,17 @@ impl Verb {
     pub const fn decides(&self) -> bool {
         matches!(
             self,
-            Verb::Check { .. }
-                | Verb::Peek
-                | Verb::Take
-                | Verb::Reserve { .. }
-                | Verb::Acquire { .. }
+            Operation::Check { .. }
+                | Operation::Peek
+                | Operation::Take
+                | Operation::Reserve { .. }
+                | Operation::Acquire { .. }
         )
     }
 
     /// Whether several checks can be decided together.
     const fn takes_several(&self) -> bool {
-        matches!(self, Verb::Check { .. } | Verb::Peek | Verb::Acquire { .. })
+        matches!(self, Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. })
     }
 }
 
@@ -256,24 +256,28 @@ impl Request<'_> {
         let limits = check.policy.limits();
         let concurrent = check.policy.has_concurrent();
         match self.verb {
-            Verb::Take | Verb::Refund { .. } | Verb::Penalize if check.cost == Cost::ZERO => {
+            Operation::Take | Operation::Refund { .. } | Operation::Penalize
+                if check.cost == Cost::ZERO =>
+            {
                 Err(RequestError::ZeroAmount(verb))
             }
-            Verb::Take if concurrent => Err(RequestError::Concurrent(verb)),
-            Verb::Refund { .. } | Verb::Penalize
+            Operation::Take if concurrent => Err(RequestError::Concurrent(verb)),
+            Operation::Refund { .. } | Operation::Penalize
                 if limits.iter().all(|limit| limit.is_concurrent()) =>
             {
                 Err(RequestError::Concurrent(verb))
             }
-            Verb::Reserve { .. } | Verb::Cancel { .. }
+            Operation::Reserve { .. } | Operation::Cancel { .. }
                 if !limits.iter().all(|limit| limit.can_reserve()) =>
             {
                 Err(RequestError::NotReservable(verb))
             }
-            Verb::Acquire { .. } | Verb::Renew { .. } | Verb::Release { .. } if !concurrent => {
+            Operation::Acquire { .. } | Operation::Renew { .. } | Operation::Release { .. }
+                if !concurrent =>
+            {
                 Err(RequestError::NotConcurrent(verb))
             }
-            Verb::Check { lease: None } if concurrent && check.cost > Cost::ZERO => {
+            Operation::Check { lease: None } if concurrent && check.cost > Cost::ZERO => {
                 Err(RequestError::NeedsLease)
             }
             _ => Ok(()),

@@ -10,29 +10,31 @@ use crate::describe::{Said, describe};
 use crate::key_state::{KeyState, Reservation};
 use crate::limit::Limit;
 use crate::meter::{Level, span};
-use crate::request::{Id, Verb};
+use crate::request::{Id, Operation};
 use crate::state::{Charge, Effects, LimitState, Settled};
 use crate::time::{Micros, Timestamp};
 
 pub(crate) fn decide_one(
-    verb: &Verb,
+    verb: &Operation,
     slot: &mut Slot<'_>,
     now: Timestamp,
     seen: &mut Effects,
 ) -> Decision {
     match *verb {
-        Verb::Take => take(slot, now, seen),
-        Verb::Reserve { id, max_wait } => reserve(slot, id, max_wait, now, seen),
-        Verb::Cancel { id } => cancel(slot, id, now, seen),
-        Verb::Refund { time } => refund(slot, time, now, seen),
-        Verb::Penalize => penalize(slot, now, seen),
-        Verb::Reset => reset(slot, now),
-        Verb::Block { span } => block(slot, span, now),
-        Verb::Unblock => unblock(slot, now),
-        Verb::Renew { lease } => renew(slot, lease, now, seen),
-        Verb::Release { lease } => release(slot, lease, now, seen),
+        Operation::Take => take(slot, now, seen),
+        Operation::Reserve { id, max_wait } => reserve(slot, id, max_wait, now, seen),
+        Operation::Cancel { id } => cancel(slot, id, now, seen),
+        Operation::Refund { time } => refund(slot, time, now, seen),
+        Operation::Penalize => penalize(slot, now, seen),
+        Operation::Reset => reset(slot, now),
+        Operation::Block { span } => block(slot, span, now),
+        Operation::Unblock => unblock(slot, now),
+        Operation::Renew { lease } => renew(slot, lease, now, seen),
+        Operation::Release { lease } => release(slot, lease, now, seen),
         // `decide` has taken these; asked of one slot they would be answered the same.
-        Verb::Check { .. } | Verb::Acquire { .. } | Verb::Peek => describe_now(slot, now),
+        Operation::Check { .. } | Operation::Acquire { .. } | Operation::Peek => {
+            describe_now(slot, now)
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 use proptest::prelude::*;
 use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{
-    Check, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Policy, Request, Slot, Timestamp,
-    Verb, decide, parse_limits,
+    Check, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Operation, Policy, Request, Slot,
+    Timestamp, decide, parse_limits,
 };
 
 /// Forms of one policy, each row used in turn on one key: state of the others becomes stray.
@@ -45,19 +45,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-fn verb_of(step: &Step, now: Timestamp) -> Verb {
+fn verb_of(step: &Step, now: Timestamp) -> Operation {
     let id = Id::from_u128(step.id);
     match step.verb {
-        0 => Verb::Peek,
-        1 => Verb::Take,
-        2 | 3 => Verb::Reserve { id, max_wait: Micros::from_secs(60) },
-        4 => Verb::Cancel { id },
-        5 => Verb::Refund { time: step.id.is_multiple_of(2).then_some(now) },
-        6 => Verb::Penalize,
-        7 if step.id == 0 => Verb::Reset,
-        8 => Verb::Renew { lease: id },
-        9 => Verb::Release { lease: id },
-        _ => Verb::Check { lease: Some(id) },
+        0 => Operation::Peek,
+        1 => Operation::Take,
+        2 | 3 => Operation::Reserve { id, max_wait: Micros::from_secs(60) },
+        4 => Operation::Cancel { id },
+        5 => Operation::Refund { time: step.id.is_multiple_of(2).then_some(now) },
+        6 => Operation::Penalize,
+        7 if step.id == 0 => Operation::Reset,
+        8 => Operation::Renew { lease: id },
+        9 => Operation::Release { lease: id },
+        _ => Operation::Check { lease: Some(id) },
     }
 }
 
@@ -83,7 +83,7 @@ fn copy_of(state: &KeyState) -> KeyState {
 }
 
 fn decide_one(
-    verb: &Verb,
+    verb: &Operation,
     policy: &Policy,
     state: &mut KeyState,
     cost: u64,
@@ -253,15 +253,15 @@ fn reservations_of_two_forms_are_read_as_they_were_written() {
         ["1/s burst 4", "1/s burst 8"].map(|x| Policy::new("p", parse_limits(x).unwrap()).unwrap());
     let mut state = KeyState::default();
     let now = Timestamp::from_micros(START);
-    let check = Verb::Check { lease: None };
+    let check = Operation::Check { lease: None };
     decide_one(&check, &forms[0], &mut state, 4, now);
     for (id, policy, cost) in [(0, &forms[0], 2), (1, &forms[1], 6), (2, &forms[1], 2)] {
-        let verb = Verb::Reserve { id: Id::from_u128(id), max_wait: Micros::from_secs(60) };
+        let verb = Operation::Reserve { id: Id::from_u128(id), max_wait: Micros::from_secs(60) };
         assert!(decide_one(&verb, policy, &mut state, cost, now)[0].allowed);
     }
     let mut copy = copy_of(&state);
     for (id, policy, changed) in [(0, 1, false), (0, 0, true), (1, 0, false), (1, 1, true)] {
-        let verb = Verb::Cancel { id: Id::from_u128(id) };
+        let verb = Operation::Cancel { id: Id::from_u128(id) };
         let decided = decide_one(&verb, &forms[policy], &mut copy, 0, now);
         assert_eq!(decided[0].changed, changed, "{id} under form {policy}");
         assert_eq!(decided, decide_one(&verb, &forms[policy], &mut state, 0, now));
@@ -318,7 +318,7 @@ fn state_that_was_read_becomes_that_of_the_policy_it_is_charged_under() {
         let policy: Policy = text.parse().unwrap();
         let mut state = KeyState::default();
         let now = Timestamp::from_micros(START);
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         decide_one(&verb, &policy, &mut state, 1, now);
         let mut read = read(&text.parse().unwrap(), &written(&state)).unwrap();
         assert!(!read.policy().unwrap().is(&policy));

@@ -7,7 +7,7 @@
 use redis::Value;
 use tollgate_core::codec::{Bytes, Unreadable};
 use tollgate_core::{
-    Block, Decision, Effects, Id, Inspection, KeyState, Policy, RequestError, Timestamp, Verb,
+    Block, Decision, Effects, Id, Inspection, KeyState, Operation, Policy, RequestError, Timestamp,
     decide, inspect,
 };
 use tollgate_store::{Answer, StoreError};
@@ -155,7 +155,7 @@ impl Once<'_> {
             // To deny, the script need not look at every key.
             _ if unreadable && admitted => Err(error::disagreement("what a key holds")),
             Told::Decisions(answer)
-                if self.request.verb.decides() && self.request.verb != Verb::Peek =>
+                if self.request.verb.decides() && self.request.verb != Operation::Peek =>
             {
                 if answer.allowed() == admitted {
                     Ok(Told::Decisions(answer))
@@ -186,7 +186,7 @@ impl Once<'_> {
         }
         if let ([slot], [kept]) = (self.slots, &mut *kept) {
             let named = match self.request.verb {
-                Verb::Reserve { id, .. } | Verb::Cancel { id } => Some(id),
+                Operation::Reserve { id, .. } | Operation::Cancel { id } => Some(id),
                 _ => None,
             };
             for bytes in self.added_as(b'r') {
@@ -221,7 +221,7 @@ fn with_id(bytes: &[u8]) -> Option<(Id, &[u8])> {
 }
 
 fn decide_slots(
-    verb: &Verb,
+    verb: &Operation,
     slots: &[Slot],
     kept: &mut [Kept],
     now: Timestamp,
@@ -274,7 +274,7 @@ fn repeat(request: &Asked, slots: &[Slot], added: &[&[u8]]) -> Result<Told, Stor
         }
         let slots = &then[..];
         let (verb, rest) = (with_drawn(request.verb, drawn), from.take_rest());
-        if let (Verb::Reserve { id, .. } | Verb::Cancel { id }, [slot], [kept], false) =
+        if let (Operation::Reserve { id, .. } | Operation::Cancel { id }, [slot], [kept], false) =
             (verb, slots, &mut kept[..], rest.is_empty())
         {
             kept.state.add_script_reservation(&slot.policy, id, rest, now)?;
@@ -288,11 +288,11 @@ fn repeat(request: &Asked, slots: &[Slot], added: &[&[u8]]) -> Result<Told, Stor
 }
 
 /// The verb with the id that was drawn the first time.
-fn with_drawn(verb: Verb, drawn: Option<Id>) -> Verb {
+fn with_drawn(verb: Operation, drawn: Option<Id>) -> Operation {
     match (verb, drawn) {
-        (Verb::Check { .. }, lease) => Verb::Check { lease },
-        (Verb::Acquire { .. }, Some(lease)) => Verb::Acquire { lease },
-        (Verb::Reserve { max_wait, .. }, Some(id)) => Verb::Reserve { id, max_wait },
+        (Operation::Check { .. }, lease) => Operation::Check { lease },
+        (Operation::Acquire { .. }, Some(lease)) => Operation::Acquire { lease },
+        (Operation::Reserve { max_wait, .. }, Some(id)) => Operation::Reserve { id, max_wait },
         (verb, _) => verb,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use tollgate_core::codec::put_number;
-use tollgate_core::{Id, Kind, Limit, Micros, Policy, Timestamp, Verb};
+use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
 use crate::asked::Asked;
 use crate::names::{Names, Part};
@@ -72,7 +72,10 @@ pub(crate) fn encode(
 /// Which keys belong to a key, for this request under this policy: those of reservations, or the
 /// long rows of logs. No policy has both.
 fn own_parts(request: &Asked, policy: &Policy) -> Vec<Part> {
-    let reserves = matches!(request.verb, Verb::Reserve { .. } | Verb::Cancel { .. } | Verb::Reset);
+    let reserves = matches!(
+        request.verb,
+        Operation::Reserve { .. } | Operation::Cancel { .. } | Operation::Reset
+    );
     if policy.limits().iter().all(Limit::can_reserve) {
         let both = [Part::ReservationsById, Part::ReservationsByTime];
         return if reserves || request.inspects { both.into() } else { Vec::new() };
@@ -211,17 +214,19 @@ impl<'a> Writer<'a> {
         }
         let out = &mut self.requests;
         match request.verb {
-            Verb::Reserve { id, max_wait } => {
+            Operation::Reserve { id, max_wait } => {
                 put_id(out, id);
                 put_number(out, max_wait.get().min(MAX_COST));
             }
-            Verb::Check { lease: Some(id) }
-            | Verb::Acquire { lease: id }
-            | Verb::Cancel { id }
-            | Verb::Renew { lease: id }
-            | Verb::Release { lease: id } => put_id(out, id),
-            Verb::Refund { time } => put_number(out, time.map_or(0, |time| time.as_micros() + 1)),
-            Verb::Block { span } => {
+            Operation::Check { lease: Some(id) }
+            | Operation::Acquire { lease: id }
+            | Operation::Cancel { id }
+            | Operation::Renew { lease: id }
+            | Operation::Release { lease: id } => put_id(out, id),
+            Operation::Refund { time } => {
+                put_number(out, time.map_or(0, |time| time.as_micros() + 1))
+            }
+            Operation::Block { span } => {
                 put_number(out, span.map_or(0, |span| span.get().min(MAX_COST - 1) + 1));
             }
             _ => {}
@@ -263,21 +268,21 @@ impl<'a> Writer<'a> {
 /// What still fits 7 bytes, and is above every capacity.
 const MAX_COST: u64 = (1 << 53) - 1;
 
-fn number_of(verb: &Verb) -> u8 {
+fn number_of(verb: &Operation) -> u8 {
     match verb {
-        Verb::Check { lease: None } => 0,
-        Verb::Peek => 1,
-        Verb::Take => 2,
-        Verb::Reserve { .. } => 3,
-        Verb::Cancel { .. } => 4,
-        Verb::Refund { .. } => 5,
-        Verb::Penalize => 6,
-        Verb::Reset => 7,
-        Verb::Block { .. } => 8,
-        Verb::Unblock => 9,
-        Verb::Check { lease: Some(_) } | Verb::Acquire { .. } => 10,
-        Verb::Renew { .. } => 11,
-        Verb::Release { .. } => 12,
+        Operation::Check { lease: None } => 0,
+        Operation::Peek => 1,
+        Operation::Take => 2,
+        Operation::Reserve { .. } => 3,
+        Operation::Cancel { .. } => 4,
+        Operation::Refund { .. } => 5,
+        Operation::Penalize => 6,
+        Operation::Reset => 7,
+        Operation::Block { .. } => 8,
+        Operation::Unblock => 9,
+        Operation::Check { lease: Some(_) } | Operation::Acquire { .. } => 10,
+        Operation::Renew { .. } => 11,
+        Operation::Release { .. } => 12,
         // A verb that this version does not know is looked at and changes nothing.
         _ => 1,
     }
@@ -293,14 +298,16 @@ pub(crate) fn fingerprint(request: &Asked) -> u128 {
     let mut text = Vec::new();
     text.extend(request.verb.as_str().as_bytes());
     match request.verb {
-        Verb::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
-        Verb::Refund { time } => put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1)),
-        Verb::Block { span } => {
+        Operation::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
+        Operation::Refund { time } => {
+            put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
+        }
+        Operation::Block { span } => {
             put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_COST) + 1))
         }
-        Verb::Cancel { id } | Verb::Renew { lease: id } | Verb::Release { lease: id } => {
-            put_id(&mut text, id)
-        }
+        Operation::Cancel { id }
+        | Operation::Renew { lease: id }
+        | Operation::Release { lease: id } => put_id(&mut text, id),
         _ => {}
     }
     for check in &request.checks {

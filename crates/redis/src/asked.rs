@@ -1,11 +1,11 @@
 //! Requests that wait for a call: owned, for the caller may be gone before they are sent.
 
-use tollgate_core::{Cost, Policy, Request, Verb};
+use tollgate_core::{Cost, Operation, Policy, Request};
 
 /// A request whose checks are all of one group of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) verb: Verb,
+    pub(crate) verb: Operation,
     pub(crate) checks: Vec<AskedCheck>,
     pub(crate) request_id: Option<Box<[u8]>>,
     /// Whether everything that is kept of the key is asked for, and nothing decided.
@@ -41,7 +41,10 @@ impl Asked {
             verb: request.verb,
             checks: checks.collect(),
             // Looking is not remembered.
-            request_id: request.request_id.filter(|_| request.verb != Verb::Peek).map(Into::into),
+            request_id: request
+                .request_id
+                .filter(|_| request.verb != Operation::Peek)
+                .map(Into::into),
             inspects: false,
             part_of: None,
         }

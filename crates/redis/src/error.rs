@@ -45,15 +45,15 @@ fn of_text(details: &str) -> FailureKind {
     {
         FailureKind::WrongPassword
     } else if says("user_script") {
-        FailureKind::Disagreement
+        FailureKind::VerificationFailed
     } else {
-        FailureKind::Refused
+        FailureKind::Rejected
     }
 }
 
 /// A call failed that was, or may have been, sent.
 pub(crate) fn of_call(error: RedisError) -> Failure {
-    of(error, FailureKind::Lost)
+    of(error, FailureKind::ConnectionLost)
 }
 
 /// A connection could not be made.
@@ -65,7 +65,7 @@ fn of(error: RedisError, of_sockets: FailureKind) -> Failure {
     let kind = match error.kind() {
         ErrorKind::AuthenticationFailed => FailureKind::WrongPassword,
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => FailureKind::Protocol,
-        ErrorKind::Server(_) => FailureKind::Refused,
+        ErrorKind::Server(_) => FailureKind::Rejected,
         _ => of_sockets,
     };
     let message = error.to_string();
@@ -87,7 +87,7 @@ pub(crate) fn schema() -> StoreError {
 
 /// The script and the library decided differently about this.
 pub(crate) fn disagreement(what: &str) -> StoreError {
-    StoreError::unavailable(FailureKind::Disagreement, what)
+    StoreError::unavailable(FailureKind::VerificationFailed, what)
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
         let redis::Value::ServerError(error) = value else { panic!("{value:?}") };
         let failure = of_server(&error);
         assert_eq!(failure.kind, expected, "{reply}");
-        assert!(failure.kind.was_not_executed() || expected == FailureKind::Disagreement);
+        assert!(failure.kind.was_not_executed() || expected == FailureKind::VerificationFailed);
         let said = failure.to_string();
         assert!(said.contains(&reply[1..6]) || expected == FailureKind::WrongTopology, "{said}");
     }
@@ -129,7 +129,7 @@ mod tests {
         check("-ERR This instance has cluster support disabled", FailureKind::WrongTopology);
         check("-ERR unknown command 'EVALSHA', with args", FailureKind::UnknownCommand);
         check("-ERR max number of clients reached", FailureKind::Overloaded);
-        check("-ERR x script: f_1, on @user_script:3.", FailureKind::Disagreement);
-        check("-ERR DB index is out of range", FailureKind::Refused);
+        check("-ERR x script: f_1, on @user_script:3.", FailureKind::VerificationFailed);
+        check("-ERR DB index is out of range", FailureKind::Rejected);
     }
 }

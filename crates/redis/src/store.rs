@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
-use tollgate_core::{Cost, Inspection, Policy, Request, Verb};
+use tollgate_core::{Cost, Inspection, Operation, Policy, Request};
 use tollgate_store::{Answer, Clock, FailureKind, Key, Store, StoreError};
 
 use crate::answer::Told;
@@ -36,14 +36,14 @@ use crate::warnings::{self, Warning};
 /// # Example
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use tollgate_core::{Check, Cost, Policy, Request, Verb};
+/// use tollgate_core::{Check, Cost, Policy, Request, Operation};
 /// use tollgate_redis::{RedisOptions, RedisStore};
 /// use tollgate_store::Store;
 ///
 /// let store = RedisStore::open("redis://127.0.0.1", RedisOptions::default())?;
 /// let api: Policy = "10/s".parse()?;
 /// let checks = [Check { policy: &api, key: b"user:42", cost: Cost::ONE }];
-/// let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+/// let request = Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
 /// for answer in store.decide(&[request]).await {
 ///     println!("{}", answer?.allowed());
 /// }
@@ -114,7 +114,7 @@ impl RedisStore {
             AskedCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let group = self.common().names.group_of(&check.key);
         let asked = Asked {
-            verb: Verb::Peek,
+            verb: Operation::Peek,
             checks: vec![check],
             request_id: None,
             inspects: true,
@@ -238,7 +238,10 @@ impl Pending {
                 Told::Inspection(_) => Err(crate::error::protocol("an inspection for decisions")),
             },
             Pending::Several(answered) => answered.await.unwrap_or_else(|_| {
-                Err(StoreError::unavailable(FailureKind::Lost, "the store was closed meanwhile"))
+                Err(StoreError::unavailable(
+                    FailureKind::ConnectionLost,
+                    "the store was closed meanwhile",
+                ))
             }),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy, remaining, until};
-use tollgate_core::{Check, Cost, Id, Policy, Request, Verb};
+use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Store};
 use tollgate_testkit::{Cluster, Failover, Server};
@@ -47,8 +47,8 @@ async fn a_cluster_serves_all_keys() {
 
     // A process with another number of groups would look for keys elsewhere.
     let other = open_with(&cluster.url(), |x| RedisOptions { groups: 32, ..x });
-    assert_eq!(kind(other.ready().await), FailureKind::Groups);
-    assert_eq!(kind(check(&other, &two, b"k").await), FailureKind::Groups);
+    assert_eq!(kind(other.ready().await), FailureKind::PartitionMismatch);
+    assert_eq!(kind(check(&other, &two, b"k").await), FailureKind::PartitionMismatch);
     let error = other.ready().await.unwrap_err().to_string();
     assert!(error.contains("64 at tollgate:{tollgate}:#groups"), "{error}");
     let same = open(&cluster.url().replace("redis+", "valkey+"));
@@ -86,7 +86,7 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
         assert_eq!(answer.decisions[1].retry_after.is_some(), !admitted);
         assert!(answer.decisions[3].allowed && answer.decisions[3].shadow);
     }
-    let peeked = decide(&store, Verb::Peek, &checks, None).await.unwrap();
+    let peeked = decide(&store, Operation::Peek, &checks, None).await.unwrap();
     assert!(!peeked.allowed() && peeked.decisions[0].allowed);
 
     // Together they admit what each of them has.
@@ -130,18 +130,18 @@ async fn ids_and_leases_hold_over_several_groups() {
 
     let checks = [at(&places, b"a"), at(&places, b"b")];
     let acquire = async |id| {
-        let verb = Verb::Acquire { lease: Id::from_u128(id) };
+        let verb = Operation::Acquire { lease: Id::from_u128(id) };
         decide(&store, verb, &checks, None).await.unwrap()
     };
     assert!(acquire(1).await.allowed() && acquire(2).await.allowed());
     assert!(!acquire(3).await.allowed());
     let again = acquire(1).await;
     assert!(again.allowed() && again.decisions.iter().all(|it| it.replayed), "{again:?}");
-    let release = Verb::Release { lease: Id::from_u128(1) };
+    let release = Operation::Release { lease: Id::from_u128(1) };
     assert_eq!(ask(&store, release, &places, b"a", 1).await.unwrap().granted, 1);
     // One of the two is full: nothing is taken of the other, and none of its other limit.
     assert!(!acquire(4).await.allowed());
-    let limits = ask(&store, Verb::Peek, &places, b"a", 1).await.unwrap().limits();
+    let limits = ask(&store, Operation::Peek, &places, b"a", 1).await.unwrap().limits();
     let mut left: Vec<u64> = limits.iter().map(|limit| limit.remaining).collect();
     left.sort_unstable();
     assert_eq!(left, [1, 998]);
@@ -167,7 +167,7 @@ async fn a_repeat_charges_no_shadow_of_another_group() {
         assert!(!ask_all(&checks, b"denied").await.allowed());
         assert_eq!(charged().await, round);
     }
-    ask(&store, Verb::Reset, &few, b"b", 0).await.unwrap();
+    ask(&store, Operation::Reset, &few, b"b", 0).await.unwrap();
     for round in 0..3 {
         let again = ask_all(&checks, b"id").await;
         assert!(again.decisions.iter().all(|it| it.replayed && it.allowed), "{again:?}");
@@ -218,7 +218,7 @@ impl Load {
                     }
                 }
                 let left = loop {
-                    match ask(&store, Verb::Peek, &policy, key.as_bytes(), 1).await {
+                    match ask(&store, Operation::Peek, &policy, key.as_bytes(), 1).await {
                         Ok(value) => break value.remaining,
                         Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                     }

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, named, open, open_with, policy};
-use tollgate_core::{Check, Cost, Id, Micros, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{EraseError, RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
@@ -36,14 +36,15 @@ async fn leave_keys(store: &RedisStore, users: usize) {
     for _ in 0..300 {
         check(store, &log, &[b'k'; 10_240]).await.unwrap();
     }
-    let lease = Verb::Acquire { lease: Id::from_u128(1) };
+    let lease = Operation::Acquire { lease: Id::from_u128(1) };
     ask(store, lease, &named("places", "2 concurrent lease 60s"), b"\0\xff", 1).await.unwrap();
     let queue = named("queue", "1/s burst 1");
     for number in 0..3 {
-        let verb = Verb::Reserve { id: Id::from_u128(number), max_wait: Micros::from_secs(60) };
+        let verb =
+            Operation::Reserve { id: Id::from_u128(number), max_wait: Micros::from_secs(60) };
         ask(store, verb, &queue, b"k", 1).await.unwrap();
     }
-    ask(store, Verb::Block { span: None }, &every, b"blocked", 0).await.unwrap();
+    ask(store, Operation::Block { span: None }, &every, b"blocked", 0).await.unwrap();
     let checks = [Check { policy: &every, key: b"k", cost: Cost::ONE }];
     decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
 }
@@ -146,7 +147,7 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
     let Err(EraseError::Unfinished { erased, failure, .. }) = store.erase().await else {
         panic!("nothing was told");
     };
-    assert_eq!((failure.kind, erased), (FailureKind::Refused, all - left(&server)));
+    assert_eq!((failure.kind, erased), (FailureKind::Rejected, all - left(&server)));
     proxy.replace_reply(1, "+OK", false);
     said(store.erase().await.unwrap_err(), FailureKind::Protocol, &["SCAN", &proxy.address()]);
     assert_eq!(store.erase().await, Ok(all - erased));

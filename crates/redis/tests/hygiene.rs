@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, kind, named, open, policy};
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
 use tollgate_redis::RedisStore;
 use tollgate_store::FailureKind;
 use tollgate_testkit::{Cluster, Reply, Server};
@@ -27,7 +27,7 @@ const EVERY_KIND: [&str; 9] = [
 /// One check, with a lease where it must have one.
 async fn charge(store: &RedisStore, policy: &Policy, key: &[u8], cost: u32) -> bool {
     let lease = policy.has_concurrent().then(|| Id::from_u128(u128::from(cost)));
-    ask(store, Verb::Check { lease }, policy, key, cost).await.unwrap().allowed()
+    ask(store, Operation::Check { lease }, policy, key, cost).await.unwrap().allowed()
 }
 
 #[tokio::test]
@@ -39,14 +39,14 @@ async fn whatever_is_done_every_key_expires() {
         for cost in [1, 2, 3, 9] {
             charge(&store, &value, b"k", cost).await;
         }
-        for verb in [Verb::Penalize, Verb::Refund { time: None }] {
+        for verb in [Operation::Penalize, Operation::Refund { time: None }] {
             let _ = ask(&store, verb, &value, b"k", 1).await;
         }
-        let reserve = Verb::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };
+        let reserve = Operation::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };
         let _ = ask(&store, reserve, &value, b"k", 2).await;
-        ask(&store, Verb::Block { span: None }, &value, b"blocked", 0).await.unwrap();
+        ask(&store, Operation::Block { span: None }, &value, b"blocked", 0).await.unwrap();
         let span = Some(Micros::from_secs(9));
-        ask(&store, Verb::Block { span }, &value, b"k", 0).await.unwrap();
+        ask(&store, Operation::Block { span }, &value, b"k", 0).await.unwrap();
         let checks = [Check { policy: &value, key: b"other", cost: Cost::ONE }];
         let _ = decide(&store, CHECK, &checks, Some(b"request")).await;
     }
@@ -74,8 +74,8 @@ async fn a_denial_and_a_look_write_nothing() {
         assert!(
             !charge(&store, &value, key, value.limits()[0].capacity().try_into().unwrap()).await
         );
-        ask(&store, Verb::Peek, &value, key, 1).await.unwrap();
-        ask(&store, Verb::Peek, &value, b"unknown", 1).await.unwrap();
+        ask(&store, Operation::Peek, &value, key, 1).await.unwrap();
+        ask(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
         store.inspect(&value, tollgate_store::Key::new(key).unwrap()).await.unwrap();
         assert_eq!(dump(&server), before, "{limits}");
     }
@@ -122,7 +122,7 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
             let before = store.stats().junk;
             assert!(charge(&store, &value, b"k", 2).await, "{limits}, {}", bytes.escape_ascii());
             assert_eq!(store.stats().junk, before + 1, "{limits}, {}", bytes.escape_ascii());
-            let left = ask(&store, Verb::Peek, &value, b"k", 1).await.unwrap().remaining;
+            let left = ask(&store, Operation::Peek, &value, b"k", 1).await.unwrap().remaining;
             assert_eq!(
                 left,
                 value.limits()[0].capacity() - 2,
@@ -182,7 +182,7 @@ async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
         }
         let decision = ask(&store, CHECK, &value, b"k", 1).await.unwrap();
         assert_eq!(decision.remaining, 899, "{spoil:?}");
-        ask(&store, Verb::Reset, &value, b"k", 0).await.unwrap();
+        ask(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
     assert_eq!(store.stats().junk, 3);
 }

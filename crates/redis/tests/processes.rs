@@ -6,7 +6,7 @@ mod support;
 use std::process::{Command, Stdio};
 
 use support::{CHECK, ask, check, named, open};
-use tollgate_core::{Policy, Verb};
+use tollgate_core::{Operation, Policy};
 use tollgate_testkit::Server;
 
 const PROCESSES: usize = 8;
@@ -69,7 +69,7 @@ async fn eight_processes_are_admitted_exactly_what_the_limits_allow() {
     assert_eq!(run_eight(&server, |_| EXACT.to_owned()), 500);
     // Nothing is charged by what was denied: every limit has used just what was admitted.
     let store = open(&server.url());
-    let peek = ask(&store, Verb::Peek, &limits(), b"k", 1).await.unwrap();
+    let peek = ask(&store, Operation::Peek, &limits(), b"k", 1).await.unwrap();
     let left: Vec<u64> = peek.limits().iter().map(|limit| limit.remaining).collect();
     assert_eq!(left, [200, 0, 100]);
     assert!(!check(&store, &limits(), b"k").await.unwrap().allowed());

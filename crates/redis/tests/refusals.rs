@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy, remaining, until};
-use tollgate_core::{Check, Cost, Id, Micros, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{OpenError, RedisOptions, RedisStore, Warning};
 use tollgate_store::{FailureKind, Key};
 use tollgate_testkit::{Proxy, Server};
@@ -101,7 +101,7 @@ async fn there_are_unix_sockets_and_databases() {
     let missing = open("unix:///nowhere/socket");
     assert_eq!(kind(missing.ready().await), FailureKind::Unreachable);
     let beyond = open(&format!("{}/99", server.url()));
-    assert_eq!(kind(beyond.ready().await), FailureKind::Refused);
+    assert_eq!(kind(beyond.ready().await), FailureKind::Rejected);
 }
 
 /// Asks every verb.
@@ -112,36 +112,36 @@ async fn ask_everything(store: &RedisStore) {
     let max_wait = Micros::from_secs(3_600);
     for (verb, policy, key) in [
         (CHECK, &meter, b"k"),
-        (Verb::Peek, &meter, b"k"),
-        (Verb::Take, &meter, b"k"),
-        (Verb::Penalize, &meter, b"k"),
-        (Verb::Refund { time: None }, &meter, b"k"),
-        (Verb::Block { span: Some(Micros::from_secs(5)) }, &meter, b"k"),
-        (Verb::Unblock, &meter, b"k"),
-        (Verb::Acquire { lease }, &places, b"k"),
-        (Verb::Renew { lease }, &places, b"k"),
-        (Verb::Release { lease }, &places, b"k"),
-        (Verb::Reset, &meter, b"k"),
+        (Operation::Peek, &meter, b"k"),
+        (Operation::Take, &meter, b"k"),
+        (Operation::Penalize, &meter, b"k"),
+        (Operation::Refund { time: None }, &meter, b"k"),
+        (Operation::Block { span: Some(Micros::from_secs(5)) }, &meter, b"k"),
+        (Operation::Unblock, &meter, b"k"),
+        (Operation::Acquire { lease }, &places, b"k"),
+        (Operation::Renew { lease }, &places, b"k"),
+        (Operation::Release { lease }, &places, b"k"),
+        (Operation::Reset, &meter, b"k"),
     ] {
         ask(store, verb, policy, key, 1).await.unwrap_or_else(|error| panic!("{verb:?}: {error}"));
     }
     let queue = named("queue", "1/s burst 3");
     for number in 0..5 {
-        let verb = Verb::Reserve { id: Id::from_u128(number), max_wait };
+        let verb = Operation::Reserve { id: Id::from_u128(number), max_wait };
         ask(store, verb, &queue, b"k", 1).await.unwrap_or_else(|error| panic!("{verb:?}: {error}"));
     }
     let looked = store.inspect(&queue, Key::new("k").unwrap()).await.unwrap();
     assert_eq!(looked.reservations.len(), 2, "three acted at once");
-    let cancel = Verb::Cancel { id: Id::from_u128(4) };
+    let cancel = Operation::Cancel { id: Id::from_u128(4) };
     assert!(ask(store, cancel, &queue, b"k", 1).await.unwrap().changed);
-    ask(store, Verb::Reset, &queue, b"k", 1).await.unwrap();
+    ask(store, Operation::Reset, &queue, b"k", 1).await.unwrap();
     // A log that is long has a key of its own, of which no more than is needed is read.
     let log = named("log", "1000/h log");
     for _ in 0..1_000 {
         ask(store, CHECK, &log, b"k", 1).await.unwrap();
     }
     assert!(!ask(store, CHECK, &log, b"k", 300).await.unwrap().allowed);
-    ask(store, Verb::Refund { time: None }, &log, b"k", 300).await.unwrap();
+    ask(store, Operation::Refund { time: None }, &log, b"k", 300).await.unwrap();
     assert!(ask(store, CHECK, &log, b"k", 50).await.unwrap().allowed);
     let checks = [Check { policy: &meter, key: b"k", cost: Cost::ONE }];
     for is_repeat in [false, true] {

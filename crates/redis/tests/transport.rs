@@ -112,7 +112,7 @@ async fn a_server_that_hangs_is_waited_for_as_long_as_a_call_may_take() {
     check(&store, &policy, b"k").await.unwrap();
     server.pause();
     let before = Instant::now();
-    assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Lost);
+    assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::ConnectionLost);
     assert!(before.elapsed() >= call_timeout && before.elapsed() < call_timeout + SOON);
     for _ in 0..10 {
         let before = Instant::now();
@@ -134,7 +134,7 @@ async fn nothing_is_sent_twice_whose_reply_was_lost() {
     proxy.cut_after_execution(1);
     let lost = check(&store, &policy, b"k").await;
     assert!(lost.as_ref().unwrap_err().is_outcome_unknown());
-    assert_eq!(kind(lost), FailureKind::Lost);
+    assert_eq!(kind(lost), FailureKind::ConnectionLost);
     proxy.heal();
     until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
     assert_eq!(remaining(&store, &policy, b"k").await, 997);

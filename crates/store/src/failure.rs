@@ -43,7 +43,7 @@ pub enum FailureKind {
     /// Nothing could be sent.
     Unreachable,
     /// It was sent and no reply came: the outcome is unknown.
-    Lost,
+    ConnectionLost,
     /// The caller's deadline passed first: the outcome is unknown.
     Deadline,
     /// Too many requests wait.
@@ -75,7 +75,7 @@ pub enum FailureKind {
     /// A key was written by a newer version.
     Schema,
     /// The script and the library decided differently.
-    Disagreement,
+    VerificationFailed,
     /// The reply is none that the script can give.
     Protocol,
     /// Keys are on the move between nodes.
@@ -83,9 +83,9 @@ pub enum FailureKind {
     /// The server is set up in another way than the URL says.
     WrongTopology,
     /// Keys of this namespace are divided into another number of groups.
-    Groups,
+    PartitionMismatch,
     /// The server refused for a reason of its own.
-    Refused,
+    Rejected,
 }
 
 impl FailureKind {
@@ -94,7 +94,7 @@ impl FailureKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             FailureKind::Unreachable => "unreachable",
-            FailureKind::Lost => "lost",
+            FailureKind::ConnectionLost => "lost",
             FailureKind::Deadline => "deadline",
             FailureKind::Overloaded => "overloaded",
             FailureKind::Loading => "loading",
@@ -110,12 +110,12 @@ impl FailureKind {
             FailureKind::UnknownCommand => "unknown_command",
             FailureKind::CrossSlot => "cross_slot",
             FailureKind::Schema => "schema",
-            FailureKind::Disagreement => "disagreement",
+            FailureKind::VerificationFailed => "disagreement",
             FailureKind::Protocol => "protocol",
             FailureKind::TryAgain => "try_again",
             FailureKind::WrongTopology => "wrong_topology",
-            FailureKind::Groups => "groups",
-            FailureKind::Refused => "refused",
+            FailureKind::PartitionMismatch => "groups",
+            FailureKind::Rejected => "refused",
         }
     }
 
@@ -124,9 +124,9 @@ impl FailureKind {
     pub const fn is_outcome_unknown(self) -> bool {
         matches!(
             self,
-            FailureKind::Lost
+            FailureKind::ConnectionLost
                 | FailureKind::Deadline
-                | FailureKind::Disagreement
+                | FailureKind::VerificationFailed
                 | FailureKind::Protocol
         )
     }
@@ -142,7 +142,7 @@ impl FailureKind {
             FailureKind::Unreachable => {
                 "the server cannot be reached, so nothing was charged: check its address, and that it runs"
             }
-            FailureKind::Lost => {
+            FailureKind::ConnectionLost => {
                 "the connection was lost, or no reply came in time, after the request was sent: whether it was charged is unknown"
             }
             FailureKind::Deadline => {
@@ -190,7 +190,7 @@ impl FailureKind {
             FailureKind::Schema => {
                 "the key was written by a newer version of Tollgate and is left alone: update this one"
             }
-            FailureKind::Disagreement => {
+            FailureKind::VerificationFailed => {
                 "the script and the library decided differently: this is a bug of Tollgate, please report it"
             }
             FailureKind::Protocol => {
@@ -200,10 +200,10 @@ impl FailureKind {
                 "the cluster moves the keys between two nodes, and did not come to an end in time: try again"
             }
             FailureKind::WrongTopology => "the server is set up in another way than the URL says",
-            FailureKind::Groups => {
+            FailureKind::PartitionMismatch => {
                 "keys of this namespace are divided into another number of groups: set the option groups to the number that is stored, or choose another namespace"
             }
-            FailureKind::Refused => "the server refused",
+            FailureKind::Rejected => "the server refused",
         }
     }
 }

@@ -13,8 +13,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use failure::{Failure, FailureKind};
 pub use key::{Key, KeyBuf};
 pub use memory::{
-    MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, Occupancy, REQUEST_ID_HORIZON,
-    TableFull,
+    MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull, Usage,
 };
-pub use snapshot::{Rejected, Restored, SaveReport, SetAside, SnapshotDir, SnapshotError};
+pub use snapshot::{Quarantined, Rejected, Restored, SaveReport, SnapshotDir, SnapshotError};
 pub use store::{Answer, Store, StoreError};

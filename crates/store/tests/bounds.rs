@@ -1,7 +1,9 @@
 //! The table's bound: who leaves, who stays, and that memory stays flat.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Reason, Request, Timestamp, Verb};
+use tollgate_core::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
+};
 use tollgate_store::{Key, ManualClock, MemoryStore, TableFull};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
@@ -20,10 +22,10 @@ impl Bench {
     }
 
     fn check(&self, policy: &Policy, key: &str) -> Decision {
-        self.ask(Verb::Check { lease: Some(Id::from_u128(1)) }, policy, key, Cost::ONE)
+        self.ask(Operation::Check { lease: Some(Id::from_u128(1)) }, policy, key, Cost::ONE)
     }
 
-    fn ask(&self, verb: Verb, policy: &Policy, key: &str, cost: Cost) -> Decision {
+    fn ask(&self, verb: Operation, policy: &Policy, key: &str, cost: Cost) -> Decision {
         let checks = [Check { policy, key: key.as_bytes(), cost }];
         let request = Request { verb, checks: &checks, request_id: None };
         self.store.decide_now(&request).unwrap().decisions.remove(0)
@@ -76,20 +78,20 @@ fn recovered_entries_go_first_then_the_soonest_to_recover() {
     bench.check(&slow, "new 2");
     assert_eq!(bench.store.stats().evicted, 1);
     assert_eq!(bench.check(&slow, "slow").remaining, 8, "it was not evicted");
-    assert_eq!(bench.ask(Verb::Peek, &policy("10/min"), "middle", Cost::ONE).remaining, 10);
+    assert_eq!(bench.ask(Operation::Peek, &policy("10/min"), "middle", Cost::ONE).remaining, 10);
 }
 
 #[test]
 fn a_refund_brings_an_entry_forward() {
     let bench = Bench::new(2, TableFull::Deny);
     let limit = policy("10/h");
-    bench.ask(Verb::Check { lease: None }, &limit, "a", Cost::from(2));
-    bench.ask(Verb::Check { lease: None }, &limit, "b", Cost::from(3));
+    bench.ask(Operation::Check { lease: None }, &limit, "a", Cost::from(2));
+    bench.ask(Operation::Check { lease: None }, &limit, "b", Cost::from(3));
     // The queues are made now: c pushes out a, the soonest to recover.
-    bench.ask(Verb::Check { lease: None }, &limit, "c", Cost::from(4));
-    bench.ask(Verb::Refund { time: None }, &limit, "c", Cost::from(3));
+    bench.ask(Operation::Check { lease: None }, &limit, "c", Cost::from(4));
+    bench.ask(Operation::Refund { time: None }, &limit, "c", Cost::from(3));
     bench.check(&limit, "d");
-    assert_eq!(bench.ask(Verb::Peek, &limit, "b", Cost::ONE).remaining, 7, "c went, not b");
+    assert_eq!(bench.ask(Operation::Peek, &limit, "b", Cost::ONE).remaining, 7, "c went, not b");
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn denying_blocked_and_leased_keys_never_leave() {
     let (log, jobs) = (policy("1/min log"), policy("5 concurrent lease 10min"));
     assert!(bench.check(&log, "denying").allowed());
     assert!(bench.check(&jobs, "leased").allowed());
-    bench.ask(Verb::Block { span: None }, &log, "blocked", Cost::ZERO);
+    bench.ask(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
     // They recover later than those that must stay.
     let other = policy("10/d");
     for index in 0..1_000 {
@@ -106,7 +108,7 @@ fn denying_blocked_and_leased_keys_never_leave() {
     }
     assert!(!bench.check(&log, "denying").allowed());
     assert_eq!(bench.check(&log, "blocked").reason, Reason::Blocked);
-    assert_eq!(bench.ask(Verb::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
+    assert_eq!(bench.ask(Operation::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
 }
 
 #[test]
@@ -130,16 +132,16 @@ fn a_request_of_several_checks_is_denied_whole_where_one_finds_no_room() {
     let bench = Bench::new(2, TableFull::Deny);
     let (limit, wide) = (policy("1/min log"), policy("10/min"));
     bench.check(&limit, "a");
-    let ask = |verb: Verb| {
+    let ask = |verb: Operation| {
         let checks =
             ["b", "c"].map(|key| Check { policy: &wide, key: key.as_bytes(), cost: Cost::ONE });
         let request = Request { verb, checks: &checks, request_id: None };
         bench.store.decide_now(&request).unwrap()
     };
-    let denied = ask(Verb::Check { lease: None });
+    let denied = ask(Operation::Check { lease: None });
     assert!(!denied.allowed(), "there is room for one of two");
     assert!(denied.decisions.iter().all(|it| it.granted == 0));
-    assert_eq!(ask(Verb::Peek).decisions[0].remaining, 10, "nothing was charged");
+    assert_eq!(ask(Operation::Peek).decisions[0].remaining, 10, "nothing was charged");
 }
 
 /// A key that holds the lease is answered though its limit is full; the other one still needs room.
@@ -148,9 +150,9 @@ fn a_lease_that_comes_again_brings_no_key_past_the_bound() {
     let bench = Bench::new(1, TableFull::Deny);
     let places = policy("1 concurrent lease 60s");
     let lease = Id::from_u128(1);
-    assert!(bench.ask(Verb::Acquire { lease }, &places, "a", Cost::ONE).allowed());
+    assert!(bench.ask(Operation::Acquire { lease }, &places, "a", Cost::ONE).allowed());
     let checks = [b"a", b"b"].map(|key| Check { policy: &places, key, cost: Cost::ONE });
-    let request = Request { verb: Verb::Acquire { lease }, checks: &checks, request_id: None };
+    let request = Request { verb: Operation::Acquire { lease }, checks: &checks, request_id: None };
     let answer = bench.store.decide_now(&request).unwrap();
     assert_eq!(answer.decisions[1].reason, Reason::Store);
     assert_eq!(bench.store.stats().keys, 1);

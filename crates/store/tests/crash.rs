@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Reason, Request, Timestamp, Verb};
+use tollgate_core::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
+};
 use tollgate_store::{ManualClock, MemoryStore, SnapshotDir};
 
 const DIR: &str = "TOLLGATE_CRASH_DIR";
@@ -57,7 +59,7 @@ struct Victim {
 }
 
 impl Victim {
-    fn ask(&self, verb: Verb, key: usize, cost: u32) -> Decision {
+    fn ask(&self, verb: Operation, key: usize, cost: u32) -> Decision {
         let policy = &self.policies[key % LIMITS.len()];
         let bytes = key.to_string();
         let checks = [Check { policy, key: bytes.as_bytes(), cost: Cost::from(cost) }];
@@ -67,7 +69,7 @@ impl Victim {
 
     /// How often a key has been charged, or whether it is blocked.
     fn count(&self, key: usize) -> u64 {
-        let peek = self.ask(Verb::Peek, key, 1);
+        let peek = self.ask(Operation::Peek, key, 1);
         if key < BLOCKED {
             return u64::from(peek.reason == Reason::Blocked);
         }
@@ -77,8 +79,8 @@ impl Victim {
     fn charge(&self, key: usize, random: &mut Random) {
         self.clock.advance(Micros::new(1));
         let verb = match key {
-            0..BLOCKED => Verb::Block { span: None },
-            _ => Verb::Check { lease: Some(Id::from_u128(u128::from(random.0))) },
+            0..BLOCKED => Operation::Block { span: None },
+            _ => Operation::Check { lease: Some(Id::from_u128(u128::from(random.0))) },
         };
         say(&format!("begin {key}"));
         // In a long run the places of requests in flight run out.

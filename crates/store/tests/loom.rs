@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
-use tollgate_core::{Check, Cost, Id, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
 use tollgate_store::{Answer, Key, ManualClock, MemoryStore};
 
-const CHECK: Verb = Verb::Check { lease: None };
+const CHECK: Operation = Operation::Check { lease: None };
 
 /// A store of two shards whose clock stands still.
 fn store(max_keys: usize) -> Arc<MemoryStore> {

@@ -15,7 +15,7 @@
 //!   and Valkey.
 //! - [`Policies`] gives policies names; [`Overrides`] and [`Tiers`] give some keys of a policy other
 //!   limits.
-//! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Verb`] what can be asked.
+//! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Operation`] what can be asked.
 
 mod limiter;
 mod lists;
@@ -38,8 +38,8 @@ pub use tiers::{TierError, Tiers};
 pub use tollgate_core::{
     Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
     LimitDecision, LimitError, LimitInspection, Listed, MAX_KEY_LEN, Micros, NotationError,
-    OnStoreError, Policy, PolicyError, Reason, Request, RequestError, ReservationInspection,
-    Source, Spec, Timestamp, Verb, parse_duration,
+    OnStoreError, Operation, Policy, PolicyError, Reason, Request, RequestError,
+    ReservationInspection, Source, Spec, Timestamp, parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]
@@ -48,8 +48,8 @@ pub use tollgate_redis::{
 };
 #[doc(inline)]
 pub use tollgate_store::{
-    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Occupancy, Rejected,
-    Restored, SaveReport, SetAside, SnapshotDir, SnapshotError, StoreError, TableFull,
+    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Quarantined, Rejected,
+    Restored, SaveReport, SnapshotDir, SnapshotError, StoreError, TableFull, Usage,
 };
 
 /// The examples of the README, which run.

@@ -1,9 +1,9 @@
 //! Allow and deny lists, which answer before any store is asked.
 
-use tollgate_core::{Check, Decision, Id, Listed, Request, RequestError, Timestamp, Verb};
+use tollgate_core::{Check, Decision, Id, Listed, Operation, Request, RequestError, Timestamp};
 use tollgate_store::Answer;
 
-/// Draws 128 random bits for a lease or a reservation, such as that of [`Verb::Acquire`].
+/// Draws 128 random bits for a lease or a reservation, such as that of [`Operation::Acquire`].
 ///
 /// # Example
 /// ```
@@ -45,7 +45,9 @@ pub(crate) struct Listings<'a> {
 pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestError> {
     let concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
     let verb = match request.verb {
-        Verb::Check { lease: None } if concurrent => Verb::Check { lease: Some(draw_id()) },
+        Operation::Check { lease: None } if concurrent => {
+            Operation::Check { lease: Some(draw_id()) }
+        }
         verb => verb,
     };
     let request = Request { verb, ..*request };
@@ -82,7 +84,7 @@ impl Listings<'_> {
         let denied = checks
             .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
         // A denied request charges nothing: the other checks only say what they would.
-        let verb = if denied { Verb::Peek } else { self.request.verb };
+        let verb = if denied { Operation::Peek } else { self.request.verb };
         Some(Request { verb, checks: &self.rest, ..self.request })
     }
 

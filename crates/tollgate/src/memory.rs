@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Check, Cost, Decision, Id, Inspection, Micros, NotationError, Policy, Request, RequestError,
-    Timestamp, Verb,
+    Check, Cost, Decision, Id, Inspection, Micros, NotationError, Operation, Policy, Request,
+    RequestError, Timestamp,
 };
 use tollgate_store::{
-    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Occupancy, Restored,
-    SaveReport, SnapshotDir, SnapshotError, TableFull,
+    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Restored, SaveReport,
+    SnapshotDir, SnapshotError, TableFull, Usage,
 };
 
 use crate::lists::{self, Screened};
@@ -150,7 +150,7 @@ impl MemoryLimiter {
     /// What a check of this cost would answer; nothing changes.
     #[must_use]
     pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.ask(Verb::Peek, policy, key, cost).unwrap_or_default()
+        self.ask(Operation::Peek, policy, key, cost).unwrap_or_default()
     }
 
     /// Grants the lesser of `most` and what remains.
@@ -163,7 +163,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         most: Cost,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Take, policy, key, most)
+        self.ask(Operation::Take, policy, key, most)
     }
 
     /// Charges now what may act after the decision's delay; refused whole if that is longer than
@@ -178,7 +178,7 @@ impl MemoryLimiter {
         cost: Cost,
         max_wait: Micros,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Reserve { id: lists::draw_id(), max_wait }, policy, key, cost)
+        self.ask(Operation::Reserve { id: lists::draw_id(), max_wait }, policy, key, cost)
     }
 
     /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
@@ -192,7 +192,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         reservation: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Cancel { id: reservation }, policy, key, Cost::ZERO)
+        self.ask(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
     }
 
     /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
@@ -207,7 +207,7 @@ impl MemoryLimiter {
         cost: Cost,
         time: Option<Timestamp>,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Refund { time }, policy, key, cost)
+        self.ask(Operation::Refund { time }, policy, key, cost)
     }
 
     /// Charges whatever the level, into a debt of at most one more capacity.
@@ -220,22 +220,22 @@ impl MemoryLimiter {
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Penalize, policy, key, cost)
+        self.ask(Operation::Penalize, policy, key, cost)
     }
 
     /// Forgets all counters, leases and reservations of a key; its block stays.
     pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.ask(Verb::Reset, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Operation::Reset, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Denies every check of a key, for a time or until it is unblocked.
     pub fn block(&self, policy: &Policy, key: Key<'_>, span: Option<Micros>) -> Decision {
-        self.ask(Verb::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Operation::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lifts a block.
     pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.ask(Verb::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
+        self.ask(Operation::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lets a lease that is still held last its whole length from now. If it is gone the decision
@@ -249,7 +249,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Renew { lease }, policy, key, Cost::ZERO)
+        self.ask(Operation::Renew { lease }, policy, key, Cost::ZERO)
     }
 
     /// Gives a lease's place back, once; `changed` is false if it is not held any more.
@@ -262,7 +262,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Verb::Release { lease }, policy, key, Cost::ZERO)
+        self.ask(Operation::Release { lease }, policy, key, Cost::ZERO)
     }
 
     /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
@@ -274,7 +274,7 @@ impl MemoryLimiter {
 
     pub(crate) fn ask(
         &self,
-        verb: Verb,
+        verb: Operation,
         policy: &Policy,
         key: Key<'_>,
         cost: Cost,
@@ -291,7 +291,7 @@ impl MemoryLimiter {
     ///
     /// # Example
     /// ```
-    /// use tollgate::{Check, Cost, MemoryLimiter, Policy, Request, Verb};
+    /// use tollgate::{Check, Cost, MemoryLimiter, Policy, Request, Operation};
     ///
     /// let limiter = MemoryLimiter::new();
     /// let (user, ip): (Policy, Policy) = ("10/min".parse()?, "1/min".parse()?);
@@ -299,7 +299,7 @@ impl MemoryLimiter {
     ///     Check { policy: &user, key: b"user:42", cost: Cost::ONE },
     ///     Check { policy: &ip, key: b"10.0.0.1", cost: Cost::ONE },
     /// ];
-    /// let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+    /// let request = Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
     /// assert!(limiter.decide(&request)?.allowed());
     /// // The address is spent, so nothing is charged to the user either.
     /// let denied = limiter.decide(&request)?;
@@ -332,7 +332,7 @@ impl MemoryLimiter {
 
     /// How full it is. Takes each shard's lock for a moment and looks at no key.
     #[must_use]
-    pub fn occupancy(&self) -> Occupancy {
+    pub fn occupancy(&self) -> Usage {
         self.0.store.occupancy()
     }
 
@@ -358,7 +358,7 @@ mod tests {
                 Check { policy: &user, key: user_key, cost: Cost::ONE },
                 Check { policy: &ip, key: ip_key, cost: Cost::ONE },
             ];
-            let verb = Verb::Check { lease: None };
+            let verb = Operation::Check { lease: None };
             limiter.decide(&Request { verb, checks: &checks, request_id: None }).unwrap()
         };
         let denied = ask(b"bob", b"6.6.6.1");

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tollgate::{
     Check, Cost, Decision, EraseError, FailureKind, Key, Limiter, ManualClock, Micros,
-    OnStoreError, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp, Verb,
+    OnStoreError, Operation, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp,
     draw_id,
 };
 use tollgate_testkit::{Cluster, Sentinel, Server};
 
-const CHECK: Verb = Verb::Check { lease: None };
+const CHECK: Operation = Operation::Check { lease: None };
 
 fn policy(limits: &str) -> Policy {
     limits.parse().unwrap()
@@ -54,11 +54,11 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
         (CHECK, vec![eve]),
         (CHECK, vec![user, bob]),
         (CHECK, vec![user]),
-        (Verb::Take, vec![of(&two, b"user:42", 0)]),
+        (Operation::Take, vec![of(&two, b"user:42", 0)]),
         (CHECK, vec![of(&listed, b"carol", 2), eve]),
-        (Verb::Refund { time: None }, vec![user]),
+        (Operation::Refund { time: None }, vec![user]),
         (CHECK, vec![user]),
-        (Verb::Acquire { lease: draw_id() }, vec![lease]),
+        (Operation::Acquire { lease: draw_id() }, vec![lease]),
     ];
     let requests: Vec<_> = each
         .iter()
@@ -94,26 +94,26 @@ async fn every_verb_decides_as_on_memory() {
     let steps = [
         ("3/s", CHECK, 2),
         ("3/s", CHECK, 2),
-        ("3/s", Verb::Peek, 1),
-        ("3/s", Verb::Take, 5),
-        ("3/s", Verb::Reserve { id, max_wait }, 2),
-        ("3/s", Verb::Cancel { id }, 0),
-        ("3/s", Verb::Refund { time: None }, 1),
-        ("3/s", Verb::Penalize, 2),
-        ("3/s", Verb::Block { span: Some(max_wait) }, 0),
+        ("3/s", Operation::Peek, 1),
+        ("3/s", Operation::Take, 5),
+        ("3/s", Operation::Reserve { id, max_wait }, 2),
+        ("3/s", Operation::Cancel { id }, 0),
+        ("3/s", Operation::Refund { time: None }, 1),
+        ("3/s", Operation::Penalize, 2),
+        ("3/s", Operation::Block { span: Some(max_wait) }, 0),
         ("3/s", CHECK, 1),
-        ("3/s", Verb::Unblock, 0),
-        ("3/s", Verb::Reset, 0),
+        ("3/s", Operation::Unblock, 0),
+        ("3/s", Operation::Reset, 0),
         ("3/s", CHECK, 4),
         ("10/s fixed; 120/min fixed; 240/h sliding by 1m", CHECK, 7),
         ("10/s fixed; 120/min fixed; 240/h sliding by 1m", CHECK, 7),
         ("5/min log", CHECK, 5),
         ("5/min log", CHECK, 1),
         ("20/s queue 3", CHECK, 2),
-        ("2 concurrent lease 60s", Verb::Acquire { lease }, 1),
-        ("2 concurrent lease 60s", Verb::Renew { lease }, 0),
-        ("2 concurrent lease 60s", Verb::Release { lease }, 0),
-        ("2 concurrent lease 60s", Verb::Release { lease }, 0),
+        ("2 concurrent lease 60s", Operation::Acquire { lease }, 1),
+        ("2 concurrent lease 60s", Operation::Renew { lease }, 0),
+        ("2 concurrent lease 60s", Operation::Release { lease }, 0),
+        ("2 concurrent lease 60s", Operation::Release { lease }, 0),
     ];
     for (limits, verb, cost) in steps {
         let (policy, cost) = (policy(limits), Cost::from(cost));

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tollgate::{Decision, Verb};
+use tollgate::{Decision, Operation};
 
 use crate::listener::Remote;
 
@@ -44,11 +44,11 @@ impl From<&Decision> for Done {
 }
 
 /// The numbers that are asked with a verb: how much, or for how long.
-fn asked(verb: &Verb, cost: u64) -> String {
+fn asked(verb: &Operation, cost: u64) -> String {
     match verb {
-        Verb::Block { span: Some(span) } => format!("for {span} s"),
-        Verb::Block { span: None } => "for ever".to_owned(),
-        Verb::Refund { .. } | Verb::Penalize => format!("cost {cost}"),
+        Operation::Block { span: Some(span) } => format!("for {span} s"),
+        Operation::Block { span: None } => "for ever".to_owned(),
+        Operation::Refund { .. } | Operation::Penalize => format!("cost {cost}"),
         _ => String::new(),
     }
 }
@@ -66,7 +66,7 @@ impl<'a> Record<'a> {
     }
 
     /// Tells what is asked of the store.
-    pub(crate) fn asks(&self, verb: &Verb, cost: u64) {
+    pub(crate) fn asks(&self, verb: &Operation, cost: u64) {
         self.asked.get_or_init(|| asked(verb, cost));
     }
 

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::{Cost, Request, RequestError, Timestamp, Verb};
+use tollgate_core::{Cost, Operation, Request, RequestError, Timestamp};
 use tollgate_store::{Key, ManualClock, MemoryStore, Store, StoreError};
 
 use crate::model::{Expected, Model, ModelError};
@@ -95,7 +95,7 @@ impl MemorySubject {
 
     /// The answer of the straight path, if the request can take it.
     fn check_straight(&self, request: &Request<'_>) -> Option<Expected> {
-        let (Verb::Check { lease }, [check], None) =
+        let (Operation::Check { lease }, [check], None) =
             (request.verb, request.checks, request.request_id)
         else {
             return None;

@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_conformance::model;
 use tollgate_conformance::subject::{MemorySubject, Subject};
 use tollgate_core::{
-    Check, Cost, Kind, LimitError, Micros, Policy, Request, Spec, Timestamp, Verb,
+    Check, Cost, Kind, LimitError, Micros, Operation, Policy, Request, Spec, Timestamp,
 };
 
 fn numbers() -> impl Strategy<Value = u64> {
@@ -78,7 +78,7 @@ fn a_limit_that_outlasts_time_is_decided() {
         let mut ask = |cost| {
             let cost = Cost::new(cost).unwrap_or(Cost::MAX);
             let checks = [Check { policy: &policy, key: b"k", cost }];
-            let verb = Verb::Check { lease: None };
+            let verb = Operation::Check { lease: None };
             let request = Request { verb, checks: &checks, request_id: None };
             subject.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
         };

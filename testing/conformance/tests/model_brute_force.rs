@@ -5,7 +5,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_conformance::model::{Expected, Model};
-use tollgate_core::{Check, Cost, Id, Kind, Limit, Micros, Policy, Request, Spec, Timestamp, Verb};
+use tollgate_core::{
+    Check, Cost, Id, Kind, Limit, Micros, Operation, Policy, Request, Spec, Timestamp,
+};
 
 /// What was charged, and when.
 type History = [(u64, u64)];
@@ -138,7 +140,8 @@ fn check(spec: Spec, tick: u64, trace: &[(u64, u64)]) -> (u32, u32) {
         now += gap;
         let check = Check { policy: &policy, key: b"k", cost: Cost::new(*cost).expect("small") };
         let lease = Some(Id::from_u128(index));
-        let request = Request { verb: Verb::Check { lease }, checks: &[check], request_id: None };
+        let request =
+            Request { verb: Operation::Check { lease }, checks: &[check], request_id: None };
         let found = model.decide(&request, Timestamp::from_micros(now)).expect("valid").remove(0);
         let simulated = simulate(&spec, tick, &mut history, now, *cost);
         assert_eq!(tell(&found), tell_simulated(&simulated), "{limit} cost {cost} at {now}");
@@ -227,7 +230,7 @@ fn without_reset(policy: &Policy, spec: &Spec, trace: &[(u64, u64)]) -> (u32, u3
     for (gap, cost) in trace {
         now += gap;
         let check = Check { policy, key: b"k", cost: Cost::new(*cost).expect("in range") };
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         let request = Request { verb, checks: &[check], request_id: None };
         let found = model.decide(&request, Timestamp::from_micros(now)).expect("valid").remove(0);
         let parts = spec.window.get();

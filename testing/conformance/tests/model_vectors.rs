@@ -3,11 +3,11 @@
 #![allow(clippy::expect_used, reason = "a test")]
 
 use tollgate_conformance::model::{Expected, Model};
-use tollgate_core::{Check, Cost, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Micros, Operation, Policy, Request, Timestamp};
 
 /// Far enough from the epoch that nothing is special, and the start of a day and a minute.
 const START: u64 = 1_763_596_800_000_000;
-const CHECK: Verb = Verb::Check { lease: None };
+const CHECK: Operation = Operation::Check { lease: None };
 
 /// A model, a policy and a key, with time counted from [`START`].
 struct Bench {
@@ -20,7 +20,7 @@ impl Bench {
         Bench { model: Model::default(), policy: limits.parse().expect("the limits are valid") }
     }
 
-    fn ask(&mut self, time: u64, verb: Verb, cost: u64) -> Expected {
+    fn ask(&mut self, time: u64, verb: Operation, cost: u64) -> Expected {
         let cost = Cost::new(cost).expect("the cost is in range");
         let check = Check { policy: &self.policy, key: b"key", cost };
         let request = Request { verb, checks: &[check], request_id: None };
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     /// Asks each (time in ms, verb, cost) and compares what it says in one line.
-    fn check(&mut self, rows: &[(u64, Verb, u64, &str)]) {
+    fn check(&mut self, rows: &[(u64, Operation, u64, &str)]) {
         for (index, (ms, verb, cost, expected)) in rows.iter().enumerate() {
             let answer = self.ask(ms * 1_000, *verb, *cost);
             assert_eq!(line(&answer), *expected, "row {index}: {verb:?} {cost} at {ms} ms");
@@ -76,7 +76,7 @@ fn g1_throttled() {
 fn g2_redis_rate_allow() {
     Bench::new("10/s").check(&[
         (0, CHECK, 1, "yes 1 r9 rs100"),
-        (0, Verb::Reset, 1, "yes 0 r10 rs0"),
+        (0, Operation::Reset, 1, "yes 0 r10 rs0"),
         (0, CHECK, 1, "yes 1 r9 rs100"),
         (0, CHECK, 2, "yes 2 r7 rs300"),
         (0, CHECK, 7, "yes 7 r0 rs1000"),
@@ -88,9 +88,9 @@ fn g2_redis_rate_allow() {
 #[test]
 fn g3_redis_rate_peek() {
     Bench::new("10/s").check(&[
-        (0, Verb::Peek, 1, "yes 0 r10 rs0"),
+        (0, Operation::Peek, 1, "yes 0 r10 rs0"),
         (0, CHECK, 1, "yes 1 r9 rs100"),
-        (0, Verb::Peek, 1, "yes 0 r9 rs100"),
+        (0, Operation::Peek, 1, "yes 0 r9 rs100"),
     ]);
 }
 
@@ -98,10 +98,10 @@ fn g3_redis_rate_peek() {
 fn g4_redis_rate_at_most() {
     Bench::new("10/s").check(&[
         (0, CHECK, 1, "yes 1 r9 rs100"),
-        (0, Verb::Take, 2, "yes 2 r7 rs300"),
-        (0, Verb::Peek, 0, "yes 0 r7 rs300"),
-        (0, Verb::Take, 10, "yes 7 r0 rs1000"),
-        (0, Verb::Take, 1_000, "no 0 r0 rs1000 ra100"),
+        (0, Operation::Take, 2, "yes 2 r7 rs300"),
+        (0, Operation::Peek, 0, "yes 0 r7 rs300"),
+        (0, Operation::Take, 10, "yes 7 r0 rs1000"),
+        (0, Operation::Take, 1_000, "no 0 r0 rs1000 ra100"),
     ]);
 }
 
@@ -137,7 +137,7 @@ fn b1_bucket4j_try_consume() {
         // B2: to ask first changes nothing.
         let mut bench = Bench::new("100/100ms");
         bench.ask(0, CHECK, 100 - initial);
-        let peeked = bench.ask(0, Verb::Peek, cost);
+        let peeked = bench.ask(0, Operation::Peek, cost);
         let answer = bench.ask(0, CHECK, cost);
         assert_eq!(line(&answer), expected, "{initial} take {cost}");
         assert_eq!(
@@ -151,10 +151,10 @@ fn b1_bucket4j_try_consume() {
 fn b2_bucket4j_interval_refill() {
     Bench::new("100/100ms fixed").check(&[
         (0, CHECK, 30, "yes 30 r70 rs100"),
-        (0, Verb::Peek, 80, "no 0 r70 rs100 ra100"),
+        (0, Operation::Peek, 80, "no 0 r70 rs100 ra100"),
         (0, CHECK, 70, "yes 70 r0 rs100"),
-        (0, Verb::Peek, 10, "no 0 r0 rs100 ra100"),
-        (0, Verb::Peek, 120, "no 0 r0 rs100 never"),
+        (0, Operation::Peek, 10, "no 0 r0 rs100 ra100"),
+        (0, Operation::Peek, 120, "no 0 r0 rs100 never"),
     ]);
 }
 
@@ -171,7 +171,7 @@ fn b3_no_fraction_is_lost() {
     Bench::new("10/100ms").check(&[
         (0, CHECK, 10, "yes 10 r0 rs100"),
         (97, CHECK, 9, "yes 9 r0 rs93"),
-        (97, Verb::Refund { time: None }, 10, "yes 9 r10 rs0"),
+        (97, Operation::Refund { time: None }, 10, "yes 9 r10 rs0"),
         (97, CHECK, 10, "yes 10 r0 rs100"),
         (100, CHECK, 1, "no 0 r0 rs97 ra7"),
     ]);
@@ -181,7 +181,7 @@ fn b3_no_fraction_is_lost() {
 fn b4_denials_do_not_move_the_clock() {
     Bench::new("1/s burst 4").check(&[
         (0, CHECK, 3, "yes 3 r1 rs3000"),
-        (0, Verb::Take, 4, "yes 1 r0 rs4000"),
+        (0, Operation::Take, 4, "yes 1 r0 rs4000"),
         (200, CHECK, 1, "no 0 r0 rs3800 ra800"),
         (200, CHECK, 3, "no 0 r0 rs3800 ra2800"),
         (1_000, CHECK, 1, "yes 1 r0 rs4000"),
@@ -204,7 +204,11 @@ fn b5_bucket4j_refill() {
         let mut bench = Bench::new(policy);
         let full = bench.policy.limits()[0].capacity();
         bench.ask(0, CHECK, full - initial);
-        assert_eq!(bench.ask(ms * 1_000, Verb::Peek, 0).remaining, expected, "{policy} at {ms} ms");
+        assert_eq!(
+            bench.ask(ms * 1_000, Operation::Peek, 0).remaining,
+            expected,
+            "{policy} at {ms} ms"
+        );
     }
 }
 
@@ -212,7 +216,7 @@ fn b5_bucket4j_refill() {
 fn b5_a_clock_that_steps_back_refills_nothing() {
     let mut bench = Bench::new("1000/s");
     bench.ask(1_000, CHECK, 945);
-    assert_eq!(bench.ask(0, Verb::Peek, 0).remaining, 55);
+    assert_eq!(bench.ask(0, Operation::Peek, 0).remaining, 55);
 }
 
 /// Ours goes one capacity into debt, theirs any depth: the last row is cut there.
@@ -221,12 +225,12 @@ fn b6_debt() {
     let mut bench = Bench::new("100/100ms");
     bench.ask(0, CHECK, 100);
     bench.check(&[
-        (50, Verb::Penalize, 52, "yes 52 r0 rs102"),
+        (50, Operation::Penalize, 52, "yes 52 r0 rs102"),
         (50, CHECK, 1, "no 0 r0 rs102 ra3"),
         (50, CHECK, 0, "no 0 r0 rs102 ra2"),
         (52, CHECK, 0, "yes 0 r0 rs100"),
-        (52, Verb::Penalize, 400, "yes 100 r0 rs200"),
-        (52, Verb::Penalize, 1, "yes 0 r0 rs200"),
+        (52, Operation::Penalize, 400, "yes 100 r0 rs200"),
+        (52, Operation::Penalize, 1, "yes 0 r0 rs200"),
     ]);
 }
 
@@ -236,12 +240,12 @@ fn b8_as_much_as_possible() {
     for (initial, most, expected) in rows {
         let mut bench = Bench::new("10/s");
         bench.ask(0, CHECK, 10 - initial);
-        assert_eq!(bench.ask(0, Verb::Take, most).granted, expected);
+        assert_eq!(bench.ask(0, Operation::Take, most).granted, expected);
     }
     Bench::new("10/s").check(&[
-        (0, Verb::Take, 8, "yes 8 r2 rs800"),
-        (0, Verb::Take, 8, "yes 2 r0 rs1000"),
-        (0, Verb::Take, 3, "no 0 r0 rs1000 ra100"),
+        (0, Operation::Take, 8, "yes 8 r2 rs800"),
+        (0, Operation::Take, 8, "yes 2 r0 rs1000"),
+        (0, Operation::Take, 3, "no 0 r0 rs1000 ra100"),
     ]);
 }
 
@@ -256,7 +260,7 @@ fn w1_fixed_window() {
     Bench::new("10/2s fixed").check(&[
         (0, CHECK, 11, "no 0 r10 rs0 never"),
         (0, CHECK, 5, "yes 5 r5 rs2000"),
-        (0, Verb::Peek, 6, "no 0 r5 rs2000 ra2000"),
+        (0, Operation::Peek, 6, "no 0 r5 rs2000 ra2000"),
         (0, CHECK, 6, "no 0 r5 rs2000 ra2000"),
     ]);
 }
@@ -287,7 +291,7 @@ fn w2_moving_window() {
     Bench::new("10/2s log").check(&[
         (0, CHECK, 5, "yes 5 r5 rs2000"),
         (1_800, CHECK, 4, "yes 4 r1 rs2000"),
-        (1_800, Verb::Peek, 2, "no 0 r1 rs2000 ra200"),
+        (1_800, Operation::Peek, 2, "no 0 r1 rs2000 ra200"),
         (1_800, CHECK, 1, "yes 1 r0 rs2000"),
         (2_000, CHECK, 5, "yes 5 r0 rs2000"),
         (2_000, CHECK, 2, "no 0 r0 rs2000 ra1800"),
@@ -295,7 +299,7 @@ fn w2_moving_window() {
     Bench::new("5/min log").check(&[
         (0, CHECK, 5, "yes 5 r0 rs60000"),
         (0, CHECK, 2, "no 0 r0 rs60000 ra60000"),
-        (0, Verb::Reset, 1, "yes 0 r5 rs0"),
+        (0, Operation::Reset, 1, "yes 0 r5 rs0"),
         (0, CHECK, 5, "yes 5 r0 rs60000"),
     ]);
 }

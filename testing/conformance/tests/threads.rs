@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
 use tollgate_store::{Answer, ManualClock, MemoryStore};
 
 /// 2026-11-20T00:00:00Z: the start of a day, an hour, a minute.
@@ -23,7 +23,7 @@ fn policy(limits: &str) -> Policy {
     limits.parse().unwrap()
 }
 
-fn ask(store: &MemoryStore, verb: Verb, checks: &[Check<'_>]) -> Answer {
+fn ask(store: &MemoryStore, verb: Operation, checks: &[Check<'_>]) -> Answer {
     store.decide_now(&Request { verb, checks, request_id: None }).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn ask(store: &MemoryStore, verb: Verb, checks: &[Check<'_>]) -> Answer {
 fn ask_one(store: &MemoryStore, policy: &Policy, call: u64, cost: u32) -> Decision {
     let lease = policy.has_concurrent().then(|| Id::from_u128(u128::from(call)));
     let check = Check { policy, key: b"k", cost: Cost::from(cost) };
-    ask(store, Verb::Check { lease }, &[check]).decisions.remove(0)
+    ask(store, Operation::Check { lease }, &[check]).decisions.remove(0)
 }
 
 /// Runs `work` in so many threads at once, each with its number, and adds up what they say.
@@ -149,11 +149,11 @@ fn several_checks_in_either_order() {
         if number % 2 == 0 {
             checks.reverse();
         }
-        let verb = Verb::Check { lease: None };
+        let verb = Operation::Check { lease: None };
         (0..50).map(|_| u64::from(ask(&store, verb, &checks).allowed())).sum()
     });
     assert_eq!(admitted, 300);
-    assert_eq!(ask(&store, Verb::Peek, &[one(&user)]).decisions[0].remaining, 100);
+    assert_eq!(ask(&store, Operation::Peek, &[one(&user)]).decisions[0].remaining, 100);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn takes_sum_to_what_there_was() {
     let granted = at_once(64, |number| {
         let cost = Cost::from(u32::try_from(number).unwrap() % 7 + 1);
         let check = Check { policy: &policy, key: b"k", cost };
-        (0..100).map(|_| ask(&store, Verb::Take, &[check]).decisions[0].granted).sum()
+        (0..100).map(|_| ask(&store, Operation::Take, &[check]).decisions[0].granted).sum()
     });
     assert_eq!(granted, 1_000);
 }
@@ -172,7 +172,7 @@ fn one_request_id_is_charged_once() {
     let ((store, _clock), policy) = (store(), policy("50/h"));
     let check = Check { policy: &policy, key: b"k", cost: Cost::ONE };
     let request = Request {
-        verb: Verb::Check { lease: None },
+        verb: Operation::Check { lease: None },
         checks: &[check],
         request_id: Some(b"the same".as_slice()),
     };
@@ -182,5 +182,5 @@ fn one_request_id_is_charged_once() {
         u64::from(!answer.decisions[0].replayed)
     });
     assert_eq!(first, 1);
-    assert_eq!(ask(&store, Verb::Peek, &[check]).decisions[0].remaining, 49);
+    assert_eq!(ask(&store, Operation::Peek, &[check]).decisions[0].remaining, 49);
 }

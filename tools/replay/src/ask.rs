@@ -1,6 +1,6 @@
 //! What a line asks of limits.
 
-use tollgate::{Check, Cost, Policy, Request, Verb};
+use tollgate::{Check, Cost, Operation, Policy, Request};
 
 use crate::decide::Alternative;
 use crate::log::Line;
@@ -44,7 +44,7 @@ pub enum NotAsked {
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// What is asked.
-    pub verb: Verb,
+    pub verb: Operation,
     /// Of whom.
     pub checks: Vec<AskedCheck>,
     /// What names the request.
@@ -93,9 +93,10 @@ impl Asked {
     /// What it would spend: the greatest cost of its checks, if it asks to spend any.
     pub(crate) fn spends(&self) -> Option<u64> {
         match self.verb {
-            Verb::Check { .. } | Verb::Take | Verb::Reserve { .. } | Verb::Acquire { .. } => {
-                self.checks.iter().map(|check| check.cost.get()).max()
-            }
+            Operation::Check { .. }
+            | Operation::Take
+            | Operation::Reserve { .. }
+            | Operation::Acquire { .. } => self.checks.iter().map(|check| check.cost.get()).max(),
             _ => None,
         }
     }

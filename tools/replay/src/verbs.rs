@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tollgate::{Cost, Id, Micros, Timestamp, Verb, parse_duration};
+use tollgate::{Cost, Id, Micros, Operation, Timestamp, parse_duration};
 
 use crate::ask::NotAsked;
 use crate::log::{Line, TimeUnit, time_in_text};
@@ -19,7 +19,7 @@ pub const FIELDS: [&str; 7] =
 ///
 /// # Errors
 /// A column is missing or cannot be read.
-pub fn verb(line: &Line<'_>, number: u64) -> Result<Verb, NotAsked> {
+pub fn verb(line: &Line<'_>, number: u64) -> Result<Operation, NotAsked> {
     let name = text(line, "verb")?.unwrap_or("check");
     // A lease or a reservation that nobody names again needs no name, but one of its own.
     let own = Id::from_u128(u128::from(number));
@@ -33,22 +33,22 @@ pub fn verb(line: &Line<'_>, number: u64) -> Result<Verb, NotAsked> {
         })
     };
     Ok(match name {
-        "check" => Verb::Check { lease: Some(id("lease_id")?.unwrap_or(own)) },
-        "peek" => Verb::Peek,
-        "take" => Verb::Take,
+        "check" => Operation::Check { lease: Some(id("lease_id")?.unwrap_or(own)) },
+        "peek" => Operation::Peek,
+        "take" => Operation::Take,
         "reserve" => {
             let max_wait = duration(line, "max_wait")?.unwrap_or(Micros::new(u64::MAX));
-            Verb::Reserve { id: id("reservation_id")?.unwrap_or(own), max_wait }
+            Operation::Reserve { id: id("reservation_id")?.unwrap_or(own), max_wait }
         }
-        "cancel" => Verb::Cancel { id: named("reservation_id")? },
-        "refund" => Verb::Refund { time: moment(line, "charged_at")? },
-        "penalize" => Verb::Penalize,
-        "reset" => Verb::Reset,
-        "block" => Verb::Block { span: duration(line, "for")? },
-        "unblock" => Verb::Unblock,
-        "acquire" => Verb::Acquire { lease: id("lease_id")?.unwrap_or(own) },
-        "renew" => Verb::Renew { lease: named("lease_id")? },
-        "release" => Verb::Release { lease: named("lease_id")? },
+        "cancel" => Operation::Cancel { id: named("reservation_id")? },
+        "refund" => Operation::Refund { time: moment(line, "charged_at")? },
+        "penalize" => Operation::Penalize,
+        "reset" => Operation::Reset,
+        "block" => Operation::Block { span: duration(line, "for")? },
+        "unblock" => Operation::Unblock,
+        "acquire" => Operation::Acquire { lease: id("lease_id")?.unwrap_or(own) },
+        "renew" => Operation::Renew { lease: named("lease_id")? },
+        "release" => Operation::Release { lease: named("lease_id")? },
         _ => {
             return Err(broken(
                 "verb",

@@ -2,7 +2,7 @@
 //! what two forms of a policy make of one key.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Verb};
+use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec};
 
 use crate::trace::{Key, START, Step, config, cost, limit, policy, steps};
 
@@ -42,7 +42,7 @@ proptest! {
         let untouched = key.clone();
         let decision = key.check(cost(taken), now);
         prop_assume!(decision.allowed);
-        let back = key.ask(Verb::Refund { time: Some(now) }, taken, now);
+        let back = key.ask(Operation::Refund { time: Some(now) }, taken, now);
         prop_assert_eq!(back.granted, taken);
         for units in 1..=decision.capacity {
             let then = now.after(Micros::new(later));
@@ -56,7 +56,7 @@ proptest! {
         let mut key = Key::new(&named(&limit));
         let now = play(&mut key, &steps);
         let before = key.peek(1, now);
-        let back = key.ask(Verb::Refund { time: None }, n, now);
+        let back = key.ask(Operation::Refund { time: None }, n, now);
         prop_assert!(back.remaining <= back.capacity && back.granted <= n);
         prop_assert!(back.remaining >= before.remaining);
     }
@@ -68,7 +68,7 @@ proptest! {
         let mut less = Key::new(&policy);
         let now = play(&mut less, &steps);
         let mut more = less.clone();
-        more.ask(Verb::Penalize, extra, now);
+        more.ask(Operation::Penalize, extra, now);
         let then = now.after(Micros::new(later));
         prop_assert!(less.peek(units, then).allowed || !more.peek(units, then).allowed);
         prop_assert!(less.peek(units, then).remaining >= more.peek(units, then).remaining);

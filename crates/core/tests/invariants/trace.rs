@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::{
-    Block, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Policy, Slot, Timestamp, Verb,
-    decide_one,
+    Block, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Operation, Policy, Slot,
+    Timestamp, decide_one,
 };
 
 /// The same cases every time.
@@ -30,7 +30,7 @@ impl Key {
         Key { policy: policy.clone(), state: KeyState::default(), block: None, leases: 0 }
     }
 
-    pub(crate) fn ask(&mut self, verb: Verb, cost: u64, now: Timestamp) -> Decision {
+    pub(crate) fn ask(&mut self, verb: Operation, cost: u64, now: Timestamp) -> Decision {
         let Key { policy, state, block, .. } = self;
         let mut slot = Slot { policy, state, block, cost };
         decide_one(&verb, &mut slot, now, &mut Effects::default())
@@ -39,11 +39,11 @@ impl Key {
     pub(crate) fn check(&mut self, cost: u64, now: Timestamp) -> Decision {
         self.leases += 1;
         let lease = self.policy.has_concurrent().then(|| Id::from_u128(self.leases));
-        self.ask(Verb::Check { lease }, cost, now)
+        self.ask(Operation::Check { lease }, cost, now)
     }
 
     pub(crate) fn peek(&self, cost: u64, now: Timestamp) -> Decision {
-        self.clone().ask(Verb::Peek, cost, now)
+        self.clone().ask(Operation::Peek, cost, now)
     }
 }
 

@@ -130,7 +130,7 @@ impl RedisStore {
     async fn primaries(&self) -> Result<Found, Failure> {
         match self.ready().await {
             Err(StoreError::Unavailable(failure)) => return Err(failure),
-            Err(error) => return Err(Failure::new(FailureKind::Refused, error.to_string())),
+            Err(error) => return Err(Failure::new(FailureKind::Rejected, error.to_string())),
             Ok(()) => {}
         }
         let nodes: Vec<Address> =
@@ -176,7 +176,7 @@ fn may_pass(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Unreachable
-            | FailureKind::Lost
+            | FailureKind::ConnectionLost
             | FailureKind::Overloaded
             | FailureKind::Loading
             | FailureKind::ReadOnly

@@ -132,7 +132,7 @@ impl<'a> Primary<'a> {
 /// What is deleted again is not there any more, so nothing is unknown of a deletion.
 fn harmless(failure: Failure) -> Failure {
     match failure.kind {
-        FailureKind::Lost => Failure { kind: FailureKind::Unreachable, ..failure },
+        FailureKind::ConnectionLost => Failure { kind: FailureKind::Unreachable, ..failure },
         _ => failure,
     }
 }

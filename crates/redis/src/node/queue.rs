@@ -82,7 +82,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::asked::{Asked, AskedCheck};
-    use tollgate_core::{Cost, Verb};
+    use tollgate_core::{Cost, Operation};
 
     fn queue(groups: &[(u16, usize)]) -> Queue {
         let policy: tollgate_core::Policy = "1/s".parse().unwrap();
@@ -91,7 +91,7 @@ mod tests {
             let check = AskedCheck { policy: policy.clone(), key: Box::new([1]), cost: Cost::ONE };
             let checks = vec![check; *checks];
             let asked = Asked {
-                verb: Verb::Peek,
+                verb: Operation::Peek,
                 checks,
                 request_id: None,
                 inspects: false,

@@ -19,7 +19,7 @@ mod parts;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tollgate_core::{Cost, Decision, Id, Micros, Reason, Verb};
+use tollgate_core::{Cost, Decision, Id, Micros, Operation, Reason};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::answer::Told;
@@ -57,7 +57,7 @@ impl Sender {
         let sent = (!has_id).then(|| self.send_shadows(&parts, request, false));
         let mut decisions = vec![Decision::default(); request.checks.len()];
         let enforced = match &parts.enforced[..] {
-            _ if request.verb == Verb::Peek => self.peek(&parts.enforced).await?,
+            _ if request.verb == Operation::Peek => self.peek(&parts.enforced).await?,
             [only] => vec![decisions_of(self.send_named(only, request).await)?],
             several => self.ask_then_charge(several, request, is_wanted).await?,
         };
@@ -72,7 +72,7 @@ impl Sender {
         Ok(Answer { decisions })
     }
 
-    fn send_part(&self, part: &Part, verb: Verb) -> oneshot::Receiver<Outcome> {
+    fn send_part(&self, part: &Part, verb: Operation) -> oneshot::Receiver<Outcome> {
         let checks = part.checks.clone();
         let asked = Asked { verb, checks, request_id: None, inspects: false, part_of: None };
         self.send(asked, part.group)
@@ -103,7 +103,11 @@ impl Sender {
         parts.shadows.iter().map(send).collect()
     }
 
-    async fn send_all(&self, parts: &[Part], verb: Verb) -> Vec<Result<Vec<Decision>, StoreError>> {
+    async fn send_all(
+        &self,
+        parts: &[Part],
+        verb: Operation,
+    ) -> Vec<Result<Vec<Decision>, StoreError>> {
         let sent: Vec<_> = parts.iter().map(|part| self.send_part(part, verb)).collect();
         let mut answers = Vec::with_capacity(sent.len());
         for answer in sent {
@@ -114,7 +118,7 @@ impl Sender {
 
     /// Asks without charging. What is denied elsewhere is not acted upon here.
     async fn peek(&self, parts: &[Part]) -> Result<Vec<Vec<Decision>>, StoreError> {
-        let asked = self.send_all(parts, Verb::Peek).await.into_iter();
+        let asked = self.send_all(parts, Operation::Peek).await.into_iter();
         let mut peeked = asked.collect::<Result<Vec<_>, _>>().map_err(not_charged)?;
         if !peeked.iter().all(|peeked| admits(peeked)) {
             peeked.iter_mut().flatten().for_each(|peeked| peeked.delay = Micros::ZERO);
@@ -179,7 +183,7 @@ impl Sender {
         let home = if all_admit {
             decisions_of(self.send_named(home, request).await)
         } else {
-            decisions_of(self.send_part(home, Verb::Peek).await)
+            decisions_of(self.send_part(home, Operation::Peek).await)
         };
         others.insert(0, home);
         others
@@ -201,7 +205,7 @@ impl Sender {
                 }
                 let checks = vec![check.clone()];
                 let asked = Asked {
-                    verb: Verb::Peek,
+                    verb: Operation::Peek,
                     checks,
                     request_id: None,
                     inspects: true,
@@ -226,7 +230,7 @@ impl Sender {
     async fn count_denied(
         &self,
         parts: &[Part],
-        verb: Verb,
+        verb: Operation,
         mut peeked: Vec<Vec<Decision>>,
     ) -> Vec<Vec<Decision>> {
         if peeked.iter().flatten().any(|peeked| peeked.never || peeked.reason != Reason::Limit) {
@@ -250,7 +254,7 @@ impl Sender {
     }
 
     /// Gives back what a group was charged. Where that fails it stays until it recovers.
-    async fn give_back(&self, part: &Part, decisions: &[Decision], verb: Verb) {
+    async fn give_back(&self, part: &Part, decisions: &[Decision], verb: Operation) {
         let mut sent = Vec::new();
         for (check, decision) in part.checks.iter().zip(decisions) {
             if decision.replayed || decision.granted == 0 || !admits(decisions) {
@@ -264,10 +268,10 @@ impl Sender {
                 sent.push(self.send(asked, part.group));
             };
             if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
-                undo(Verb::Refund { time: Some(decision.time) });
+                undo(Operation::Refund { time: Some(decision.time) });
             }
             if let Some(lease) = lease_of(verb).filter(|_| check.policy.has_concurrent()) {
-                undo(Verb::Release { lease });
+                undo(Operation::Release { lease });
             }
         }
         for undone in sent {
@@ -277,10 +281,10 @@ impl Sender {
     }
 }
 
-fn lease_of(verb: Verb) -> Option<Id> {
+fn lease_of(verb: Operation) -> Option<Id> {
     match verb {
-        Verb::Check { lease } => lease,
-        Verb::Acquire { lease } => Some(lease),
+        Operation::Check { lease } => lease,
+        Operation::Acquire { lease } => Some(lease),
         _ => None,
     }
 }
@@ -294,7 +298,7 @@ pub(crate) fn received(
     answer: Result<Outcome, oneshot::error::RecvError>,
 ) -> Result<Told, StoreError> {
     answer.unwrap_or_else(|_| {
-        Err(StoreError::unavailable(FailureKind::Lost, "the store was closed meanwhile"))
+        Err(StoreError::unavailable(FailureKind::ConnectionLost, "the store was closed meanwhile"))
     })
 }
 
@@ -310,7 +314,7 @@ fn decisions_of(
 /// Looking charges nothing, so nothing is unknown of it.
 fn not_charged(error: StoreError) -> StoreError {
     match error {
-        StoreError::Unavailable(value) if value.kind == FailureKind::Lost => {
+        StoreError::Unavailable(value) if value.kind == FailureKind::ConnectionLost => {
             StoreError::unavailable(FailureKind::Unreachable, value.message)
         }
         error => error,

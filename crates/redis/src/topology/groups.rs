@@ -57,7 +57,7 @@ impl GroupsCheck {
         let stored = self.stored(&link).await.map_err(|error| error.failure())?;
         if stored != self.groups {
             let message = format!("{stored} at {}, and the option says {}", self.name, self.groups);
-            return Err(Failure::new(FailureKind::Groups, message));
+            return Err(Failure::new(FailureKind::PartitionMismatch, message));
         }
         self.checked.store(now.as_micros(), Ordering::Relaxed);
         Ok(())

@@ -133,7 +133,7 @@ impl Topology {
             }
             Err(failure) => {
                 // Who keeps other groups than the rest must not go on.
-                let always = failure.kind == FailureKind::Groups;
+                let always = failure.kind == FailureKind::PartitionMismatch;
                 self.routes.set_down(&failure, always);
                 if always {
                     self.found = None;

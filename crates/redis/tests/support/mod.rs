@@ -11,11 +11,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate_core::{Check, Cost, Decision, Policy, Request, Verb};
+use tollgate_core::{Check, Cost, Decision, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{Answer, FailureKind, Store, StoreError};
 
-pub const CHECK: Verb = Verb::Check { lease: None };
+pub const CHECK: Operation = Operation::Check { lease: None };
 
 pub fn policy(limits: &str) -> Policy {
     limits.parse().unwrap()
@@ -37,7 +37,7 @@ pub fn open_with(url: &str, change: impl FnOnce(RedisOptions) -> RedisOptions) -
 /// Asks a verb of one key.
 pub async fn ask(
     store: &RedisStore,
-    verb: Verb,
+    verb: Operation,
     policy: &Policy,
     key: &[u8],
     cost: u32,
@@ -56,7 +56,7 @@ pub async fn check(
 
 pub async fn decide(
     store: &RedisStore,
-    verb: Verb,
+    verb: Operation,
     checks: &[Check<'_>],
     request_id: Option<&[u8]>,
 ) -> Result<Answer, StoreError> {
@@ -65,7 +65,7 @@ pub async fn decide(
 
 /// What is left of a key.
 pub async fn remaining(store: &RedisStore, policy: &Policy, key: &[u8]) -> u64 {
-    ask(store, Verb::Peek, policy, key, 1).await.unwrap().remaining
+    ask(store, Operation::Peek, policy, key, 1).await.unwrap().remaining
 }
 
 #[track_caller]

@@ -1,7 +1,7 @@
 //! The straight path: one verb on one key, under one lock.
 
 use tollgate_core::{
-    Cost, Decision, Id, Inspection, KeyState, Policy, Slot, Timestamp, Verb, check_plain,
+    Cost, Decision, Id, Inspection, KeyState, Operation, Policy, Slot, Timestamp, check_plain,
     decide_one, inspect,
 };
 
@@ -40,7 +40,7 @@ impl MemoryStore {
     #[inline(never)]
     fn check_any(&self, policy: &Policy, key: &[u8], cost: Cost, lease: Option<Id>) -> Decision {
         let now = self.clock.now();
-        self.decide_key(&Verb::Check { lease }, policy, key, cost.get(), now)
+        self.decide_key(&Operation::Check { lease }, policy, key, cost.get(), now)
     }
 
     /// Looks at a key: what each limit holds of it, and how long that lasts.
@@ -61,7 +61,7 @@ impl MemoryStore {
     /// Decides a verb on one key.
     pub(super) fn decide_key(
         &self,
-        verb: &Verb,
+        verb: &Operation,
         policy: &Policy,
         key: &[u8],
         cost: u64,
@@ -88,7 +88,7 @@ impl MemoryStore {
 
 /// A verb on one key, at a time.
 struct Asked<'a> {
-    verb: &'a Verb,
+    verb: &'a Operation,
     policy: &'a Policy,
     key: &'a [u8],
     cost: u64,
@@ -114,7 +114,7 @@ impl Asked<'_> {
         if let Some(kept) = shard.state_mut(place) {
             *kept = state;
         }
-        if !matches!(self.verb, Verb::Check { .. } | Verb::Peek) {
+        if !matches!(self.verb, Operation::Check { .. } | Operation::Peek) {
             settle_down(shard, place, self.now);
         }
         decision

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, RwLock};
 
-use tollgate_core::{Decision, Micros, Policy, Request, RequestError, Timestamp, Verb};
+use tollgate_core::{Decision, Micros, Operation, Policy, Request, RequestError, Timestamp};
 
 use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
@@ -147,7 +147,7 @@ pub struct MemoryStats {
 /// How full a [`MemoryStore`] is, and whom that has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Occupancy {
+pub struct Usage {
     /// Keys in all tables.
     pub keys: usize,
     /// The most there may be in them.
@@ -182,7 +182,7 @@ impl MemoryStore {
     pub fn decide_now(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         request.validate()?;
         let now = self.clock.now();
-        match request.request_id.filter(|_| request.verb != Verb::Peek) {
+        match request.request_id.filter(|_| request.verb != Operation::Peek) {
             Some(id) => self.decide_once(id, request, now),
             None => Ok(self.decide_at(request, now)),
         }
@@ -260,8 +260,8 @@ impl MemoryStore {
 
     /// How full it is. Takes each shard's lock for a moment and looks at no key.
     #[must_use]
-    pub fn occupancy(&self) -> Occupancy {
-        let mut occupancy = Occupancy::default();
+    pub fn occupancy(&self) -> Usage {
+        let mut occupancy = Usage::default();
         for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             let counts = table.counts();
             occupancy.keys += table.keys();

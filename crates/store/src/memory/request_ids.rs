@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tollgate_core::{Check, Id, Request, Timestamp, Verb};
+use tollgate_core::{Check, Id, Operation, Request, Timestamp};
 
 use crate::store::Answer;
 
 /// A request as its id remembers it: equal for the same verb, policies, keys and costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asked {
-    verb: Verb,
+    verb: Operation,
     checks: Box<[AskedCheck]>,
 }
 
@@ -30,9 +30,9 @@ impl Asked {
         // Ids are drawn anew for a repeat that brings none, so they are not part of what was asked.
         let unnamed = Id::from_u128(0);
         let verb = match request.verb {
-            Verb::Check { .. } => Verb::Check { lease: None },
-            Verb::Acquire { .. } => Verb::Acquire { lease: unnamed },
-            Verb::Reserve { max_wait, .. } => Verb::Reserve { id: unnamed, max_wait },
+            Operation::Check { .. } => Operation::Check { lease: None },
+            Operation::Acquire { .. } => Operation::Acquire { lease: unnamed },
+            Operation::Reserve { max_wait, .. } => Operation::Reserve { id: unnamed, max_wait },
             verb => verb,
         };
         Asked { verb, checks: request.checks.iter().map(check).collect() }

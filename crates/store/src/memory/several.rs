@@ -1,7 +1,7 @@
 //! Requests of any verb and any number of checks, decided together under all their locks.
 
 use tollgate_core::{
-    Block, Check, Decision, Effects, KeyState, Policy, Request, Slot, Timestamp, Verb, decide,
+    Block, Check, Decision, Effects, KeyState, Operation, Policy, Request, Slot, Timestamp, decide,
 };
 
 use super::entry::Entry;
@@ -103,7 +103,7 @@ fn lock_all<'t>(groups: &mut [Group<'_>], tables: &[&'t Table]) -> Vec<MutexGuar
 
 fn decide_together(
     store: &MemoryStore,
-    verb: &Verb,
+    verb: &Operation,
     groups: &mut [Group<'_>],
     held: &mut [MutexGuard<'_, Shard>],
     now: Timestamp,
@@ -116,7 +116,7 @@ fn decide_together(
     let mut seen = Effects::default();
     let full = make_room(verb, groups, held, now, &mut seen);
     let denied = full.iter().any(Option::is_some) && store.table_full == TableFull::Deny;
-    let verb = if denied { &Verb::Peek } else { verb };
+    let verb = if denied { &Operation::Peek } else { verb };
     let mut decided = decide_slots(verb, groups, held, &full, now, &mut seen).into_iter();
     if let Some(shard) = held.first_mut() {
         shard.counts.effects = shard.counts.effects.plus(seen);
@@ -131,7 +131,7 @@ fn decide_together(
 /// Makes room for the keys that are new, if the request would charge them; says for which there
 /// is none.
 fn make_room(
-    verb: &Verb,
+    verb: &Operation,
     groups: &mut [Group<'_>],
     held: &mut [MutexGuard<'_, Shard>],
     now: Timestamp,
@@ -143,16 +143,16 @@ fn make_room(
     let wants_room = groups
         .iter()
         .any(|group| group.place.is_none() && !held[group.lock].has_room(groups.len()));
-    if !wants_room || *verb == Verb::Peek {
+    if !wants_room || *verb == Operation::Peek {
         return none;
     }
-    let trial = decide_slots(&Verb::Peek, groups, held, &none, now, seen);
+    let trial = decide_slots(&Operation::Peek, groups, held, &none, now, seen);
     let counts_denied =
         |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
     // A peek knows no leases: where a key holds the one that is asked for, the rest may be admitted.
     let may_hold = match verb {
-        Verb::Check { lease } => lease.is_some(),
-        verb => matches!(verb, Verb::Acquire { .. }),
+        Operation::Check { lease } => lease.is_some(),
+        verb => matches!(verb, Operation::Acquire { .. }),
     };
     let admitted = may_hold || trial.iter().all(|trial| trial.allowed);
     if !admitted && !groups.iter().any(counts_denied) {
@@ -174,7 +174,7 @@ fn make_room(
 
 /// Decides the groups that have room, on their own states.
 fn decide_slots(
-    verb: &Verb,
+    verb: &Operation,
     groups: &mut [Group<'_>],
     held: &mut [MutexGuard<'_, Shard>],
     full: &[Option<Full>],

@@ -160,7 +160,7 @@ impl MemoryStore {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tollgate_core::{Check, Cost, Request, Verb};
+    use tollgate_core::{Check, Cost, Operation, Request};
 
     use super::*;
     use crate::clock::ManualClock;
@@ -179,11 +179,11 @@ mod tests {
             let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
             let store = MemoryStore::builder().clock(clock).max_keys(127).build();
             let bench = Bench { store, policy: "5/h".parse().unwrap() };
-            (0..keys).for_each(|key| bench.ask(Verb::Check { lease: None }, key));
+            (0..keys).for_each(|key| bench.ask(Operation::Check { lease: None }, key));
             bench
         }
 
-        fn ask(&self, verb: Verb, key: u8) {
+        fn ask(&self, verb: Operation, key: u8) {
             let checks = [Check { policy: &self.policy, key: &[key], cost: Cost::ONE }];
             let request = Request { verb, checks: &checks, request_id: None };
             assert!(self.store.decide_now(&request).unwrap().allowed());
@@ -208,11 +208,11 @@ mod tests {
             bench.store.main_table().lock(0).begin_copy();
             (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
             // Four of five leave, so that the others move together; others come.
-            (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.ask(Verb::Reset, key));
+            (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.ask(Operation::Reset, key));
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 120);
             bench.store.sweep(1);
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 24);
-            (200..250).for_each(|key| bench.ask(Verb::Check { lease: None }, key));
+            (200..250).for_each(|key| bench.ask(Operation::Check { lease: None }, key));
             let mut steps = 0;
             while bench.copy(STEP, &mut copied) {
                 steps += 1;
@@ -231,9 +231,9 @@ mod tests {
         bench.store.main_table().lock(0).begin_copy();
         bench.copy(STEP, &mut copied);
         // The first place is behind the cursor: the next who comes takes it.
-        bench.ask(Verb::Reset, 19);
-        bench.ask(Verb::Reset, 0);
-        bench.ask(Verb::Check { lease: None }, 19);
+        bench.ask(Operation::Reset, 19);
+        bench.ask(Operation::Reset, 0);
+        bench.ask(Operation::Check { lease: None }, 19);
         while bench.copy(STEP, &mut copied) {}
         assert_eq!(copied.get(&19), None, "all that it holds was charged since");
         assert_eq!(copied.len(), 19);
@@ -256,7 +256,7 @@ mod tests {
         check(Step { bytes: 100, ..long }, 10, true);
         check(Step { bytes: 101, ..long }, 11, true);
         check(Step { bytes: 1, ..long }, 1, true);
-        (0..30).for_each(|key| bench.ask(Verb::Reset, key));
+        (0..30).for_each(|key| bench.ask(Operation::Reset, key));
         check(Step { places: 30, ..long }, 0, true);
         check(Step { entries: 5, ..long }, 5, true);
     }

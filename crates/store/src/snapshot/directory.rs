@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tollgate_core::Micros;
 
 use super::reader::ReadError;
-use super::{Rejected, Restored, SaveReport, SetAside, SnapshotError};
+use super::{Quarantined, Rejected, Restored, SaveReport, SnapshotError};
 use crate::clock::{monotonic_micros, wall_micros};
 use crate::memory::{MemoryStore, MemoryStoreBuilder};
 use crate::sync::{Mutex, lock};
@@ -118,7 +118,7 @@ impl SnapshotDir {
     }
 
     /// Gives a snapshot that is no good another name, and forgets the oldest of those.
-    fn set_aside(&self, from: &Path, reason: Rejected) -> Result<SetAside, SnapshotError> {
+    fn set_aside(&self, from: &Path, reason: Rejected) -> Result<Quarantined, SnapshotError> {
         let mut rejected: Vec<_> = fs::read_dir(&self.path)
             .map_err(SnapshotError::doing("list", &self.path))?
             .filter_map(|error| rejected_at(&error.ok()?.path()))
@@ -133,7 +133,7 @@ impl SnapshotDir {
         for old in rejected.iter().take(too_many).map(name) {
             fs::remove_file(&old).map_err(SnapshotError::doing("remove", &old))?;
         }
-        Ok(SetAside { path, reason })
+        Ok(Quarantined { path, reason })
     }
 
     /// Writes a snapshot of the store, which takes the place of the one before once it is whole and

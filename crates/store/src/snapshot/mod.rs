@@ -41,7 +41,7 @@ mod writer;
 
 pub use directory::SnapshotDir;
 pub use error::{Rejected, SnapshotError};
-pub use report::{Restored, SaveReport, SetAside};
+pub use report::{Quarantined, Restored, SaveReport};
 
 const MAGIC: [u8; 8] = *b"TOLLGATE";
 const VERSION: u32 = 2;

@@ -45,13 +45,13 @@ pub struct Restored {
     /// Live keys left out because `max_keys` is less than it was.
     pub no_room: u64,
     /// The snapshot that was not taken. The store then began empty.
-    pub set_aside: Option<SetAside>,
+    pub set_aside: Option<Quarantined>,
 }
 
 /// A snapshot that is no good, out of the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SetAside {
+pub struct Quarantined {
     /// Where it is now.
     pub path: PathBuf,
     /// Why it is there.

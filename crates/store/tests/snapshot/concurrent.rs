@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::Verb;
+use tollgate_core::Operation;
 
 use crate::{Bench, Random, named};
 
@@ -70,7 +70,8 @@ fn what_was_charged_before_a_save_is_in_it() {
             while !stop.load(Ordering::SeqCst) {
                 let keys = || (KEYS..KEYS + 30_000).map(key);
                 keys().for_each(|key| assert!(bench.check(&flood, &key, 1).allowed()));
-                keys().for_each(|key| assert!(bench.ask(Verb::Reset, &flood, &key, 0).changed));
+                keys()
+                    .for_each(|key| assert!(bench.ask(Operation::Reset, &flood, &key, 0).changed));
                 bench.store.sweep(1);
             }
         });

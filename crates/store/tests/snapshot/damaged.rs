@@ -1,6 +1,6 @@
 //! Bytes that are no snapshot, or not the one that was written: refused, whatever they are.
 
-use tollgate_core::{Micros, Policy, Verb};
+use tollgate_core::{Micros, Operation, Policy};
 use tollgate_store::{MemoryStore, MemoryStoreBuilder, Rejected, Restored};
 
 use crate::contents::{contents, sealed, sections};
@@ -18,10 +18,10 @@ fn sample() -> (Bench, Vec<u8>) {
     let (old, new) = (named("api", "2/s; 9/h log"), named("api", "2/s"));
     bench.check(&old, b"stray", 1);
     bench.check(&new, b"stray", 1);
-    let reserve = Verb::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
+    let reserve = Operation::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
     assert!(bench.ask(reserve, &new, b"stray", 1).allowed());
-    bench.ask(Verb::Block { span: None }, &new, b"blocked", 0);
-    bench.ask(Verb::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
+    bench.ask(Operation::Block { span: None }, &new, b"blocked", 0);
+    bench.ask(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
     let snapshot = bench.saved();
     (bench, snapshot)
 }
@@ -92,8 +92,8 @@ fn each_flipped_byte_under_a_valid_checksum_is_refused_or_means_something() {
 fn decide_all(bench: &Bench, policies: &[Policy]) {
     for policy in policies {
         for key in [&b"k"[..], b"job", b"stray"] {
-            bench.ask(Verb::Peek, policy, key, 1);
-            bench.ask(Verb::Penalize, policy, key, 9);
+            bench.ask(Operation::Peek, policy, key, 1);
+            bench.ask(Operation::Penalize, policy, key, 9);
             bench.check(policy, key, 1);
         }
     }

@@ -1,6 +1,6 @@
 //! What a snapshot holds, thing by thing.
 
-use tollgate_core::{Check, Cost, Micros, Policy, Reason, Request, Verb};
+use tollgate_core::{Check, Cost, Micros, Operation, Policy, Reason, Request};
 
 use crate::{Bench, id, named};
 
@@ -9,18 +9,18 @@ fn leases_are_renewed_and_released_after_a_restore() {
     let policy = named("jobs", "2 concurrent lease 60s");
     let saved = Bench::new();
     for lease in [id(1), id(2)] {
-        assert!(saved.ask(Verb::Acquire { lease }, &policy, b"k", 1).allowed());
+        assert!(saved.ask(Operation::Acquire { lease }, &policy, b"k", 1).allowed());
     }
     saved.advance(40);
     let (restored, _) = saved.restored();
     let ask = |verb| restored.ask(verb, &policy, b"k", 1);
-    assert!(!ask(Verb::Acquire { lease: id(3) }).allowed());
-    assert!(ask(Verb::Acquire { lease: id(1) }).replayed, "it is held already");
-    assert!(ask(Verb::Renew { lease: id(1) }).changed);
+    assert!(!ask(Operation::Acquire { lease: id(3) }).allowed());
+    assert!(ask(Operation::Acquire { lease: id(1) }).replayed, "it is held already");
+    assert!(ask(Operation::Renew { lease: id(1) }).changed);
     restored.advance(30);
     assert_eq!(restored.remaining(&policy, b"k"), 1, "the second has lapsed, the first has not");
-    assert!(ask(Verb::Release { lease: id(1) }).changed);
-    assert!(!ask(Verb::Release { lease: id(1) }).changed);
+    assert!(ask(Operation::Release { lease: id(1) }).changed);
+    assert!(!ask(Operation::Release { lease: id(1) }).changed);
     assert_eq!(restored.remaining(&policy, b"k"), 2);
 }
 
@@ -45,11 +45,11 @@ fn reservations_are_cancelled_after_a_restore() {
     let policy = named("api", "1/s");
     let saved = Bench::new();
     saved.check(&policy, b"k", 1);
-    let reserve = Verb::Reserve { id: id(7), max_wait: Micros::from_secs(9) };
+    let reserve = Operation::Reserve { id: id(7), max_wait: Micros::from_secs(9) };
     assert_eq!(saved.ask(reserve, &policy, b"k", 1).delay, Micros::from_secs(1));
     let (restored, _) = saved.restored();
     assert!(restored.ask(reserve, &policy, b"k", 1).replayed);
-    let cancelled = restored.ask(Verb::Cancel { id: id(7) }, &policy, b"k", 0);
+    let cancelled = restored.ask(Operation::Cancel { id: id(7) }, &policy, b"k", 0);
     assert_eq!((cancelled.changed, cancelled.granted), (true, 1));
     restored.advance(1);
     assert!(restored.check(&policy, b"k", 1).allowed());
@@ -61,7 +61,7 @@ fn blocks_are_kept_to_their_end_or_for_ever() {
     let unnamed = "5/s".parse().unwrap();
     let saved = Bench::new();
     for policy in [&api, &own, &unnamed] {
-        let block = |key: &[u8], span| saved.ask(Verb::Block { span }, policy, key, 0);
+        let block = |key: &[u8], span| saved.ask(Operation::Block { span }, policy, key, 0);
         block(b"for ever", None);
         block(b"a minute", Some(Micros::from_secs(60)));
         block(b"over", Some(Micros::from_secs(1)));
@@ -76,7 +76,7 @@ fn blocks_are_kept_to_their_end_or_for_ever() {
         assert_eq!(denied.retry_after(), Some(Micros::from_secs(59)));
         let denied = restored.check(policy, b"for ever", 1);
         assert_eq!((denied.reason, denied.retry_after()), (Reason::Blocked, None));
-        assert!(restored.ask(Verb::Unblock, policy, b"for ever", 0).changed);
+        assert!(restored.ask(Operation::Unblock, policy, b"for ever", 0).changed);
     }
     let (_, report) = restored.restored();
     assert_eq!(report.blocks, 3);
@@ -89,7 +89,7 @@ fn many_blocks_are_all_kept() {
     let policies = ["a", "b", "c"].map(|name| named(name, "5/s"));
     for index in 0..1_000_u32 {
         let policy = &policies[usize::try_from(index % 3).unwrap()];
-        saved.ask(Verb::Block { span: None }, policy, &index.to_be_bytes(), 0);
+        saved.ask(Operation::Block { span: None }, policy, &index.to_be_bytes(), 0);
     }
     let mut out = Vec::new();
     let report = saved.store.write_snapshot(&mut out).unwrap();
@@ -116,7 +116,7 @@ fn what_recovers_between_is_left_out() {
     let saved = Bench::new();
     saved.check(&short, b"k", 1);
     saved.check(&long, b"k", 1);
-    saved.ask(Verb::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
+    saved.ask(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
     let snapshot = saved.saved();
     saved.advance(60);
     let (_, restored) = crate::builder(&saved.clock).restore(&snapshot).unwrap();
@@ -176,7 +176,7 @@ fn request_ids_are_not_kept() {
     let policy = named("api", "5/h");
     let saved = Bench::new();
     let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
-    let verb = Verb::Check { lease: None };
+    let verb = Operation::Check { lease: None };
     let request = Request { verb, checks: &checks, request_id: Some(b"id") };
     saved.store.decide_now(&request).unwrap();
     assert!(saved.store.decide_now(&request).unwrap().decisions[0].replayed);

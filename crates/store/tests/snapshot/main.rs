@@ -14,7 +14,7 @@ mod kept;
 mod traces;
 
 use tollgate_core::parse_limits;
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
 use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, Restored};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
@@ -50,23 +50,23 @@ impl Bench {
         (Bench { clock, store }, restored)
     }
 
-    fn ask_all(&self, verb: Verb, checks: &[Check<'_>]) -> Answer {
+    fn ask_all(&self, verb: Operation, checks: &[Check<'_>]) -> Answer {
         let request = Request { verb, checks, request_id: None };
         self.store.decide_now(&request).unwrap_or_else(|error| panic!("{verb:?}: {error}"))
     }
 
-    fn ask(&self, verb: Verb, policy: &Policy, key: &[u8], cost: u64) -> Decision {
+    fn ask(&self, verb: Operation, policy: &Policy, key: &[u8], cost: u64) -> Decision {
         let cost = Cost::new(cost).unwrap();
         self.ask_all(verb, &[Check { policy, key, cost }]).decisions.remove(0)
     }
 
     fn check(&self, policy: &Policy, key: &[u8], cost: u64) -> Decision {
-        self.ask(Verb::Check { lease: Some(id(1)) }, policy, key, cost)
+        self.ask(Operation::Check { lease: Some(id(1)) }, policy, key, cost)
     }
 
     /// What is left to a key of its only limit.
     fn remaining(&self, policy: &Policy, key: &[u8]) -> u64 {
-        self.ask(Verb::Peek, policy, key, 0).remaining
+        self.ask(Operation::Peek, policy, key, 0).remaining
     }
 
     fn advance(&self, seconds: u64) {

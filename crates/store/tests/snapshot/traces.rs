@@ -1,6 +1,6 @@
 //! Random traces on a store, saved in their midst: the restored store goes on as the other does.
 
-use tollgate_core::{Check, Cost, KeyList, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, KeyList, Micros, Operation, Policy, Request, Timestamp};
 
 use crate::{Bench, Random, START, id, named};
 
@@ -34,23 +34,23 @@ fn policies(forms: &[&str]) -> Vec<Policy> {
     policies
 }
 
-fn verb(random: &mut Random, now: Timestamp) -> Verb {
+fn verb(random: &mut Random, now: Timestamp) -> Operation {
     let value = id(u128::try_from(random.below(6)).unwrap());
     match random.below(17) {
-        0 => Verb::Peek,
-        1 => Verb::Take,
-        2 | 3 => Verb::Reserve { id: value, max_wait: Micros::from_secs(60) },
-        4 => Verb::Cancel { id: value },
-        5 => Verb::Refund { time: Some(now).filter(|_| random.below(2) == 0) },
-        6 => Verb::Penalize,
-        7 if random.below(4) == 0 => Verb::Reset,
-        8 => Verb::Renew { lease: value },
-        9 => Verb::Release { lease: value },
+        0 => Operation::Peek,
+        1 => Operation::Take,
+        2 | 3 => Operation::Reserve { id: value, max_wait: Micros::from_secs(60) },
+        4 => Operation::Cancel { id: value },
+        5 => Operation::Refund { time: Some(now).filter(|_| random.below(2) == 0) },
+        6 => Operation::Penalize,
+        7 if random.below(4) == 0 => Operation::Reset,
+        8 => Operation::Renew { lease: value },
+        9 => Operation::Release { lease: value },
         10 if random.below(4) == 0 => {
-            Verb::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
+            Operation::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
         }
-        11 => Verb::Unblock,
-        _ => Verb::Check { lease: Some(value) },
+        11 => Operation::Unblock,
+        _ => Operation::Check { lease: Some(value) },
     }
 }
 
@@ -58,7 +58,7 @@ fn verb(random: &mut Random, now: Timestamp) -> Verb {
 /// that cannot be decided is none.
 fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
     let verb = verb(random, stores[0].clock.now());
-    let several = matches!(verb, Verb::Check { .. } | Verb::Peek) && random.below(4) == 0;
+    let several = matches!(verb, Operation::Check { .. } | Operation::Peek) && random.below(4) == 0;
     let check = |_| Check {
         policy: random.one_of(policies),
         key: random.one_of::<&[u8]>(KEYS),

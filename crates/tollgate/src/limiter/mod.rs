@@ -15,7 +15,7 @@ use std::time::Duration;
 
 #[cfg(feature = "redis")]
 use tollgate_core::Check;
-use tollgate_core::{Cost, Decision, Inspection, NotationError, Policy, Request, Verb};
+use tollgate_core::{Cost, Decision, Inspection, NotationError, Operation, Policy, Request};
 #[cfg(feature = "redis")]
 use tollgate_redis::RedisStore;
 use tollgate_store::{Answer, Key, StoreError};
@@ -120,7 +120,7 @@ impl Limiter {
         match &self.0 {
             Choice::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
             #[cfg(feature = "redis")]
-            Choice::Redis(_) => self.ask(Verb::Check { lease: None }, policy, key, cost).await,
+            Choice::Redis(_) => self.ask(Operation::Check { lease: None }, policy, key, cost).await,
         }
     }
 
@@ -128,10 +128,10 @@ impl Limiter {
     ///
     /// # Errors
     /// The verb does not go with the policy or the cost; or it is one that does not
-    /// [decide](Verb::decides), and the store gave no answer.
+    /// [decide](Operation::decides), and the store gave no answer.
     pub async fn ask(
         &self,
-        verb: Verb,
+        verb: Operation,
         policy: &Policy,
         key: Key<'_>,
         cost: Cost,

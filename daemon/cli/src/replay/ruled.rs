@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tollgate::{Policies, Verb};
+use tollgate::{Operation, Policies};
 use tollgate_replay::log::Line;
 use tollgate_replay::{Alternative, Ask, Asked, AskedCheck, Holds, NotAsked, One};
 use tollgate_server::rules::{Asked as Found, AskedCheck as FoundCheck, Rules};
@@ -99,7 +99,7 @@ impl Ask for Ruled {
         self.found(line, |checks| {
             let checks: Result<Vec<_>, _> =
                 checks.into_iter().map(|check| self.check(check)).collect();
-            Ok(Asked { verb: Verb::Check { lease: None }, checks: checks?, request_id: None })
+            Ok(Asked { verb: Operation::Check { lease: None }, checks: checks?, request_id: None })
         })
     }
 }

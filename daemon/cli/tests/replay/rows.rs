@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tollgate::{Decision, Id, ManualClock, Micros, Policy, Request, StoreError, Timestamp, Verb};
+use tollgate::{
+    Decision, Id, ManualClock, Micros, Operation, Policy, Request, StoreError, Timestamp,
+};
 use tollgate_conformance::rows::{files, read, run};
 use tollgate_store::{Answer, MemoryStore, Store};
 use tollgate_testkit::Server;
@@ -16,7 +18,7 @@ use crate::process::{Directory, run as replay};
 #[derive(Clone, Debug)]
 struct Asked {
     at: Timestamp,
-    verb: Verb,
+    verb: Operation,
     policy: Policy,
     key: Vec<u8>,
     cost: u64,
@@ -114,14 +116,14 @@ fn csv(section: &[Asked]) -> String {
             if micros.get() == u64::MAX { String::new() } else { micros.to_string() }
         };
         let (lease, reservation, wait, span, time) = match section.verb {
-            Verb::Check { lease } => (lease, None, None, None, None),
-            Verb::Acquire { lease } | Verb::Renew { lease } | Verb::Release { lease } => {
-                (Some(lease), None, None, None, None)
-            }
-            Verb::Reserve { id, max_wait } => (None, Some(id), Some(max_wait), None, None),
-            Verb::Cancel { id } => (None, Some(id), None, None, None),
-            Verb::Block { span } => (None, None, None, span, None),
-            Verb::Refund { time } => (None, None, None, None, time),
+            Operation::Check { lease } => (lease, None, None, None, None),
+            Operation::Acquire { lease }
+            | Operation::Renew { lease }
+            | Operation::Release { lease } => (Some(lease), None, None, None, None),
+            Operation::Reserve { id, max_wait } => (None, Some(id), Some(max_wait), None, None),
+            Operation::Cancel { id } => (None, Some(id), None, None, None),
+            Operation::Block { span } => (None, None, None, span, None),
+            Operation::Refund { time } => (None, None, None, None, time),
             _ => (None, None, None, None, None),
         };
         let wait = wait.map_or_else(String::new, seconds);

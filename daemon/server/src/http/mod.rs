@@ -57,7 +57,7 @@ enum Route {
     /// `/json`.
     RateLimit,
     OpenApi,
-    Verb(&'static Spoken),
+    Operation(&'static Spoken),
     Forward(&'static Dialect),
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn answer(daemon: &Daemon, remote: &Remote, request: Request<In
         Ok(Route::Healthcheck) => return envoy::healthcheck(daemon),
         Ok(Route::RateLimit) => envoy::limit(daemon, remote, request).await,
         Ok(Route::OpenApi) => answer_openapi(daemon, remote, request.headers()),
-        Ok(Route::Verb(spoken)) => answer_verb(daemon, remote, spoken, request).await,
+        Ok(Route::Operation(spoken)) => answer_verb(daemon, remote, spoken, request).await,
         Ok(Route::Forward(dialect)) => Ok(answer_gateway(daemon, remote, dialect, request).await),
         Err(problem) => Err(problem),
     };
@@ -107,8 +107,10 @@ fn route(method: &Method, path: &str) -> Result<Route, Problem> {
         ("/openapi.json", _) => Ok(Route::OpenApi),
         ("/json", _) if *method == Method::POST => Ok(Route::RateLimit),
         ("/json", _) => Err(no_method(method, path, "POST")),
-        (_, Some(spoken)) if *method == Method::POST => Ok(Route::Verb(spoken)),
-        (_, Some(spoken)) if spoken.by_query && *method == Method::GET => Ok(Route::Verb(spoken)),
+        (_, Some(spoken)) if *method == Method::POST => Ok(Route::Operation(spoken)),
+        (_, Some(spoken)) if spoken.by_query && *method == Method::GET => {
+            Ok(Route::Operation(spoken))
+        }
         (_, Some(spoken)) => {
             Err(no_method(method, path, if spoken.by_query { "GET, POST" } else { "POST" }))
         }

@@ -1,8 +1,8 @@
 //! What a command asks of the store, and how the answer is written.
 
 use tollgate::{
-    Answer, Check, Cost, Decision, Inspection, Key, MemoryLimiter, Policy, Request, RequestError,
-    StoreError, Verb,
+    Answer, Check, Cost, Decision, Inspection, Key, MemoryLimiter, Operation, Policy, Request,
+    RequestError, StoreError,
 };
 
 use super::asking::Asking;
@@ -24,7 +24,7 @@ pub(super) struct Question<'a> {
 /// What is asked of the store.
 #[derive(Debug)]
 pub(super) enum Asks {
-    Decide { verb: Verb, checks: Vec<OwnCheck>, request_id: Option<Box<[u8]>> },
+    Decide { verb: Operation, checks: Vec<OwnCheck>, request_id: Option<Box<[u8]>> },
     Inspect(OwnCheck),
 }
 
@@ -169,7 +169,7 @@ impl Question<'_> {
     /// Whether what is answered is counted among the decisions.
     fn has_verdict(&self) -> bool {
         match &self.asks {
-            Asks::Decide { verb, .. } => verb.decides() && *verb != Verb::Peek,
+            Asks::Decide { verb, .. } => verb.decides() && *verb != Operation::Peek,
             Asks::Inspect(_) => false,
         }
     }

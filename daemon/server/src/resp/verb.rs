@@ -1,6 +1,6 @@
 //! The way of every verb from its arguments to its answer.
 
-use tollgate::{Policy, Verb};
+use tollgate::{Operation, Policy};
 
 use super::asking::{Asking, Scene};
 use super::decision::{self, Shape};
@@ -20,7 +20,7 @@ pub(super) struct Spoken {
     pub(super) takes_several: bool,
     pub(super) reply: Reply,
     /// What it asks of the store.
-    pub(super) verb: fn(&Own<'_>) -> Result<Verb, Failure>,
+    pub(super) verb: fn(&Own<'_>) -> Result<Operation, Failure>,
 }
 
 /// The most bytes of a policy's name that the audit is told where there is no such policy.
@@ -84,12 +84,12 @@ fn ask<'s, 'a>(
     asking: &mut Asking<'s, 'a>,
     spoken: &Spoken,
     given: Given<'s, 'a>,
-    verb: Verb,
+    verb: Operation,
     record: Option<Record<'a>>,
 ) -> Result<(), Failure> {
     let Given { first, more, own } = given;
     // The plain check, which is nearly all of them.
-    if let (Verb::Check { lease: None }, None, true, Some(memory)) =
+    if let (Operation::Check { lease: None }, None, true, Some(memory)) =
         (verb, own.request_id, more.is_empty(), asking.scene.memory)
     {
         let decision = memory.check_cost(&first.policy, first.key, first.cost);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tollgate::{Answer, Check, Cost, Decision, Policy, Reason, Request, StoreError, Verb};
+use tollgate::{Answer, Check, Cost, Decision, Operation, Policy, Reason, Request, StoreError};
 
 use super::asked::{Asked, Hits};
 use super::patience::patience_of;
@@ -16,7 +16,7 @@ use crate::metrics::Surface;
 struct Batch<'a> {
     checks: Vec<Check<'a>>,
     /// What is asked of which of the checks.
-    requests: Vec<(Verb, Range<usize>)>,
+    requests: Vec<(Operation, Range<usize>)>,
 }
 
 /// Where the answer to a descriptor is: in which request's, and which of its decisions; nowhere
@@ -126,8 +126,11 @@ impl<'a> Batch<'a> {
             let stops = |x: &Asked<'_>| {
                 x.target.is_always_over() && !x.target.is_shadow() && !x.is_quota(false)
             };
-            let verb =
-                if asked.iter().any(stops) { Verb::Peek } else { Verb::Check { lease: None } };
+            let verb = if asked.iter().any(stops) {
+                Operation::Peek
+            } else {
+                Operation::Check { lease: None }
+            };
             self.requests.push((verb, 0..self.checks.len()));
         }
         for (asked, place) in asked.iter().zip(&mut places) {
@@ -142,13 +145,14 @@ impl<'a> Batch<'a> {
         for (asked, place) in asked.iter().zip(&mut places) {
             if let (Some(policy), Hits::Charge(cost)) = (asked.target.policy(), asked.hits) {
                 if cost > Cost::ONE {
-                    place.before = Some(self.ask(Verb::Peek, check(asked, policy, Cost::ZERO)));
+                    place.before =
+                        Some(self.ask(Operation::Peek, check(asked, policy, Cost::ZERO)));
                 }
                 // The reference charges also what could never pass.
                 place.is_penalty = is_charged_for_never(policy, cost);
                 let verb = match place.is_penalty {
-                    true => Verb::Penalize,
-                    false => Verb::Check { lease: None },
+                    true => Operation::Penalize,
+                    false => Operation::Check { lease: None },
                 };
                 place.at = Some((self.ask(verb, check(asked, policy, cost)), 0));
             }
@@ -159,20 +163,20 @@ impl<'a> Batch<'a> {
 
     fn refund(&mut self, asked: &'a Asked<'a>, place: &mut Place) {
         if let (Some(policy), Hits::Refund(cost)) = (asked.target.policy(), asked.hits) {
-            let verb = Verb::Refund { time: None };
+            let verb = Operation::Refund { time: None };
             place.at = Some((self.ask(verb, check(asked, policy, cost)), 0));
         }
     }
 
     /// Asks this of one check; which request that is.
-    fn ask(&mut self, verb: Verb, check: Check<'a>) -> usize {
+    fn ask(&mut self, verb: Operation, check: Check<'a>) -> usize {
         let at = self.checks.len();
         self.checks.push(check);
         self.requests.push((verb, at..at + 1));
         self.requests.len() - 1
     }
 
-    fn request(&self, (verb, checks): &(Verb, Range<usize>)) -> Option<Request<'_>> {
+    fn request(&self, (verb, checks): &(Operation, Range<usize>)) -> Option<Request<'_>> {
         let checks = self.checks.get(checks.clone())?;
         Some(Request { verb: *verb, checks, request_id: None })
     }

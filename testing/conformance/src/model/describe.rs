@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tollgate_core::{Check, LimitDecision, Micros, Reason, Timestamp, Verb};
+use tollgate_core::{Check, LimitDecision, Micros, Operation, Reason, Timestamp};
 
 use super::expected::Expected;
 use super::key::Block;
@@ -80,7 +80,7 @@ fn binding(limits: &[LimitDecision]) -> usize {
 }
 
 /// A policy in the shadow never denies: its limits say what they would, the rest ignores it.
-pub(super) fn ignore_shadow(verb: &Verb, check: &Check<'_>, expected: Expected) -> Expected {
+pub(super) fn ignore_shadow(verb: &Operation, check: &Check<'_>, expected: Expected) -> Expected {
     let shadow = check.policy.is_shadow() && verb.decides();
     if !shadow {
         return expected;
@@ -89,7 +89,7 @@ pub(super) fn ignore_shadow(verb: &Verb, check: &Check<'_>, expected: Expected) 
         // The first answer named no delay.
         return Expected { delay: Micros::ZERO, shadow, ..expected };
     }
-    let granted = if *verb == Verb::Peek { 0 } else { check.cost.get() };
+    let granted = if *verb == Operation::Peek { 0 } else { check.cost.get() };
     Expected {
         allowed: true,
         reason: Reason::Limit,

@@ -25,7 +25,9 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Check, Kind, Limit, Micros, Request, RequestError, Spec, Timestamp, Verb};
+use tollgate_core::{
+    Check, Kind, Limit, Micros, Operation, Request, RequestError, Spec, Timestamp,
+};
 
 pub use expected::Expected;
 use key::{Block, Key};
@@ -105,9 +107,9 @@ impl Model {
         now: Int,
     ) -> Result<Vec<Expected>, ModelError> {
         match request.verb {
-            Verb::Check { lease } => return self.check(request.checks, lease, now),
-            Verb::Acquire { lease } => return self.check(request.checks, Some(lease), now),
-            Verb::Peek => return self.peek(request.checks, now),
+            Operation::Check { lease } => return self.check(request.checks, lease, now),
+            Operation::Acquire { lease } => return self.check(request.checks, Some(lease), now),
+            Operation::Peek => return self.peek(request.checks, now),
             _ => {}
         }
         let mut answers = Vec::new();
@@ -119,25 +121,27 @@ impl Model {
 
     fn decide_one(
         &mut self,
-        verb: &Verb,
+        verb: &Operation,
         check: &Check<'_>,
         now: Int,
     ) -> Result<Expected, ModelError> {
         match *verb {
-            Verb::Take => self.take(check, now),
-            Verb::Reserve { id, max_wait } => {
+            Operation::Take => self.take(check, now),
+            Operation::Reserve { id, max_wait } => {
                 self.reserve(check, id, Int::from(max_wait.get()), now)
             }
-            Verb::Cancel { id } => self.cancel(check, id, now),
-            Verb::Refund { time } => {
+            Operation::Cancel { id } => self.cancel(check, id, now),
+            Operation::Refund { time } => {
                 self.refund(check, time.map(|time| Int::from(time.as_micros())), now)
             }
-            Verb::Penalize => self.penalize(check, now),
-            Verb::Reset => self.reset(check, now),
-            Verb::Block { span } => self.block(check, span.map(|span| Int::from(span.get())), now),
-            Verb::Unblock => self.unblock(check, now),
-            Verb::Renew { lease } => self.renew(check, lease, now),
-            Verb::Release { lease } => self.release(check, lease, now),
+            Operation::Penalize => self.penalize(check, now),
+            Operation::Reset => self.reset(check, now),
+            Operation::Block { span } => {
+                self.block(check, span.map(|span| Int::from(span.get())), now)
+            }
+            Operation::Unblock => self.unblock(check, now),
+            Operation::Renew { lease } => self.renew(check, lease, now),
+            Operation::Release { lease } => self.release(check, lease, now),
             _ => Err(ModelError::Unknown),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Id, Request, RequestError, Verb};
+use tollgate_core::{Id, Operation, Request, RequestError};
 
 use super::expected::Expected;
 use super::number::Int;
@@ -16,7 +16,7 @@ const HORIZON: Int = 30_000_000;
 pub(super) struct Memory(BTreeMap<Vec<u8>, Remembered>);
 
 /// All that a request asks: another is a repeat only if it asks the same.
-type Arguments = (Verb, Vec<(Place, u64)>);
+type Arguments = (Operation, Vec<(Place, u64)>);
 
 #[derive(Clone, Debug)]
 struct Remembered {
@@ -31,9 +31,11 @@ fn arguments(request: &Request<'_>) -> Arguments {
     let checks = request.checks.iter().map(|check| (place(check), check.cost.get()));
     let verb = match request.verb {
         // Who repeats one may have drawn another id for its lease or reservation: the first holds.
-        Verb::Check { .. } => Verb::Check { lease: None },
-        Verb::Acquire { .. } => Verb::Acquire { lease: Id::from_u128(0) },
-        Verb::Reserve { max_wait, .. } => Verb::Reserve { id: Id::from_u128(0), max_wait },
+        Operation::Check { .. } => Operation::Check { lease: None },
+        Operation::Acquire { .. } => Operation::Acquire { lease: Id::from_u128(0) },
+        Operation::Reserve { max_wait, .. } => {
+            Operation::Reserve { id: Id::from_u128(0), max_wait }
+        }
         verb => verb,
     };
     (verb, checks.collect())
@@ -41,7 +43,7 @@ fn arguments(request: &Request<'_>) -> Arguments {
 
 /// The id of a request that changes something; a peek has no use for one.
 fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
-    request.request_id.filter(|_| request.verb != Verb::Peek)
+    request.request_id.filter(|_| request.verb != Operation::Peek)
 }
 
 impl Memory {

@@ -1,13 +1,16 @@
 //! What every request must be before anything is decided.
 
-use tollgate_core::{Check, Limit, Request, RequestError, Verb};
+use tollgate_core::{Check, Limit, Operation, Request, RequestError};
 
 const MAX_CHECKS: usize = 32;
 const MAX_KEY_LEN: usize = 65_536;
 const MAX_REQUEST_ID_LEN: usize = 256;
 
 pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
-    let several = matches!(request.verb, Verb::Check { .. } | Verb::Peek | Verb::Acquire { .. });
+    let several = matches!(
+        request.verb,
+        Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. }
+    );
     match request.checks.len() {
         0 => return Err(RequestError::NoCheck),
         many if many > MAX_CHECKS => return Err(RequestError::TooManyChecks(many)),
@@ -36,27 +39,33 @@ fn validate_key(check: &Check<'_>) -> Result<(), RequestError> {
     }
 }
 
-fn validate_verb(verb: &Verb, check: &Check<'_>) -> Result<(), RequestError> {
+fn validate_verb(verb: &Operation, check: &Check<'_>) -> Result<(), RequestError> {
     let limits = check.policy.limits();
     let any_concurrent = limits.iter().any(Limit::is_concurrent);
     let all_concurrent = limits.iter().all(Limit::is_concurrent);
     let zero = check.cost.get() == 0;
     let name = verb.as_str();
     match verb {
-        Verb::Take | Verb::Refund { .. } | Verb::Penalize if zero => {
+        Operation::Take | Operation::Refund { .. } | Operation::Penalize if zero => {
             Err(RequestError::ZeroAmount(name))
         }
-        Verb::Take if any_concurrent => Err(RequestError::Concurrent(name)),
-        Verb::Refund { .. } | Verb::Penalize if all_concurrent => {
+        Operation::Take if any_concurrent => Err(RequestError::Concurrent(name)),
+        Operation::Refund { .. } | Operation::Penalize if all_concurrent => {
             Err(RequestError::Concurrent(name))
         }
-        Verb::Reserve { .. } | Verb::Cancel { .. } if !limits.iter().all(Limit::can_reserve) => {
+        Operation::Reserve { .. } | Operation::Cancel { .. }
+            if !limits.iter().all(Limit::can_reserve) =>
+        {
             Err(RequestError::NotReservable(name))
         }
-        Verb::Acquire { .. } | Verb::Renew { .. } | Verb::Release { .. } if !any_concurrent => {
+        Operation::Acquire { .. } | Operation::Renew { .. } | Operation::Release { .. }
+            if !any_concurrent =>
+        {
             Err(RequestError::NotConcurrent(name))
         }
-        Verb::Check { lease: None } if any_concurrent && !zero => Err(RequestError::NeedsLease),
+        Operation::Check { lease: None } if any_concurrent && !zero => {
+            Err(RequestError::NeedsLease)
+        }
         _ => Ok(()),
     }
 }

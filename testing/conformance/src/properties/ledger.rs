@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_core::{Id, Kind, Limit, Micros, Policy, Spec, Timestamp, Verb};
+use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{ask, only};
 use super::player::{Asked, Player, START};
@@ -30,22 +30,22 @@ impl Held {
         let (now, cost) = (asked.time, asked.checks[0].2.get());
         let end = now.after(limit.spec().window);
         let right = match asked.verb {
-            Verb::Acquire { lease } if self.holds(lease, now) && cost > 0 => it.replayed,
-            Verb::Acquire { lease } => {
+            Operation::Acquire { lease } if self.holds(lease, now) && cost > 0 => it.replayed,
+            Operation::Acquire { lease } => {
                 let fits = self.places(now) + cost <= limit.capacity();
                 if it.allowed && cost > 0 {
                     self.0.insert(lease, (cost, end));
                 }
                 it.allowed == fits && !it.replayed
             }
-            Verb::Renew { lease } => {
+            Operation::Renew { lease } => {
                 let held = self.holds(lease, now);
                 if let Some(entry) = self.0.get_mut(&lease).filter(|_| held) {
                     entry.1 = end;
                 }
                 it.changed == held
             }
-            Verb::Release { lease } => {
+            Operation::Release { lease } => {
                 let held = self.holds(lease, now);
                 self.0.remove(&lease);
                 it.changed == held
@@ -70,7 +70,7 @@ pub fn leases_hold_their_places(subject: &mut impl Subject, plan: Plan) -> Resul
         let mut held = Held::default();
         play_each(subject, &policy, &steps, |asked, answer| {
             match asked.verb {
-                Verb::Acquire { .. } => seen.answer(std::slice::from_ref(answer)),
+                Operation::Acquire { .. } => seen.answer(std::slice::from_ref(answer)),
                 verb => seen.count(if answer.changed { "changed" } else { verb.as_str() }),
             }
             held.enter(asked, answer, &limit)
@@ -96,7 +96,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
             let (now, cost) = (asked.time, asked.checks[0].2.get());
             pending.retain(|_, entry| now < entry.1);
             let right = match asked.verb {
-                Verb::Reserve { id, max_wait } => {
+                Operation::Reserve { id, max_wait } => {
                     seen.answer(std::slice::from_ref(y));
                     let known = pending.get(&id).copied();
                     let acts = now.after(y.delay);
@@ -109,7 +109,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
                         None => !y.replayed && (!y.allowed || accepted),
                     }
                 }
-                Verb::Cancel { id } => {
+                Operation::Cancel { id } => {
                     let known = pending.remove(&id);
                     seen.count(if known.is_some() { "cancelled" } else { "gone" });
                     y.changed == known.is_some() && y.granted <= known.map_or(0, |x| x.0)

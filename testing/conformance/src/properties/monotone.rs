@@ -1,7 +1,7 @@
 //! I-MONO, I-SCALE and I-SHIFT: less used, or a higher limit, admits no less; what is counted in
 //! other units, or at another time, is decided the same.
 
-use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Timestamp, Verb};
+use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
 use super::player::{Asked, Player, START};
@@ -29,10 +29,10 @@ pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<S
         let mut probe = |penalty: u64| {
             play(subject, &trace);
             if penalty > 0 {
-                only(ask(subject, &asked(now, Verb::Penalize, &policy, KEY, penalty)))?;
+                only(ask(subject, &asked(now, Operation::Penalize, &policy, KEY, penalty)))?;
             }
             let then = now.after(Micros::new(later));
-            only(ask(subject, &asked(then, Verb::Peek, &policy, KEY, cost)))
+            only(ask(subject, &asked(then, Operation::Peek, &policy, KEY, cost)))
         };
         let (heavier, lighter) = (probe(more)?, probe(0)?);
         seen.answer(&[heavier.clone(), lighter.clone()]);
@@ -118,7 +118,9 @@ pub fn another_time_changes_nothing(
 
 fn shifted(asked: &Asked, times: u64) -> Asked {
     let verb = match asked.verb {
-        Verb::Refund { time: Some(time) } => Verb::Refund { time: Some(later(time, times)) },
+        Operation::Refund { time: Some(time) } => {
+            Operation::Refund { time: Some(later(time, times)) }
+        }
         verb => verb,
     };
     Asked { time: later(asked.time, times), verb, ..asked.clone() }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate_core::{Check, Cost, Id, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
 
 use super::player::{Asked, Player};
 use super::runner::{Seen, Why};
@@ -51,13 +51,19 @@ pub(crate) fn requests(policies: &[Policy], mut player: Player, steps: &[Step]) 
 }
 
 /// One check of one key.
-pub(crate) fn asked(time: Timestamp, verb: Verb, policy: &Policy, key: &[u8], cost: u64) -> Asked {
+pub(crate) fn asked(
+    time: Timestamp,
+    verb: Operation,
+    policy: &Policy,
+    key: &[u8],
+    cost: u64,
+) -> Asked {
     let cost = Cost::new(cost).unwrap_or(Cost::MAX);
     Asked { time, verb, checks: vec![(policy.clone(), key.to_vec(), cost)], request_id: None }
 }
 
 /// A check that can have a lease, under an id that nothing else has.
-pub(crate) const CHECK: Verb = Verb::Check { lease: Some(Id::from_u128(u128::MAX)) };
+pub(crate) const CHECK: Operation = Operation::Check { lease: Some(Id::from_u128(u128::MAX)) };
 
 /// The answer to a request of one check, which must be one.
 pub(crate) fn only(answered: Answered) -> Result<Expected, Why> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
 
 use super::trace::{Amount, Ask, Charged, Move, Step};
 use crate::model::Expected;
@@ -11,7 +11,7 @@ use crate::model::Expected;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) time: Timestamp,
-    pub(crate) verb: Verb,
+    pub(crate) verb: Operation,
     /// Policy, key, cost.
     pub(crate) checks: Vec<(Policy, Vec<u8>, Cost)>,
     pub(crate) request_id: Option<Vec<u8>>,
@@ -118,26 +118,26 @@ impl Player {
         }
     }
 
-    fn verb(&self, ask: Ask, window: Micros) -> Verb {
+    fn verb(&self, ask: Ask, window: Micros) -> Operation {
         let id = |byte: u8| Id::from_u128(u128::from(byte));
         let part = |n: u32| Micros::new(window.get() / 1_000 * u64::from(n));
         match ask {
-            Ask::Check { lease } => Verb::Check { lease: lease.map(id) },
-            Ask::Peek => Verb::Peek,
-            Ask::Take => Verb::Take,
+            Ask::Check { lease } => Operation::Check { lease: lease.map(id) },
+            Ask::Peek => Operation::Peek,
+            Ask::Take => Operation::Take,
             Ask::Reserve { id: value, max_wait } => {
                 let max_wait = max_wait.map_or(Micros::MAX_WINDOW, part);
-                Verb::Reserve { id: id(value), max_wait }
+                Operation::Reserve { id: id(value), max_wait }
             }
-            Ask::Cancel { id: value } => Verb::Cancel { id: id(value) },
-            Ask::Refund { charged } => Verb::Refund { time: self.charged(charged) },
-            Ask::Penalize => Verb::Penalize,
-            Ask::Reset => Verb::Reset,
-            Ask::Block { thousandths } => Verb::Block { span: thousandths.map(part) },
-            Ask::Unblock => Verb::Unblock,
-            Ask::Acquire { lease } => Verb::Acquire { lease: id(lease) },
-            Ask::Renew { lease } => Verb::Renew { lease: id(lease) },
-            Ask::Release { lease } => Verb::Release { lease: id(lease) },
+            Ask::Cancel { id: value } => Operation::Cancel { id: id(value) },
+            Ask::Refund { charged } => Operation::Refund { time: self.charged(charged) },
+            Ask::Penalize => Operation::Penalize,
+            Ask::Reset => Operation::Reset,
+            Ask::Block { thousandths } => Operation::Block { span: thousandths.map(part) },
+            Ask::Unblock => Operation::Unblock,
+            Ask::Acquire { lease } => Operation::Acquire { lease: id(lease) },
+            Ask::Renew { lease } => Operation::Renew { lease: id(lease) },
+            Ask::Release { lease } => Operation::Release { lease: id(lease) },
         }
     }
 

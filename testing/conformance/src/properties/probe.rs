@@ -1,7 +1,7 @@
 //! I-RETRY and I-REMAIN: what an answer says of later is what happens then, and not before.
 
 use proptest::prelude::*;
-use tollgate_core::{Micros, Policy, Reason, Timestamp, Verb};
+use tollgate_core::{Micros, Operation, Policy, Reason, Timestamp};
 
 use super::play::{CHECK, ask, asked, count, only, play, requests, story};
 use super::player::{Asked, Player, START, shifted};
@@ -22,7 +22,7 @@ struct Probe<'a, S> {
 }
 
 impl<S: Subject> Probe<'_, S> {
-    fn at(&mut self, after: u64, verb: Verb, cost: u64) -> Result<Expected, Why> {
+    fn at(&mut self, after: u64, verb: Operation, cost: u64) -> Result<Expected, Why> {
         play(self.subject, self.asked);
         let time = self.now.after(Micros::new(after));
         only(ask(self.subject, &asked(time, verb, self.policy, KEY, cost)))
@@ -76,7 +76,7 @@ impl<S: Subject> Probe<'_, S> {
         if self.now.after(Micros::new(reset)) == Timestamp::MAX {
             return Ok(()); // Until after there is no more time.
         }
-        let then = self.at(reset, Verb::Peek, 0)?;
+        let then = self.at(reset, Operation::Peek, 0)?;
         let full = |expected: &Expected| {
             expected
                 .limits
@@ -88,7 +88,7 @@ impl<S: Subject> Probe<'_, S> {
         }
         if reset > 0 {
             seen.count("resets");
-            let before = self.at(reset - 1, Verb::Peek, 0)?;
+            let before = self.at(reset - 1, Operation::Peek, 0)?;
             if before.reset_after != Some(Micros::new(1)) {
                 return Err(self.why(&format!("reset already before {reset} us: {before:?}")));
             }
@@ -120,13 +120,13 @@ pub fn tells_the_future(subject: &mut impl Subject, plan: Plan) -> Result<Seen, 
         let now = shifted(asked.last().map_or(START, |x| x.time), later);
         count(seen, &play(subject, &asked));
         let mut probe = Probe { subject, policy: &policies[0], asked: &asked, now };
-        let peek = probe.at(0, Verb::Peek, 0)?;
+        let peek = probe.at(0, Operation::Peek, 0)?;
         if peek.reason == Reason::Blocked {
             return Ok(());
         }
         probe.remaining(&peek, seen)?;
         let cost = peek.remaining + more;
-        let peek = probe.at(0, Verb::Peek, cost)?;
+        let peek = probe.at(0, Operation::Peek, cost)?;
         let denied = probe.at(0, CHECK, cost)?;
         if (peek.allowed, peek.retry_after) != (denied.allowed, denied.retry_after) {
             return Err(probe.why(&format!("a peek said {peek:?}, but a check {denied:?}")));

@@ -1,7 +1,7 @@
 //! I-REFUND: what is given back was charged, and is as if it had not been.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Policy, Timestamp, Verb};
+use tollgate_core::{Kind, Operation, Policy, Timestamp};
 
 use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
 use super::player::{Asked, Player, START};
@@ -31,7 +31,7 @@ pub fn refund_undoes_a_check(subject: &mut impl Subject, plan: Plan) -> Result<S
         // What was given back was charged all the same: an earlier place in a queue stays taken.
         let queue =
             policy.limits().iter().any(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
-        let earlier = |x: &Asked| matches!(x.verb, Verb::Refund { time: Some(_) });
+        let earlier = |x: &Asked| matches!(x.verb, Operation::Refund { time: Some(_) });
         if queue && asked.iter().any(earlier) {
             return Ok(());
         }
@@ -64,7 +64,7 @@ pub fn refund_undoes_a_check(subject: &mut impl Subject, plan: Plan) -> Result<S
 }
 
 fn undone(policy: &Policy, time: Timestamp, cost: u64) -> [Asked; 2] {
-    let refund = Verb::Refund { time: Some(time) };
+    let refund = Operation::Refund { time: Some(time) };
     [asked(time, CHECK, policy, KEY, cost), asked(time, refund, policy, KEY, cost)]
 }
 
@@ -86,7 +86,7 @@ pub fn refund_keeps_within_capacity(
         count(seen, &play(subject, &trace));
         let now = trace.last().map_or(START, |trace| trace.time);
         let time = with_time.then_some(now);
-        let refund = |key: &[u8]| asked(now, Verb::Refund { time }, &policy, key, u64::MAX);
+        let refund = |key: &[u8]| asked(now, Operation::Refund { time }, &policy, key, u64::MAX);
         let unknown = only(ask(subject, &refund(b"unknown")))?;
         if unknown.granted > 0 || unknown.changed {
             return Err(format!("{}an unknown key got {unknown:?}", story(&trace)));

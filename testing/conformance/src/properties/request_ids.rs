@@ -1,7 +1,7 @@
 //! I-IDEMP: a request id charges once within its horizon, and means one request.
 
 use proptest::prelude::*;
-use tollgate_core::{Cost, Micros, Verb};
+use tollgate_core::{Cost, Micros, Operation};
 
 use super::play::{Answered, ask, count, play, requests, same, story};
 use super::player::{Asked, Player, START};
@@ -14,7 +14,8 @@ const HORIZON: u64 = 30_000_000;
 
 /// Whether an answer is one to be remembered.
 fn is_remembered(asked: &Asked, answer: &Answered) -> bool {
-    asked.verb != Verb::Peek && answer.as_ref().is_ok_and(|answer| answer.iter().all(|i| i.allowed))
+    asked.verb != Operation::Peek
+        && answer.as_ref().is_ok_and(|answer| answer.iter().all(|i| i.allowed))
 }
 
 /// Each request under an id of its own may be repeated at once, and is answered as it was; with

@@ -1,6 +1,6 @@
 //! What a row asks: a verb, its checks, and its options.
 
-use tollgate_core::{Check, Cost, Id, Micros, Request, Timestamp, Verb};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
 
 use super::policies::{Policies, Written};
 use super::spans::{moment, span};
@@ -9,7 +9,7 @@ use super::words::{Fault, Words};
 /// A request that owns its keys.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    pub(super) verb: Verb,
+    pub(super) verb: Operation,
     pub(super) checks: Vec<AskedCheck>,
     request_id: Option<Vec<u8>>,
 }
@@ -69,27 +69,27 @@ pub(super) fn asked(
     }
 }
 
-fn verb(name: &str, options: &mut Options) -> Result<Verb, Fault> {
+fn verb(name: &str, options: &mut Options) -> Result<Operation, Fault> {
     let id = options.id.take();
     let need = |x: Option<Id>| x.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
     Ok(match name {
-        "check" => Verb::Check { lease: id },
+        "check" => Operation::Check { lease: id },
         "reserve" => {
             let max_wait = options.max_wait.take().ok_or("reserve needs a max-wait")?;
-            Verb::Reserve { id: need(id)?, max_wait }
+            Operation::Reserve { id: need(id)?, max_wait }
         }
-        "cancel" => Verb::Cancel { id: need(id)? },
-        "acquire" => Verb::Acquire { lease: need(id)? },
-        "renew" => Verb::Renew { lease: need(id)? },
-        "release" => Verb::Release { lease: need(id)? },
+        "cancel" => Operation::Cancel { id: need(id)? },
+        "acquire" => Operation::Acquire { lease: need(id)? },
+        "renew" => Operation::Renew { lease: need(id)? },
+        "release" => Operation::Release { lease: need(id)? },
         _ if id.is_some() => return Err(format!("{name} has no id")),
-        "peek" => Verb::Peek,
-        "take" => Verb::Take,
-        "refund" => Verb::Refund { time: options.time.take() },
-        "penalize" => Verb::Penalize,
-        "reset" => Verb::Reset,
-        "block" => Verb::Block { span: options.span.take() },
-        "unblock" => Verb::Unblock,
+        "peek" => Operation::Peek,
+        "take" => Operation::Take,
+        "refund" => Operation::Refund { time: options.time.take() },
+        "penalize" => Operation::Penalize,
+        "reset" => Operation::Reset,
+        "block" => Operation::Block { span: options.span.take() },
+        "unblock" => Operation::Unblock,
         _ => return Err(format!("{name:?} is no verb")),
     })
 }

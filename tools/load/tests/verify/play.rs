@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tollgate::Limit;
-use tollgate_core::{Effects, Id, KeyState, Policy, Slot, Timestamp, Verb, decide};
+use tollgate_core::{Effects, Id, KeyState, Operation, Policy, Slot, Timestamp, decide};
 use tollgate_load::verify::Admission;
 
 /// The start of a window of whatever is shorter than a week.
@@ -75,7 +75,7 @@ impl Played {
             if let Some(index) = step.release.filter(|_| !self.held.is_empty()) {
                 let (lease, admission) = self.held.remove(index.index(self.held.len()));
                 let told = self.now - step.lag;
-                self.decide(&Verb::Release { lease }, told);
+                self.decide(&Operation::Release { lease }, told);
                 self.admissions[admission].released = told;
             }
             for _ in 0..step.times {
@@ -100,7 +100,7 @@ impl Played {
         self.next += 1;
         let told = self.now - lag;
         let is_lease = self.policy.has_concurrent();
-        let verb = Verb::Check { lease: is_lease.then_some(lease) };
+        let verb = Operation::Check { lease: is_lease.then_some(lease) };
         let (allowed, delay) = self.decide(&verb, told);
         if allowed {
             let admission = Admission::between(0, told, self.now + late);
@@ -112,9 +112,9 @@ impl Played {
         allowed
     }
 
-    fn decide(&mut self, verb: &Verb, told: u64) -> (bool, u64) {
+    fn decide(&mut self, verb: &Operation, told: u64) -> (bool, u64) {
         let mut block = None;
-        let cost = if matches!(verb, Verb::Release { .. }) { 0 } else { self.cost };
+        let cost = if matches!(verb, Operation::Release { .. }) { 0 } else { self.cost };
         let slot = Slot { policy: &self.policy, state: &mut self.state, block: &mut block, cost };
         let now = Timestamp::from_micros(told);
         let decision = decide(verb, &mut [slot], now, &mut Effects::default()).remove(0);

@@ -1,7 +1,7 @@
 //! Some of the keys, with all that is known of them: what each thread decides by itself.
 
 use foldhash::HashMap;
-use tollgate::{Listed, Policy, Timestamp, Verb};
+use tollgate::{Listed, Operation, Policy, Timestamp};
 use tollgate_core::{Effects, KeyState, Slot, check_plain, decide_one};
 
 use super::Alternative;
@@ -271,5 +271,5 @@ pub(crate) fn admits(policy: &Policy, state: &mut KeyState, cost: u64, at: u64) 
         return check_plain(policy, state, cost, now, &mut seen).allowed;
     }
     let mut slot = Slot { policy, state, block: &mut None, cost };
-    decide_one(&Verb::Check { lease: None }, &mut slot, now, &mut seen).allowed
+    decide_one(&Operation::Check { lease: None }, &mut slot, now, &mut seen).allowed
 }

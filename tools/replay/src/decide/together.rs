@@ -1,7 +1,7 @@
 //! Requests one after the other, each by the store itself: for verbs, requests of several keys, and
 //! stores outside this process.
 
-use tollgate::{Answer, Limiter, ManualClock, Policy, StoreError, Timestamp, Verb};
+use tollgate::{Answer, Limiter, ManualClock, Operation, Policy, StoreError, Timestamp};
 
 use super::Alternative;
 use super::partition::Partition;
@@ -60,7 +60,7 @@ pub(crate) async fn decide(
         let policies = asked.policies(alternative);
         let checks = asked.checks(&policies);
         let mut request = asked.request(&checks);
-        if let Verb::Check { lease } = &mut request.verb
+        if let Operation::Check { lease } = &mut request.verb
             && !checks.iter().any(|check| check.policy.has_concurrent())
         {
             *lease = None;

@@ -15,7 +15,7 @@ mod traefik;
 
 use hyper::StatusCode;
 use hyper::http::request::Parts;
-use tollgate::{Check, Policies, Policy, Request, ResolveError, Verb};
+use tollgate::{Check, Operation, Policies, Policy, Request, ResolveError};
 
 use self::denial::Denial;
 pub(super) use self::denial::DenialKind;
@@ -145,7 +145,8 @@ async fn ask(
     let pairs = asked.iter().zip(&policies);
     let checks: Vec<_> =
         pairs.map(|(x, policy)| Check { policy, key: &x.key, cost: x.cost }).collect();
-    let request = Request { verb: Verb::Check { lease: None }, checks: &checks, request_id: None };
+    let request =
+        Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
     let timed = exchange.timed(Surface::ForwardAuth);
     let answer = exchange.daemon.limiter().decide(&request).await;
     match &answer {

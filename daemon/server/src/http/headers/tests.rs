@@ -4,8 +4,8 @@ use hyper::header::HeaderMap;
 use proptest::prelude::*;
 use sfv::{BareItem, Item, ListEntry, Parser};
 use tollgate::{
-    Answer, Check, Cost, Id, Key, KeyList, ManualClock, MemoryLimiter, Micros, Policy, Request,
-    Timestamp, Verb,
+    Answer, Check, Cost, Id, Key, KeyList, ManualClock, MemoryLimiter, Micros, Operation, Policy,
+    Request, Timestamp,
 };
 
 use super::write;
@@ -23,7 +23,7 @@ fn policy(name: &str, limits: &str) -> Policy {
 }
 
 /// Decides checks that spend so much of policies, each of the key `a`.
-fn decide(limiter: &MemoryLimiter, verb: Verb, checks: &[(&Policy, u64)]) -> Answer {
+fn decide(limiter: &MemoryLimiter, verb: Operation, checks: &[(&Policy, u64)]) -> Answer {
     let cost = |cost| Cost::new(cost).unwrap();
     let checks: Vec<_> = checks
         .iter()
@@ -45,7 +45,7 @@ fn lines(headers: &HeaderMap) -> String {
     headers.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-const CHECK: Verb = Verb::Check { lease: None };
+const CHECK: Operation = Operation::Check { lease: None };
 
 /// Spends of a policy named `api` in turn; the headers of the last decision.
 fn check(styles: &[HeaderStyle], limits: &str, costs: &[u64], expected: &str) {
@@ -53,7 +53,7 @@ fn check(styles: &[HeaderStyle], limits: &str, costs: &[u64], expected: &str) {
     let api = policy("api", limits);
     let decide_one = |cost: &u64| {
         let lease = api.has_concurrent().then(|| Id::from_u128(u128::from(*cost)));
-        decide(&limiter, Verb::Check { lease }, &[(&api, *cost)])
+        decide(&limiter, Operation::Check { lease }, &[(&api, *cost)])
     };
     let (last, before) = costs.split_last().unwrap();
     for cost in before {
@@ -284,13 +284,13 @@ const LIMITS: [&str; 12] = [
     "9/s; 20/min log; 4 concurrent lease 5s",
 ];
 
-fn verb() -> impl Strategy<Value = Verb> {
+fn verb() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => any::<u64>().prop_map(|it| Verb::Check { lease: Some(Id::from_u128(it.into())) }),
-        1 => Just(Verb::Peek),
-        1 => Just(Verb::Take),
-        1 => Just(Verb::Penalize),
-        1 => (0..9_000_000_u64).prop_map(|it| Verb::Block { span: Some(Micros::new(it + 1)) }),
+        6 => any::<u64>().prop_map(|it| Operation::Check { lease: Some(Id::from_u128(it.into())) }),
+        1 => Just(Operation::Peek),
+        1 => Just(Operation::Take),
+        1 => Just(Operation::Penalize),
+        1 => (0..9_000_000_u64).prop_map(|it| Operation::Block { span: Some(Micros::new(it + 1)) }),
     ]
 }
 
@@ -306,7 +306,7 @@ proptest! {
         for (verb, cost, pause) in steps {
             clock.advance(Micros::new(pause));
             // Only checks and peeks are for several policies at once.
-            let together = matches!(verb, Verb::Check { .. } | Verb::Peek);
+            let together = matches!(verb, Operation::Check { .. } | Operation::Peek);
             let policies: Vec<_> = all.iter().take(if together { 4 } else { 1 }).collect();
             let cost = Cost::new(cost).unwrap();
             let checks: Vec<_> =

@@ -1,6 +1,6 @@
 //! `POST /v1/acquire`: take a lease on every concurrent limit of a policy.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken, id_or_drawn};
 
@@ -20,5 +20,5 @@ pub(super) const ACQUIRE: Spoken = Spoken::new(
         Field::LeaseId,
     ],
     Answers::Verdict,
-    |object| Ok(Verb::Acquire { lease: id_or_drawn(object, Field::LeaseId)? }),
+    |object| Ok(Operation::Acquire { lease: id_or_drawn(object, Field::LeaseId)? }),
 );

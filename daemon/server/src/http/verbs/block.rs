@@ -1,6 +1,6 @@
 //! `POST /v1/block`: deny every check of a key, for a time or until it is unblocked.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -23,7 +23,7 @@ pub(super) const BLOCK: Spoken = Spoken {
         |object| {
             let span =
                 object.take(Field::For).map(|object| object.duration(Field::For)).transpose()?;
-            Ok(Verb::Block { span })
+            Ok(Operation::Block { span })
         },
     )
 };

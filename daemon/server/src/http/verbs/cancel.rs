@@ -1,6 +1,6 @@
 //! `POST /v1/cancel`: give a reservation back, once, before its time.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken, needed_id};
 
@@ -20,6 +20,6 @@ pub(super) const CANCEL: Spoken = Spoken {
             Field::ReservationId,
         ],
         Answers::Change,
-        |object| Ok(Verb::Cancel { id: needed_id(object, Field::ReservationId)? }),
+        |object| Ok(Operation::Cancel { id: needed_id(object, Field::ReservationId)? }),
     )
 };

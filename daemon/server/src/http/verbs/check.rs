@@ -1,6 +1,6 @@
 //! `POST /v1/check`: decide and charge; on a policy with a concurrent limit, acquire.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken, id};
 
@@ -20,5 +20,5 @@ pub(super) const CHECK: Spoken = Spoken::new(
         Field::LeaseId,
     ],
     Answers::Verdict,
-    |object| Ok(Verb::Check { lease: id(object, Field::LeaseId)? }),
+    |object| Ok(Operation::Check { lease: id(object, Field::LeaseId)? }),
 );

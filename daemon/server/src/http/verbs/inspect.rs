@@ -1,6 +1,6 @@
 //! `POST /v1/inspect`: what each limit holds of a key, its block, its leases and reservations.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -12,6 +12,6 @@ pub(super) const INSPECT: Spoken = Spoken {
         &[Field::Policy, Field::Tier, Field::Limit, Field::Key, Field::KeyBase64, Field::Note],
         Answers::Inspection,
         // Looked at without a verb of its own.
-        |_| Ok(Verb::Peek),
+        |_| Ok(Operation::Peek),
     )
 };

@@ -17,7 +17,7 @@ mod unblock;
 
 use std::borrow::Cow;
 
-use tollgate::{Decision, Id, Request, StoreError, Verb};
+use tollgate::{Decision, Id, Operation, Request, StoreError};
 use tollgate_core::MAX_REQUEST_ID_LEN;
 
 use super::asked::Asked;
@@ -54,7 +54,7 @@ pub(super) struct Spoken {
     /// What its answer is.
     pub(super) answers: Answers,
     /// Takes its own fields; what it asks of the store.
-    verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
+    verb: fn(&mut Object<'_>) -> Result<Operation, Problem>,
 }
 
 /// What the answer to a verb is.
@@ -175,12 +175,12 @@ pub(super) fn tell_subject(object: &Object<'_>, exchange: &Exchange<'_>) {
 
 /// Decides one check.
 async fn decide(
-    verb: Verb,
+    verb: Operation,
     asked: &Asked<'_>,
     request_id: Option<&str>,
     daemon: &Daemon,
 ) -> Result<Decision, StoreError> {
-    if let (Verb::Check { lease: None }, None) = (verb, request_id) {
+    if let (Operation::Check { lease: None }, None) = (verb, request_id) {
         // The plain check, which is nearly all of them.
         let key = asked.key().map_err(StoreError::Request)?;
         return daemon.limiter().check_cost(asked.policy(), key, asked.cost()).await;
@@ -234,7 +234,7 @@ fn asked_together<'a>(
 
 async fn answer_several(
     spoken: &Spoken,
-    verb: Verb,
+    verb: Operation,
     asked: &[Asked<'_>],
     request_id: Option<&str>,
     exchange: &Exchange<'_>,
@@ -272,7 +272,7 @@ impl Spoken {
         about: &'static str,
         fields: &'static [Field],
         answers: Answers,
-        verb: fn(&mut Object<'_>) -> Result<Verb, Problem>,
+        verb: fn(&mut Object<'_>) -> Result<Operation, Problem>,
     ) -> Self {
         Spoken {
             name,

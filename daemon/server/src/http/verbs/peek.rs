@@ -1,6 +1,6 @@
 //! `POST /v1/peek`, `GET /v1/peek?policy=&key=`: what a check would answer; nothing changes.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -30,6 +30,6 @@ pub(super) const PEEK: Spoken = Spoken {
             Field::Checks,
         ],
         Answers::Decision,
-        |_| Ok(Verb::Peek),
+        |_| Ok(Operation::Peek),
     )
 };

@@ -1,6 +1,6 @@
 //! `POST /v1/penalize`: charge whatever the level, into a debt of at most one more capacity.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -20,6 +20,6 @@ pub(super) const PENALIZE: Spoken = Spoken {
             Field::RequestId,
         ],
         Answers::Change,
-        |_| Ok(Verb::Penalize),
+        |_| Ok(Operation::Penalize),
     )
 };

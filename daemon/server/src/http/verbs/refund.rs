@@ -1,6 +1,6 @@
 //! `POST /v1/refund`: give a cost back.
 
-use tollgate::{Timestamp, Verb};
+use tollgate::{Operation, Timestamp};
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -24,7 +24,7 @@ pub(super) const REFUND: Spoken = Spoken {
         |object| {
             let time =
                 object.take(Field::Time).map(|object| object.seconds(Field::Time)).transpose()?;
-            Ok(Verb::Refund { time: time.map(|time| Timestamp::from_micros(time.get())) })
+            Ok(Operation::Refund { time: time.map(|time| Timestamp::from_micros(time.get())) })
         },
     )
 };

@@ -1,6 +1,6 @@
 //! `POST /v1/release`: give a lease's place back, once.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken, needed_id};
 
@@ -20,6 +20,6 @@ pub(super) const RELEASE: Spoken = Spoken {
             Field::LeaseId,
         ],
         Answers::Change,
-        |object| Ok(Verb::Release { lease: needed_id(object, Field::LeaseId)? }),
+        |object| Ok(Operation::Release { lease: needed_id(object, Field::LeaseId)? }),
     )
 };

@@ -1,6 +1,6 @@
 //! `POST /v1/renew`: let a lease that is still held last its whole length from now.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken, needed_id};
 
@@ -20,6 +20,6 @@ pub(super) const RENEW: Spoken = Spoken {
             Field::LeaseId,
         ],
         Answers::Change,
-        |object| Ok(Verb::Renew { lease: needed_id(object, Field::LeaseId)? }),
+        |object| Ok(Operation::Renew { lease: needed_id(object, Field::LeaseId)? }),
     )
 };

@@ -1,6 +1,6 @@
 //! `POST /v1/reserve`: charge now, act after the delay; refused whole if that is longer than max_wait.
 
-use tollgate::{Micros, Verb};
+use tollgate::{Micros, Operation};
 
 use super::{Answers, Field, Spoken, id_or_drawn};
 
@@ -25,6 +25,6 @@ pub(super) const RESERVE: Spoken = Spoken::new(
         let max_wait = object.take(Field::MaxWait).map(|object| object.duration(Field::MaxWait));
         // Without a longest wait, any will do.
         let max_wait = max_wait.transpose()?.unwrap_or(Micros::new(u64::MAX));
-        Ok(Verb::Reserve { id, max_wait })
+        Ok(Operation::Reserve { id, max_wait })
     },
 );

@@ -1,6 +1,6 @@
 //! `POST /v1/reset`: forget a key, its blocks aside.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -19,6 +19,6 @@ pub(super) const RESET: Spoken = Spoken {
             Field::RequestId,
         ],
         Answers::Change,
-        |_| Ok(Verb::Reset),
+        |_| Ok(Operation::Reset),
     )
 };

@@ -1,6 +1,6 @@
 //! `POST /v1/take`: grant the lesser of the cost and what remains.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Spoken};
 
@@ -18,5 +18,5 @@ pub(super) const TAKE: Spoken = Spoken::new(
         Field::RequestId,
     ],
     Answers::Verdict,
-    |_| Ok(Verb::Take),
+    |_| Ok(Operation::Take),
 );

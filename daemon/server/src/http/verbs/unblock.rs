@@ -1,6 +1,6 @@
 //! `POST /v1/unblock`: lift a block.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use super::{Answers, Field, Scope, Spoken};
 
@@ -19,6 +19,6 @@ pub(super) const UNBLOCK: Spoken = Spoken {
             Field::RequestId,
         ],
         Answers::Change,
-        |_| Ok(Verb::Unblock),
+        |_| Ok(Operation::Unblock),
     )
 };

@@ -1,6 +1,6 @@
 //! `CL.THROTTLE`: decide as redis-cell does, under limits that the command itself gives.
 
-use tollgate::{Cost, LimitError, Verb};
+use tollgate::{Cost, LimitError, Operation};
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -53,7 +53,7 @@ fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
         return Ok(());
     }
     let check = OwnCheck { policy: policy.clone(), key: key.as_bytes().into(), cost };
-    let verb = Verb::Check { lease: None };
+    let verb = Operation::Check { lease: None };
     let asks = Asks::Decide { verb, checks: vec![check], request_id: None };
     asking.ask(Question { asks, reply: Reply::Throttle, record: None })
 }

@@ -1,6 +1,6 @@
 //! `DEL`: resets keys of `CL.THROTTLE`.
 
-use tollgate::{Cost, Verb};
+use tollgate::{Cost, Operation};
 
 use crate::audit;
 use crate::config::Scope;
@@ -44,9 +44,9 @@ pub(super) fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
             record.refused(refusal.detail());
             continue;
         }
-        record.asks(&Verb::Reset, 0);
+        record.asks(&Operation::Reset, 0);
         let check = OwnCheck { policy: policy.clone(), key: key.into(), cost: Cost::ZERO };
-        let asks = Asks::Decide { verb: Verb::Reset, checks: vec![check], request_id: None };
+        let asks = Asks::Decide { verb: Operation::Reset, checks: vec![check], request_id: None };
         let reply = Reply::Sum { is_last: index == last };
         asking.ask(Question { asks, reply, record: Some(record) })?;
     }

@@ -1,6 +1,6 @@
 //! `TOLLGATE.BLOCK`: deny every check of a key.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -36,7 +36,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id, Word::For],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Block { span: own.span }),
+    verb: |own| Ok(Operation::Block { span: own.span }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

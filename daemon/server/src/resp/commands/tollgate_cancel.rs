@@ -1,6 +1,6 @@
 //! `TOLLGATE.CANCEL`: give a reservation back.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -37,7 +37,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id, Word::Reservation],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Cancel { id: Own::needed(own.reservation, Word::Reservation)? }),
+    verb: |own| Ok(Operation::Cancel { id: Own::needed(own.reservation, Word::Reservation)? }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

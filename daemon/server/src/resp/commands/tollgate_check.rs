@@ -1,6 +1,6 @@
 //! `TOLLGATE.CHECK`: decide and charge.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -38,7 +38,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id, Word::Lease],
     takes_several: true,
     reply: Reply::Decision(Shape::Decision),
-    verb: |own| Ok(Verb::Check { lease: own.lease }),
+    verb: |own| Ok(Operation::Check { lease: own.lease }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.INSPECT`: what is kept of a key.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -34,7 +34,7 @@ static SPOKEN: Spoken = Spoken {
     takes_several: false,
     reply: Reply::Inspection,
     // Looked at without a verb of its own.
-    verb: |_| Ok(Verb::Peek),
+    verb: |_| Ok(Operation::Peek),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.PEEK`: what a check would answer; nothing changes.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -36,7 +36,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note],
     takes_several: true,
     reply: Reply::Decision(Shape::Decision),
-    verb: |_| Ok(Verb::Peek),
+    verb: |_| Ok(Operation::Peek),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.PENALIZE`: charge whatever the level.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -36,7 +36,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |_| Ok(Verb::Penalize),
+    verb: |_| Ok(Operation::Penalize),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.REFUND`: give a cost back.
 
-use tollgate::{Timestamp, Verb};
+use tollgate::{Operation, Timestamp};
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -37,7 +37,9 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id, Word::Time],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Refund { time: own.time.map(|time| Timestamp::from_micros(time.get())) }),
+    verb: |own| {
+        Ok(Operation::Refund { time: own.time.map(|time| Timestamp::from_micros(time.get())) })
+    },
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

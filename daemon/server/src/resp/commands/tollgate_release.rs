@@ -1,6 +1,6 @@
 //! `TOLLGATE.RELEASE`: give a lease's place back.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -32,7 +32,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id, Word::Lease],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Release { lease: Own::needed(own.lease, Word::Lease)? }),
+    verb: |own| Ok(Operation::Release { lease: Own::needed(own.lease, Word::Lease)? }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

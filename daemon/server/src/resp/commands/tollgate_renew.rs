@@ -1,6 +1,6 @@
 //! `TOLLGATE.RENEW`: let a lease last its whole length from now.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -37,7 +37,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id, Word::Lease],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |own| Ok(Verb::Renew { lease: Own::needed(own.lease, Word::Lease)? }),
+    verb: |own| Ok(Operation::Renew { lease: Own::needed(own.lease, Word::Lease)? }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.RESERVE`: charge now, act after the delay.
 
-use tollgate::{Micros, Verb, draw_id};
+use tollgate::{Micros, Operation, draw_id};
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -42,7 +42,7 @@ static SPOKEN: Spoken = Spoken {
         let id = own.reservation.unwrap_or_else(draw_id);
         // Without a longest wait, any will do.
         let max_wait = own.max_wait.unwrap_or(Micros::new(u64::MAX));
-        Ok(Verb::Reserve { id, max_wait })
+        Ok(Operation::Reserve { id, max_wait })
     },
 };
 

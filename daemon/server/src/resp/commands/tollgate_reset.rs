@@ -1,6 +1,6 @@
 //! `TOLLGATE.RESET`: forget a key, its blocks aside.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -30,7 +30,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |_| Ok(Verb::Reset),
+    verb: |_| Ok(Operation::Reset),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

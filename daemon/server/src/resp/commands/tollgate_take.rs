@@ -1,6 +1,6 @@
 //! `TOLLGATE.TAKE`: grant the lesser of the cost and what remains.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -36,7 +36,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id],
     takes_several: false,
     reply: Reply::Decision(Shape::Decision),
-    verb: |_| Ok(Verb::Take),
+    verb: |_| Ok(Operation::Take),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

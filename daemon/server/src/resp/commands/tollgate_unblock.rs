@@ -1,6 +1,6 @@
 //! `TOLLGATE.UNBLOCK`: lift a block.
 
-use tollgate::Verb;
+use tollgate::Operation;
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -30,7 +30,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Tier, Word::Note, Word::Id],
     takes_several: false,
     reply: Reply::Decision(Shape::Change),
-    verb: |_| Ok(Verb::Unblock),
+    verb: |_| Ok(Operation::Unblock),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
