@@ -52,7 +52,12 @@ pub use tollgate_store::{
     Restored, SaveReport, SnapshotDir, SnapshotError, StoreError, TableFull, Usage,
 };
 
-/// The examples of the README, which run.
+/// Compiles and runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles and runs the examples of the library page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;

@@ -61,13 +61,13 @@ fn check(name: &str, from: &str, blocks: usize) {
 
 #[test]
 fn the_manual_shows_what_is_printed() {
-    check("docs/replay.md", "# Trying limits on a log", 8);
+    check("docs/replay.md", "# Replay", 8);
 }
 
 #[test]
 fn the_readme_shows_what_is_printed() {
     let text = fs::read_to_string(page("README.md")).unwrap();
-    let (start, end) = ("## Try a limit before it bites", "\n## ");
+    let (start, end) = ("## Algorithms", "\n## ");
     let from = text.find(start).unwrap();
     let to = from + text[from + 1..].find(end).unwrap() + 1;
     let (renewed, shown) = run(&text[from..to], start);
