@@ -15,12 +15,12 @@ use std::error::Error;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tollgate::{Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, draw_id};
+use tollgate::{Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, random_id};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     // A namespace of this run's own, so that it finds nothing of an earlier one.
-    let namespace = format!("example-01-{}", draw_id());
+    let namespace = format!("example-01-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
     let per_ip: Policy = "10/s fixed from-first count-denied".parse()?;

@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use tollgate::{
     Check, Cost, Key, KeyBuf, Limiter, ManualClock, OpenError, Operation, Policy, Request,
-    Timestamp, draw_id,
+    Timestamp, random_id,
 };
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // A namespace of this run's own, so that it finds nothing of an earlier one.
-    let namespace = format!("example-02-{}", draw_id());
+    let namespace = format!("example-02-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
     let limiter = open(&namespace, &clock).await?;

@@ -13,7 +13,7 @@ use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use tollgate::{Cost, Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, draw_id};
+use tollgate::{Cost, Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, random_id};
 
 /// The minute after 6:00, the second, the cost, what is left, and when the same would pass.
 type Row = (u64, u64, u32, [u64; 3], Option<u64>);
@@ -21,7 +21,7 @@ type Row = (u64, u64, u32, [u64; 3], Option<u64>);
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // A namespace of this run's own, so that it finds nothing of an earlier one.
-    let namespace = format!("example-05-{}", draw_id());
+    let namespace = format!("example-05-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
     let limiter = open(&namespace, &clock).await?;

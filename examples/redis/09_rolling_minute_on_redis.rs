@@ -16,12 +16,12 @@ use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use tollgate::{Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, draw_id};
+use tollgate::{Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, random_id};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // A namespace of this run's own, so that it finds nothing of an earlier one.
-    let namespace = format!("example-09-{}", draw_id());
+    let namespace = format!("example-09-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
     let processes = [open(&namespace, &clock).await?, open(&namespace, &clock).await?];

@@ -65,13 +65,13 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let key = Key::new("user:42")?;
     let denied = block_on(limiter.check(&api, key))?;
     println!("one more: again in {} s", denied.retry_after().unwrap_or_default());
-    let reset = block_on(limiter.ask(Operation::Reset, &api, key, Cost::ZERO))?;
+    let reset = block_on(limiter.execute(Operation::Reset, &api, key, Cost::ZERO))?;
     println!("after a reset: {} left", reset.remaining);
     assert_eq!((denied.allowed(), reset.remaining), (false, 5));
 
     // What cannot be decided is an error that says what to do, here and on every store.
     let wrong: Result<_, StoreError> =
-        block_on(limiter.ask(Operation::Take, &api, key, Cost::ZERO));
+        block_on(limiter.execute(Operation::Take, &api, key, Cost::ZERO));
     println!("take 0: {}", wrong.err().ok_or("it was taken")?);
     Ok(())
 }

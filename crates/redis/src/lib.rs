@@ -15,7 +15,7 @@
 //! - `+role` is asked behind sentinels; without it a master that is none is noticed by the first
 //!   write.
 //! - `+cluster|slots` and `+asking` are needed on a cluster only.
-//! - [`RedisStore::erase`] needs `+scan` and `+unlink` besides, which a user who decides for others
+//! - [`RedisStore::flush_namespace`] needs `+scan` and `+unlink` besides, which a user who decides for others
 //!   should not have. A log that is replayed has a namespace of its own: `~THAT:*`.
 //!
 //! A database other than 0 needs `+select`. Sentinels have users of their own: they are asked
@@ -40,7 +40,7 @@ mod url;
 mod waiting;
 mod warnings;
 
-pub use erase::EraseError;
+pub use erase::FlushError;
 pub use open_error::OpenError;
 pub use options::{Pem, RedisOptions};
 pub use stats::RedisStats;

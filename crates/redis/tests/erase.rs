@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::{CHECK, ask, check, decide, named, open, open_with, policy};
 use tollgate_core::{Check, Cost, Id, Micros, Operation};
-use tollgate_redis::{EraseError, RedisOptions, RedisStore};
+use tollgate_redis::{FlushError, RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
 
@@ -49,10 +49,10 @@ async fn leave_keys(store: &RedisStore, users: usize) {
     decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
 }
 
-fn said(error: EraseError, kind: FailureKind, parts: &[&str]) {
+fn said(error: FlushError, kind: FailureKind, parts: &[&str]) {
     let text = error.to_string();
     assert!(parts.iter().all(|it| text.contains(it)), "{text}");
-    let EraseError::Unfinished { failure, .. } = error else { panic!("{error:?}") };
+    let FlushError::Unfinished { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, kind, "{text}");
 }
 
@@ -68,15 +68,15 @@ async fn a_namespace_is_erased_and_its_neighbours_are_left() {
     }
     let before = server.keys("");
     let store = trial(&server.url(), "a");
-    assert_eq!(store.erase().await, Ok(0));
+    assert_eq!(store.flush_namespace().await, Ok(0));
     assert_eq!(server.keys(""), before);
     leave_keys(&store, 3_000).await;
     let all = u64::try_from(server.command(&["DBSIZE"]).integer()).unwrap();
-    assert_eq!(store.erase().await, Ok(all - left(&server)));
+    assert_eq!(store.flush_namespace().await, Ok(all - left(&server)));
     assert_eq!(server.keys(""), before);
     // It may go on, and be erased again.
     check(&store, &policy("1/h"), b"k").await.unwrap();
-    assert_eq!(store.erase().await, Ok(1));
+    assert_eq!(store.flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), before);
 }
 
@@ -90,13 +90,13 @@ async fn what_others_may_count_on_is_not_erased() {
     let named = |x| RedisOptions { namespace: "shop".to_owned(), ..x };
     let store = open_with(&server.url(), named);
     check(&store, &policy("1/h"), b"k").await.unwrap();
-    let error = store.erase().await.unwrap_err();
-    assert_eq!(error, EraseError::ServerClock { namespace: "shop".into() });
+    let error = store.flush_namespace().await.unwrap_err();
+    assert_eq!(error, FlushError::ServerClock { namespace: "shop".into() });
     assert!(error.to_string().contains("a clock and a namespace of its own"), "{error}");
 
     check(&open(&server.url()), &policy("1/h"), b"k").await.unwrap();
-    let error = trial(&server.url(), "tollgate").erase().await.unwrap_err();
-    assert_eq!(error, EraseError::DefaultNamespace { namespace: "tollgate".into() });
+    let error = trial(&server.url(), "tollgate").flush_namespace().await.unwrap_err();
+    assert_eq!(error, FlushError::DefaultNamespace { namespace: "tollgate".into() });
     assert!(error.to_string().contains("\"tollgate\""), "{error}");
     assert_eq!(server.keys("").len(), 2);
 }
@@ -113,12 +113,12 @@ async fn who_may_not_erase_is_told_what_is_needed() {
         let set =
             |rule| server.command(&["ACL", "SETUSER", "tollgate", rule]).expect_no_error(rule);
         set(without);
-        let error = store.erase().await.unwrap_err();
+        let error = store.flush_namespace().await.unwrap_err();
         said(error, FailureKind::NoPermission, &["+scan and +unlink", &server.address(), "NOPERM"]);
         assert_eq!(server.keys("a:").len(), 1);
         set(with);
     }
-    assert_eq!(store.erase().await, Ok(1));
+    assert_eq!(store.flush_namespace().await, Ok(1));
 }
 
 #[tokio::test]
@@ -130,30 +130,34 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
     fill().await;
     proxy.only(&["SCAN"]);
     proxy.cut_before(2);
-    store.erase().await.unwrap();
+    store.flush_namespace().await.unwrap();
     assert_eq!(server.keys(""), Vec::<String>::new());
 
     fill().await;
     proxy.only(&["UNLINK"]);
     proxy.cut_after_execution(1);
     proxy.replace_reply(2, "-LOADING Redis is loading the dataset in memory", false);
-    store.erase().await.unwrap();
+    store.flush_namespace().await.unwrap();
     assert_eq!(server.keys(""), Vec::<String>::new());
 
     fill().await;
     let all = left(&server);
     proxy.only(&["SCAN"]);
     proxy.replace_reply(3, "-ERR no more", false);
-    let Err(EraseError::Unfinished { erased, failure, .. }) = store.erase().await else {
+    let Err(FlushError::Unfinished { erased, failure, .. }) = store.flush_namespace().await else {
         panic!("nothing was told");
     };
     assert_eq!((failure.kind, erased), (FailureKind::Rejected, all - left(&server)));
     proxy.replace_reply(1, "+OK", false);
-    said(store.erase().await.unwrap_err(), FailureKind::Protocol, &["SCAN", &proxy.address()]);
-    assert_eq!(store.erase().await, Ok(all - erased));
+    said(
+        store.flush_namespace().await.unwrap_err(),
+        FailureKind::Protocol,
+        &["SCAN", &proxy.address()],
+    );
+    assert_eq!(store.flush_namespace().await, Ok(all - erased));
 
     server.kill();
-    let error = store.erase().await.unwrap_err();
+    let error = store.flush_namespace().await.unwrap_err();
     said(
         error,
         FailureKind::Unreachable,
@@ -187,12 +191,12 @@ async fn a_namespace_of_a_cluster_is_erased_while_primaries_fail() {
     let kept = cluster.sweep(groups).longest().unwrap();
     assert!(kept <= Duration::from_secs(3_600), "{kept:?}");
     let all = cluster.keys("").len() - before.len();
-    assert_eq!(store.erase().await, Ok(all.try_into().unwrap()));
+    assert_eq!(store.flush_namespace().await, Ok(all.try_into().unwrap()));
     assert_eq!(cluster.keys(""), before);
 
     leave_keys(&store, 500).await;
     cluster.kill_primary_of(slot_of("{a.0}"));
-    store.erase().await.unwrap();
+    store.flush_namespace().await.unwrap();
     cluster.settle();
     assert_eq!(cluster.keys("a:"), Vec::<String>::new());
 }
@@ -219,7 +223,7 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
         halfway.push(moving);
     }
     let all = u64::try_from(on_all_nodes(&cluster).len()).unwrap();
-    assert_eq!(store.erase().await, Ok(all));
+    assert_eq!(store.flush_namespace().await, Ok(all));
     assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
     halfway.into_iter().for_each(|halfway| halfway.finish());
 
@@ -233,7 +237,7 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
             }
         });
         let erased = tokio::task::block_in_place(|| {
-            tokio::runtime::Handle::current().block_on(store.erase())
+            tokio::runtime::Handle::current().block_on(store.flush_namespace())
         });
         moves.join().unwrap();
         erased.unwrap();
@@ -260,7 +264,7 @@ async fn a_pass_that_keys_may_have_dodged_is_not_the_last() {
     .await;
     proxy.only(&["SCAN"]);
     proxy.replace_reply(1, "*2\r\n$1\r\n0\r\n*0", false);
-    store.erase().await.unwrap();
+    store.flush_namespace().await.unwrap();
     assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
 }
 
@@ -274,7 +278,7 @@ async fn what_is_on_a_node_that_is_taken_for_a_server_is_erased() {
     }
     let all = cluster.keys("a:").len();
     assert!(all > 1, "{all}");
-    assert_eq!(store.erase().await, Ok(all.try_into().unwrap()));
+    assert_eq!(store.flush_namespace().await, Ok(all.try_into().unwrap()));
     assert_eq!(cluster.keys(""), Vec::<String>::new());
 }
 
@@ -284,8 +288,8 @@ async fn a_namespace_behind_sentinels_is_erased_at_the_primary_that_there_is() {
     let store = trial(&sentinel.url(), "a");
     leave_keys(&store, 100).await;
     sentinel.kill_primary();
-    store.erase().await.unwrap();
+    store.flush_namespace().await.unwrap();
     sentinel.settle();
     assert_eq!(sentinel.primary().keys(""), Vec::<String>::new());
-    assert_eq!(store.erase().await, Ok(0));
+    assert_eq!(store.flush_namespace().await, Ok(0));
 }

@@ -15,5 +15,7 @@ pub use key::{Key, KeyBuf};
 pub use memory::{
     MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull, Usage,
 };
-pub use snapshot::{Quarantined, Rejected, Restored, SaveReport, SnapshotDir, SnapshotError};
+pub use snapshot::{
+    InvalidSnapshot, QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError,
+};
 pub use store::{Answer, Store, StoreError};

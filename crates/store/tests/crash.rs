@@ -102,7 +102,7 @@ fn victim() {
     let clock = ManualClock::at(Timestamp::from_micros((1_763_650_000 + life) * 1_000_000));
     let dir = SnapshotDir::open(dir).unwrap();
     let (store, restored) = dir.restore(MemoryStore::builder().clock(clock.clone())).unwrap();
-    assert_eq!(restored.set_aside, None);
+    assert_eq!(restored.quarantined, None);
     let policies = LIMITS.iter().map(|limit| limit.parse().unwrap()).collect();
     let victim = Victim { clock, store, policies };
     for key in 0..KEYS {

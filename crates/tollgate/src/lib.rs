@@ -17,6 +17,7 @@
 //!   limits.
 //! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Operation`] what can be asked.
 
+mod id;
 mod limiter;
 mod lists;
 mod memory;
@@ -24,10 +25,10 @@ mod overrides;
 mod policies;
 mod tiers;
 
+pub use id::random_id;
 #[cfg(feature = "redis")]
 pub use limiter::LimiterBuilder;
 pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
-pub use lists::draw_id;
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use overrides::{
     KeyPattern, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder, PatternError,
@@ -44,12 +45,13 @@ pub use tollgate_core::{
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use tollgate_redis::{
-    EraseError, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
+    FlushError, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{
-    Answer, Failure, FailureKind, Key, KeyBuf, ManualClock, MemoryStats, Quarantined, Rejected,
-    Restored, SaveReport, SnapshotDir, SnapshotError, StoreError, TableFull, Usage,
+    Answer, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, ManualClock, MemoryStats,
+    QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError, StoreError,
+    TableFull, Usage,
 };
 
 /// Compiles and runs the examples of the README.

@@ -1,26 +1,9 @@
 //! Allow and deny lists, which answer before any store is asked.
 
-use tollgate_core::{Check, Decision, Id, Listed, Operation, Request, RequestError, Timestamp};
+use tollgate_core::{Check, Decision, Listed, Operation, Request, RequestError, Timestamp};
 use tollgate_store::Answer;
 
-/// Draws 128 random bits for a lease or a reservation, such as that of [`Operation::Acquire`].
-///
-/// # Example
-/// ```
-/// assert_ne!(tollgate::draw_id(), tollgate::draw_id());
-/// ```
-#[must_use]
-pub fn draw_id() -> Id {
-    let mut bytes = [0; 16];
-    if getrandom::fill(&mut bytes).is_err() {
-        // Without the system's randomness the id is still unlike any other of this process.
-        static DRAWN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-        let drawn = DRAWN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        bytes[..8].copy_from_slice(&drawn.to_le_bytes());
-        bytes[8..12].copy_from_slice(&std::process::id().to_le_bytes());
-    }
-    Id::from_u128(u128::from_le_bytes(bytes))
-}
+use crate::id::random_id;
 
 /// A request on which the lists have spoken. A check that needs a lease and has none has got one.
 #[derive(Debug)]
@@ -46,7 +29,7 @@ pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestE
     let concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
     let verb = match request.verb {
         Operation::Check { lease: None } if concurrent => {
-            Operation::Check { lease: Some(draw_id()) }
+            Operation::Check { lease: Some(random_id()) }
         }
         verb => verb,
     };

@@ -7,10 +7,11 @@ use tollgate_core::{
     RequestError, Timestamp,
 };
 use tollgate_store::{
-    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, Restored, SaveReport,
-    SnapshotDir, SnapshotError, TableFull, Usage,
+    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
+    SaveReport, SnapshotDir, SnapshotError, TableFull, Usage,
 };
 
+use crate::id::random_id;
 use crate::lists::{self, Screened};
 use crate::policies::Interned;
 
@@ -84,20 +85,20 @@ impl MemoryLimiterBuilder {
     /// The limiter.
     #[must_use]
     pub fn build(self) -> MemoryLimiter {
-        MemoryLimiter::of_store(self.0.build())
+        MemoryLimiter::with_store(self.0.build())
     }
 
     /// The limiter, with what the newest snapshot of a directory holds.
     ///
     /// # Errors
     /// The directory cannot be read. A snapshot that is no good is none: see
-    /// [`Restored::set_aside`].
+    /// [`RestoreReport::quarantined`].
     pub fn restore(
         self,
         directory: &SnapshotDir,
-    ) -> Result<(MemoryLimiter, Restored), SnapshotError> {
+    ) -> Result<(MemoryLimiter, RestoreReport), SnapshotError> {
         let (store, restored) = directory.restore(self.0)?;
-        Ok((MemoryLimiter::of_store(store), restored))
+        Ok((MemoryLimiter::with_store(store), restored))
     }
 }
 
@@ -108,7 +109,7 @@ impl MemoryLimiter {
         MemoryLimiter::default()
     }
 
-    fn of_store(store: MemoryStore) -> Self {
+    fn with_store(store: MemoryStore) -> Self {
         MemoryLimiter(Arc::new(Inner { store, interned: Interned::default() }))
     }
 
@@ -143,14 +144,14 @@ impl MemoryLimiter {
     pub fn check_cost(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
         match policy.listed(key.as_bytes()) {
             Some(listed) => Decision::of_list(listed, self.now()),
-            None => self.0.store.check(policy, key, cost, lists::draw_id),
+            None => self.0.store.check(policy, key, cost, random_id),
         }
     }
 
     /// What a check of this cost would answer; nothing changes.
     #[must_use]
     pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.ask(Operation::Peek, policy, key, cost).unwrap_or_default()
+        self.execute(Operation::Peek, policy, key, cost).unwrap_or_default()
     }
 
     /// Grants the lesser of `most` and what remains.
@@ -163,7 +164,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         most: Cost,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Take, policy, key, most)
+        self.execute(Operation::Take, policy, key, most)
     }
 
     /// Charges now what may act after the decision's delay; refused whole if that is longer than
@@ -178,7 +179,7 @@ impl MemoryLimiter {
         cost: Cost,
         max_wait: Micros,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Reserve { id: lists::draw_id(), max_wait }, policy, key, cost)
+        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost)
     }
 
     /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
@@ -192,7 +193,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         reservation: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
+        self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
     }
 
     /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
@@ -207,7 +208,7 @@ impl MemoryLimiter {
         cost: Cost,
         time: Option<Timestamp>,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Refund { time }, policy, key, cost)
+        self.execute(Operation::Refund { time }, policy, key, cost)
     }
 
     /// Charges whatever the level, into a debt of at most one more capacity.
@@ -220,22 +221,22 @@ impl MemoryLimiter {
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Penalize, policy, key, cost)
+        self.execute(Operation::Penalize, policy, key, cost)
     }
 
     /// Forgets all counters, leases and reservations of a key; its block stays.
     pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.ask(Operation::Reset, policy, key, Cost::ZERO).unwrap_or_default()
+        self.execute(Operation::Reset, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Denies every check of a key, for a time or until it is unblocked.
     pub fn block(&self, policy: &Policy, key: Key<'_>, span: Option<Micros>) -> Decision {
-        self.ask(Operation::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
+        self.execute(Operation::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lifts a block.
     pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.ask(Operation::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
+        self.execute(Operation::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
     }
 
     /// Lets a lease that is still held last its whole length from now. If it is gone the decision
@@ -249,7 +250,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Renew { lease }, policy, key, Cost::ZERO)
+        self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO)
     }
 
     /// Gives a lease's place back, once; `changed` is false if it is not held any more.
@@ -262,7 +263,7 @@ impl MemoryLimiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, RequestError> {
-        self.ask(Operation::Release { lease }, policy, key, Cost::ZERO)
+        self.execute(Operation::Release { lease }, policy, key, Cost::ZERO)
     }
 
     /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
@@ -272,7 +273,7 @@ impl MemoryLimiter {
         self.0.store.inspect(policy, key)
     }
 
-    pub(crate) fn ask(
+    pub(crate) fn execute(
         &self,
         verb: Operation,
         policy: &Policy,
@@ -332,8 +333,8 @@ impl MemoryLimiter {
 
     /// How full it is. Takes each shard's lock for a moment and looks at no key.
     #[must_use]
-    pub fn occupancy(&self) -> Usage {
-        self.0.store.occupancy()
+    pub fn usage(&self) -> Usage {
+        self.0.store.usage()
     }
 
     /// How full it is, and what has happened in it. Looks at every key: not for a hot path.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Decision, EraseError, FailureKind, Key, Limiter, ManualClock, Micros,
+    Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, ManualClock, Micros,
     OnStoreError, Operation, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp,
-    draw_id,
+    random_id,
 };
 use tollgate_testkit::{Cluster, Sentinel, Server};
 
@@ -58,13 +58,13 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
         (CHECK, vec![of(&listed, b"carol", 2), eve]),
         (Operation::Refund { time: None }, vec![user]),
         (CHECK, vec![user]),
-        (Operation::Acquire { lease: draw_id() }, vec![lease]),
+        (Operation::Acquire { lease: random_id() }, vec![lease]),
     ];
     let requests: Vec<_> = each
         .iter()
         .map(|(verb, checks)| Request { verb: *verb, checks, request_id: None })
         .collect();
-    let (one, other) = (memory.decide_each(&requests).await, redis.decide_each(&requests).await);
+    let (one, other) = (memory.decide_batch(&requests).await, redis.decide_batch(&requests).await);
     assert_eq!(one.len(), each.len());
     for (at, (one, other)) in one.iter().zip(&other).enumerate() {
         assert_eq!(one, other, "{at}");
@@ -82,14 +82,14 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
         Some(true),
     ];
     assert_eq!(allowed, expected);
-    assert!(redis.decide_each(&[]).await.is_empty());
+    assert!(redis.decide_batch(&[]).await.is_empty());
 }
 
 #[tokio::test]
 async fn every_verb_decides_as_on_memory() {
     let server = Server::start();
     let (clock, [memory, redis]) = both(&server).await;
-    let (lease, id) = (draw_id(), draw_id());
+    let (lease, id) = (random_id(), random_id());
     let max_wait = Micros::from_secs(10);
     let steps = [
         ("3/s", CHECK, 2),
@@ -118,8 +118,8 @@ async fn every_verb_decides_as_on_memory() {
     for (limits, verb, cost) in steps {
         let (policy, cost) = (policy(limits), Cost::from(cost));
         clock.advance(Micros::new(123_457));
-        let here = memory.ask(verb, &policy, key(), cost).await.unwrap();
-        let there = redis.ask(verb, &policy, key(), cost).await.unwrap();
+        let here = memory.execute(verb, &policy, key(), cost).await.unwrap();
+        let there = redis.execute(verb, &policy, key(), cost).await.unwrap();
         assert_eq!(here, there, "{limits} {verb:?}");
         let here = memory.inspect(&policy, key()).await.unwrap();
         assert_eq!(here, redis.inspect(&policy, key()).await.unwrap(), "{limits} {verb:?}");
@@ -127,7 +127,7 @@ async fn every_verb_decides_as_on_memory() {
     let stats = redis.stats();
     assert_eq!((stats.degraded_allowed, stats.degraded_denied), (0, 0), "{stats:?}");
     assert!(stats.errors.is_empty() && stats.last_failure.is_none(), "{stats:?}");
-    let answered: u64 = stats.times.iter().map(|(_, count)| count).sum();
+    let answered: u64 = stats.latency_buckets.iter().map(|(_, count)| count).sum();
     assert_eq!(answered, 22, "each step is timed once: {stats:?}");
     assert_eq!(server.keys_without_ttl("tollgate"), Vec::<String>::new());
 }
@@ -356,8 +356,8 @@ async fn what_a_limiter_with_a_clock_of_its_own_has_left_is_erased() {
     let real = builder.clone().open(&server.url()).await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
     assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());
-    let refused = real.as_redis().unwrap().erase().await.unwrap_err();
-    assert!(matches!(refused, EraseError::ServerClock { .. }), "{refused}");
-    assert_eq!(trial.as_redis().unwrap().erase().await, Ok(1));
+    let refused = real.as_redis().unwrap().flush_namespace().await.unwrap_err();
+    assert!(matches!(refused, FlushError::ServerClock { .. }), "{refused}");
+    assert_eq!(trial.as_redis().unwrap().flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate::{MemoryLimiter, Restored, SaveReport, SnapshotDir, SnapshotError};
+use tollgate::{MemoryLimiter, RestoreReport, SaveReport, SnapshotDir, SnapshotError};
 
 use crate::config::StoreConfig;
 
@@ -26,7 +26,10 @@ impl Keeper {
     ///
     /// # Errors
     /// The directory cannot be used, or another process uses it.
-    pub fn open(directory: &Path, store: &StoreConfig) -> Result<(Self, Restored), SnapshotError> {
+    pub fn open(
+        directory: &Path,
+        store: &StoreConfig,
+    ) -> Result<(Self, RestoreReport), SnapshotError> {
         let directory = SnapshotDir::open(directory)?;
         let (limiter, restored) = store.builder().restore(&directory)?;
         let parts = Parts { directory, limiter, interval: store.snapshot_interval };

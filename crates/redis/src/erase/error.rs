@@ -4,10 +4,10 @@ use std::fmt;
 
 use tollgate_store::Failure;
 
-/// Why [`RedisStore::erase`](crate::RedisStore::erase) has not erased its namespace.
+/// Why [`RedisStore::flush_namespace`](crate::RedisStore::flush_namespace) has not erased its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum EraseError {
+pub enum FlushError {
     /// The store decides by its server's clock, so others may count on what it holds. Nothing was
     /// sent.
     ServerClock {
@@ -30,20 +30,20 @@ pub enum EraseError {
     },
 }
 
-impl fmt::Display for EraseError {
+impl fmt::Display for FlushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EraseError::ServerClock { namespace } => write!(
+            FlushError::ServerClock { namespace } => write!(
                 f,
                 "the namespace {namespace:?} is not erased: its store decides by the server's clock, so \
                  others may count on it; give the store a clock and a namespace of its own"
             ),
-            EraseError::DefaultNamespace { namespace } => write!(
+            FlushError::DefaultNamespace { namespace } => write!(
                 f,
                 "the namespace {namespace:?} is not erased: it is everybody's who has chosen none; give \
                  the store a namespace of its own"
             ),
-            EraseError::Unfinished { namespace, erased, failure } => write!(
+            FlushError::Unfinished { namespace, erased, failure } => write!(
                 f,
                 "the namespace {namespace:?} is not erased whole, {erased} keys of it are: {failure}; \
                  erase it again, or leave the rest to expire"
@@ -52,4 +52,4 @@ impl fmt::Display for EraseError {
     }
 }
 
-impl std::error::Error for EraseError {}
+impl std::error::Error for FlushError {}

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tollgate_store::{Failure, FailureKind, StoreError};
 
-pub use error::EraseError;
+pub use error::FlushError;
 use primary::Primary;
 
 use crate::options::DEFAULT_NAMESPACE;
@@ -63,23 +63,23 @@ impl RedisStore {
     ///     ..RedisOptions::default()
     /// };
     /// let store = RedisStore::open("redis://127.0.0.1", options)?;
-    /// println!("{} keys are gone", store.erase().await?);
+    /// println!("{} keys are gone", store.flush_namespace().await?);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn erase(&self) -> Result<u64, EraseError> {
+    pub async fn flush_namespace(&self) -> Result<u64, FlushError> {
         let options = &self.common().options;
         let namespace: Box<str> = options.namespace.as_str().into();
         if options.clock.is_none() {
-            return Err(EraseError::ServerClock { namespace });
+            return Err(FlushError::ServerClock { namespace });
         }
         if *namespace == *DEFAULT_NAMESPACE {
-            return Err(EraseError::DefaultNamespace { namespace });
+            return Err(FlushError::DefaultNamespace { namespace });
         }
         let mut pass = Pass::default();
         match self.erase_patiently(&mut pass).await {
             Ok(()) => Ok(pass.erased),
-            Err(failure) => Err(EraseError::Unfinished { namespace, erased: pass.erased, failure }),
+            Err(failure) => Err(FlushError::Unfinished { namespace, erased: pass.erased, failure }),
         }
     }
 

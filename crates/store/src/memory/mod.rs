@@ -260,7 +260,7 @@ impl MemoryStore {
 
     /// How full it is. Takes each shard's lock for a moment and looks at no key.
     #[must_use]
-    pub fn occupancy(&self) -> Usage {
+    pub fn usage(&self) -> Usage {
         let mut occupancy = Usage::default();
         for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             let counts = table.counts();

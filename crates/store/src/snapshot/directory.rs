@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tollgate_core::Micros;
 
 use super::reader::ReadError;
-use super::{Quarantined, Rejected, Restored, SaveReport, SnapshotError};
+use super::{InvalidSnapshot, QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotError};
 use crate::clock::{monotonic_micros, wall_micros};
 use crate::memory::{MemoryStore, MemoryStoreBuilder};
 use crate::sync::{Mutex, lock};
@@ -37,8 +37,8 @@ const MAX_REJECTED: usize = 3;
 /// # let data = std::env::temp_dir().join(format!("tollgate-doc-{}", std::process::id()));
 /// let dir = SnapshotDir::open(&data)?;
 /// let (store, restored) = dir.restore(MemoryStore::builder())?;
-/// if let Some(it) = restored.set_aside {
-///     println!("{} was not taken: {}", it.path.display(), it.reason);
+/// if let Some(snapshot) = restored.quarantined {
+///     println!("{} was not restored: {}", snapshot.path.display(), snapshot.reason);
 /// }
 /// // … decide …
 /// dir.save(&store)?;
@@ -94,12 +94,12 @@ impl SnapshotDir {
     pub fn restore(
         &self,
         builder: MemoryStoreBuilder,
-    ) -> Result<(MemoryStore, Restored), SnapshotError> {
+    ) -> Result<(MemoryStore, RestoreReport), SnapshotError> {
         let path = self.path.join(SNAPSHOT);
         let reading = SnapshotError::doing("read", &path);
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((builder.build(), Restored::default()));
+                return Ok((builder.build(), RestoreReport::default()));
             }
             file => file.and_then(|file| Ok((file.metadata()?.len(), file))),
         };
@@ -110,15 +110,19 @@ impl SnapshotDir {
         match builder.clone().restore_from(BufReader::with_capacity(BUFFER, file), length) {
             Ok(restored) => Ok(restored),
             Err(ReadError::Io(error)) => Err(reading(error)),
-            Err(ReadError::Rejected(reason)) => {
-                let set_aside = Some(self.set_aside(&path, reason)?);
-                Ok((builder.build(), Restored { set_aside, ..Restored::default() }))
+            Err(ReadError::InvalidSnapshot(reason)) => {
+                let quarantined = Some(self.quarantine(&path, reason)?);
+                Ok((builder.build(), RestoreReport { quarantined, ..RestoreReport::default() }))
             }
         }
     }
 
     /// Gives a snapshot that is no good another name, and forgets the oldest of those.
-    fn set_aside(&self, from: &Path, reason: Rejected) -> Result<Quarantined, SnapshotError> {
+    fn quarantine(
+        &self,
+        from: &Path,
+        reason: InvalidSnapshot,
+    ) -> Result<QuarantinedSnapshot, SnapshotError> {
         let mut rejected: Vec<_> = fs::read_dir(&self.path)
             .map_err(SnapshotError::doing("list", &self.path))?
             .filter_map(|error| rejected_at(&error.ok()?.path()))
@@ -128,12 +132,12 @@ impl SnapshotDir {
         // Two of one second have two names, in their order.
         let second = rejected.last().map_or(0, |rejected| rejected.saturating_add(1));
         let path = name(&second.max(wall_micros() / 1_000_000));
-        fs::rename(from, &path).map_err(SnapshotError::doing("set aside", from))?;
+        fs::rename(from, &path).map_err(SnapshotError::doing("quarantine", from))?;
         let too_many = (rejected.len() + 1).saturating_sub(MAX_REJECTED);
         for old in rejected.iter().take(too_many).map(name) {
             fs::remove_file(&old).map_err(SnapshotError::doing("remove", &old))?;
         }
-        Ok(Quarantined { path, reason })
+        Ok(QuarantinedSnapshot { path, reason })
     }
 
     /// Writes a snapshot of the store, which takes the place of the one before once it is whole and

@@ -77,7 +77,7 @@ fn remedy(kind: io::ErrorKind) -> &'static str {
 /// Why a snapshot is not believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Rejected {
+pub enum InvalidSnapshot {
     /// It does not begin as a snapshot does.
     Foreign,
     /// It is of a version that this tollgate does not know.
@@ -90,27 +90,27 @@ pub enum Rejected {
     Malformed(&'static str),
 }
 
-impl From<Malformed> for Rejected {
+impl From<Malformed> for InvalidSnapshot {
     fn from(Malformed(reason): Malformed) -> Self {
-        Rejected::Malformed(reason)
+        InvalidSnapshot::Malformed(reason)
     }
 }
 
-impl fmt::Display for Rejected {
+impl fmt::Display for InvalidSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Rejected::Foreign => f.write_str("it is no snapshot of tollgate's"),
-            Rejected::Version(version) => write!(
+            InvalidSnapshot::Foreign => f.write_str("it is no snapshot of tollgate's"),
+            InvalidSnapshot::Version(version) => write!(
                 f,
                 "it is of version {version}, and this tollgate reads version {}; the tollgate that \
                  wrote it can read it",
                 super::VERSION
             ),
-            Rejected::Truncated => f.write_str("it ends too early"),
-            Rejected::Checksum => f.write_str("its checksum does not match: it was damaged"),
-            Rejected::Malformed(reason) => write!(f, "it says what cannot be: {reason}"),
+            InvalidSnapshot::Truncated => f.write_str("it ends too early"),
+            InvalidSnapshot::Checksum => f.write_str("its checksum does not match: it was damaged"),
+            InvalidSnapshot::Malformed(reason) => write!(f, "it says what cannot be: {reason}"),
         }
     }
 }
 
-impl std::error::Error for Rejected {}
+impl std::error::Error for InvalidSnapshot {}

@@ -40,8 +40,8 @@ mod report;
 mod writer;
 
 pub use directory::SnapshotDir;
-pub use error::{Rejected, SnapshotError};
-pub use report::{Quarantined, Restored, SaveReport};
+pub use error::{InvalidSnapshot, SnapshotError};
+pub use report::{QuarantinedSnapshot, RestoreReport, SaveReport};
 
 const MAGIC: [u8; 8] = *b"TOLLGATE";
 const VERSION: u32 = 2;

@@ -7,7 +7,7 @@ use crc32fast::Hasher;
 use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
-use super::{FOREVER, MAGIC, Rejected, Restored, Section, VERSION};
+use super::{FOREVER, InvalidSnapshot, MAGIC, RestoreReport, Section, VERSION};
 use crate::key::Key;
 use crate::memory::{MemoryStore, MemoryStoreBuilder, PutBack, Table};
 
@@ -19,12 +19,12 @@ impl MemoryStoreBuilder {
     ///
     /// # Errors
     /// The bytes are no snapshot, are damaged, or of a version that is not known.
-    pub fn restore(self, snapshot: &[u8]) -> Result<(MemoryStore, Restored), Rejected> {
+    pub fn restore(self, snapshot: &[u8]) -> Result<(MemoryStore, RestoreReport), InvalidSnapshot> {
         let length = u64::try_from(snapshot.len()).unwrap_or(u64::MAX);
         self.restore_from(snapshot, length).map_err(|error| match error {
-            ReadError::Rejected(rejected) => rejected,
+            ReadError::InvalidSnapshot(rejected) => rejected,
             // A slice has no other.
-            ReadError::Io(_) => Rejected::Truncated,
+            ReadError::Io(_) => InvalidSnapshot::Truncated,
         })
     }
 
@@ -33,7 +33,7 @@ impl MemoryStoreBuilder {
         self,
         from: impl Read,
         length: u64,
-    ) -> Result<(MemoryStore, Restored), ReadError> {
+    ) -> Result<(MemoryStore, RestoreReport), ReadError> {
         let store = self.build();
         let restored = Restoring::all(&store, from, length)?;
         Ok((store, restored))
@@ -44,27 +44,27 @@ impl MemoryStoreBuilder {
 #[derive(Debug)]
 pub(super) enum ReadError {
     Io(io::Error),
-    Rejected(Rejected),
+    InvalidSnapshot(InvalidSnapshot),
 }
 
 impl From<io::Error> for ReadError {
     fn from(it: io::Error) -> Self {
         match it.kind() {
-            io::ErrorKind::UnexpectedEof => ReadError::Rejected(Rejected::Truncated),
+            io::ErrorKind::UnexpectedEof => ReadError::InvalidSnapshot(InvalidSnapshot::Truncated),
             _ => ReadError::Io(it),
         }
     }
 }
 
-impl From<Rejected> for ReadError {
-    fn from(it: Rejected) -> Self {
-        ReadError::Rejected(it)
+impl From<InvalidSnapshot> for ReadError {
+    fn from(it: InvalidSnapshot) -> Self {
+        ReadError::InvalidSnapshot(it)
     }
 }
 
 impl From<Malformed> for ReadError {
     fn from(it: Malformed) -> Self {
-        ReadError::Rejected(it.into())
+        ReadError::InvalidSnapshot(it.into())
     }
 }
 
@@ -79,7 +79,7 @@ struct Reader<R> {
 impl<R: Read> Reader<R> {
     fn exact(&mut self, into: &mut [u8]) -> Result<(), ReadError> {
         let length = u64::try_from(into.len()).unwrap_or(u64::MAX);
-        self.left = self.left.checked_sub(length).ok_or(Rejected::Truncated)?;
+        self.left = self.left.checked_sub(length).ok_or(InvalidSnapshot::Truncated)?;
         self.from.read_exact(into)?;
         Ok(())
     }
@@ -95,18 +95,18 @@ impl<R: Read> Reader<R> {
         let mut bytes = [0; 4];
         self.exact(&mut bytes)?;
         let holds = u32::from_le_bytes(bytes) == self.sum.clone().finalize();
-        if holds { Ok(()) } else { Err(Rejected::Checksum.into()) }
+        if holds { Ok(()) } else { Err(InvalidSnapshot::Checksum.into()) }
     }
 
     /// Reads the header; when the snapshot was begun.
     fn header(&mut self) -> Result<Timestamp, ReadError> {
         if self.summed()? != MAGIC {
-            return Err(Rejected::Foreign.into());
+            return Err(InvalidSnapshot::Foreign.into());
         }
         // Before the checksum: what another version's header looks like is not known.
         match u32::from_le_bytes(self.summed()?) {
             VERSION => {}
-            other => return Err(Rejected::Version(other).into()),
+            other => return Err(InvalidSnapshot::Version(other).into()),
         }
         let taken = u64::from_le_bytes(self.summed()?);
         self.checksum()?;
@@ -118,10 +118,10 @@ impl<R: Read> Reader<R> {
         let [kind] = self.summed()?;
         let length = u32::from_le_bytes(self.summed()?);
         if u64::from(length) > self.left {
-            return Err(Rejected::Truncated.into());
+            return Err(InvalidSnapshot::Truncated.into());
         }
         body.clear();
-        body.resize(usize::try_from(length).map_err(|_| Rejected::Truncated)?, 0);
+        body.resize(usize::try_from(length).map_err(|_| InvalidSnapshot::Truncated)?, 0);
         self.exact(body)?;
         self.sum.update(body);
         self.checksum()?;
@@ -173,13 +173,17 @@ struct Restoring<'a> {
     now: Timestamp,
     policies: Vec<Policy>,
     place: Option<Place<'a>>,
-    restored: Restored,
+    restored: RestoreReport,
 }
 
 impl<'a> Restoring<'a> {
-    fn all(store: &'a MemoryStore, from: impl Read, length: u64) -> Result<Restored, ReadError> {
+    fn all(
+        store: &'a MemoryStore,
+        from: impl Read,
+        length: u64,
+    ) -> Result<RestoreReport, ReadError> {
         let mut reader = Reader { from, left: length, sum: Hasher::new() };
-        let restored = Restored { taken: Some(reader.header()?), ..Restored::default() };
+        let restored = RestoreReport { taken: Some(reader.header()?), ..RestoreReport::default() };
         let now = store.now();
         let mut restoring = Restoring { store, now, policies: Vec::new(), place: None, restored };
         let mut body = Vec::new();
@@ -195,7 +199,7 @@ impl<'a> Restoring<'a> {
         }
         let (keys, evicted) = store.keys_and_evicted();
         let no_room = restoring.restored.no_room + evicted;
-        Ok(Restored { keys, no_room, ..restoring.restored })
+        Ok(RestoreReport { keys, no_room, ..restoring.restored })
     }
 
     fn section(&mut self, section: Section, mut body: Bytes<'_>) -> Result<(), Malformed> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tollgate_core::{Micros, Timestamp};
 
-use super::error::Rejected;
+use super::error::InvalidSnapshot;
 
 /// What was saved, and what it cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct SaveReport {
 /// What a store was given of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Restored {
+pub struct RestoreReport {
     /// When the snapshot was begun, by the clock of the store that wrote it; absent if there was
     /// none.
     pub taken: Option<Timestamp>,
@@ -45,15 +45,15 @@ pub struct Restored {
     /// Live keys left out because `max_keys` is less than it was.
     pub no_room: u64,
     /// The snapshot that was not taken. The store then began empty.
-    pub set_aside: Option<Quarantined>,
+    pub quarantined: Option<QuarantinedSnapshot>,
 }
 
 /// A snapshot that is no good, out of the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Quarantined {
+pub struct QuarantinedSnapshot {
     /// Where it is now.
     pub path: PathBuf,
     /// Why it is there.
-    pub reason: Rejected,
+    pub reason: InvalidSnapshot,
 }

@@ -1,7 +1,7 @@
 //! Bytes that are no snapshot, or not the one that was written: refused, whatever they are.
 
 use tollgate_core::{Micros, Operation, Policy};
-use tollgate_store::{MemoryStore, MemoryStoreBuilder, Rejected, Restored};
+use tollgate_store::{InvalidSnapshot, MemoryStore, MemoryStoreBuilder, RestoreReport};
 
 use crate::contents::{contents, sealed, sections};
 use crate::{Bench, builder, id, named};
@@ -30,7 +30,10 @@ fn small(bench: &Bench) -> MemoryStoreBuilder {
     builder(&bench.clock).max_keys(64)
 }
 
-fn restore(bench: &Bench, snapshot: &[u8]) -> Result<(MemoryStore, Restored), Rejected> {
+fn restore(
+    bench: &Bench,
+    snapshot: &[u8],
+) -> Result<(MemoryStore, RestoreReport), InvalidSnapshot> {
     small(bench).restore(snapshot)
 }
 
@@ -52,10 +55,13 @@ fn each_end_before_the_end_is_found() {
     let (bench, snapshot) = sample();
     for end in 0..snapshot.len() {
         let reason = restore(&bench, &snapshot[..end]).err();
-        assert_eq!(reason, Some(Rejected::Truncated), "{end} of {}", snapshot.len());
+        assert_eq!(reason, Some(InvalidSnapshot::Truncated), "{end} of {}", snapshot.len());
     }
     let more = [&snapshot[..], b"\0"].concat();
-    assert_eq!(restore(&bench, &more).err(), Some(Rejected::Malformed("more behind its end")));
+    assert_eq!(
+        restore(&bench, &more).err(),
+        Some(InvalidSnapshot::Malformed("more behind its end"))
+    );
 }
 
 /// Checksums do not help here: what is said must make sense, and what is taken must be kept.
@@ -141,13 +147,13 @@ fn what_is_no_snapshot_is_named() {
     let mut foreign = bench.saved();
     foreign[0] = b't';
     for (bytes, reason) in [
-        (&b""[..], Rejected::Truncated),
-        (b"TOLLGATE", Rejected::Truncated),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", Rejected::Foreign),
-        (&[0; 4_096], Rejected::Foreign),
-        (&foreign, Rejected::Foreign),
-        (&newer, Rejected::Version(3)),
-        (&sealed(&newer), Rejected::Version(3)),
+        (&b""[..], InvalidSnapshot::Truncated),
+        (b"TOLLGATE", InvalidSnapshot::Truncated),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", InvalidSnapshot::Foreign),
+        (&[0; 4_096], InvalidSnapshot::Foreign),
+        (&foreign, InvalidSnapshot::Foreign),
+        (&newer, InvalidSnapshot::Version(3)),
+        (&sealed(&newer), InvalidSnapshot::Version(3)),
     ] {
         assert_eq!(small(&bench).restore(bytes).err(), Some(reason), "{}", bytes.escape_ascii());
     }
@@ -165,7 +171,7 @@ fn what_says_nothing_sensible_is_refused() {
     let (main, end) = (section(2, &[0; 12]), section(5, b""));
     let check = |sections: &[&[u8]], reason: &'static str| {
         let file = sealed(&[&header[..], &sections.concat()].concat());
-        let expected = Some(Rejected::Malformed(reason)).filter(|_| !reason.is_empty());
+        let expected = Some(InvalidSnapshot::Malformed(reason)).filter(|_| !reason.is_empty());
         assert_eq!(small(&bench).restore(&file).err(), expected, "{}", file.escape_ascii());
     };
     check(&[&main, &end], "");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_store::{Rejected, SnapshotDir, SnapshotError};
+use tollgate_store::{InvalidSnapshot, SnapshotDir, SnapshotError};
 
 use crate::{Bench, builder, named};
 
@@ -71,17 +71,17 @@ fn what_is_no_good_is_set_aside_and_reported() {
     newer[8] = 7;
     let dir = SnapshotDir::open(&place).unwrap();
     let rows = [
-        (b"not a snapshot".to_vec(), Rejected::Foreign),
-        (damaged, Rejected::Checksum),
-        (newer, Rejected::Version(7)),
-        (bench.saved()[..40].to_vec(), Rejected::Truncated),
-        (Vec::new(), Rejected::Truncated),
+        (b"not a snapshot".to_vec(), InvalidSnapshot::Foreign),
+        (damaged, InvalidSnapshot::Checksum),
+        (newer, InvalidSnapshot::Version(7)),
+        (bench.saved()[..40].to_vec(), InvalidSnapshot::Truncated),
+        (Vec::new(), InvalidSnapshot::Truncated),
     ];
     for (bytes, reason) in rows {
         fs::write(place.join("snapshot"), &bytes).unwrap();
         let (store, restored) = dir.restore(builder(&bench.clock)).unwrap();
         assert_eq!((store.stats().keys, restored.keys, restored.taken), (0, 0, None));
-        let aside = restored.set_aside.unwrap();
+        let aside = restored.quarantined.unwrap();
         assert_eq!(aside.reason, reason);
         assert_eq!(fs::read(&aside.path).unwrap(), bytes, "it is what it was");
         assert!(aside.path.starts_with(&place) && !place.join("snapshot").exists());

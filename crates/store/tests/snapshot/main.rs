@@ -15,7 +15,7 @@ mod traces;
 
 use tollgate_core::parse_limits;
 use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, Restored};
+use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, RestoreReport};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
@@ -44,7 +44,7 @@ impl Bench {
     }
 
     /// Another store, restored from a snapshot of this one, with a clock that shows the same.
-    fn restored(&self) -> (Bench, Restored) {
+    fn restored(&self) -> (Bench, RestoreReport) {
         let clock = ManualClock::at(self.clock.now());
         let (store, restored) = builder(&clock).restore(&self.saved()).unwrap();
         (Bench { clock, store }, restored)

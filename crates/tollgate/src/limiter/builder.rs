@@ -138,16 +138,16 @@ impl LimiterBuilder {
             .build()
             .into());
         }
-        Limiter::check_kind(url)?;
+        Limiter::check_scheme(url)?;
         let store = RedisStore::open(url, self.redis.clone()).map_err(OpenError::Redis)?;
         // The first decisions would else be late. Who is not there yet is tried again later.
         let _ = tokio::time::timeout(self.redis.connect_timeout, store.ready()).await;
-        Ok(self.of_store(store))
+        Ok(self.with_store(store))
     }
 
     /// A limiter on a store that is open already; only the deadline is taken from here.
     #[must_use]
-    pub fn of_store(self, store: RedisStore) -> Limiter {
+    pub fn with_store(self, store: RedisStore) -> Limiter {
         let clock = self.redis.clock.map_or_else(Clock::system, Clock::Manual);
         Limiter(Choice::Redis(Remote::new(store, self.deadline, clock)))
     }

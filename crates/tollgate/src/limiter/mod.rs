@@ -79,7 +79,7 @@ impl Limiter {
         #[cfg(feature = "redis")]
         return Limiter::builder().open(url).await;
         #[cfg(not(feature = "redis"))]
-        Limiter::check_kind(url).map(|()| MemoryLimiter::new().into())
+        Limiter::check_scheme(url).map(|()| MemoryLimiter::new().into())
     }
 
     /// Whether a URL is of a kind of store that there is; the rest of it is looked at when it is
@@ -87,7 +87,7 @@ impl Limiter {
     ///
     /// # Errors
     /// There is no store of that kind.
-    pub fn check_kind(url: &str) -> Result<(), OpenError> {
+    pub fn check_scheme(url: &str) -> Result<(), OpenError> {
         open_error::check_kind(url)
     }
 
@@ -120,7 +120,9 @@ impl Limiter {
         match &self.0 {
             Choice::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
             #[cfg(feature = "redis")]
-            Choice::Redis(_) => self.ask(Operation::Check { lease: None }, policy, key, cost).await,
+            Choice::Redis(_) => {
+                self.execute(Operation::Check { lease: None }, policy, key, cost).await
+            }
         }
     }
 
@@ -129,7 +131,7 @@ impl Limiter {
     /// # Errors
     /// The verb does not go with the policy or the cost; or it is one that does not
     /// [decide](Operation::decides), and the store gave no answer.
-    pub async fn ask(
+    pub async fn execute(
         &self,
         verb: Operation,
         policy: &Policy,
@@ -137,7 +139,9 @@ impl Limiter {
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         match &self.0 {
-            Choice::Memory(memory) => memory.ask(verb, policy, key, cost).map_err(StoreError::from),
+            Choice::Memory(memory) => {
+                memory.execute(verb, policy, key, cost).map_err(StoreError::from)
+            }
             #[cfg(feature = "redis")]
             Choice::Redis(redis) => {
                 let checks = [Check { policy, key: key.as_bytes(), cost }];
@@ -152,7 +156,7 @@ impl Limiter {
     /// store gives no answer the strictest of the policies' answers holds.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`execute`](Self::execute).
     pub async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         match &self.0 {
             Choice::Memory(memory) => memory.decide(request).map_err(StoreError::from),
@@ -165,13 +169,13 @@ impl Limiter {
     /// Decides requests that have nothing to do with each other, in order, each as a whole; one
     /// answer for each. On Redis they are asked at once, as one call where one connection takes
     /// them; in order are there those on one key, of which a request's first counts.
-    pub async fn decide_each(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
-        self.decide_each_within(requests, Duration::MAX).await
+    pub async fn decide_batch(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        self.decide_batch_within(requests, Duration::MAX).await
     }
 
-    /// As [`Limiter::decide_each`] for a caller that waits at most this long: what the store has not
+    /// As [`Limiter::decide_batch`] for a caller that waits at most this long: what the store has not
     /// answered by then is as if it was away. No answer takes longer than the store's own deadline.
-    pub async fn decide_each_within(
+    pub async fn decide_batch_within(
         &self,
         requests: &[Request<'_>],
         patience: Duration,
@@ -184,7 +188,7 @@ impl Limiter {
                 requests.iter().map(decide).collect()
             }
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => Box::pin(redis.decide_each(requests, patience)).await,
+            Choice::Redis(redis) => Box::pin(redis.decide_batch(requests, patience)).await,
         }
     }
 
@@ -234,7 +238,7 @@ impl Limiter {
     }
 
     /// The store on Redis or Valkey, if that is where state lives: to wait until it is there, to
-    /// read its figures, to [erase](RedisStore::erase) what a limiter with a clock of its own has
+    /// read its figures, to [erase](RedisStore::flush_namespace) what a limiter with a clock of its own has
     /// left there. What is on memory goes with the limiter.
     #[cfg(feature = "redis")]
     #[must_use]
@@ -252,10 +256,10 @@ impl From<MemoryLimiter> for Limiter {
     }
 }
 
-/// With the default deadline; [`LimiterBuilder::of_store`] chooses another.
+/// With the default deadline; [`LimiterBuilder::with_store`] chooses another.
 #[cfg(feature = "redis")]
 impl From<RedisStore> for Limiter {
     fn from(it: RedisStore) -> Self {
-        Limiter::builder().of_store(it)
+        Limiter::builder().with_store(it)
     }
 }

@@ -48,7 +48,11 @@ impl Remote {
 
     pub(super) fn stats(&self) -> LimiterStats {
         let times = &self.0.times;
-        LimiterStats { times: times.classes(), waited_us: times.sum(), ..self.lock().clone() }
+        LimiterStats {
+            latency_buckets: times.classes(),
+            latency_sum_us: times.sum(),
+            ..self.lock().clone()
+        }
     }
 
     pub(super) async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
@@ -63,7 +67,7 @@ impl Remote {
         Ok(listings.join(rest, self.0.clock.now()))
     }
 
-    pub(super) async fn decide_each(
+    pub(super) async fn decide_batch(
         &self,
         requests: &[Request<'_>],
         patience: Duration,

@@ -18,7 +18,7 @@ pub struct LimiterStats {
     pub last_failure: Option<Failure>,
     /// Requests by how long the store was waited for: the most, in µs, and the requests of up to
     /// so long. The last class has no end.
-    pub times: Vec<(Option<u64>, u64)>,
+    pub latency_buckets: Vec<(Option<u64>, u64)>,
     /// How long it was waited for in all, in µs.
-    pub waited_us: u64,
+    pub latency_sum_us: u64,
 }

@@ -16,7 +16,7 @@ impl Limiter {
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Peek, policy, key, cost).await
+        self.execute(Operation::Peek, policy, key, cost).await
     }
 
     /// Grants the lesser of `most` and what remains.
@@ -29,7 +29,7 @@ impl Limiter {
         key: Key<'_>,
         most: Cost,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Take, policy, key, most).await
+        self.execute(Operation::Take, policy, key, most).await
     }
 
     /// Charges now what may act after the decision's delay; refused whole if that is longer than
@@ -44,7 +44,8 @@ impl Limiter {
         cost: Cost,
         max_wait: Micros,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Reserve { id: crate::draw_id(), max_wait }, policy, key, cost).await
+        self.execute(Operation::Reserve { id: crate::random_id(), max_wait }, policy, key, cost)
+            .await
     }
 
     /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
@@ -58,7 +59,7 @@ impl Limiter {
         key: Key<'_>,
         reservation: Id,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO).await
+        self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO).await
     }
 
     /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
@@ -73,7 +74,7 @@ impl Limiter {
         cost: Cost,
         time: Option<Timestamp>,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Refund { time }, policy, key, cost).await
+        self.execute(Operation::Refund { time }, policy, key, cost).await
     }
 
     /// Charges whatever the level, into a debt of at most one more capacity.
@@ -86,7 +87,7 @@ impl Limiter {
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Penalize, policy, key, cost).await
+        self.execute(Operation::Penalize, policy, key, cost).await
     }
 
     /// Forgets all counters, leases and reservations of a key; its block stays.
@@ -94,7 +95,7 @@ impl Limiter {
     /// # Errors
     /// The store gave no answer.
     pub async fn reset(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
-        self.ask(Operation::Reset, policy, key, Cost::ZERO).await
+        self.execute(Operation::Reset, policy, key, Cost::ZERO).await
     }
 
     /// Denies every check of a key, for a time or until it is unblocked.
@@ -107,7 +108,7 @@ impl Limiter {
         key: Key<'_>,
         span: Option<Micros>,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Block { span }, policy, key, Cost::ZERO).await
+        self.execute(Operation::Block { span }, policy, key, Cost::ZERO).await
     }
 
     /// Lifts a block.
@@ -115,7 +116,7 @@ impl Limiter {
     /// # Errors
     /// The store gave no answer.
     pub async fn unblock(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
-        self.ask(Operation::Unblock, policy, key, Cost::ZERO).await
+        self.execute(Operation::Unblock, policy, key, Cost::ZERO).await
     }
 
     /// Lets a lease that is still held last its whole length from now. If it is gone the decision
@@ -129,7 +130,7 @@ impl Limiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Renew { lease }, policy, key, Cost::ZERO).await
+        self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO).await
     }
 
     /// Gives a lease's place back, once; `changed` is false if it is not held any more.
@@ -142,6 +143,6 @@ impl Limiter {
         key: Key<'_>,
         lease: Id,
     ) -> Result<Decision, StoreError> {
-        self.ask(Operation::Release { lease }, policy, key, Cost::ZERO).await
+        self.execute(Operation::Release { lease }, policy, key, Cost::ZERO).await
     }
 }

@@ -30,7 +30,7 @@ impl Choices {
         self.overrides = Forms::of(policy, rows);
     }
 
-    pub(super) fn set_more_overrides(&mut self, policy: &Policy, rows: &Overrides) {
+    pub(super) fn set_additional_overrides(&mut self, policy: &Policy, rows: &Overrides) {
         self.more = Forms::of(policy, rows);
     }
 

@@ -79,12 +79,12 @@ impl Policies {
     ///
     /// # Errors
     /// There is no such policy.
-    pub fn set_more_overrides(
+    pub fn set_additional_overrides(
         &mut self,
         name: &str,
         rows: &Overrides,
     ) -> Result<(), UnknownPolicy> {
-        self.change(name, |choices, policy| choices.set_more_overrides(policy, rows))
+        self.change(name, |choices, policy| choices.set_additional_overrides(policy, rows))
     }
 
     /// Gives a policy tiers, in place of those that it has.
@@ -145,7 +145,7 @@ impl Policies {
     ///
     /// # Errors
     /// There is no such policy.
-    pub fn forms(&self, name: &str) -> Result<impl Iterator<Item = &Policy>, UnknownPolicy> {
+    pub fn variants(&self, name: &str) -> Result<impl Iterator<Item = &Policy>, UnknownPolicy> {
         let defined = self.0.get(name).ok_or_else(|| self.unknown(name))?;
         let choices = defined.choices.iter().flat_map(|choice| choice.forms());
         Ok([&defined.policy].into_iter().chain(choices))

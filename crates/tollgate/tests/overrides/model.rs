@@ -133,7 +133,7 @@ proptest! {
         let mut policies = Policies::new();
         policies.define("api", "1/s").unwrap();
         policies.set_overrides("api", &overrides(&own)).unwrap();
-        policies.set_more_overrides("api", &overrides(&more)).unwrap();
+        policies.set_additional_overrides("api", &overrides(&more)).unwrap();
         let also = own.keys().chain(more.keys()).map(|it| match it {
             Plain::Exact(it) | Plain::Prefix(it) => it.clone(),
             Plain::Network(bits) => network(bits),

@@ -122,7 +122,7 @@ fn policies() -> Policies {
     let mut policies = Policies::new();
     policies.define("api", "10/s burst 20").unwrap();
     policies.set_overrides("api", &overrides(OVERRIDES)).unwrap();
-    policies.set_more_overrides("api", &overrides(MORE)).unwrap();
+    policies.set_additional_overrides("api", &overrides(MORE)).unwrap();
     let mut tiers = Tiers::new();
     TIERS.iter().for_each(|(name, limits)| tiers.add(name, limits).unwrap());
     policies.set_tiers("api", &tiers).unwrap();
@@ -167,7 +167,9 @@ fn a_key_that_is_no_text_has_overrides_too() {
 fn replacing_one_list_leaves_the_other_and_the_tiers() {
     let mut policies = policies();
     let old = policies.clone();
-    policies.set_more_overrides("api", &overrides(&[("only", "41/s"), ("new", "42/s")])).unwrap();
+    policies
+        .set_additional_overrides("api", &overrides(&[("only", "41/s"), ("new", "42/s")]))
+        .unwrap();
     for (key, tier, expected) in [
         ("vip", None, "100/s"),
         ("only", None, "41/s"),
@@ -179,7 +181,7 @@ fn replacing_one_list_leaves_the_other_and_the_tiers() {
     }
     assert_eq!(decides(&old, b"only", None), "36/s", "who took it before has it unchanged");
     policies.set_overrides("api", &Overrides::default()).unwrap();
-    policies.set_more_overrides("api", &Overrides::default()).unwrap();
+    policies.set_additional_overrides("api", &Overrides::default()).unwrap();
     policies.set_tiers("api", &Tiers::new()).unwrap();
     assert_eq!(decides(&policies, b"vip", None), "10/s burst 20");
     assert!(policies.resolve("api", b"vip", None).unwrap().is(policies.get("api").unwrap()));

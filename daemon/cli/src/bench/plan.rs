@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use tollgate::{Limit, Policy, draw_id};
+use tollgate::{Limit, Policy, random_id};
 use tollgate_load::{
     Command, Keys, LimitedBy, Load, MAX_ADMISSIONS, Peer, Plan, Question, Target, bucket,
 };
@@ -132,7 +132,7 @@ fn keys(it: &Bench) -> Result<Keys> {
             bail!("--key-prefix has {} bytes; at most {MAX_PREFIX}", prefix.len())
         }
         Some(prefix) => prefix.clone(),
-        None => format!("bench-{:.8}-", draw_id().to_string()),
+        None => format!("bench-{:.8}-", random_id().to_string()),
     };
     Ok(Keys { prefix, count: it.keys, zipf: it.zipf, seed: it.seed })
 }

@@ -104,8 +104,10 @@ fn alternatives(
     }
     for name in &arguments.policies {
         let config = config.context("--policy needs --config FILE")?;
-        let mut forms =
-            config.policies.forms(name).map_err(|error| anyhow!("--policy {name:?}: {error}"))?;
+        let mut forms = config
+            .policies
+            .variants(name)
+            .map_err(|error| anyhow!("--policy {name:?}: {error}"))?;
         let first = forms.next().context("a policy has a form")?.clone();
         let others: Vec<_> = forms.collect();
         if first.has_concurrent() || others.iter().any(|other| other.has_concurrent()) {
@@ -141,7 +143,7 @@ fn read_overrides_files(config: &mut Config) -> Result<()> {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
             anyhow!("{}", errors.join("\n"))
         })?;
-        config.policies.set_more_overrides(&file.policy, &rows)?;
+        config.policies.set_additional_overrides(&file.policy, &rows)?;
     }
     Ok(())
 }

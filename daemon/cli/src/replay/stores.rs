@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tollgate::{ManualClock, MemoryLimiter, draw_id, masked_url};
+use tollgate::{ManualClock, MemoryLimiter, masked_url, random_id};
 use tollgate_replay::Store;
 use tollgate_server::Config;
 
@@ -37,7 +37,7 @@ impl Stores {
                     let mut config = asking.config.clone().unwrap_or_else(Config::samples);
                     config.store.url = url.into();
                     config.store.deadline = PATIENCE;
-                    let namespace = format!("{NAMESPACE}{}-{place}", draw_id());
+                    let namespace = format!("{NAMESPACE}{}-{place}", random_id());
                     config.store.open_at(&namespace, clock.clone()).await?
                 }
             };
@@ -54,7 +54,7 @@ impl Stores {
     pub(super) async fn erase(&self) -> Result<()> {
         for Store { limiter, .. } in &self.all {
             if let Some(store) = limiter.as_redis() {
-                store.erase().await?;
+                store.flush_namespace().await?;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tollgate::{Limiter, Restored, StoreError};
+use tollgate::{Limiter, RestoreReport, StoreError};
 use tollgate_server::{Config, ConfigErrors, Keeper, Listeners, Reload};
 
 use super::logs::Logs;
@@ -28,7 +28,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) config: &'a Config,
     pub(crate) listeners: &'a Listeners,
     /// What was found in the data directory.
-    pub(crate) restored: Option<&'a Restored>,
+    pub(crate) restored: Option<&'a RestoreReport>,
     /// Why the store cannot be asked, if so.
     pub(crate) away: Option<StoreError>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use tollgate::{Kind, Policy, Restored, Spec, StoreError};
+use tollgate::{Kind, Policy, RestoreReport, Spec, StoreError};
 use tollgate_server::{Config, ListenAddress, Scope, TokenSecret};
 
 /// What there is to say.
@@ -16,7 +16,7 @@ pub(super) struct Greeting<'a> {
     pub(super) resp: Option<ListenAddress>,
     pub(super) metrics: Option<ListenAddress>,
     /// What was found in the data directory.
-    pub(super) restored: Option<&'a Restored>,
+    pub(super) restored: Option<&'a RestoreReport>,
     /// Why the store cannot be asked, if so.
     pub(super) away: Option<StoreError>,
 }
@@ -176,7 +176,7 @@ impl Greeting<'_> {
             );
         };
         write!(f, "  data              {}", data.display())?;
-        match (&restored.set_aside, restored.taken) {
+        match (&restored.quarantined, restored.taken) {
             (Some(value), _) => writeln!(
                 f,
                 ": begun empty, for {}; what was there is now {}",

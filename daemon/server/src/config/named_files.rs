@@ -93,7 +93,8 @@ fn check_overrides(layered: &Layered, complaints: &Complaints) {
             .or_insert_with(|| read_overrides(&overrides_file.path))
         {
             Ok(rows) => {
-                if let Err(error) = policies.set_more_overrides(&overrides_file.policy, rows) {
+                if let Err(error) = policies.set_additional_overrides(&overrides_file.policy, rows)
+                {
                     let message = format!("{}: {error}", overrides_file.path.display());
                     complain(ConfigError::new(message).naming(&overrides_file.path, None, None));
                 }

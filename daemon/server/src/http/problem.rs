@@ -20,14 +20,13 @@ pub(crate) enum Kind {
     BodyTimeout,
     RequestIdReused,
     BodyTooLarge,
-    NoRandomness,
     NoDecision,
     StoreUnavailable,
 }
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Kind; 13] = [
+    pub(super) const ALL: [Kind; 12] = [
         Kind::BadInput,
         Kind::Unauthorized,
         Kind::Forbidden,
@@ -38,7 +37,6 @@ impl Kind {
         Kind::BodyTimeout,
         Kind::RequestIdReused,
         Kind::BodyTooLarge,
-        Kind::NoRandomness,
         Kind::NoDecision,
         Kind::StoreUnavailable,
     ];
@@ -81,11 +79,6 @@ impl Kind {
             Kind::BodyTooLarge => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", "The body is too large")
             }
-            Kind::NoRandomness => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "no-randomness",
-                "The system gave no random bits for an id",
-            ),
             Kind::NoDecision => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "no-decision", "No decision was made")
             }

@@ -65,8 +65,8 @@ fn store(page: &mut Page, daemon: &Daemon) {
         count,
         exemplar: None,
     };
-    let times: Vec<_> = stats.times.into_iter().map(class).collect();
-    page.histogram(&STORE_DURATION, &[], &times, Value::Micros(stats.waited_us));
+    let times: Vec<_> = stats.latency_buckets.into_iter().map(class).collect();
+    page.histogram(&STORE_DURATION, &[], &times, Value::Micros(stats.latency_sum_us));
     for (kind, count) in stats.errors {
         page.sample(&STORE_ERRORS, &[kind.as_str()], Value::Whole(count));
     }
@@ -86,7 +86,7 @@ fn store(page: &mut Page, daemon: &Daemon) {
 
 fn memory(page: &mut Page, daemon: &Daemon) {
     let Some(memory) = daemon.limiter().as_memory() else { return };
-    let occupancy = memory.occupancy();
+    let occupancy = memory.usage();
     let whole = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     for (family, count) in [
         (&KEYS, whole(occupancy.keys)),

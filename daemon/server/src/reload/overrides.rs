@@ -58,7 +58,9 @@ impl OverridesFiles {
         let mut wrong = Vec::new();
         for file in files {
             let put = self.rows(&file.path).and_then(|rows| {
-                policies.set_more_overrides(&file.policy, rows).map_err(|error| error.to_string())
+                policies
+                    .set_additional_overrides(&file.policy, rows)
+                    .map_err(|error| error.to_string())
             });
             wrong.extend(put.err());
         }

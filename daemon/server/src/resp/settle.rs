@@ -69,7 +69,7 @@ async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, St
                 request_id: id.as_deref(),
             })
             .collect();
-        let answers = limiter.decide_each(&requests).await;
+        let answers = limiter.decide_batch(&requests).await;
         said.extend(
             answers.into_iter().map(|answer: Result<Answer, _>| answer.map(Said::Decisions)),
         );

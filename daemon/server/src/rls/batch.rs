@@ -76,7 +76,7 @@ pub(super) async fn decide(
         batch.requests.iter().filter_map(|request| batch.request(request)).collect();
     let timed = exchange.timed(Surface::Envoy);
     let patience = patience_of(exchange.caller.headers());
-    let answers = exchange.daemon.limiter().decide_each_within(&requests, patience).await;
+    let answers = exchange.daemon.limiter().decide_batch_within(&requests, patience).await;
     let said: Vec<_> = places.iter().map(|place| place.said(&answers)).collect();
     let decided = || asked.iter().zip(&said).filter_map(decided);
     if decided().next().is_some() {

@@ -48,7 +48,7 @@ fn code(kind: Kind) -> Code {
         Kind::BodyTimeout => Code::DeadlineExceeded,
         Kind::RequestIdReused => Code::AlreadyExists,
         Kind::BodyTooLarge => Code::ResourceExhausted,
-        Kind::NoRandomness | Kind::NoDecision => Code::Internal,
+        Kind::NoDecision => Code::Internal,
         Kind::StoreUnavailable => Code::Unavailable,
     }
 }

@@ -165,7 +165,7 @@ impl Rules {
             }
             for (index, check) in value.checks.iter().enumerate() {
                 let error = |remedy| RuleError { rule, check: Some(index), remedy };
-                let forms = policies.forms(&check.policy);
+                let forms = policies.variants(&check.policy);
                 let mut forms = forms.map_err(|e| error(e.to_string()))?;
                 if forms.any(Policy::has_concurrent) {
                     return Err(error(format!(

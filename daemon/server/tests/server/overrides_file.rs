@@ -13,7 +13,7 @@ impl Temporary {
         let folder = std::env::temp_dir().join(format!(
             "tollgate-overrides-{}-{}",
             std::process::id(),
-            tollgate::draw_id()
+            tollgate::random_id()
         ));
         std::fs::create_dir(&folder).unwrap();
         let file = folder.join(name);

@@ -31,7 +31,7 @@ pub(super) static NAMESPACE: Form = Form {
 
 pub(super) static STORE_URL: Form = Form {
     name: "URL",
-    check: |text| Limiter::check_kind(text).map_err(|error| error.to_string()),
+    check: |text| Limiter::check_scheme(text).map_err(|error| error.to_string()),
     pattern: Some("^(memory$|(redis|rediss|valkey|valkeys)([+][a-z]+)?://)"),
     example: "redis://127.0.0.1:6379",
     hides: true,

@@ -17,7 +17,7 @@ mod unblock;
 
 use std::borrow::Cow;
 
-use tollgate::{Decision, Id, Operation, Request, StoreError};
+use tollgate::{Decision, Id, Operation, Request, StoreError, random_id};
 use tollgate_core::MAX_REQUEST_ID_LEN;
 
 use super::asked::Asked;
@@ -26,7 +26,7 @@ use super::field::Field;
 use super::headers;
 use super::json::{self, Shape};
 use super::object::Object;
-use super::problem::{Kind, MAX_SHOWN, Problem};
+use super::problem::{MAX_SHOWN, Problem};
 use super::reply::{self, Reply, Verdict};
 use super::written::Written;
 use crate::audit::Subject;
@@ -336,13 +336,5 @@ fn needed_id(object: &mut Object<'_>, field: Field) -> Result<Id, Problem> {
 
 /// The id that a field gives, or a new one.
 fn id_or_drawn(object: &mut Object<'_>, field: Field) -> Result<Id, Problem> {
-    if let Some(id) = id(object, field)? {
-        return Ok(id);
-    }
-    let mut bits = [0; 16];
-    let drawn = getrandom::fill(&mut bits);
-    drawn.map_err(|error| {
-        Problem::new(Kind::NoRandomness, format!("{error}; draw {} yourself", field.name()))
-    })?;
-    Ok(Id::from_u128(u128::from_ne_bytes(bits)))
+    Ok(id(object, field)?.unwrap_or_else(random_id))
 }

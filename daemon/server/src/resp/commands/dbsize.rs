@@ -15,6 +15,6 @@ fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {
     let Some(memory) = asking.scene.memory else {
         return Err(Failure::bad("the keys are on the store; ask it with DBSIZE"));
     };
-    asking.out.size(memory.occupancy().keys);
+    asking.out.size(memory.usage().keys);
     Ok(())
 }

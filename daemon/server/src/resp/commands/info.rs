@@ -71,7 +71,7 @@ fn clients(text: &mut String, asking: &Asking<'_, '_>) {
 
 /// As Redis has it, nothing where there is no key.
 fn keyspace(text: &mut String, asking: &Asking<'_, '_>) {
-    let keys = asking.scene.memory.map_or(0, |memory| memory.occupancy().keys);
+    let keys = asking.scene.memory.map_or(0, |memory| memory.usage().keys);
     if keys > 0 {
         let _ = write!(text, "db0:keys={keys},expires={keys},avg_ttl=0\r\n");
     }

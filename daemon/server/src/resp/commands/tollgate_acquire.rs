@@ -1,6 +1,6 @@
 //! `TOLLGATE.ACQUIRE`: take a lease.
 
-use tollgate::{Operation, draw_id};
+use tollgate::{Operation, random_id};
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -38,7 +38,7 @@ static SPOKEN: Spoken = Spoken {
     words: &[Word::Cost, Word::Tier, Word::Note, Word::Id, Word::Lease],
     takes_several: true,
     reply: Reply::Decision(Shape::Decision),
-    verb: |own| Ok(Operation::Acquire { lease: own.lease.unwrap_or_else(draw_id) }),
+    verb: |own| Ok(Operation::Acquire { lease: own.lease.unwrap_or_else(random_id) }),
 };
 
 fn answer(asking: &mut Asking<'_, '_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `TOLLGATE.RESERVE`: charge now, act after the delay.
 
-use tollgate::{Micros, Operation, draw_id};
+use tollgate::{Micros, Operation, random_id};
 
 use crate::config::Scope;
 use crate::resp::asking::Asking;
@@ -39,7 +39,7 @@ static SPOKEN: Spoken = Spoken {
     takes_several: false,
     reply: Reply::Decision(Shape::Decision),
     verb: |own| {
-        let id = own.reservation.unwrap_or_else(draw_id);
+        let id = own.reservation.unwrap_or_else(random_id);
         // Without a longest wait, any will do.
         let max_wait = own.max_wait.unwrap_or(Micros::new(u64::MAX));
         Ok(Operation::Reserve { id, max_wait })

@@ -183,7 +183,7 @@ fn rules_that_cannot_be_followed_are_refused() {
         } else {
             let mut overrides = Overrides::builder();
             overrides.add("vip", "2 concurrent lease 60s").unwrap();
-            policies.set_more_overrides(name, &overrides.build()).unwrap();
+            policies.set_additional_overrides(name, &overrides.build()).unwrap();
         }
     }
     let concurrent = |name: &str| {
