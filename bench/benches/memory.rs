@@ -29,9 +29,9 @@ fn main() {
     }
 }
 
-/// The growth of this process by `KEYS` keys, for each of them.
+/// The memory growth of this process per key.
 fn measure(peer: &str) -> usize {
-    // The keys themselves are made one by one, and belong to nobody's table.
+    // Keys are generated one at a time, so that they do not count.
     let keys = (0..KEYS).map(|n| format!("user:{n:019}"));
     let limit = NonZeroU32::new(1_000).unwrap_or(NonZeroU32::MIN);
     let before = resident_bytes();

@@ -1,5 +1,5 @@
-//! Compiles only if nothing that `tollgate-core` links brings `std` along: `std` has a panic
-//! handler of its own, and two in one program are an error. `xtask/src/no_std.rs` compiles it.
+//! Compiles only if `tollgate-core` and its dependencies do not link `std`: `std` defines a panic
+//! handler, and two in one program are an error. Compiled by `xtask/src/no_std.rs`.
 #![no_std]
 
 extern crate tollgate_core as _;
@@ -8,11 +8,11 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
 use core::ptr::null_mut;
 
-/// `alloc` is allowed; a program that uses it must name an allocator.
-struct Nothing;
+/// `alloc` is allowed, and a program that uses it needs an allocator.
+struct NoMemory;
 
-// SAFETY: it never hands out memory.
-unsafe impl GlobalAlloc for Nothing {
+// SAFETY: `alloc` always fails, so there is no memory to misuse.
+unsafe impl GlobalAlloc for NoMemory {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         null_mut()
     }
@@ -21,7 +21,7 @@ unsafe impl GlobalAlloc for Nothing {
 }
 
 #[global_allocator]
-static ALLOCATOR: Nothing = Nothing;
+static ALLOCATOR: NoMemory = NoMemory;
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {

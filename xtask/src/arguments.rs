@@ -1,11 +1,11 @@
-//! The words after the subcommand.
+//! Arguments of a subcommand.
 
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 
-/// Words that nobody has asked for yet. A subcommand takes its flags first, then its positional
-/// words.
+/// The arguments that have not been read yet. A subcommand reads its flags first, then its
+/// positional arguments.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     words: Vec<String>,
@@ -16,13 +16,13 @@ impl Arguments {
         Self { words: words.collect() }
     }
 
-    /// Whether `flag` is there; it is taken away.
+    /// Removes `flag` and returns whether it was present.
     pub(crate) fn flag(&mut self, flag: &str) -> bool {
         let position = self.words.iter().position(|word| word == flag);
         position.map(|at| self.words.remove(at)).is_some()
     }
 
-    /// The value that follows `flag`, if the flag is there; both are taken away.
+    /// Removes `flag` and its value, if present, and returns the value.
     pub(crate) fn value<T: FromStr>(&mut self, flag: &str) -> Result<Option<T>> {
         let Some(at) = self.words.iter().position(|word| word == flag) else {
             return Ok(None);
@@ -34,23 +34,23 @@ impl Arguments {
         parsed.map(Some).with_context(|| format!("{flag} does not take '{value}'"))
     }
 
-    /// The next positional word.
+    /// Removes and returns the next positional argument.
     pub(crate) fn positional(&mut self) -> Option<String> {
         let position = self.words.iter().position(|word| !word.starts_with('-'));
         position.map(|at| self.words.remove(at))
     }
 
-    /// Ends the reading: whatever is left is a mistake.
+    /// Fails if arguments are left.
     pub(crate) fn finish(self) -> Result<()> {
         ensure!(
             self.words.is_empty(),
-            "unknown: {} (`cargo xtask help` lists what there is)",
+            "unknown arguments: {}; see `cargo xtask help`",
             self.words.join(" ")
         );
         Ok(())
     }
 
-    /// Ends the reading: whatever is left is for another program.
+    /// Returns the arguments that are left, to pass to another program.
     pub(crate) fn rest(self) -> Vec<String> {
         self.words
     }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_values_and_words_stand_in_any_order() {
+    fn flags_values_and_positional_arguments_come_in_any_order() {
         let mut arguments = arguments("notation --seconds 5 --list");
         assert!(arguments.flag("--list"));
         assert_eq!(arguments.value("--seconds").unwrap(), Some(5_u64));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn unknown_flags_and_bad_values_are_errors() {
         assert!(arguments("--fats").finish().is_err());
         assert!(arguments("--seconds").value::<u64>("--seconds").is_err());
         assert!(arguments("--seconds soon").value::<u64>("--seconds").is_err());

@@ -1,32 +1,39 @@
-//! `cargo xtask check`: everything that can be said about the source without running it.
+//! `cargo xtask check`: every check of the source that does not run it.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::arguments::Arguments;
+use crate::deps::Skipped;
 use crate::steps::Steps;
-use crate::{Subcommand, directions, no_std, process, repository, tidy};
+use crate::{Subcommand, deps, no_std, process, repository, tidy};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "check",
     usage: "",
-    about: "format, lints, documentation, no_std, directions, tidy",
+    about: "format, spelling, links, lints, dependencies, documentation, no_std, tidy",
     run,
 };
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.finish()?;
     let root = repository::root();
+    deps::git()?;
+    deps::cargo_deny(&root)?;
+    let tools = deps::text_checkers(&root)?;
+    let mut skipped = Skipped::default();
     let mut steps = Steps::default();
-    steps.take("format", || format(&root));
-    steps.take("tidy", || tidy::check(&root));
-    steps.take("directions", || directions::check(&root));
-    steps.take("lints", || lints(&root));
-    steps.take("documentation", || documentation(&root));
-    steps.take("no_std", || no_std::check(&root));
-    print!("{}", steps.summary());
+    steps.run("format", || format(&root));
+    steps.run("tidy", || tidy::check(&root));
+    steps.run("spelling", || spelling(&root, &tools));
+    steps.run("links", || links(&root, &tools));
+    steps.run("dependencies", || dependencies(&root, &mut skipped));
+    steps.run("lints", || lints(&root));
+    steps.run("documentation", || documentation(&root));
+    steps.run("no_std", || no_std::check(&root));
+    print!("{}{}", steps.summary(), skipped.summary());
     Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -36,11 +43,44 @@ fn format(root: &Path) -> Result<()> {
     process::run(format)
 }
 
+/// Spelling, and the words that `_typos.toml` rejects.
+fn spelling(root: &Path, tools: &Path) -> Result<()> {
+    let mut typos = Command::new(tools.join("typos"));
+    typos.current_dir(root).args(["--format", "brief", "--hidden"]);
+    process::run(typos)
+}
+
+/// Links of the documents to files and headings. Addresses on the network are not requested.
+fn links(root: &Path, tools: &Path) -> Result<()> {
+    let documents = repository::files(root)?.into_iter().filter(|name| name.ends_with(".md"));
+    let mut lychee = Command::new(tools.join("lychee"));
+    lychee.current_dir(root).args(["--offline", "--include-fragments", "--no-progress", "--"]);
+    lychee.args(documents);
+    process::run(lychee)
+}
+
+fn dependencies(root: &Path, skipped: &mut Skipped) -> Result<()> {
+    let mut deny = process::cargo(root, "deny");
+    deny.args(["--locked", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"]);
+    process::run(deny)?;
+
+    let mut fetch = process::cargo(root, "deny");
+    fetch.args(["--locked", "fetch", "db"]);
+    let fetched = process::run(fetch).context("the advisory database cannot be fetched");
+    if fetched.is_ok() {
+        let mut deny = process::cargo(root, "deny");
+        deny.args(["--locked", "check", "--disable-fetch", "advisories"]);
+        process::run(deny)?;
+    }
+    skipped.note("security advisories of dependencies", fetched);
+    Ok(())
+}
+
 fn lints(root: &Path) -> Result<()> {
-    // What only a feature builds is linted after the rest, which is as most will build it.
-    for what in [&["--workspace"][..], &["--package", "tollgate-cli", "--features", "otlp"]] {
+    // The default build comes first; code behind the feature `otlp` is linted after it.
+    for packages in [&["--workspace"][..], &["--package", "tollgate-cli", "--features", "otlp"]] {
         let mut clippy = process::cargo(root, "clippy");
-        clippy.args(what).args(["--all-targets", "--", "--deny", "warnings"]);
+        clippy.args(packages).args(["--all-targets", "--", "--deny", "warnings"]);
         process::run(clippy)?;
     }
     Ok(())
@@ -48,8 +88,8 @@ fn lints(root: &Path) -> Result<()> {
 
 fn documentation(root: &Path) -> Result<()> {
     let mut document = process::cargo(root, "doc");
-    // Libraries only: the pages of the library and of the tool, both named `tollgate`, would lie on
-    // each other.
+    // Libraries only: the library and the binary are both named `tollgate` and would overwrite each
+    // other's pages.
     document.args(["--workspace", "--no-deps", "--lib"]);
     document.env("RUSTDOCFLAGS", "-Dwarnings");
     process::run(document)

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: runs the fuzz targets for a while.
+//! `cargo xtask fuzz`: runs the fuzz targets for a limited time.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, ensure};
 
 use crate::arguments::Arguments;
-use crate::{Subcommand, needs, process, repository};
+use crate::{Subcommand, deps, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "fuzz",
@@ -20,8 +20,8 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let target = arguments.positional();
     arguments.finish()?;
     let root = repository::root();
-    needs::cpp_compiler()?;
-    needs::cargo_fuzz(&root)?;
+    deps::cpp_compiler()?;
+    deps::cargo_fuzz(&root)?;
 
     let mut list = fuzz(&root);
     list.arg("list");
@@ -29,7 +29,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     if let Some(target) = target {
         ensure!(
             targets.contains(&target),
-            "no fuzz target {target}; there are: {}",
+            "no fuzz target {target}; expected one of {}",
             targets.join(", ")
         );
         targets = vec![target];
@@ -42,7 +42,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
 
 fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Command {
     let mut run = fuzz(root);
-    // No unsafe code is ours, so the sanitizers would find little and cost half the speed.
+    // The code has no unsafe blocks, so sanitizers would find little at half the speed.
     run.args(["run", "--sanitizer", "none", target, "--"]);
     run.arg(format!("-max_total_time={seconds}"));
     let words = root.join("fuzz").join(target).with_extension("dict");
@@ -52,7 +52,7 @@ fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Command {
     run
 }
 
-/// `cargo fuzz` on the stable toolchain: what it asks of the compiler is unstable only in name.
+/// `cargo fuzz` on the stable toolchain, with the unstable compiler flags that it passes enabled.
 fn fuzz(root: &Path) -> Command {
     let mut fuzz = process::cargo(root, "fuzz");
     fuzz.env("RUSTC_BOOTSTRAP", "1");

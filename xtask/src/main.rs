@@ -1,18 +1,16 @@
-//! `cargo xtask`: all automation of Tollgate, in Rust. Each subcommand is a file that offers one
-//! `SUBCOMMAND`.
+//! `cargo xtask`: all automation of Tollgate. Each subcommand is a module with a `SUBCOMMAND`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "it is a terminal program: what it prints is what it is for"
+    reason = "a terminal program prints its results"
 )]
 
 mod arguments;
 mod bench;
 mod check;
-mod directions;
+mod deps;
 mod fuzz;
 mod mutants;
-mod needs;
 mod no_std;
 mod process;
 mod repository;
@@ -25,19 +23,18 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 
-/// One thing that `cargo xtask` can do.
+/// A subcommand of `cargo xtask`.
 struct Subcommand {
     name: &'static str,
     usage: &'static str,
     about: &'static str,
-    /// `Ok(FAILURE)` is a run that told by itself what is wrong; an error is still to be printed.
+    /// Returns `Ok(FAILURE)` if it has printed what failed, and an error if `main` should.
     run: fn(Arguments) -> anyhow::Result<ExitCode>,
 }
 
 const SUBCOMMANDS: &[Subcommand] = &[
     test::SUBCOMMAND,
     check::SUBCOMMAND,
-    directions::SUBCOMMAND,
     tidy::SUBCOMMAND,
     mutants::SUBCOMMAND,
     fuzz::SUBCOMMAND,
@@ -45,8 +42,8 @@ const SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let name = words.next().unwrap_or_else(|| "help".to_owned());
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "help".to_owned());
     if ["help", "--help", "-h"].contains(&name.as_str()) {
         print!("{}", usage());
         return ExitCode::SUCCESS;
@@ -55,7 +52,7 @@ fn main() -> ExitCode {
         eprint!("unknown subcommand {name}\n\n{}", usage());
         return ExitCode::FAILURE;
     };
-    match (subcommand.run)(Arguments::new(words)) {
+    match (subcommand.run)(Arguments::new(args)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("xtask {name}: {error:#}");

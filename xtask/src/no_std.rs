@@ -1,6 +1,6 @@
-//! The proof that `tollgate-core` does without `std`, with no toolchain but the host's own:
-//! `no_std/proof.rs` links it and brings a panic handler, which the compiler refuses beside
-//! `std`'s.
+//! Proves that `tollgate-core` does not link `std`, with the host's toolchain only:
+//! `no_std/proof.rs` links it and defines a panic handler, which the compiler rejects if `std` has
+//! defined one.
 
 use std::env;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 fn proof(root: &Path, library: &Path) -> Command {
     let mut compile = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     compile.current_dir(root).args(["--edition", "2024", "--crate-type", "staticlib"]);
-    // Without `std` there is nobody to unwind.
+    // Unwinding needs `std`.
     compile.args(["--emit", "metadata", "-C", "panic=abort"]);
     compile.arg("-L").arg(library.with_file_name("deps"));
     compile.arg("--extern").arg(format!("tollgate_core={}", library.display()));
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::repository;
 
-    /// Whether the proof accepts a core crate of this source.
+    /// Whether the proof accepts a core crate with this source.
     fn accepts(name: &str, source: &str) -> bool {
         let folder = env::temp_dir().join(format!("xtask-no-std-{name}-{}", std::process::id()));
         fs::create_dir_all(folder.join("deps")).unwrap();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn std_is_found_wherever_it_hides() {
+    fn core_that_links_std_is_rejected() {
         assert!(accepts("core", "#![no_std] pub fn f() -> Option<u8> { None }"));
         assert!(accepts(
             "alloc",

@@ -1,4 +1,4 @@
-//! Other programs: each is printed before it runs, and what it says is passed on while it runs.
+//! Runs other programs. The command is printed first; output is passed on while it runs.
 
 use std::env;
 use std::fs::File;
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// `cargo SUBCOMMAND` in `root`. In CI the lock file is held to.
+/// `cargo SUBCOMMAND` in `root`, in CI with `--locked`.
 pub(crate) fn cargo(root: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).arg(subcommand).stdin(Stdio::null());
-    let own = ["bench", "build", "doc", "rustc", "test", "tree"].contains(&subcommand);
-    if own && env::var_os("CI").is_some() {
+    let takes_locked = ["bench", "build", "clippy", "doc", "test"].contains(&subcommand);
+    if takes_locked && env::var_os("CI").is_some() {
         command.arg("--locked");
     }
     command
 }
 
-/// The command as one would type it.
-pub(crate) fn shown(command: &Command) -> String {
+/// The command as a user would type it.
+pub(crate) fn display(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {
@@ -42,20 +42,20 @@ fn quoted(word: &str) -> String {
     if plain { word.to_owned() } else { format!("'{word}'") }
 }
 
-/// Runs it in view; an error if it fails.
+/// Runs it and passes its output on; an error if it fails.
 pub(crate) fn run(mut command: Command) -> Result<()> {
-    println!("$ {}", shown(&command));
-    let status = command.status().with_context(|| format!("cannot start {}", shown(&command)))?;
+    println!("$ {}", display(&command));
+    let status = command.status().with_context(|| format!("cannot start {}", display(&command)))?;
     succeeded(status, &command)
 }
 
-/// Runs it in view and hands each line of its standard output to `read` as well.
+/// Like [`run`], and also passes each line of standard output to `read`.
 pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Result<()> {
-    println!("$ {}", shown(&command));
+    println!("$ {}", display(&command));
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot start {}", shown(&command)))?;
+        .with_context(|| format!("cannot start {}", display(&command)))?;
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
@@ -69,55 +69,55 @@ pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Re
     succeeded(child.wait()?, &command)
 }
 
-/// Runs it unseen and returns its standard output.
+/// Runs it without output and returns its standard output.
 pub(crate) fn output(mut command: Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot start {}", shown(&command)))?;
+    let output = command.output().with_context(|| format!("cannot start {}", display(&command)))?;
     if !output.status.success() {
-        bail!("{} failed: {}", shown(&command), String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{} failed: {}", display(&command), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn succeeded(status: ExitStatus, command: &Command) -> Result<()> {
     if !status.success() {
-        // The whole command stands above already.
-        let whole = shown(command);
+        // The complete command is already printed.
+        let whole = display(command);
         let subcommand = whole.split(" --").next().unwrap_or(&whole);
-        bail!("`{subcommand}` ended with {status}");
+        bail!("`{subcommand}` failed: {status}");
     }
     Ok(())
 }
 
-/// How a bounded run ended.
+/// The end of a run with a time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum Exit {
     Succeeded,
     Failed,
-    OutOfTime,
+    TimedOut,
 }
 
-/// Runs it unseen, for at most `limit`, with everything that it says in the file `log`.
-pub(crate) fn run_within(mut command: Command, log: &Path, limit: Duration) -> Result<Ended> {
+/// Runs it for at most `limit`, with its output in the file `log`.
+pub(crate) fn run_within(mut command: Command, log: &Path, limit: Duration) -> Result<Exit> {
     let file = File::create(log)?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    // A group of its own, so that the end of time also reaches what the command has started.
+    // A separate process group, so that the time limit also ends the command's children.
     let mut child = command
         .process_group(0)
         .spawn()
-        .with_context(|| format!("cannot start {}", shown(&command)))?;
+        .with_context(|| format!("cannot start {}", display(&command)))?;
     let stopwatch = Stopwatch::start();
     while stopwatch.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
-            return Ok(if status.success() { Ended::Succeeded } else { Ended::Failed });
+            return Ok(if status.success() { Exit::Succeeded } else { Exit::Failed });
         }
         thread::sleep(Duration::from_millis(10));
     }
     kill_group(&mut child)?;
-    Ok(Ended::OutOfTime)
+    Ok(Exit::TimedOut)
 }
 
 fn kill_group(child: &mut Child) -> Result<()> {
-    // The standard library kills one process only; every shell can kill a group.
+    // The standard library cannot kill a group; every shell can.
     let kill = format!("kill -s KILL -- -{}", child.id());
     let killed = Command::new("sh").args(["-c", &kill]).status()?;
     if !killed.success() {
@@ -127,15 +127,12 @@ fn kill_group(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// How long something takes.
+/// Measures elapsed time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it times the programs it runs, it decides nothing"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "it times programs; no decision depends on it")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
@@ -156,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_shown_as_one_would_type_it() {
+    fn command_is_shown_as_typed() {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["test", "--", ""]).env("RUSTFLAGS", "--cfg loom").env_remove("CI");
-        assert_eq!(shown(&command), "RUSTFLAGS='--cfg loom' cargo test -- ''");
+        assert_eq!(display(&command), "RUSTFLAGS='--cfg loom' cargo test -- ''");
     }
 
     #[test]
-    fn lines_are_read_while_they_are_passed_on() {
+    fn each_line_is_read_and_failure_is_reported() {
         let mut lines = Vec::new();
         let failed =
             read_lines(shell("echo one; printf two; exit 3"), |line| lines.push(line.to_owned()));
@@ -172,17 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_reaches_children_too() {
+    fn time_limit_also_ends_children() {
         let log = env::temp_dir().join(format!("xtask-run-within-{}", std::process::id()));
         let minute = Duration::from_secs(60);
-        assert_eq!(run_within(shell("exit 0"), &log, minute).unwrap(), Ended::Succeeded);
-        assert_eq!(run_within(shell("echo why; exit 1"), &log, minute).unwrap(), Ended::Failed);
+        assert_eq!(run_within(shell("exit 0"), &log, minute).unwrap(), Exit::Succeeded);
+        assert_eq!(run_within(shell("echo why; exit 1"), &log, minute).unwrap(), Exit::Failed);
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "why\n");
 
-        // The subshell would speak later; it must not live to do so.
+        // The subshell would write later if it were still running.
         let grandchild = shell("(sleep 0.5; echo late) & wait");
-        let ended = run_within(grandchild, &log, Duration::from_millis(100)).unwrap();
-        assert_eq!(ended, Ended::OutOfTime);
+        let exit = run_within(grandchild, &log, Duration::from_millis(100)).unwrap();
+        assert_eq!(exit, Exit::TimedOut);
         thread::sleep(Duration::from_millis(800));
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "");
         std::fs::remove_file(&log).unwrap();

@@ -1,4 +1,4 @@
-//! Where the repository is and which files it has.
+//! The repository's folder and files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,16 +7,15 @@ use anyhow::Result;
 
 use crate::process;
 
-/// The workspace's folder.
+/// The folder of the workspace.
 pub(crate) fn root() -> PathBuf {
-    // At run time first: a copy of the tree may be built into a target folder that is not its own.
+    // The run-time value comes first: a copy of the tree may share the target folder of another.
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().map_or_else(|| here.clone(), Path::to_path_buf)
 }
 
-/// The files that a commit of everything would hold, relative to `root`, with `/` between their
-/// parts.
+/// The files that git tracks or would add, relative to `root`, separated by `/`.
 pub(crate) fn files(root: &Path) -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.current_dir(root);

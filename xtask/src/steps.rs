@@ -1,4 +1,4 @@
-//! A run of several steps: each is announced and timed, none is skipped because another failed.
+//! Runs several steps, prints the name and the time of each, and continues after a failure.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use anyhow::Result;
 use crate::process::Stopwatch;
 use crate::tally::Tally;
 
-/// What the steps so far came to.
+/// The steps that have run.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    taken: Vec<Step>,
+    finished: Vec<Step>,
 }
 
 #[derive(Debug)]
 struct Step {
     name: &'static str,
-    took: Duration,
+    elapsed: Duration,
     tally: Tally,
     failure: Option<String>,
 }
 
 impl Steps {
-    /// Takes a step that runs no tests.
-    pub(crate) fn take(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) {
-        self.take_tests(name, |_| work());
+    /// Runs a step without tests.
+    pub(crate) fn run(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) {
+        self.run_tests(name, |_| work());
     }
 
-    /// Takes a step whose work counts its tests.
-    pub(crate) fn take_tests(
+    /// Runs a step that counts its tests.
+    pub(crate) fn run_tests(
         &mut self,
         name: &'static str,
         work: impl FnOnce(&mut Tally) -> Result<()>,
@@ -40,18 +40,18 @@ impl Steps {
         if let Some(failure) = &failure {
             eprintln!("{name}: {failure}");
         }
-        self.taken.push(Step { name, took: stopwatch.elapsed(), tally, failure });
+        self.finished.push(Step { name, elapsed: stopwatch.elapsed(), tally, failure });
     }
 
     pub(crate) fn all_passed(&self) -> bool {
-        self.taken.iter().all(|step| step.failure.is_none() && step.tally.failed == 0)
+        self.finished.iter().all(|step| step.failure.is_none() && step.tally.failed == 0)
     }
 
-    /// The tests of all steps. A step that failed without a failed test (it did not compile, an
-    /// arrow points up) counts as one, so that "0 failed" never stands under a run that failed.
+    /// The tests of all steps. A step that fails without a failed test, such as a compile error,
+    /// counts as one failed test, so that a failed run never prints "0 failed".
     pub(crate) fn tally(&self) -> Tally {
         let mut sum = Tally::default();
-        for step in &self.taken {
+        for step in &self.finished {
             sum += step.tally;
             if step.failure.is_some() && step.tally.failed == 0 {
                 sum.failed += 1;
@@ -60,10 +60,10 @@ impl Steps {
         sum
     }
 
-    /// A line for each step.
+    /// One line per step.
     pub(crate) fn summary(&self) -> String {
         let mut summary = String::from("\n== summary\n");
-        for step in &self.taken {
+        for step in &self.finished {
             summary += &step.line();
             summary.push('\n');
         }
@@ -73,13 +73,14 @@ impl Steps {
 
 impl Step {
     fn line(&self) -> String {
-        let Self { name, took, tally, failure } = self;
+        let Self { name, elapsed, tally, failure } = self;
         let verdict = if failure.is_none() { "ok" } else { "FAILED" };
-        let mut line = format!("{verdict:<7} {:>5} s  {name}", took.as_secs());
+        let mut line = format!("{verdict:<7} {:>5} s  {name}", elapsed.as_secs());
         if !tally.is_empty() {
             line += &format!(": {} passed, {} failed", tally.passed, tally.failed);
         }
         if let Some(failure) = failure {
+            // An error may have no text.
             line += &format!(": {}", failure.lines().next().unwrap_or_default());
         }
         line
@@ -93,18 +94,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_step_counts_once_and_stops_nothing() {
+    fn failed_step_counts_as_one_failed_test_and_later_steps_run() {
         let mut steps = Steps::default();
-        steps.take("format", || Ok(()));
+        steps.run("format", || Ok(()));
         assert!(steps.all_passed());
-        steps.take("directions", || bail!("an arrow points up"));
-        steps.take_tests("tests", |tally| {
+        steps.run("links", || bail!("no such heading"));
+        steps.run_tests("tests", |tally| {
             *tally = Tally { passed: 7, failed: 2 };
             bail!("cargo test ended with 101")
         });
         assert!(!steps.all_passed());
         assert_eq!(steps.tally(), Tally { passed: 7, failed: 3 });
-        assert!(steps.summary().contains("directions: an arrow points up"), "{}", steps.summary());
+        assert!(steps.summary().contains("links: no such heading"), "{}", steps.summary());
         assert!(steps.summary().contains("tests: 7 passed, 2 failed"), "{}", steps.summary());
     }
 }

@@ -1,8 +1,8 @@
-//! How many tests passed and failed, read from what the test harness prints.
+//! Counts passed and failed tests in the output of the test harness.
 
 use std::ops::AddAssign;
 
-/// Counts of tests.
+/// Numbers of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -10,13 +10,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds what `line` says, if it is the closing line of a test binary, such as
+    /// Adds the counts of `line` if it is the last line of a test binary, such as
     /// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out`.
     pub(crate) fn read(&mut self, line: &str) {
         let Some(result) = line.trim().strip_prefix("test result: ") else {
             return;
         };
         let counts = result.split_once(". ").map_or(result, |(_, counts)| counts);
+        // A number that does not parse is no line of the harness.
         for count in counts.split(';') {
             match count.trim().split_once(' ') {
                 Some((number, "passed")) => self.passed += number.parse().unwrap_or(0),
@@ -26,8 +27,8 @@ impl Tally {
         }
     }
 
-    /// The tally of a whole output.
-    pub(crate) fn of(output: &str) -> Self {
+    /// Sums the counts in a complete output.
+    pub(crate) fn from_output(output: &str) -> Self {
         let mut tally = Self::default();
         output.lines().for_each(|line| tally.read(line));
         tally
@@ -50,11 +51,11 @@ mod tests {
     use super::*;
 
     fn check(output: &str, passed: u64, failed: u64) {
-        assert_eq!(Tally::of(output), Tally { passed, failed }, "{output}");
+        assert_eq!(Tally::from_output(output), Tally { passed, failed }, "{output}");
     }
 
     #[test]
-    fn closing_lines_are_summed() {
+    fn counts_of_all_test_binaries_are_summed() {
         check("", 0, 0);
         check("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n", 0, 0);
         check(
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_only_resemble_one_are_not_counted() {
+    fn similar_lines_are_ignored() {
         check("the test result: ok. 3 passed; 0 failed\ntest 3 passed; 0 failed ... ok", 0, 0);
         check("test result: unknown", 0, 0);
     }

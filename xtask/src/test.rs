@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that a contributor runs before sending a change.
+//! `cargo xtask test`: all tests.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,12 +8,12 @@ use anyhow::{Result, ensure};
 use crate::arguments::Arguments;
 use crate::steps::Steps;
 use crate::tally::Tally;
-use crate::{Subcommand, directions, mutants, needs, process, repository, tidy};
+use crate::{Subcommand, deps, mutants, process, repository, tidy};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
     usage: "[--fast]",
-    about: "all tests; fast leaves out loom, crashes and mutants",
+    about: "all tests; --fast skips loom, crashes and mutants",
     run,
 };
 
@@ -21,26 +21,25 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let fast = arguments.flag("--fast");
     arguments.finish()?;
     let root = repository::root();
-    needs::git()?;
-    needs::redis_server()?;
-    needs::promtool()?;
-    needs::curl()?;
-    needs::wrk()?;
-    needs::openssl()?;
-    let mut skipped = needs::Skipped::default();
-    needs::gateways(&root, &mut skipped)?;
-    needs::clients(&root, &mut skipped)?;
+    deps::git()?;
+    deps::redis_server()?;
+    deps::promtool()?;
+    deps::curl()?;
+    deps::wrk()?;
+    deps::openssl()?;
+    let mut skipped = deps::Skipped::default();
+    deps::gateways(&root, &mut skipped)?;
+    deps::clients(&root, &mut skipped)?;
 
     let mut steps = Steps::default();
-    steps.take("tidy", || tidy::check(&root));
-    steps.take("directions", || directions::check(&root));
-    steps.take_tests("tests", |tally| count(workspace(&root), tally));
-    steps.take_tests("traces", |tally| count(traces(&root), tally));
-    steps.take_tests("documentation tests", |tally| count(documentation(&root), tally));
+    steps.run("tidy", || tidy::check(&root));
+    steps.run_tests("tests", |tally| count(workspace(&root), tally));
+    steps.run_tests("traces", |tally| count(traces(&root), tally));
+    steps.run_tests("documentation tests", |tally| count(documentation(&root), tally));
     if !fast {
-        steps.take_tests("loom", |tally| count(loom(&root), tally));
-        steps.take_tests("crashes", |tally| count(crashes(&root), tally));
-        steps.take("mutants", || mutants::check(&root, ""));
+        steps.run_tests("loom", |tally| count(loom(&root), tally));
+        steps.run_tests("crashes", |tally| count(crashes(&root), tally));
+        steps.run("mutants", || mutants::check(&root, ""));
     }
     print!("{}{}", steps.summary(), skipped.summary());
     let tally = steps.tally();
@@ -48,7 +47,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs a test command in view and counts its tests. One that runs none has proved nothing.
+/// Runs a test command and counts its tests. A command that runs no test is an error.
 fn count(command: Command, tally: &mut Tally) -> Result<()> {
     process::read_lines(command, |line| tally.read(line))?;
     ensure!(!tally.is_empty(), "no test ran");
@@ -61,7 +60,7 @@ fn workspace(root: &Path) -> Command {
     test
 }
 
-/// What only a feature builds, which the workspace's tests leave out.
+/// Tests behind the feature `otlp`, which the default build does not compile.
 fn traces(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(["--package", "tollgate-cli", "--features", "otlp", "--bins", "--test", "traces"]);
@@ -74,8 +73,8 @@ fn documentation(root: &Path) -> Command {
     test
 }
 
-/// Every interleaving of the table's threads. Its flags would rebuild all else, so it has a target
-/// folder of its own.
+/// Explores all interleavings of threads in the memory store's table. The flags differ from those of
+/// other builds, hence a separate target folder.
 fn loom(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(["--package", "tollgate-store", "--release", "--test", "loom"]);
@@ -83,7 +82,7 @@ fn loom(root: &Path) -> Command {
     test
 }
 
-/// Kills a process in the middle of its snapshots, a hundred times.
+/// Kills a process while it writes snapshots, a hundred times.
 fn crashes(root: &Path) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(["--package", "tollgate-store", "--release", "--test", "crash"]);

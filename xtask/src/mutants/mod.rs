@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: breaks the engine on purpose, one patch at a time, and shows that the
-//! tests notice.
+//! `cargo xtask mutants`: applies one breaking patch at a time to a copy of the tree and checks that
+//! the tests fail.
 
 mod patch;
 mod scratch;
@@ -16,20 +16,21 @@ use self::scratch::Scratch;
 use self::trial::{Baseline, Verdict};
 use crate::arguments::Arguments;
 use crate::process::Stopwatch;
-use crate::{Subcommand, needs, repository};
+use crate::{Subcommand, deps, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "mutants",
     usage: "[FILTER] [--list]",
-    about: "show that the tests catch each patch of xtask/mutants",
+    about: "check that the tests catch each patch of xtask/mutants",
     run,
 };
 
-/// The least time that a patched test run gets before it counts as hung.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The shortest time after which a patched test run counts as hung.
+const MIN_HANG_TIME: Duration = Duration::from_secs(60);
 
 fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let list = arguments.flag("--list");
+    // Every name contains the empty filter.
     let filter = arguments.positional().unwrap_or_default();
     arguments.finish()?;
     let root = repository::root();
@@ -39,14 +40,14 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    needs::git()?;
+    deps::git()?;
     check(&root, &filter)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tries every patch whose name contains `filter`; an error unless each is caught.
+/// Tries every patch whose name contains `filter`; an error unless all are caught.
 pub(crate) fn check(root: &Path, filter: &str) -> Result<()> {
-    let verdicts = verdicts(root, filter, PATIENCE)?;
+    let verdicts = verdicts(root, filter, MIN_HANG_TIME)?;
     let caught = verdicts.iter().filter(|(_, verdict)| verdict.is_caught()).count();
     println!("{caught} of {} mutants caught", verdicts.len());
     ensure!(caught == verdicts.len(), "{} mutants missed or stale", verdicts.len() - caught);
@@ -56,16 +57,16 @@ pub(crate) fn check(root: &Path, filter: &str) -> Result<()> {
 fn selected(root: &Path, filter: &str) -> Result<Vec<Patch>> {
     let mut patches = patch::read_all(&root.join("xtask/mutants"))?;
     patches.retain(|patch| patch.name.contains(filter));
-    ensure!(!patches.is_empty(), "no patch in xtask/mutants is named like '{filter}'");
+    ensure!(!patches.is_empty(), "no patch in xtask/mutants has a name with '{filter}'");
     Ok(patches)
 }
 
-fn verdicts(root: &Path, filter: &str, patience: Duration) -> Result<Vec<(String, Verdict)>> {
+fn verdicts(root: &Path, filter: &str, min_hang_time: Duration) -> Result<Vec<(String, Verdict)>> {
     let patches = selected(root, filter)?;
     let scratch = Scratch::prepare(root)?;
-    let mut baseline = Baseline::new(patience);
+    let mut baseline = Baseline::new(min_hang_time);
     for patch in &patches {
-        baseline.prove(&scratch, &patch.command)?;
+        baseline.measure(&scratch, &patch.command)?;
     }
     let mut verdicts = Vec::new();
     for patch in patches {

@@ -1,4 +1,4 @@
-//! One file of `xtask/mutants`: what it breaks, who should notice, and the change itself.
+//! A file of `xtask/mutants`: a description, the test command that should fail, and a diff.
 //!
 //! ```text
 //! breaks: a refill forgets the fraction that did not make a whole unit
@@ -17,16 +17,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 
-/// What runs where a patch does not say.
+/// Runs if a patch names no command.
 const DEFAULT_COMMAND: &str =
     "cargo test -p tollgate-core -p tollgate-store -p tollgate-conformance --quiet";
 
 #[derive(Debug)]
 pub(super) struct Patch {
-    /// The file's name without its ending.
+    /// The name of the file without its extension.
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// What is wrong once it is applied, in a sentence.
+    /// The defect that the patch introduces, in a sentence.
     pub(super) breaks: String,
     pub(super) command: TestCommand,
     /// The files that it changes, relative to the repository.
@@ -56,7 +56,7 @@ pub(super) fn read_all(folder: &Path) -> Result<Vec<Patch>> {
 
 fn read(path: &Path) -> Result<Patch> {
     let text = fs::read_to_string(path)?;
-    let stem = path.file_stem().unwrap_or_default();
+    let stem = path.file_stem().context("no file name")?;
     let patch = parse(path, &stem.to_string_lossy(), &text);
     patch.with_context(|| format!("{}", path.display()))
 }
@@ -99,14 +99,14 @@ fn fields(header: &[&str]) -> Result<Vec<(String, String)>> {
     Ok(fields)
 }
 
-/// The files that a diff names, before and after: what it adds or deletes stands on one side only.
+/// The files that a diff names on either side; an added or deleted file is on one side only.
 fn touched(diff: &str) -> Vec<String> {
     let mut touched = Vec::new();
     let sides = diff
         .lines()
         .filter_map(|line| line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/")));
     for side in sides {
-        // Some programs write the time behind a tab.
+        // Some programs append a tab and the time.
         let path = side.split('\t').next().unwrap_or(side).to_owned();
         if !touched.contains(&path) {
             touched.push(path);
@@ -148,7 +148,7 @@ impl TestCommand {
         let mut command = process::cargo(tree, "test");
         let environment = self.environment.iter().map(|(name, value)| (name, value));
         command.envs(environment).env("CARGO_TARGET_DIR", target);
-        // Nobody debugs these binaries, and symbols are half the time of a link.
+        // Symbols are half the link time, and these binaries are not debugged.
         command.env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_says_what_breaks_and_who_notices() {
+    fn header_names_defect_and_test_command() {
         let patch =
             parsed("breaks: the fraction\n  is lost\ncaught-by: cargo test -p core -- bucket\n\n")
                 .unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_says_less_is_refused() {
+    fn incomplete_headers_are_rejected() {
         for header in [
             "",
             "breaks:\n",
@@ -203,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_built_before_it_is_run() {
+    fn build_and_run_commands_share_their_arguments() {
         let command =
             TestCommand::parse("RUSTFLAGS=--cfg=loom cargo test -p store -- --exact a").unwrap();
         let (tree, target) = (Path::new("tree"), Path::new("build"));
-        let words = |command: Command| process::shown(&command).replace(" --locked", "");
+        let words = |command: Command| process::display(&command).replace(" --locked", "");
         assert_eq!(
             words(command.build(tree, target)),
             "CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=build RUSTFLAGS=--cfg=loom cargo test -p store --no-run"
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_side_of_a_diff_is_touched() {
+    fn files_on_both_sides_of_a_diff_are_listed() {
         let diff = "--- a/old.rs\n+++ /dev/null\n--- /dev/null\n+++ b/new.rs\n--- a/x.rs\t2026\n+++ b/x.rs\t2026\n";
         assert_eq!(touched(diff), ["old.rs", "new.rs", "x.rs"]);
     }

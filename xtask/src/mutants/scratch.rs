@@ -1,4 +1,4 @@
-//! A copy of the tree that patches may break.
+//! A copy of the tree to apply patches to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::{process, repository};
 pub(super) struct Scratch {
     root: PathBuf,
     pub(super) tree: PathBuf,
-    /// One target folder for all: a patch then costs the crates that it touches and those above
-    /// them.
+    /// The target folder for all patches, so that each patch rebuilds only the crates that it
+    /// changes and their dependents.
     pub(super) build: PathBuf,
     pub(super) logs: PathBuf,
 }
 
 impl Scratch {
-    /// Makes the copy equal to the tree. Files that are equal keep their times, so nothing of them
-    /// is rebuilt.
+    /// Makes the copy equal to the tree. Equal files keep their modification times, so cargo does
+    /// not rebuild them.
     pub(super) fn prepare(root: &Path) -> Result<Self> {
         let root = root.canonicalize()?;
         let home = root.join("target/mutants");
@@ -44,7 +44,7 @@ impl Scratch {
         let (original, copy) = (self.root.join(name), self.tree.join(name));
         let wanted = match fs::read(&original) {
             Ok(bytes) => bytes,
-            // The patch has added it.
+            // The patch added it.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(fs::remove_file(copy)?),
             Err(error) => return Err(error).with_context(|| original.display().to_string()),
         };
@@ -54,8 +54,8 @@ impl Scratch {
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Written anew and not copied with its time: cargo rebuilds what is younger than the last
-        // build.
+        // Written, not copied with its modification time: cargo rebuilds files that are newer than
+        // the last build.
         fs::write(&copy, wanted).with_context(|| copy.display().to_string())
     }
 
@@ -75,11 +75,11 @@ impl Scratch {
         Ok(())
     }
 
-    /// Applies the patch; an error says why that cannot be done.
+    /// Applies the patch.
     pub(super) fn apply(&self, patch: &Patch) -> Result<()> {
         let mut apply = Command::new("git");
         apply.current_dir(&self.tree).args(["apply", "--whitespace=nowarn"]).arg(&patch.path);
-        // The copy lies inside the repository, where git would apply nothing and say nothing.
+        // The copy is inside the repository, where git would silently apply nothing.
         apply.env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree));
         process::output(apply)?;
         let unchanged = |name: &String| {
@@ -89,7 +89,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Takes the patch back. One that is stale may name files that are there no more.
+    /// Reverts the patch. A stale patch may name files that no longer exist.
     pub(super) fn revert(&self, patch: &Patch) -> Result<()> {
         let known = patch.touches.iter().filter(|name| self.root.join(name).exists());
         known.into_iter().try_for_each(|name| self.restore(name))

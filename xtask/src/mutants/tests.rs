@@ -1,4 +1,4 @@
-//! A small package of its own, with one patch for each way that a trial can end.
+//! A minimal package with one patch for each verdict.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::process;
 
 const MANIFEST: &str =
     "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
-/// In CI cargo makes no lock file.
+/// With `--locked`, as in CI, cargo does not create a lock file.
 const LOCK: &str = "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.1.0\"\n";
 const LIBRARY: &str = "\
 //! Adds.
@@ -93,7 +93,7 @@ fn words(root: &Path, filter: &str) -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn every_way_that_a_trial_can_end() {
+fn each_verdict_is_reached() {
     let root = tiny_repository();
     let expected = [
         ("caught", "caught"),
@@ -109,12 +109,12 @@ fn every_way_that_a_trial_can_end() {
     check(&root, "caught").unwrap();
 
     let copy = fs::read_to_string(root.join("target/mutants/tree/src/lib.rs")).unwrap();
-    assert_eq!(copy, LIBRARY, "the copy is whole again");
+    assert_eq!(copy, LIBRARY, "the patch was not reverted");
     assert_eq!(fs::read_to_string(root.join("src/lib.rs")).unwrap(), LIBRARY);
 
     assert!(check(&root, "no such patch").is_err());
     fs::write(root.join("src/lib.rs"), LIBRARY.replace("a + b", "a * b")).unwrap();
-    let unproved = check(&root, "caught").unwrap_err().to_string();
-    assert!(unproved.contains("the unpatched copy does not pass"), "{unproved}");
+    let error = check(&root, "caught").unwrap_err().to_string();
+    assert!(error.contains("the unpatched copy does not pass"), "{error}");
     fs::remove_dir_all(&root).unwrap();
 }

@@ -1,4 +1,4 @@
-//! One patch on trial: does it still apply, does it compile, do the tests notice?
+//! Tries one patch: whether it applies, compiles, and makes a test fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use anyhow::{Result, bail, ensure};
 
 use super::patch::{Patch, TestCommand};
 use super::scratch::Scratch;
-use crate::process::{self, Ended, Stopwatch};
+use crate::process::{self, Exit, Stopwatch};
 use crate::tally::Tally;
 
-/// Compiling may take as long as it likes.
+/// Compiling has no time limit.
 const NO_LIMIT: Duration = Duration::MAX;
-/// A patched run that takes this many times as long as the unpatched one hangs.
-const HUNG: u32 = 10;
+/// A patched run that takes this many times as long as the unpatched one counts as hung.
+const HANG_FACTOR: u32 = 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     Caught(String),
     /// Every test passed.
     Missed(String),
-    /// It proves nothing any more: it does not apply, or does not compile.
+    /// The patch does not apply or does not compile.
     Stale(String),
 }
 
@@ -48,45 +48,46 @@ impl Verdict {
 /// The commands that pass on the unpatched copy, and how long each takes.
 #[derive(Debug)]
 pub(super) struct Baseline {
-    patience: Duration,
-    proved: Vec<(TestCommand, Duration)>,
+    min_hang_time: Duration,
+    passed: Vec<(TestCommand, Duration)>,
 }
 
 impl Baseline {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { patience, proved: Vec::new() }
+    pub(super) fn new(min_hang_time: Duration) -> Self {
+        Self { min_hang_time, passed: Vec::new() }
     }
 
-    /// Proves that `command` passes on the unpatched copy, once: else a failure on the patched one
-    /// would prove nothing.
-    pub(super) fn prove(&mut self, scratch: &Scratch, command: &TestCommand) -> Result<()> {
-        if self.proved.iter().any(|(known, _)| known == command) {
+    /// Checks once that `command` passes on the unpatched copy; otherwise a failure on the patched
+    /// copy would prove nothing.
+    pub(super) fn measure(&mut self, scratch: &Scratch, command: &TestCommand) -> Result<()> {
+        if self.passed.iter().any(|(known, _)| known == command) {
             return Ok(());
         }
         println!("$ {command}   (unpatched)");
         let log = scratch.logs.join("unpatched.log");
         let build = command.build(&scratch.tree, &scratch.build);
-        if process::run_within(build, &log, NO_LIMIT)? != Ended::Succeeded {
+        if process::run_within(build, &log, NO_LIMIT)? != Exit::Succeeded {
             bail!("the unpatched copy does not compile:\n{}", tail(&log));
         }
         let stopwatch = Stopwatch::start();
         let run = command.run(&scratch.tree, &scratch.build);
-        if process::run_within(run, &log, NO_LIMIT)? != Ended::Succeeded {
+        if process::run_within(run, &log, NO_LIMIT)? != Exit::Succeeded {
             bail!("the unpatched copy does not pass:\n{}", tail(&log));
         }
-        let took = stopwatch.elapsed();
-        let tally = Tally::of(&read(&log));
+        let elapsed = stopwatch.elapsed();
+        let tally = Tally::from_output(&read(&log));
         ensure!(tally.passed > 0, "`{command}` runs no test");
-        self.proved.push((command.clone(), took));
+        self.passed.push((command.clone(), elapsed));
         Ok(())
     }
 
-    /// How long `command` may take on a patched copy before it counts as hung. It is measured
-    /// against the same command on the same machine minutes before, so a slow machine does not look
-    /// like a hang.
+    /// How long `command` may take on a patched copy before it counts as hung. The limit derives from
+    /// the unpatched run on the same machine, so that a slow machine does not look like a hang.
+    #[expect(clippy::expect_used, reason = "`measure` runs before `try_patch`")]
     fn limit(&self, command: &TestCommand) -> Duration {
-        let took = self.proved.iter().find(|(known, _)| known == command).map(|(_, took)| *took);
-        took.unwrap_or_default().saturating_mul(HUNG).max(self.patience)
+        let unpatched = self.passed.iter().find(|(known, _)| known == command);
+        let (_, elapsed) = unpatched.expect("each command is measured before its patches");
+        elapsed.saturating_mul(HANG_FACTOR).max(self.min_hang_time)
     }
 }
 
@@ -102,21 +103,22 @@ pub(super) fn try_patch(scratch: &Scratch, patch: &Patch, baseline: &Baseline) -
 fn judge(scratch: &Scratch, patch: &Patch, baseline: &Baseline) -> Result<Verdict> {
     let log: PathBuf = scratch.logs.join(format!("{}.log", patch.name));
     let build = patch.command.build(&scratch.tree, &scratch.build);
-    if process::run_within(build, &log, NO_LIMIT)? != Ended::Succeeded {
+    if process::run_within(build, &log, NO_LIMIT)? != Exit::Succeeded {
         return Ok(Verdict::Stale(format!("does not compile:\n{}", first_error(&log))));
     }
     let limit = baseline.limit(&patch.command);
     let run = patch.command.run(&scratch.tree, &scratch.build);
     Ok(match process::run_within(run, &log, limit)? {
-        Ended::Succeeded => Verdict::Missed(format!("every test of `{}` passed", patch.command)),
-        Ended::Failed => Verdict::Caught(failed_tests(&read(&log))),
-        Ended::OutOfTime => Verdict::Caught(format!("hung for {} s", limit.as_secs())),
+        Exit::Succeeded => Verdict::Missed(format!("every test of `{}` passed", patch.command)),
+        Exit::Failed => Verdict::Caught(failed_tests(&read(&log))),
+        Exit::TimedOut => Verdict::Caught(format!("hung for {} s", limit.as_secs())),
     })
 }
 
-/// The first test that failed, and how many more: the harness lists them, indented, under its last
-/// `failures:`.
+/// The first failed test and the number of others, from the indented list below the last
+/// `failures:` of the harness.
 fn failed_tests(output: &str) -> String {
+    // A process that crashed prints no list.
     let (_, list) = output.rsplit_once("\nfailures:\n").unwrap_or_default();
     let names: Vec<&str> = list
         .lines()
@@ -137,14 +139,17 @@ fn first_error(log: &Path) -> String {
 }
 
 fn read(log: &Path) -> String {
-    // What a test printed need not be text.
-    fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    // The output of a test may contain any bytes.
+    match fs::read(log) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => format!("cannot read {}: {error}", log.display()),
+    }
 }
 
 fn tail(log: &Path) -> String {
     let text = read(log);
     let lines: Vec<&str> = text.lines().collect();
-    lines.get(lines.len().saturating_sub(25)..).unwrap_or_default().join("\n")
+    lines[lines.len().saturating_sub(25)..].join("\n")
 }
 
 #[cfg(test)]
@@ -152,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_test_that_noticed_is_named() {
+    fn first_failed_test_is_named() {
         let output = "running 3 tests\n.FF\nfailures:\n\n---- rows::a stdout ----\npanicked\n    at a.rs\n\n\
             failures:\n    rows::a\n    rows::b\n\ntest result: FAILED. 1 passed; 2 failed\n";
         assert_eq!(failed_tests(output), "by rows::a and 1 more");

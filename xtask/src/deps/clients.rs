@@ -1,29 +1,29 @@
-//! Others' clients, which ask the daemon over RESP and gRPC. Their tests are skipped where one is
-//! missing, but in CI those that have a package of Debian must be there; the rest comes from the
-//! network alone, which CI may not have.
+//! Third-party clients that the tests run against the daemon over RESP and gRPC. Tests of a missing
+//! client are skipped; in CI those with a Debian package must be there, since the other registries
+//! may be unreachable.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Skipped, debian, on_path};
+use super::{Skipped, debian, on_path, pip_install};
 use crate::process;
 
-/// Has them all, but for those that `skipped` then knows of.
+/// Installs all clients; `skipped` lists those that are not available.
 pub(crate) fn clients(root: &Path, skipped: &mut Skipped) -> Result<()> {
-    skipped.unless_in_ci("the tests with redis-cli", redis_cli())?;
-    skipped.anywhere("the tests with clients in Python", python(root));
-    skipped.anywhere("the tests with clients in JavaScript", node(root));
+    skipped.note_unless_ci("the tests with redis-cli", redis_cli())?;
+    skipped.note("the tests with clients in Python", python(root));
+    skipped.note("the tests with clients in JavaScript", node(root));
     Ok(())
 }
 
-/// It brings `redis-benchmark` too.
+/// Its package also contains `redis-benchmark`.
 pub(crate) fn redis_cli() -> Result<()> {
     debian("redis-cli", "redis-tools")
 }
 
-/// What the clients were tried with. `xds-protos` is Envoy's interface as Python modules.
+/// The tested versions. `xds-protos` contains Envoy's interface as Python modules.
 const PYTHON: &[&str] = &[
     "redis==8.1.0",
     "grpcio==1.85.1",
@@ -33,8 +33,8 @@ const PYTHON: &[&str] = &[
     "xds-protos==1.85.0",
 ];
 
-/// Fails unless each package is there in its version and can be loaded by this Python, which a
-/// compiled one built for another cannot.
+/// Fails unless each package is installed in its version and this Python can load it; a compiled
+/// package may have been built for another Python.
 const LOADS: &str = "
 import sys
 from importlib.metadata import version
@@ -52,25 +52,20 @@ fn python(root: &Path) -> Result<()> {
     if process::output(loads).is_ok() {
         return Ok(());
     }
-    debian("python3", "python3-pip")?;
-    let mut install = Command::new("python3");
-    // Those of another version that lie there already would be kept otherwise.
-    install.args(["-m", "pip", "install", "--quiet", "--upgrade", "--target"]);
-    install.arg(&folder).args(PYTHON);
-    process::run(install).context("clients in Python cannot be installed")
+    pip_install(&folder, PYTHON)
 }
 
-/// Two lines of the same client are in use, which greet a server differently.
+/// Both major versions in use; they send different handshakes.
 const NODE: &[(&str, &str)] = &[("ioredis5", "5.11.1"), ("ioredis6", "6.0.0")];
 
 fn node(root: &Path) -> Result<()> {
     let folder = root.join("target/tools/node");
-    let is_there = |(name, version): &(&str, &str)| {
+    let is_installed = |(name, version): &(&str, &str)| {
         let package = folder.join("node_modules").join(name).join("package.json");
-        let text = std::fs::read_to_string(package).unwrap_or_default();
-        text.contains(&format!("\"version\": \"{version}\""))
+        std::fs::read_to_string(package)
+            .is_ok_and(|text| text.contains(&format!("\"version\": \"{version}\"")))
     };
-    if on_path("node") && NODE.iter().all(is_there) {
+    if on_path("node") && NODE.iter().all(is_installed) {
         return Ok(());
     }
     if !on_path("npm") {
@@ -80,5 +75,5 @@ fn node(root: &Path) -> Result<()> {
     install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix"]);
     install.arg(&folder);
     install.args(NODE.iter().map(|(name, version)| format!("{name}@npm:ioredis@{version}")));
-    process::run(install).context("clients in JavaScript cannot be installed")
+    process::run(install).context("cannot install the clients in JavaScript")
 }
