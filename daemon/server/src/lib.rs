@@ -17,7 +17,6 @@
 
 mod access;
 mod audit;
-mod config;
 mod connection;
 mod daemon;
 mod debug;
@@ -26,35 +25,39 @@ mod keeper;
 mod listener;
 mod live;
 mod metrics;
-mod nearest;
-mod pem;
+mod named_files;
 mod privacy;
 mod pulse;
-mod query;
-pub mod ratelimit;
 mod reload;
 mod resp;
 mod rls;
 mod role;
-pub mod rules;
 mod seldom;
 mod serve;
 mod store_watch;
 mod xds;
 
-pub use config::{
-    Address, Bounds, Charging, Config, ConfigError, ConfigErrors, Drain, Envoy, HeaderStyle,
-    Layered, Layers, Listen, Log, LogFormat, LogLevel, NamedPlace, OverridesFile,
-    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth,
-    RuleOnStoreError, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
-    config_fields, config_reference, config_schema, is_without_domains, read_overrides,
-};
+pub use tollgate_descriptors as ratelimit;
+pub use tollgate_rules as rules;
+
+use tollgate_config::{self as config, pem};
+use tollgate_document::suggest as nearest;
+use tollgate_rules::query;
+
 pub use http::decision_json;
 pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
 pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
+pub use named_files::check_files;
 pub use reload::Reload;
 pub use resp::{RespReplay, resp_reference};
-pub use rls::NearLimit;
 pub use serve::{Stop, run};
-pub use xds::{XdsError, XdsOptions, XdsTls};
+pub use tollgate_config::{
+    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, Envoy, FileLocation, HeaderStyle,
+    Layered, Layers, Listen, Log, LogFormat, LogLevel, NearLimit, OverridesFile,
+    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth,
+    RuleOnStoreError, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsError,
+    XdsOptions, XdsTls, config_fields, config_reference, config_schema, is_without_domains,
+    read_overrides,
+};
+pub use tollgate_descriptors::Charging;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{Config, ConfigErrors, Layers, NamedPlace};
+use tollgate_server::{Config, ConfigErrors, FileLocation, Layers, check_files};
 
 use crate::arguments::Form;
 use crate::{FAILURE, output};
@@ -42,8 +42,8 @@ struct Named {
     column: Option<u64>,
 }
 
-impl From<&NamedPlace> for Named {
-    fn from(it: &NamedPlace) -> Self {
+impl From<&FileLocation> for Named {
+    fn from(it: &FileLocation) -> Self {
         Named { file: it.file.display().to_string(), line: it.line, column: it.column }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn run(files: &[PathBuf], form: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
         let read = Layers::new().file(file).partial();
-        let read = read.and_then(|x| x.check_files().map(|()| x.config));
+        let read = read.and_then(|x| check_files(&x).map(|()| x.config));
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }

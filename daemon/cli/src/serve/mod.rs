@@ -24,7 +24,7 @@ pub(crate) use running::{Service, Tracing, running};
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let layered = layered(&arguments)?;
     // Before anything listens, opens or is written.
-    layered.check_files()?;
+    tollgate_server::check_files(&layered)?;
     let config = layered.config;
     let log = config.log.clone();
     running(&log, &Tracing::OfEnvironment, async |logs| {

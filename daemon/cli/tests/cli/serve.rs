@@ -119,7 +119,7 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
     std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
     let file = file.to_str().unwrap();
     let place = format!(
-        "error: api is there twice; leave one of them out\n --> {file}:4:3\n  |\n4 |   api: {{}}\n  |   ^^^\n"
+        "error: api is defined twice; remove one of the two\n --> {file}:4:3\n  |\n4 |   api: {{}}\n  |   ^^^\n"
     );
     for (arguments, complaint) in [
         (&["--config", file][..], &*place),

@@ -27,5 +27,4 @@ mod tests;
 pub(crate) use self::answer::answer;
 pub(crate) use self::peer::Peer;
 pub(crate) use self::refusal::Refusal;
-pub use self::stats::NearLimit;
 pub(crate) use self::stats::{RuleCounts, Stats};

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub(super) use self::split::Before;
-pub use self::split::NearLimit;
 use self::split::Split;
+use crate::config::NearLimit;
 use crate::metrics::Counter;
 
 /// The most domains that are counted by their names, and the most series of each: values may enter
@@ -87,7 +87,8 @@ pub(crate) struct Snapshot {
 impl Stats {
     /// Counts a descriptor under the name of its rule.
     pub(super) fn count(&self, domain: &str, stat: &str, near: NearLimit, counted: Counted) {
-        let split = Split::of(counted.limit, near.of(counted.limit), counted.before, counted.hits);
+        let split =
+            Split::of(counted.limit, near.threshold(counted.limit), counted.before, counted.hits);
         let counters = self.counters(domain, stat);
         counters.total_hits.add(counted.hits);
         counters.over_limit.add(split.over);

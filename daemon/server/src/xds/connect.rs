@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 
 use super::files;
-use super::options::XdsOptions;
+use crate::config::XdsOptions;
 
 /// How often the kernel asks whether a silent peer is there, and how often in vain. No server sees
 /// that, so none can mind; it finds hosts that are gone and networks that are cut, not a process

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
-use super::options::XdsTls;
+use crate::config::XdsTls;
 use crate::pem;
 
 /// A file that cannot be used.

@@ -10,7 +10,6 @@ mod backoff;
 mod connect;
 mod discovery;
 mod files;
-mod options;
 mod stream;
 
 use std::sync::Arc;
@@ -18,9 +17,9 @@ use std::sync::Arc;
 use tokio::time::sleep;
 
 pub(crate) use self::discovery::{Awaited, Discovery};
-pub(crate) use self::files::mistakes;
-pub use self::options::{XdsError, XdsOptions, XdsTls};
+pub(crate) use self::files::{Mistake, mistakes};
 use self::stream::Stream;
+use crate::config::XdsOptions;
 use crate::daemon::Daemon;
 
 /// Follows a server, for ever.

@@ -14,12 +14,15 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::{
+    AsciiMetadataKey, AsciiMetadataValue, BinaryMetadataKey, BinaryMetadataValue, MetadataMap,
+};
 use tonic::{Code, Request};
 
 use super::answer::{self, TYPE_URL};
 use super::backoff::Backoff;
 use super::connect::{connect, whole};
-use super::options::XdsOptions;
+use crate::config::XdsOptions;
 use crate::daemon::Daemon;
 use crate::ratelimit::Domains;
 
@@ -81,7 +84,7 @@ impl Stream {
         let (asking, asked) = mpsc::channel(1);
         ask(&asking, self.request("", None)).await?;
         let mut request = Request::new(ReceiverStream::new(asked));
-        *request.metadata_mut() = self.options.metadata_map();
+        *request.metadata_mut() = metadata_map(&self.options);
         let opened = client.stream_aggregated_resources(request).await;
         let mut answers = opened.map_err(|error| said(&error))?.into_inner();
         while let Some(answer) = answers.message().await.map_err(|error| said(&error))? {
@@ -188,4 +191,22 @@ fn said(status: &tonic::Status) -> String {
         Some(under) => format!("{words}: {}", whole(under)),
         None => words,
     }
+}
+
+/// The headers of the configuration as metadata of the stream.
+#[expect(clippy::expect_used, reason = "the configuration has checked names and values")]
+fn metadata_map(options: &XdsOptions) -> MetadataMap {
+    let mut map = MetadataMap::new();
+    for (name, value) in options.headers() {
+        let name = name.as_str();
+        if name.ends_with("-bin") {
+            let key: BinaryMetadataKey = name.parse().expect("a checked header name");
+            map.append_bin(key, BinaryMetadataValue::from_bytes(value));
+        } else {
+            let key: AsciiMetadataKey = name.parse().expect("a checked header name");
+            let value = AsciiMetadataValue::try_from(value).expect("a checked header value");
+            map.append(key, value);
+        }
+    }
+    map
 }

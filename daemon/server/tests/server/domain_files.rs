@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_server::Layers;
+use tollgate_server::{Layers, check_files};
 
 use crate::certificates::Authority;
 
@@ -130,7 +130,7 @@ fn the_files_of_tls_with_a_control_plane_are_tried() {
         let name = authority.directory.join("tollgate.yaml").display().to_string();
         let yaml = format!("envoy: {{ xds: {{ server: 'localhost:1', {files} }} }}\n");
         let read = Layers::new().named_yaml(&name, &yaml).read().unwrap();
-        let said = read.check_files().err().map_or(String::new(), |error| error.to_string());
+        let said = check_files(&read).err().map_or(String::new(), |error| error.to_string());
         let said = said.replace(&format!("{}/", authority.directory.display()), "");
         assert_eq!(said.lines().count(), expected.len(), "{said}");
         for (line, expected) in said.lines().zip(expected) {

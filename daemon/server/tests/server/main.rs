@@ -8,10 +8,6 @@ mod audit;
 mod bad_input;
 mod certificates;
 mod client;
-mod config;
-mod config_layers;
-mod config_mistakes;
-mod config_pages;
 mod daemon;
 mod domain_files;
 mod domain_reload;
@@ -24,7 +20,6 @@ mod metrics;
 mod named_files;
 mod openapi;
 mod overrides;
-mod overrides_file;
 mod protocol;
 mod redis;
 mod redis_cell;
@@ -39,16 +34,7 @@ mod unix;
 mod verbs;
 mod xds;
 
-/// Compares a file of the repository with what it should say, or writes that into it.
-fn renewed(file: &str, expected: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, expected).unwrap();
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == expected,
-        "{file} is not up to date; renew it with UPDATE=1 cargo test -p tollgate-server --test server, \
-         and look at what `git diff` says"
-    );
+/// Compares a generated file of the repository with its content.
+fn assert_up_to_date(file: &str, expected: &str) {
+    tollgate_testkit::assert_up_to_date(file, expected, "tollgate-server", "server");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tollgate_server::{Layered, Layers};
+use tollgate_server::{Layered, Layers, check_files};
 
 use crate::certificates::Authority;
 
@@ -14,7 +14,7 @@ fn read(authority: &Authority, yaml: &str) -> Layered {
 
 /// Holds what is said of files, a line for each mistake, against the beginnings of its lines.
 fn check(authority: &Authority, yaml: &str, expected: &[&str]) {
-    let all = match read(authority, yaml).check_files() {
+    let all = match check_files(&read(authority, yaml)) {
         Ok(()) => String::new(),
         Err(errors) => errors.to_string(),
     };
@@ -125,7 +125,7 @@ fn the_place_in_a_named_file_is_told_by_itself() {
     let authority = Authority::new();
     let csv = authority.write("bad.csv", "key,limits\nvip,1/month\n");
     let yaml = "policies: { a: { limits: [1/s], overrides_file: bad.csv } }\n";
-    let errors = read(&authority, yaml).check_files().unwrap_err();
+    let errors = check_files(&read(&authority, yaml)).unwrap_err();
     let error = errors.iter().next().unwrap();
     assert_eq!((error.field(), error.line()), (Some("policies.a.overrides_file"), Some(1)));
     let named = error.named().unwrap();
@@ -139,7 +139,7 @@ fn the_place_in_a_named_file_is_told_by_itself() {
         ("TOLLGATE_STORE__URL".into(), "redis://h".into()),
         ("TOLLGATE_STORE__PASSWORD_FILE".into(), "/nowhere/password".into()),
     ]);
-    let errors = layers.read().unwrap().check_files().unwrap_err().to_string();
+    let errors = check_files(&layers.read().unwrap()).unwrap_err().to_string();
     let expected =
         "TOLLGATE_STORE__PASSWORD_FILE: store.password_file: /nowhere/password: it cannot be read";
     assert!(errors.starts_with(expected), "{errors}");

@@ -1,36 +1,5 @@
 //! How many hits of a descriptor are over its limit, near it or within it.
 
-/// From which part of a limit on hits are near it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NearLimit(f32);
-
-impl NearLimit {
-    /// From this part on, such as 0.8.
-    #[must_use]
-    pub const fn from_ratio(ratio: f32) -> Self {
-        NearLimit(ratio)
-    }
-
-    /// The number of hits of a limit from which on they are near it, rounded as the reference does.
-    #[allow(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        clippy::float_arithmetic,
-        reason = "a statistic that must be rounded as the reference's; it saturates, and decides nothing"
-    )]
-    pub(super) fn of(self, limit: u64) -> u64 {
-        (limit as f32 * self.0).floor() as u64
-    }
-}
-
-impl Default for NearLimit {
-    fn default() -> Self {
-        NearLimit(0.8)
-    }
-}
-
 /// What was used before the hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rls) enum Before {
@@ -69,6 +38,8 @@ impl Split {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::NearLimit;
+
     use super::*;
 
     #[test]
@@ -90,25 +61,9 @@ mod tests {
             (0, 0, 1, 1, 0, 0),
             (10, 10, 0, 0, 0, 0),
         ] {
-            let near_limit = NearLimit::default().of(limit);
+            let near_limit = NearLimit::default().threshold(limit);
             let split = Split::of(limit, near_limit, Before::Used(before), hits);
             assert_eq!(split, Split { over, near, within }, "{limit} {before} {hits}");
-        }
-    }
-
-    #[test]
-    fn the_part_is_rounded_as_the_reference_rounds_it() {
-        for (ratio, limit, near) in [
-            (0.8, 10, 8),
-            (0.8, 15, 12),
-            (0.8, 8, 6),
-            (0.8, 1, 0),
-            (0.8, 0, 0),
-            (0.8, 4_294_967_295, 3_435_973_888),
-            (0.5, 5, 2),
-            (1.0, 7, 7),
-        ] {
-            assert_eq!(NearLimit::from_ratio(ratio).of(limit), near, "{ratio} of {limit}");
         }
     }
 }

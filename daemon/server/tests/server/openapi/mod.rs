@@ -7,8 +7,8 @@ mod gateways;
 mod schema;
 
 use crate::access;
+use crate::assert_up_to_date;
 use crate::daemon::Daemon;
-use crate::renewed;
 
 pub(crate) use document::hold;
 
@@ -17,7 +17,7 @@ async fn the_checked_in_document_is_the_one_that_is_served() {
     let daemon = Daemon::start().await;
     let served = daemon.connect().await.get("/openapi.json").await.unwrap();
     assert_eq!((served.status, served.header("content-type")), (200, Some("application/json")));
-    renewed("docs/openapi.json", &served.body);
+    assert_up_to_date("docs/openapi.json", &served.body);
 }
 
 #[tokio::test]

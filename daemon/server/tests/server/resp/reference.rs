@@ -2,9 +2,9 @@
 
 use tollgate_server::resp_reference;
 
-use crate::renewed;
+use crate::assert_up_to_date;
 
 #[test]
 fn the_reference_is_what_the_table_says() {
-    renewed("docs/resp.md", &resp_reference());
+    assert_up_to_date("docs/resp.md", &resp_reference());
 }

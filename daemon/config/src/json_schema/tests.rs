@@ -1,0 +1,184 @@
+//! The schema and the daemon agree on files.
+
+use regex::Regex;
+use serde_json::{Map, Number, Value as Json};
+
+use super::config_schema;
+use crate::Config;
+use crate::layers::LIMITS;
+use tollgate_document::Diagnostics;
+use tollgate_document::{Body, Node};
+
+/// What an editor would report of, first of all.
+fn error(schema: &Json, value: &Json, path: &str) -> Option<String> {
+    let schema = schema.as_object().unwrap_or_else(|| panic!("{path}: {schema}"));
+    schema.iter().find_map(|(keyword, asked)| {
+        let holds = match keyword.as_str() {
+            "$schema" | "title" | "description" | "default" => true,
+            "type" => types(asked).any(|t| is_of_type(value, t)),
+            "enum" => asked.as_array().unwrap().contains(value),
+            "const" => asked == value,
+            "pattern" => {
+                let pattern = Regex::new(asked.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|text| pattern.is_match(text))
+            }
+            "minimum" => value.as_u64().is_none_or(|n| n >= asked.as_u64().unwrap()),
+            "maximum" => value.as_u64().is_none_or(|n| n <= asked.as_u64().unwrap()),
+            "minItems" => {
+                let least = usize::try_from(asked.as_u64().unwrap()).unwrap();
+                value.as_array().is_none_or(|array| array.len() >= least)
+            }
+            "required" => value.as_object().is_none_or(|object| {
+                asked
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|name| object.contains_key(name.as_str().unwrap()))
+            }),
+            "anyOf" => {
+                let mut ways = asked.as_array().unwrap().iter();
+                ways.any(|way| error(way, value, path).is_none())
+            }
+            "items" => {
+                let all = value.as_array().into_iter().flatten().enumerate();
+                return all
+                    .into_iter()
+                    .find_map(|(at, x)| error(asked, x, &format!("{path}[{at}]")));
+            }
+            "propertyNames" => {
+                let mut names = value.as_object().into_iter().flat_map(Map::keys);
+                return names.find_map(|name| error(asked, &Json::from(name.as_str()), path));
+            }
+            "properties" => {
+                let mut known = asked.as_object().unwrap().iter();
+                return known.find_map(|(name, schema)| {
+                    error(schema, value.get(name)?, &format!("{path}.{name}"))
+                });
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties").and_then(Json::as_object);
+                let mut more = value.as_object().into_iter().flatten();
+                return more.find_map(|(name, value)| match asked {
+                    _ if known.is_some_and(|x| x.contains_key(name)) => None,
+                    Json::Bool(false) => Some(format!("{path}: {name} is not known")),
+                    schema => error(schema, value, &format!("{path}.{name}")),
+                });
+            }
+            other => panic!("{path}: no editor is asked for {other}"),
+        };
+        (!holds).then(|| format!("{path}: {value} is not of {keyword} {asked}"))
+    })
+}
+
+fn types(asked: &Json) -> impl Iterator<Item = &str> {
+    let one = asked.as_str().into_iter();
+    one.chain(asked.as_array().into_iter().flatten().filter_map(Json::as_str))
+}
+
+fn is_of_type(value: &Json, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("JSON has no {other}"),
+    }
+}
+
+/// A tree as an editor sees it: what looks like a number or a truth is one.
+fn json(node: &Node) -> Json {
+    match &node.body {
+        Body::Nothing => Json::Null,
+        Body::Text(text) => match &**text {
+            "true" => true.into(),
+            "false" => false.into(),
+            text => match text.parse::<Number>() {
+                Ok(text) => Json::Number(text),
+                Err(_) => text.into(),
+            },
+        },
+        Body::List(all) => all.iter().map(json).collect(),
+        Body::Fields(all) => {
+            all.iter().map(|(name, value)| (name.text.clone(), json(value))).collect()
+        }
+    }
+}
+
+fn complaint_of(yaml: &str) -> Option<String> {
+    let schema = serde_json::from_str(&config_schema()).unwrap();
+    error(
+        &schema,
+        &json(&tollgate_document::parse(LIMITS, yaml, &Diagnostics::default()).unwrap()),
+        "",
+    )
+}
+
+#[test]
+fn what_the_daemon_takes_an_editor_does() {
+    for yaml in [
+        "",
+        include_str!("../../tests/config/every_field.yaml"),
+        include_str!("../../tests/config/every_field_of_redis.yaml"),
+        "store: { data: null, url: null }\nlisten:\npolicies:\nlimits: { body: 65536, key_bytes: 64KiB }",
+        "store: { url: \"valkey+cluster://a,b\" }",
+        "listen: { http: off, metrics: \"[::]:9091\" }",
+        "policies: { a: { limits: [5/min], allow: [7, \"*x\", y*], max_keys: 5 } }",
+    ] {
+        Config::from_yaml(yaml).unwrap_or_else(|error| panic!("{yaml}: {error}"));
+        assert_eq!(complaint_of(yaml), None, "{yaml}");
+    }
+}
+
+#[test]
+fn what_an_editor_complains_of_the_daemon_does() {
+    for yaml in [
+        "polices: {}",
+        "namespace: a b",
+        "store: { url: redsi://h }",
+        "store: { max_keys: many }",
+        "store: { max_keys: 0 }",
+        "store: { table_full: block }",
+        "limits: { checks: 33 }",
+        "limits: { body: 64KB }",
+        "limits: { idle: never }",
+        "listen: { http: 8080 }",
+        "policies: { api: {} }",
+        "policies: { api: { limits: [] } }",
+        "policies: { api: { limits: 10/s } }",
+        "policies: { 7up: { limits: [10/s] } }",
+        "policies: { api: { limits: [1/s], shadow: perhaps } }",
+        "policies: { api: { limits: [1/s], overrides: { vip: some } } }",
+        "policies: { api: { limits: [1/s], tiers: { \"a b\": unlimited } } }",
+        "tokens: [{ token: x, scopes: [check] }]",
+        "tokens: [{ name: a, token: x, scopes: [chek] }]",
+        "rules: [{ match: { path: api } }]",
+        "headers: draft11",
+        "ipv6_prefix: 0",
+    ] {
+        assert!(Config::from_yaml(yaml).is_err(), "{yaml}");
+        assert!(complaint_of(yaml).is_some(), "{yaml}");
+    }
+}
+
+/// Every default is one that its own schema takes, and every section says what it is.
+#[test]
+fn the_schema_describes_itself() {
+    fn walk(schema: &Json, path: &str) {
+        if let Some(default) = schema.get("default") {
+            assert_eq!(error(schema, default, path), None);
+        }
+        for (name, inner) in
+            schema.get("properties").and_then(Json::as_object).into_iter().flatten()
+        {
+            assert!(inner["description"].is_string() && inner["title"] == **name, "{path}.{name}");
+            walk(inner, &format!("{path}.{name}"));
+        }
+        for inner in ["items", "additionalProperties"].iter().filter_map(|x| schema.get(x)) {
+            walk(inner, path);
+        }
+    }
+    walk(&serde_json::from_str(&config_schema()).unwrap(), "");
+}

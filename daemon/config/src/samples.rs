@@ -1,0 +1,63 @@
+//! The sample policies, which the daemon runs with when it is given no configuration.
+
+use tollgate_document::{Body, Diagnostics, Node, Origin, parse};
+
+use crate::layers::LIMITS;
+use crate::{Config, Layers};
+
+/// The sample policies.
+const SAMPLES: &str = "\
+policies:
+  api: { limits: [10/s burst 20] }
+  jobs: { limits: [20 concurrent lease 60s] }
+  login: { limits: [5/min log] }
+  search: { limits: [10/s fixed, 120/min fixed, 240/h sliding by 1min] }
+";
+
+/// The document of the samples.
+#[expect(clippy::expect_used, reason = "the text is a constant, which a test parses")]
+pub(super) fn tree() -> Node {
+    let tree = parse(LIMITS, SAMPLES, &Diagnostics::default());
+    let mut tree = tree.expect("the samples are YAML");
+    mark(&mut tree);
+    tree
+}
+
+/// Sets the origin of a node and all below it to the samples.
+fn mark(node: &mut Node) {
+    node.origin = Origin::Sample;
+    match &mut node.body {
+        Body::Nothing | Body::Text(_) => {}
+        Body::List(all) => all.iter_mut().for_each(mark),
+        Body::Fields(all) => {
+            for (name, inner) in all {
+                name.origin = Origin::Sample;
+                mark(inner);
+            }
+        }
+    }
+}
+
+impl Config {
+    /// The defaults, with policies to try.
+    #[must_use]
+    pub fn samples() -> Config {
+        match Layers::new().samples().partial() {
+            Ok(partial) => partial.config,
+            Err(error) => unreachable!("a test reads the samples: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_a_policy() {
+        let config = Config::samples();
+        let mut names: Vec<_> = config.policies.iter().map(|policy| policy.name()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["api", "jobs", "login", "search"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Where a control plane is, and how it is spoken to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+
+/// The most bytes of an answer, unless said otherwise: what other clients of gRPC take.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// A control plane that the configuration of Envoy's rate limit service is taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct XdsOptions {
+    /// `HOST:PORT`.
+    pub server: String,
+    /// What this daemon is called there.
+    pub node_id: String,
+    /// What else is said of it there.
+    pub metadata: BTreeMap<String, String>,
+    /// Headers that go along; their values, which may be secret, are not shown.
+    headers: Headers,
+    /// TLS, if it is spoken.
+    pub tls: Option<XdsTls>,
+    /// The most bytes of an answer.
+    pub max_message: usize,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How long to wait before the first try again.
+    pub backoff_initial: Duration,
+    /// How long to wait before a try again, at most.
+    pub backoff_max: Duration,
+    /// How often the server is asked for a sign of life. Many take more than one in five minutes
+    /// for an attack and hang up.
+    pub ping_every: Duration,
+    /// How long that sign may take.
+    pub ping_timeout: Duration,
+}
+
+/// How TLS is spoken with a control plane. The files are read for each connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XdsTls {
+    /// What its certificate must lead to; the system's if not said.
+    pub ca: Option<PathBuf>,
+    /// The certificate to show there.
+    pub cert: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+    /// The name that its certificate must have, if not that of the address.
+    pub san: Option<String>,
+}
+
+impl XdsOptions {
+    /// A server at `HOST:PORT`, without TLS, to which this daemon is `default`.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn new(server: &str) -> Result<Self, XdsError> {
+        let options = XdsOptions {
+            server: server.to_owned(),
+            node_id: "default".to_owned(),
+            metadata: BTreeMap::new(),
+            headers: Headers::default(),
+            tls: None,
+            max_message: MAX_BYTES,
+            connect_timeout: Duration::from_secs(5),
+            backoff_initial: Duration::from_secs(1),
+            backoff_max: Duration::from_secs(30),
+            ping_every: Duration::from_secs(6 * 60),
+            ping_timeout: Duration::from_secs(20),
+        };
+        let uri = options.uri().ok();
+        let is_whole = uri.is_some_and(|uri| {
+            let port = uri.port_u16().filter(|port| *port > 0);
+            let is_bare = uri.path() == "/" && uri.query().is_none() && !server.contains('@');
+            is_bare && uri.host().is_some_and(|host| !host.is_empty()) && port.is_some()
+        });
+        match is_whole {
+            true => Ok(options),
+            false => Err(XdsError(format!(
+                "{server:?} is no address; write HOST:PORT, such as 127.0.0.1:18000"
+            ))),
+        }
+    }
+
+    /// Has a header go along with the stream. What ends in `-bin` goes as bytes.
+    ///
+    /// # Errors
+    /// It is no header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, XdsError> {
+        self.headers.add(name, value)?;
+        Ok(self)
+    }
+
+    /// The headers of the stream with their values. The value of a name that ends in `-bin` is sent
+    /// as bytes.
+    pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, &[u8])> {
+        self.headers.0.iter().map(|(name, value)| (name, &**value))
+    }
+
+    /// The address as a URI.
+    ///
+    /// # Errors
+    /// The server's address is not a valid authority.
+    pub fn uri(&self) -> Result<Uri, String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let uri = format!("{scheme}://{}", self.server).parse();
+        uri.map_err(|error| format!("{:?} is no address: {error}", self.server))
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Headers(Vec<(HeaderName, Vec<u8>)>);
+
+impl Headers {
+    fn add(&mut self, name: &str, value: &str) -> Result<(), XdsError> {
+        let invalid = || XdsError(format!("{name:?} with this value is not a valid header"));
+        let key: HeaderName = name.parse().map_err(|_| invalid())?;
+        if !name.ends_with("-bin") {
+            HeaderValue::from_str(value).map_err(|_| invalid())?;
+        }
+        self.0.push((key, value.as_bytes().to_vec()));
+        Ok(())
+    }
+}
+
+/// Omits the values, which may be secret.
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// Why a control plane cannot be spoken to so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XdsError(String);
+
+impl fmt::Display for XdsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for XdsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_host_with_a_port() {
+        for (server, is_one) in [
+            ("localhost:18000", true),
+            ("[::1]:18000", true),
+            ("192.0.2.1:1", true),
+            ("localhost", false),
+            ("localhost:0", false),
+            ("localhost:18000/path", false),
+            ("localhost:18000?query", false),
+            ("user@localhost:18000", false),
+            ("http://localhost:18000", false),
+            ("a b:1", false),
+            (":18000", false),
+            ("", false),
+        ] {
+            assert_eq!(XdsOptions::new(server).is_ok(), is_one, "{server}");
+        }
+    }
+
+    #[test]
+    fn headers_go_along_and_their_values_are_not_shown() {
+        let options = XdsOptions::new("localhost:1").unwrap();
+        let options = options.header("Authorization", "s3cret").unwrap();
+        let options = options.header("trace-bin", "\u{e9}").unwrap();
+        let shown = format!("{options:?}");
+        assert!(shown.contains("authorization") && !shown.contains("s3cret"), "{shown}");
+        let headers: Vec<_> =
+            options.headers().map(|(name, value)| (name.as_str(), value)).collect();
+        assert_eq!(
+            headers,
+            [("authorization", &b"s3cret"[..]), ("trace-bin", "\u{e9}".as_bytes())]
+        );
+        for (name, value) in [("a b", "c"), ("", "c"), ("a", "b\nc"), (" -bin", "c")] {
+            assert!(options.clone().header(name, value).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The configuration file: what it may say, and what is said of every mistake.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tollgate::OnStoreError;
+use tollgate_config::{
+    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, RuleOnStoreError, Scope,
+    TokenSecret,
+};
+use tollgate_rules::{OnMissing, OnNoRule};
+
+#[test]
+fn every_field_of_envoys_and_of_clients_of_redis_is_read() {
+    let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
+    assert_eq!(config.listen.grpc.to_string(), "127.0.0.1:0");
+    assert_eq!(config.listen.resp.to_string(), "unix:run/resp");
+    let envoy = &config.envoy;
+    assert_eq!(envoy.charging, Charging::Reference);
+    assert_eq!(envoy.on_store_error, RuleOnStoreError::Error);
+    assert!(envoy.response_headers && envoy.dynamic_metadata);
+    assert!(envoy.shadow && envoy.reference_metrics);
+    let xds = envoy.xds.as_ref().unwrap();
+    assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
+    assert!(
+        envoy.config.len() == 2
+            && xds.tls.as_ref().is_some_and(|it| it.ca.is_some() && it.key.is_some())
+    );
+    assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
+}
+
+#[test]
+fn every_field_is_read() {
+    let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
+    assert_eq!(config.namespace, "shop");
+    assert_eq!(config.store.data.as_deref(), Some("state".as_ref()));
+    assert_eq!(config.store.snapshot_interval, Duration::from_millis(1_500));
+    assert_eq!(config.store.max_keys, 50_000);
+    assert_eq!(config.store.table_full, tollgate::TableFull::Allow);
+    assert_eq!(config.listen.http.to_string(), "[::1]:8088");
+    assert_eq!(config.limits.key_bytes, 512);
+    assert_eq!(config.limits.body, 16 * 1024);
+    assert_eq!(config.limits.checks, 8);
+    assert_eq!(config.limits.connections, 100);
+    assert_eq!(config.limits.header_timeout, Duration::from_secs(5));
+    assert_eq!(config.limits.idle, Duration::from_secs(60));
+    assert_eq!(config.drain.timeout, Duration::from_secs(3));
+    assert_eq!(config.listen.metrics, Address::Unix("run/metrics".into()));
+    let tls = config.listen.tls.as_ref().unwrap();
+    assert_eq!((&*tls.cert, &*tls.key), ("tls/cert.pem".as_ref(), "tls/key.pem".as_ref()));
+    assert_eq!(tls.client_ca.as_deref(), Some("tls/ca.pem".as_ref()));
+    let [gateway, ops] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
+    assert_eq!(gateway.secret, TokenSecret::File("gateway.token".into()));
+    assert_eq!(
+        (&*gateway.scopes, &*gateway.policies),
+        (&[Scope::Check][..], &["*".to_owned()][..])
+    );
+    assert_eq!((&ops.secret, &*ops.name), (&TokenSecret::Text("s3cret:with-#".to_owned()), "ops"));
+    assert_eq!(ops.scopes, [Scope::Operate, Scope::Read]);
+    assert_eq!(ops.policies, ["api", "s*"]);
+    assert_eq!(config.overrides_files[0].path, Path::new("vips.csv"));
+    for (key, tier, limits) in [
+        ("user:42", None, "10/s burst 20; 1000/h sliding by 1min"),
+        ("user:42", Some("pro"), "100/s"),
+        ("vip", Some("pro"), "100/s; 1000/min fixed"),
+        ("bot-7", None, "1/s"),
+    ] {
+        let policy = config.policies.resolve("api", key.as_bytes(), tier).unwrap();
+        assert_eq!(policy.to_string(), limits, "{key} {tier:?}");
+    }
+    let [first, second] = &config.rules.rules[..] else { panic!("{:?}", config.rules) };
+    let counts =
+        [first.matches.paths.len(), first.matches.methods.len(), first.matches.hosts.len()];
+    assert_eq!((counts, first.matches.headers.len(), first.checks.len()), ([2, 2, 1], 1, 2));
+    assert_eq!((first.checks[1].cost.get(), first.checks[1].on_missing), (2, OnMissing::Skip));
+    assert_eq!((second.checks[0].cost.get(), second.checks[0].on_missing), (0, OnMissing::Error));
+    // Where nothing is said, no client passes by leaving its key out.
+    assert_eq!(first.checks[0].on_missing, OnMissing::Deny);
+    assert_eq!((&*second.checks[0].policy, second.checks[0].tier.is_some()), ("sms", true));
+    assert_eq!(config.rules.on_no_rule, OnNoRule::Deny);
+    assert!(config.trusted_proxies.contains("10.1.2.3".parse().unwrap()));
+    assert_eq!(config.ipv6_prefix.to_string(), "56");
+    let jwt = config.jwt.as_ref().unwrap();
+    assert_eq!((jwt.issuer.as_deref(), jwt.audience.as_deref()), (Some("me"), Some("you")));
+    assert_eq!(
+        (jwt.header.as_str(), jwt.leeway, jwt.keys.is_none()),
+        ("x-token", Duration::ZERO, true)
+    );
+    assert_eq!(config.headers, [HeaderStyle::Draft6, HeaderStyle::LegacyEpoch]);
+    assert_eq!((config.privacy, config.drain.delay), (Privacy::Masked, Duration::ZERO));
+    assert_eq!((config.log.level, config.log.format), (LogLevel::Debug, LogFormat::Json));
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let api = config.policies.get("api").unwrap();
+    assert_eq!(api.to_string(), "10/s burst 20; 1000/h sliding by 1min");
+    assert_eq!((api.is_shadow(), api.max_keys()), (true, Some(1_000)));
+    assert!(api.listed(b"health-check").is_some() && api.listed(b"bot-7").is_some());
+    assert_eq!(config.policies.get("sms").unwrap().to_string(), "10/d log");
+}
+
+#[test]
+fn every_field_of_a_store_on_redis_is_read() {
+    let config = Config::from_yaml(include_str!("every_field_of_redis.yaml")).unwrap();
+    let store = &config.store;
+    assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss://u:secret@h"));
+    assert_eq!((store.connections, store.deadline), (3, Duration::from_millis(5)));
+    assert_eq!(store.connect_timeout, Duration::from_secs(2));
+    assert_eq!(store.ca.as_deref(), Some("ca.pem".as_ref()));
+    assert_eq!(store.cert.as_deref(), Some("c.pem".as_ref()));
+    assert_eq!(store.key.as_deref(), Some("k.pem".as_ref()));
+    assert_eq!(store.username.as_deref(), Some("ann"));
+    assert_eq!(store.password_file.as_deref(), Some("pw".as_ref()));
+    assert!(!format!("{config:?}").contains("secret"));
+    let answer = |name| config.policies.get(name).unwrap().on_store_error();
+    assert_eq!((answer("a"), answer("b")), (OnStoreError::Allow, OnStoreError::Deny));
+}
+
+#[test]
+fn what_has_no_effect_may_be_written_with_its_default() {
+    for url in ["memory", "redis://h"] {
+        let yaml = format!(
+            "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
+                      connections: 2, deadline: 15ms, connect_timeout: 1s, ca: null, cert: null, key: null,
+                      username: null, password_file: null }}"
+        );
+        assert_eq!(Config::from_yaml(&yaml).unwrap().store.url.as_str(), url);
+    }
+}
+
+#[test]
+fn a_file_without_a_url_is_held_to_the_store_that_is_chosen_later() {
+    let mut config = Config::from_yaml("store: { deadline: 5ms }").unwrap();
+    let error = config.store.check().unwrap_err().to_string();
+    assert!(error.starts_with("store.deadline: it is of a store on Redis"), "{error}");
+    config.store.url = "redis://h".into();
+    config.store.check().unwrap();
+}
+
+#[test]
+fn what_is_not_said_has_its_default() {
+    for yaml in ["", "# nothing\n", "store: {}\n", "store:\n  data: null\nlimits:\n"] {
+        let config = Config::from_yaml(yaml).unwrap();
+        assert_eq!(config.listen.http.to_string(), "127.0.0.1:8080", "{yaml:?}");
+        assert_eq!((config.store.max_keys, config.store.data), (1_000_000, None), "{yaml:?}");
+        assert_eq!(config.policies.iter().count(), 0, "{yaml:?}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_names_the_file() {
+    let file = std::env::temp_dir().join(format!("tollgate-{}.yaml", std::process::id()));
+    std::fs::write(&file, "policies:\n  api: { limits: [\"10/month\"] }\n").unwrap();
+    let error = Config::load(&file).unwrap_err();
+    std::fs::remove_file(&file).unwrap();
+    let name = file.display();
+    assert!(error.to_string().starts_with(&format!("{name}:2:19: policies.api.limits[0]: ")));
+    let missing = Config::load(&file).unwrap_err().to_string();
+    assert!(missing.starts_with(&format!("{name}: it cannot be read: ")), "{missing}");
+}

@@ -1,0 +1,204 @@
+//! Files of overrides: what they say, and what is said of those that cannot be used.
+
+use std::path::PathBuf;
+
+use tollgate::{MAX_OVERRIDES, Overrides, Policies};
+use tollgate_config::read_overrides;
+
+/// A file that is gone when the test is over.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str, contents: impl AsRef<[u8]>) -> Self {
+        let folder = std::env::temp_dir().join(format!(
+            "tollgate-overrides-{}-{}",
+            std::process::id(),
+            tollgate::random_id()
+        ));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join(name);
+        std::fs::write(&file, contents).unwrap();
+        Temporary(file)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(self.0.parent().unwrap()).unwrap();
+    }
+}
+
+/// What is said of a file, without its folder.
+fn complaints(name: &str, contents: impl AsRef<[u8]>) -> Vec<String> {
+    let file = Temporary::new(name, contents);
+    let folder = format!("{}/", file.0.parent().unwrap().display());
+    let errors = read_overrides(&file.0).unwrap_err();
+    errors.iter().map(|error| error.to_string().replace(&folder, "")).collect()
+}
+
+fn limits_of(rows: &Overrides, key: &str) -> String {
+    let mut policies = Policies::new();
+    policies.define("api", "10/s").unwrap();
+    policies.set_overrides("api", rows).unwrap();
+    let form = policies.resolve("api", key.as_bytes(), None).unwrap();
+    form.listed(key.as_bytes()).map_or_else(|| form.to_string(), |_| "unlimited".to_owned())
+}
+
+#[test]
+fn csv_and_json_lines_say_the_same() {
+    let csv = "key,limits\nvip,100/s; 1000/h\nbot-*,1/s\n10.0.0.0/8,unlimited\n\"a,\"\"b\",2/s\n";
+    let json = concat!(
+        r#"{"key":"vip","limits":["100/s","1000/h"]}"#,
+        "\n",
+        r#"{"key":"bot-*","limits":"1/s"}"#,
+        "\n\n  ",
+        r#"{"limits":["unlimited"],"key":"10.0.0.0/8"}"#,
+        "\r\n",
+        r#"{"key":"a,\"b","limits":["2/s"]}"#,
+    );
+    let crlf = csv.replace('\n', "\r\n");
+    let marked = format!("\u{feff}{csv}");
+    let turned =
+        "limits, key\n\"100/s;1000/h\",vip\n1/s,bot-*\nunlimited,10.0.0.0/8\n\n2/s,\"a,\"\"b\"";
+    for (name, contents) in [
+        ("a.csv", csv),
+        ("a.csv", &crlf),
+        ("a.csv", &marked),
+        ("a.csv", turned),
+        ("a", csv),
+        ("a.txt", json),
+        ("a.jsonl", json),
+        ("a.ndjson", json),
+        ("a.json", json),
+    ] {
+        let file = Temporary::new(name, contents);
+        let rows = read_overrides(&file.0).unwrap_or_else(|error| panic!("{name}: {}", error[0]));
+        assert_eq!(rows.len(), 4, "{contents}");
+        for (key, limits) in [
+            ("vip", "100/s; 1000/h"),
+            ("bot-1", "1/s"),
+            ("10.1.1.1", "unlimited"),
+            ("a,\"b", "2/s"),
+            ("user", "10/s"),
+        ] {
+            assert_eq!(limits_of(&rows, key), limits, "{key} {contents}");
+        }
+    }
+}
+
+/// Name, contents, what is said.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("a.csv", "", "a.csv: it is empty; write the header key,limits, or leave overrides_file out"),
+    ("a.csv", "id,limit\nvip,1/s\n", r#"a.csv:1: "id,limit": write key,limits as the header"#),
+    ("a.csv", "vip,1/s\n", r#"a.csv:1: "vip,1/s": write key,limits as the header"#),
+    (
+        "a.csv",
+        "key,limits,note\nvip,1/s,x\n",
+        r#"a.csv:1: "key,limits,note": write key,limits as the header"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,1/s,10/h\n",
+        "a.csv:2: 3 fields; write a key and limits, in quotes where they have a comma, and join limits with ;",
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip\n",
+        "a.csv:2: 1 field; write a key and limits, in quotes where they have a comma, and join limits with ;",
+    ),
+    (
+        "a.csv",
+        "key,limits\n\"a\nb\",1/s\n10.0.0.1/8,1/s\n",
+        r#"a.csv:4: key: "10.0.0.1/8": the address has bits beyond the length; write 10.0.0.0/8"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\n,1/s\n",
+        r#"a.csv:2: key: "": it is empty; write a key, such as user:42"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,10/s burts 3\n",
+        r#"a.csv:2: limits: in "10/s burts 3", column 6: unknown word "burts"; did you mean "burst"? (for no limit write unlimited)"#,
+    ),
+    (
+        "a.csv",
+        "key,limits\nvip,1/s\nb,1/s\n\nvip,2/s\n",
+        r#"a.csv:5: key: "vip": it is in line 2 already; leave one of them out"#,
+    ),
+    (
+        "a.csv",
+        "\r\nkey,limits\r\n\r\nvip,1/s\r\n\"a\r\nb\",1/s\r\n\r\n\r\nvip,2/s",
+        r#"a.csv:9: key: "vip": it is in line 4 already; leave one of them out"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limits\":\"1/s\"}\n\n{\"key\":\"vip\",\"limits\":\"2/s\"}",
+        r#"a.jsonl:3: key: "vip": it is in line 1 already; leave one of them out"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limit\":\"1/s\"}",
+        r#"a.jsonl:1:20: "{\"key\":\"vip\",\"limit\":\"1/s\"}": unknown field `limit`, expected `key` or `limits`"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\",\"limits\":1}",
+        r#"a.jsonl:1:23: "{\"key\":\"vip\",\"limits\":1}": invalid type: integer `1`, expected limits in quotes, such as "100/s" or ["100/s", "1000/h"]"#,
+    ),
+    (
+        "a.jsonl",
+        "{\"key\":\"vip\"",
+        r#"a.jsonl:1:12: "{\"key\":\"vip\"": EOF while parsing an object"#,
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_said_with_line_field_and_value() {
+    for (name, contents, expected) in WRONG {
+        assert_eq!(complaints(name, contents), [*expected]);
+    }
+    let bytes = complaints("a.csv", b"key,limits\na\xff,1/s\n");
+    assert_eq!(bytes, ["a.csv:2: key: \"a\u{fffd}\": write the file in UTF-8"]);
+    let errors = read_overrides(&std::env::temp_dir().join("tollgate-no-such-file.csv"));
+    let error = errors.unwrap_err().remove(0);
+    assert!(error.message().starts_with("it cannot be read: "), "{error}");
+    assert_eq!((error.line(), error.field()), (None, None));
+}
+
+#[test]
+fn twenty_errors_are_said_and_no_more() {
+    let mut csv = "key,limits\n".to_owned();
+    for n in 0..100 {
+        csv.push_str(&format!("k{n},{n}\n"));
+    }
+    let said = complaints("a.csv", csv);
+    assert_eq!(said.len(), 20);
+    assert!(said[19].starts_with("a.csv:21: limits: "), "{}", said[19]);
+}
+
+#[test]
+fn a_million_rows_are_read_and_one_more_is_an_error() {
+    let mut csv = "key,limits\n".to_owned();
+    for n in 0..MAX_OVERRIDES {
+        csv.push_str(&format!("customer:{n:08},{}/s\n", 1 + n % 7));
+    }
+    let file = Temporary::new("a.csv", &csv);
+    let rows = read_overrides(&file.0).unwrap();
+    assert_eq!(rows.len(), MAX_OVERRIDES);
+    for (key, limits) in
+        [("customer:00000000", "1/s"), ("customer:00999999", "1/s"), ("customer:00000006", "7/s")]
+    {
+        assert_eq!(limits_of(&rows, key), limits);
+    }
+    assert_eq!(limits_of(&rows, "customer:01000000"), "10/s");
+    csv.push_str("one more,1/s\nand another,1/s\n");
+    let said = complaints("a.csv", &csv);
+    assert_eq!(
+        said,
+        [
+            "a.csv:1000002: more than 1000000 overrides are too many; give keys that begin alike one \
+              row, such as bot-*, or use tiers"
+        ]
+    );
+}

@@ -1,0 +1,64 @@
+//! The limits that requests bring.
+
+use super::super::overrides::{Brought, MAX_RETAINED};
+use super::*;
+
+const RULES: &str = "
+domain: d
+descriptors:
+  - key: a
+    value: b
+    descriptors:
+      - { key: c, shadow_mode: true, rate_limit: { name: n, unit: second, requests_per_unit: 5 } }
+  - { key: zero, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: free, rate_limit: { unlimited: true } }
+  - { key: slow, rate_limit: { limit: 10/d sliding } }
+  - { key: w, value: x*, share_threshold: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+";
+
+#[test]
+fn an_override_holds_whatever_is_configured_and_counts_apart_by_unit() {
+    let rows = [
+        ("a=b c=x", 10, Unit::Day, "d.a_b.c_x 10/DAY", "a=b;c=x;=DAY"),
+        ("a=b c=x", 42, Unit::Hour, "d.a_b.c_x 42/HOUR", "a=b;c=x;=HOUR"),
+        ("a=b c=y", 42, Unit::Hour, "d.a_b.c_y 42/HOUR", "a=b;c=y;=HOUR"),
+        // What is configured has the same unit, so that both are one count.
+        ("a=b c=x", 42, Unit::Second, "d.a_b.c_x 42/SECOND", "a=b;c=x"),
+        ("zero=1", 3, Unit::Day, "d.zero_1 3/DAY", "zero=1"),
+        ("zero=1", 3, Unit::Hour, "d.zero_1 3/HOUR", "zero=1;=HOUR"),
+        ("free=1", 3, Unit::Day, "d.free_1 3/DAY", "free=1;=DAY"),
+        ("slow=1", 3, Unit::Day, "d.slow_1 3/DAY", "slow=1;=DAY"),
+        ("w=x1", 3, Unit::Day, "d.w_x1 3/DAY", "w=x1;=DAY"),
+        ("new=1", 0, Unit::Week, "d.new_1 0/WEEK", "new=1;=WEEK"),
+        ("new=", 1, Unit::Year, "d.new 1/YEAR", "new=;=YEAR"),
+        ("", 1, Unit::Year, "d. 1/YEAR", "=YEAR"),
+    ];
+    let domains = read(RULES);
+    for (request, count, unit, expected, key) in rows {
+        let found = domains.find_with_override("d", &entries(request), count, unit);
+        assert_eq!(told(&found), expected);
+        let Lookup::Rule(value) = found else { panic!("{request}") };
+        assert_eq!(value.key, key, "{request}");
+        assert_eq!(value.rule.is_always_over(), count == 0);
+    }
+    let unknown = domains.find_with_override("other", &[("a", "b")], 1, Unit::Day);
+    assert_eq!(told(&unknown), "unknown domain");
+}
+
+#[test]
+fn a_domain_that_is_not_in_the_policys_name_is_in_the_key_before_the_entries() {
+    let domains = read("domain: a/b");
+    let Lookup::Rule(rule) = domains.find_with_override("a/b", &[], 1, Unit::Day) else { panic!() };
+    assert_eq!((&*rule.key, &*rule.stat), ("=a/b;=DAY", "a/b."));
+}
+
+#[test]
+fn the_rules_that_requests_bring_are_built_once_and_are_bounded() {
+    let brought = Brought::new(crate::limits::Maker::new("d", &ReadOptions::default()));
+    let first = brought.rule(1, Unit::Day);
+    assert!(std::sync::Arc::ptr_eq(&first, &brought.rule(1, Unit::Day)));
+    for count in 0..5_000 {
+        assert_eq!(brought.rule(count, Unit::Minute).requests_per_unit, count);
+        assert!(brought.kept() <= MAX_RETAINED);
+    }
+}

@@ -1,0 +1,237 @@
+//! What cannot be used, and what is said of it.
+
+use super::*;
+
+/// The error of files, of which the first is called `1.yaml`.
+fn error(texts: &[&str], merge_domains: bool) -> RatelimitError {
+    let name = |(index, text): (usize, &&str)| Source::new(format!("{}.yaml", index + 1), *text);
+    let sources = texts.iter().enumerate().map(name).collect::<Vec<_>>();
+    let options = ReadOptions { merge_domains, ..ReadOptions::default() };
+    Domains::read(&sources, &options).unwrap_err()
+}
+
+/// Rows of a file and what is said of it.
+#[track_caller]
+fn check_refused(rows: &[(&str, &str)]) {
+    for (text, message) in rows {
+        assert_eq!(error(&[text], false).to_string(), format!("1.yaml: {message}"), "{text}");
+    }
+}
+
+#[test]
+fn what_the_reference_refuses_is_refused_in_its_words() {
+    let rows = [
+        ("descriptors:", "config file cannot have empty domain"),
+        ("", "config file cannot have empty domain"),
+        ("domain: ''", "config file cannot have empty domain"),
+        ("{domain: d, descriptors: [{value: v}]}", "descriptor has empty key"),
+        ("{domain: d, descriptors: [{}]}", "descriptor has empty key"),
+        (
+            "{domain: d, descriptors: [{key: k, value: v}, {key: k, value: v}]}",
+            "duplicate descriptor composite key 'd.k_v'",
+        ),
+        (
+            "{domain: d, descriptors: [{key: o, descriptors: [{key: k}, {key: k}]}]}",
+            "duplicate descriptor composite key 'd.o.k'",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k_v}, {key: k, value: v}]}",
+            "duplicate descriptor composite key 'd.k_v'",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {unit: foo}}]}",
+            "invalid rate limit unit 'foo'",
+        ),
+        ("{domain: d, descriptors: [{key: k, rate_limit: {}}]}", "invalid rate limit unit ''"),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {unit: UNKNOWN}}]}",
+            "invalid rate limit unit 'UNKNOWN'",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {unlimited: true, unit: day}}]}",
+            "should not specify rate limit unit when unlimited",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {unit: day, name: n, replaces: [{name: n}]}}]}",
+            "replaces should not contain name of same descriptor",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {unit: day, name: n, replaces: [{name: }]}}]}",
+            "should not have an empty replaces entry",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, value: v, share_threshold: true}]}",
+            "share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'",
+        ),
+    ];
+    check_refused(&rows);
+}
+
+#[test]
+fn a_field_that_there_is_not_is_refused_in_the_references_words() {
+    let rows = [
+        (
+            "{domain: d, descriptors: [{key: k, ratelimit: {unit: day}}]}",
+            "config error, unknown key 'ratelimit'",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {requestsperunit: 1}}]}",
+            "config error, unknown key 'requestsperunit'",
+        ),
+        ("0.25: d", "config error, key is not of type string: 0.25"),
+        ("{domain: d, 1e3: x}", "config error, key is not of type string: 1000"),
+        ("{domain: d, yes: x}", "config error, key is not of type string: true"),
+        ("{domain: d, ~: x}", "config error, key is not of type string: <nil>"),
+        (
+            "{domain: d, descriptors: [a, b]}",
+            "config error, yaml file contains list of type other than map: a",
+        ),
+        (
+            "{domain: d, descriptors: [[a, {b: 1.50}]]}",
+            "config error, yaml file contains list of type other than map: [a map[b:1.5]]",
+        ),
+        (
+            "{domain: d, descriptors: [~]}",
+            "config error, yaml file contains list of type other than map: <nil>",
+        ),
+        ("{domain: d, descriptors: [{key: k, value: 1.5}]}", "error checking config"),
+        ("domain: 18446744073709551615", "error checking config"),
+    ];
+    check_refused(&rows);
+}
+
+#[test]
+fn a_value_of_another_kind_is_refused_in_the_words_of_the_references_reader() {
+    let rows = [
+        ("[a]", "line 1: cannot unmarshal !!seq into map[interface {}]interface {}"),
+        ("words", "line 1: cannot unmarshal !!str `words` into map[interface {}]interface {}"),
+        ("{domain: {}}", "line 1: cannot unmarshal !!map into string"),
+        (
+            "domain: d\ndescriptors: 5",
+            "line 2: cannot unmarshal !!int `5` into []config.YamlDescriptor",
+        ),
+        (
+            "{domain: d, descriptors: {}}",
+            "line 1: cannot unmarshal !!map into []config.YamlDescriptor",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: 10/s}]}",
+            "line 1: cannot unmarshal !!str `10/s` into config.YamlRateLimit",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: -1}}]}",
+            "line 1: cannot unmarshal !!int `-1` into uint32",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: 4294967296}}]}",
+            "line 1: cannot unmarshal !!int `4294967296` into uint32",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: '1'}}]}",
+            "line 1: cannot unmarshal !!str `1` into uint32",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: one million}}]}",
+            "line 1: cannot unmarshal !!str `one mil...` into uint32",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, rate_limit: {replaces: other}}]}",
+            "line 1: cannot unmarshal !!str `other` into []config.yamlReplaces",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, shadow_mode: 1}]}",
+            "line 1: cannot unmarshal !!int `1` into bool",
+        ),
+        (
+            "{domain: d, descriptors: [{key: k, metadata: m}]}",
+            "line 1: cannot unmarshal !!str `m` into map[string]interface {}",
+        ),
+        (
+            "domain: d\ndescriptors:\n- quota_mode: often\n  detailed_metric: 'true'\n  key: k",
+            "line 3: cannot unmarshal !!str `often` into bool\n  \
+             line 4: cannot unmarshal !!str `true` into bool",
+        ),
+    ];
+    for (text, message) in rows {
+        let begin = "1.yaml: error loading config file: yaml: unmarshal errors:\n  ";
+        assert_eq!(error(&[text], false).to_string(), format!("{begin}{message}"), "{text}");
+    }
+}
+
+#[test]
+fn what_the_reference_reads_by_chance_is_refused() {
+    let rows = [
+        ("domain: d\ndomain: e", "line 2: domain is defined twice"),
+        ("domain: d\n---\ndomain: e", "line 2: a second document begins here"),
+        ("domain: !secret d", "line 1: tags such as !name are not supported"),
+        ("domain: d\n'''", "line "),
+        ("domain: [", "line "),
+        ("domain: *d", "line "),
+    ];
+    for (text, message) in rows {
+        let error = error(&[text], false).to_string();
+        let begin = format!("1.yaml: error loading config file: yaml: {message}");
+        assert!(error.starts_with(&begin), "{text}: {error}");
+    }
+}
+
+#[test]
+fn the_files_are_all_read_before_any_is_used() {
+    let d = "{domain: d, descriptors: [{key: k}]}";
+    let rows: &[(&[&str], bool, &str)] = &[
+        (&[d, "{domain: d}"], false, "2.yaml: duplicate domain 'd' in config file"),
+        (&[d, d], true, "2.yaml: duplicate descriptor composite key 'd.k'"),
+        (
+            &["descriptors:", "domain: []"],
+            false,
+            "2.yaml: error loading config file: yaml: unmarshal errors:\n  line 1: cannot unmarshal !!seq into string",
+        ),
+        (&[d, "descriptors:"], false, "2.yaml: config file cannot have empty domain"),
+    ];
+    for (texts, merge, message) in rows {
+        assert_eq!(error(texts, *merge).to_string(), *message);
+    }
+}
+
+#[test]
+fn an_error_tells_file_line_and_message_apart() {
+    let text = "domain: d\ndescriptors:\n  - key: k\n    rate_limit:\n      unit: foo";
+    let error = error(&[text], false);
+    assert_eq!((error.file(), error.line()), ("1.yaml", Some(5)));
+    assert_eq!(error.message(), "invalid rate limit unit 'foo'");
+}
+
+#[test]
+fn a_file_is_read_so_deep_and_no_deeper() {
+    let nested = |depth: usize| {
+        let open = "{key: k, descriptors: [".repeat(depth);
+        format!("{{domain: d, descriptors: [{open}{}]}}", "]}".repeat(depth))
+    };
+    let sources = |depth| [Source::new("1.yaml", nested(depth))];
+    assert!(Domains::read(&sources(99), &ReadOptions::default()).is_ok());
+    let error = error(&[&nested(100)], false).to_string();
+    assert!(error.ends_with("values may be nested at most 200 deep"), "{error}");
+}
+
+#[test]
+fn aliases_do_not_make_a_small_file_large() {
+    let bomb = (1..30).fold("metadata0: &a0 {a: b}\n".to_owned(), |text, y| {
+        format!("{text}metadata{y}: &a{y} {{x: *a{0}, y: *a{0}}}\n", y - 1)
+    });
+    let error = error(&[&bomb], false).to_string();
+    assert!(error.contains("more than 1000000 values"), "{error}");
+}
+
+#[test]
+fn descriptors_are_no_longer_than_a_key_can_be() {
+    let text = |value: usize| {
+        format!("{{domain: d, descriptors: [{{key: k, value: {}}}]}}", "v".repeat(value))
+    };
+    let sources = |value| [Source::new("1.yaml", text(value))];
+    assert!(Domains::read(&sources(65_532), &ReadOptions::default()).is_ok());
+    let error = error(&[&text(65_533)], false).to_string();
+    assert!(
+        error.starts_with("1.yaml: a descriptor and those that it is in are longer"),
+        "{error}"
+    );
+}

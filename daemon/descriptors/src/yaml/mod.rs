@@ -1,0 +1,91 @@
+//! From the text of a file to a draft, with what the reference's reader refuses.
+//!
+//! The reference reads YAML 1.1: `yes` is true, `010` is eight, and a number stands for its text
+//! where a text is asked. So a value is what [`Scalar`] says, not what the parser's schema would.
+
+mod fields;
+mod keys;
+mod metadata;
+mod scalar;
+
+use tollgate_document::{Body, ConfigError, Diagnostics, Name, Node, Origin, YamlLimits, parse};
+
+use super::draft::{Draft, MAX_DEPTH};
+use super::error::RatelimitError;
+use fields::Fields;
+pub(super) use scalar::Scalar;
+
+/// A descriptor is two values deep: the list that it is in, and its fields.
+const LIMITS: YamlLimits = YamlLimits {
+    values: 1_000_000,
+    depth: 2 * MAX_DEPTH,
+    remedy: "leave some out, or write wildcards in their place",
+};
+
+/// Reads a file.
+///
+/// # Errors
+/// It is not YAML, too much of it, or not of the form of a configuration.
+pub(super) fn draft(file: &str, text: &str) -> Result<Draft, RatelimitError> {
+    let root = tree(text).map_err(|(line, error)| {
+        let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        RatelimitError::new(file, line, format!("error loading config file: yaml: {at}{error}"))
+    })?;
+    let mut fields = Fields::default();
+    if !matches!(root.body, Body::Nothing | Body::Fields(_)) {
+        fields.refuse(&root, "map[interface {}]interface {}");
+    } else {
+        let refused = keys::check(&root, false);
+        refused.map_err(|(line, error)| RatelimitError::new(file, line, error))?;
+    }
+    let draft = fields.draft(&root);
+    match fields.into_errors() {
+        None => Ok(draft),
+        Some((line, errors)) => {
+            let message = format!("error loading config file: yaml: unmarshal errors:{errors}");
+            Err(RatelimitError::new(file, line, message))
+        }
+    }
+}
+
+/// The first mistake has the say, as it has with the reference.
+fn tree(text: &str) -> Result<Node, (Option<usize>, String)> {
+    let diagnostics = Diagnostics::default();
+    let position = |error: &ConfigError| (error.line(), error.message().to_owned());
+    let root = parse(LIMITS, text, &diagnostics).map_err(|error| position(&error))?;
+    match diagnostics.into_errors(None).iter().next() {
+        Some(error) => Err(position(error)),
+        None => Ok(root),
+    }
+}
+
+fn line(origin: &Origin) -> Option<usize> {
+    match origin {
+        Origin::File(span) => Some(span.line),
+        _ => None,
+    }
+}
+
+/// A value as the reference prints it.
+fn printed(node: &Node) -> String {
+    match &node.body {
+        Body::Nothing => "<nil>".to_owned(),
+        Body::Text(text) => Scalar::of(text, node.quoted).to_string(),
+        Body::List(all) => {
+            let all = all.iter().map(printed).collect::<Vec<_>>();
+            format!("[{}]", all.join(" "))
+        }
+        Body::Fields(all) => {
+            let mut all = all
+                .iter()
+                .map(|(name, node)| format!("{}:{}", printed_name(name), printed(node)))
+                .collect::<Vec<_>>();
+            all.sort_unstable();
+            format!("map[{}]", all.join(" "))
+        }
+    }
+}
+
+fn printed_name(name: &Name) -> String {
+    Scalar::of(&name.text, name.quoted).to_string()
+}

@@ -1,0 +1,304 @@
+//! The address of a client, as the proxies before the daemon tell it.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use http::header::{HeaderMap, HeaderValue};
+
+use super::network::{Networks, Peer};
+
+/// The header in which a proxy says who its client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressHeader {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether each proxy adds the peer that it saw to a list, the nearest last; else it is one
+    /// address.
+    pub is_list: bool,
+}
+
+/// Why there is no address of a client. Its text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoAddress {
+    /// The peer is none of the trusted proxies.
+    Untrusted(Peer),
+    /// The header is not there.
+    Missing(&'static str, Peer),
+    /// A header of one address is there twice.
+    Repeated(&'static str, Peer),
+    /// A trusted proxy wrote what is no address.
+    Junk(&'static str, Box<str>),
+    /// Nobody knows of an address here.
+    Unknown,
+}
+
+impl fmt::Display for NoAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAddress::Untrusted(peer) => write!(
+                f,
+                "{peer} is no trusted proxy, so its word on the client's address is not taken; if it \
+                 is your gateway, write trusted_proxies: [{}]",
+                in_yaml(*peer)
+            ),
+            NoAddress::Missing(header, peer) => write!(
+                f,
+                "{header}, which has the client's address, did not come from {peer}; set it in the \
+                 gateway, and let no client remove it"
+            ),
+            NoAddress::Repeated(header, peer) => write!(
+                f,
+                "{header}, which has the client's address, came twice from {peer}; set it in the \
+                 gateway in place of what the client sent"
+            ),
+            NoAddress::Junk(header, entry) => {
+                write!(f, "{header} has {entry:?} where a trusted proxy should have put an address")
+            }
+            NoAddress::Unknown => f.write_str("nothing tells the client's address here"),
+        }
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+/// A peer as an element of a list in YAML, where a colon may mean something.
+fn in_yaml(peer: Peer) -> String {
+    let text = peer.to_string();
+    if text.contains(':') { format!("\"{text}\"") } else { text }
+}
+
+/// The address of the client: what the header says, if the peer is trusted; of a list the first from
+/// the right that is no trusted proxy, or its first if all are. What stands further to the left is
+/// the client's own word, and not even looked at.
+///
+/// # Errors
+/// The peer is not trusted, the header is not as it should be, or what a trusted proxy put into it
+/// is no address.
+pub fn client_address(
+    headers: &HeaderMap,
+    header: AddressHeader,
+    peer: Peer,
+    trusted: &Networks,
+) -> Result<IpAddr, NoAddress> {
+    if !trusted.contains_peer(peer) {
+        return Err(NoAddress::Untrusted(peer));
+    }
+    let lines = headers.get_all(header.name);
+    if !header.is_list {
+        let mut lines = lines.iter();
+        return match (lines.next(), lines.next()) {
+            (None, _) => Err(NoAddress::Missing(header.name, peer)),
+            (Some(line), None) => read(line.as_bytes(), header.name),
+            (Some(_), Some(_)) => Err(NoAddress::Repeated(header.name, peer)),
+        };
+    }
+    // Several lines are one list, in the order in which they stand.
+    let entries =
+        lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|x| x.rsplit(|i| *i == b','));
+    let mut leftmost = Err(NoAddress::Missing(header.name, peer));
+    for entry in entries {
+        let address = read(entry, header.name)?;
+        if !trusted.contains(address) {
+            return Ok(address);
+        }
+        leftmost = Ok(address);
+    }
+    leftmost
+}
+
+/// Reads an entry; one that is mapped into IPv6 is the IPv4 address.
+fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, NoAddress> {
+    parse(entry.trim_ascii()).map(|x| x.to_canonical()).ok_or_else(|| {
+        let shown: String = String::from_utf8_lossy(entry).trim().chars().take(64).collect();
+        NoAddress::Junk(header, shown.into())
+    })
+}
+
+/// An address, with or without a port, brackets, a zone.
+fn parse(entry: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(entry).ok()?;
+    let Some(bracketed) = text.strip_prefix('[') else {
+        return match text.parse::<SocketAddr>() {
+            Ok(text) if text.is_ipv4() => Some(text.ip()),
+            _ => text.parse::<Ipv4Addr>().map(IpAddr::V4).ok().or_else(|| parse_v6(text)),
+        };
+    };
+    let (address, port) = bracketed.split_once(']')?;
+    let is_port = port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    (port.is_empty() || is_port).then(|| parse_v6(address))?
+}
+
+/// Without its zone, which means nothing but to the machine that wrote it.
+fn parse_v6(text: &str) -> Option<IpAddr> {
+    let address = match text.split_once('%') {
+        Some((address, zone)) if !zone.is_empty() => address,
+        Some(_) => return None,
+        None => text,
+    };
+    address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIST: AddressHeader = AddressHeader { name: "x-forwarded-for", is_list: true };
+    const ONE: AddressHeader = AddressHeader { name: "x-real-ip", is_list: false };
+
+    fn client(header: AddressHeader, lines: &[&str], peer: &str) -> String {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header.name, line.parse().unwrap());
+        }
+        let trusted = Networks::parse("10.0.0.0/8, ::1, unix").unwrap();
+        let peer = if peer == "unix" { Peer::Unix } else { Peer::Ip(peer.parse().unwrap()) };
+        match client_address(&headers, header, peer, &trusted) {
+            Ok(address) => address.to_string(),
+            Err(error) => format!("{error}"),
+        }
+    }
+
+    #[test]
+    fn the_client_is_the_first_from_the_right_that_is_not_trusted() {
+        for (lines, expected) in [
+            (&["203.0.113.7"][..], "203.0.113.7"),
+            // What a client sent before is its own word.
+            (&["1.2.3.4, 203.0.113.7"], "203.0.113.7"),
+            (&["10.0.0.1, 203.0.113.7"], "203.0.113.7"),
+            (&["junk, 203.0.113.7"], "203.0.113.7"),
+            (&["1.2.3.4, , 203.0.113.7, 10.0.0.2"], "203.0.113.7"),
+            (&["203.0.113.7,10.0.0.2,10.0.0.3"], "203.0.113.7"),
+            // Lines are one list.
+            (&["1.2.3.4", "203.0.113.7"], "203.0.113.7"),
+            (&["1.2.3.4, 203.0.113.7", "10.0.0.2"], "203.0.113.7"),
+            // All are ours.
+            (&["10.0.0.9, 10.0.0.2"], "10.0.0.9"),
+            (&["::1"], "::1"),
+            // Spellings.
+            (&["203.0.113.7:443"], "203.0.113.7"),
+            (&[" \t203.0.113.7 "], "203.0.113.7"),
+            (&["::ffff:203.0.113.7"], "203.0.113.7"),
+            (&["[::ffff:203.0.113.7]:443"], "203.0.113.7"),
+            (&["203.0.113.7, ::ffff:10.0.0.2"], "203.0.113.7"),
+            (&["2001:DB8::1"], "2001:db8::1"),
+            (&["[2001:db8::1]"], "2001:db8::1"),
+            (&["[2001:db8::1]:443"], "2001:db8::1"),
+            (&["fe80::1%eth0"], "fe80::1"),
+            (&["[fe80::1%eth0]:443"], "fe80::1"),
+            (&["64:ff9b::203.0.113.7"], "64:ff9b::cb00:7107"),
+        ] {
+            assert_eq!(client(LIST, lines, "10.1.2.3"), expected, "{lines:?}");
+            assert_eq!(client(LIST, lines, "unix"), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_trusted_proxy_wrote_must_be_an_address() {
+        for entry in [
+            "",
+            "unknown",
+            "203.0.113",
+            "203.0.113.07",
+            "203.0.113.7:",
+            "203.0.113.7:x",
+            "203.0.113.7:65536",
+            "[203.0.113.7]",
+            "[2001:db8::1",
+            "2001:db8::1]",
+            "[2001:db8::1]x",
+            "[2001:db8::1]:",
+            "fe80::1%",
+            "::ffff:203.0.113.7/64",
+            "\"203.0.113.7\"",
+            "0x7f000001",
+            "2130706433",
+            "for=203.0.113.7",
+            "203.0.113.7 1.2.3.4",
+            "_hidden",
+        ] {
+            let said = format!(
+                "x-forwarded-for has {entry:?} where a trusted proxy should have put an address"
+            );
+            assert_eq!(client(LIST, &[entry], "10.1.2.3"), said, "{entry}");
+            let after = format!("1.2.3.4, {entry}, 10.0.0.1");
+            assert_eq!(client(LIST, &[&after], "10.1.2.3"), said, "{entry}");
+        }
+    }
+
+    #[test]
+    fn a_header_of_one_address_is_no_list() {
+        for (lines, peer, expected) in [
+            (&["203.0.113.7"][..], "10.1.2.3", "203.0.113.7"),
+            (&["10.0.0.9"], "10.1.2.3", "10.0.0.9"),
+            (
+                &["1.2.3.4, 203.0.113.7"],
+                "10.1.2.3",
+                "x-real-ip has \"1.2.3.4, 203.0.113.7\" where a trusted proxy should have put an \
+                 address",
+            ),
+            (
+                &["1.2.3.4", "203.0.113.7"],
+                "10.1.2.3",
+                "x-real-ip, which has the client's address, came twice from 10.1.2.3; set it in the \
+                 gateway in place of what the client sent",
+            ),
+        ] {
+            assert_eq!(client(ONE, lines, peer), expected, "{lines:?}");
+        }
+    }
+
+    /// CVE-2024-45410: a client has a proxy strip the header. It is an error, not the peer's address.
+    #[test]
+    fn nothing_falls_back_to_the_peer() {
+        for (header, peer, expected) in [
+            (
+                LIST,
+                "10.1.2.3",
+                "x-forwarded-for, which has the client's address, did not come from 10.1.2.3; set it \
+                 in the gateway, and let no client remove it",
+            ),
+            (
+                ONE,
+                "unix",
+                "x-real-ip, which has the client's address, did not come from unix; set it in the \
+                 gateway, and let no client remove it",
+            ),
+        ] {
+            assert_eq!(client(header, &[], peer), expected);
+        }
+        for peer in ["192.0.2.1", "::ffff:192.0.2.1"] {
+            let said = "192.0.2.1 is no trusted proxy, so its word on the client's address is not \
+                        taken; if it is your gateway, write trusted_proxies: [192.0.2.1]";
+            assert_eq!(client(LIST, &["203.0.113.7"], peer), said);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_reads_back_however_it_is_spelled(bits: u128, v4: u32, port: u16) {
+            let (v4, v6) = (Ipv4Addr::from_bits(v4), Ipv6Addr::from_bits(bits));
+            let spellings = [
+                (v4.to_string(), IpAddr::V4(v4)),
+                (format!("{v4}:{port}"), IpAddr::V4(v4)),
+                (format!("::ffff:{v4}"), IpAddr::V4(v4)),
+                (format!("[{}]:{port}", v4.to_ipv6_mapped()), IpAddr::V4(v4)),
+                (v6.to_string(), IpAddr::V6(v6).to_canonical()),
+                (format!("[{v6}]:{port}"), IpAddr::V6(v6).to_canonical()),
+                (format!("{v6}%en{port}"), IpAddr::V6(v6).to_canonical()),
+            ];
+            for (text, address) in spellings {
+                prop_assert_eq!(read(text.as_bytes(), "x"), Ok(address), "{}", text);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_an_address_or_are_refused(entry in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Err(error) = read(&entry, "x") {
+                prop_assert!(error.to_string().len() < 1_024);
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Tokens: which are valid, and what they say.
+
+use std::process::Command;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::header::AUTHORIZATION;
+use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+    EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384,
+    RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaKeyPair,
+};
+use tollgate::Timestamp;
+
+use super::*;
+
+/// What time it is in these tests.
+const NOW: u64 = 1_763_650_000;
+
+/// A key of each family.
+struct Keys {
+    rsa: RsaKeyPair,
+    p256: EcdsaKeyPair,
+    p384: EcdsaKeyPair,
+    ed25519: Ed25519KeyPair,
+}
+
+impl Keys {
+    fn new() -> Self {
+        let random = SystemRandom::new();
+        let ec = |algorithm: &'static EcdsaSigningAlgorithm| {
+            let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
+            EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap()
+        };
+        let ed25519 = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
+        // Ring makes no such keys, only signs with them.
+        let mut openssl = Command::new("openssl");
+        openssl.args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]);
+        let made = openssl.output().expect("openssl runs");
+        let pem = String::from_utf8(made.stdout).unwrap();
+        let lines = pem.lines().filter(|line| !line.starts_with("-----"));
+        let pkcs8 = STANDARD.decode(lines.collect::<String>()).unwrap();
+        Keys {
+            rsa: RsaKeyPair::from_pkcs8(&pkcs8).unwrap(),
+            p256: ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
+            p384: ec(&ECDSA_P384_SHA384_FIXED_SIGNING),
+            ed25519: Ed25519KeyPair::from_pkcs8(ed25519.as_ref()).unwrap(),
+        }
+    }
+
+    /// The members of each key in a key set.
+    fn published(&self) -> [String; 4] {
+        let rsa = PublicKeyComponents::<Vec<u8>>::from(self.rsa.public_key());
+        let ec = |curve: &str, key: &EcdsaKeyPair| {
+            let (x, y) =
+                key.public_key().as_ref()[1..].split_at(key.public_key().as_ref().len() / 2);
+            format!(r#""kty":"EC","crv":"{curve}","x":"{}","y":"{}""#, encoded(x), encoded(y))
+        };
+        [
+            format!(r#""kty":"RSA","n":"{}","e":"{}""#, encoded(&rsa.n), encoded(&rsa.e)),
+            ec("P-256", &self.p256),
+            ec("P-384", &self.p384),
+            format!(
+                r#""kty":"OKP","crv":"Ed25519","x":"{}""#,
+                encoded(self.ed25519.public_key().as_ref())
+            ),
+        ]
+    }
+
+    /// The set of all of them, with these ids and what else they say.
+    fn set(&self, more: [&str; 4]) -> KeySet {
+        let keys: Vec<_> = self
+            .published()
+            .iter()
+            .zip(more)
+            .map(|(key, more)| format!("{{{key}{more}}}"))
+            .collect();
+        KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, keys.join(","))).unwrap()
+    }
+
+    /// A token, signed as `algorithm` is.
+    fn token(&self, algorithm: &str, head: &str, claims: &str) -> String {
+        let signed = format!("{}.{}", encoded(head.as_bytes()), encoded(claims.as_bytes()));
+        let signature = self.sign(algorithm, signed.as_bytes());
+        format!("{signed}.{}", encoded(&signature))
+    }
+
+    fn sign(&self, algorithm: &str, signed: &[u8]) -> Vec<u8> {
+        let random = SystemRandom::new();
+        let rsa = |encoding: &'static dyn RsaEncoding| {
+            let mut signature = vec![0; self.rsa.public().modulus_len()];
+            self.rsa.sign(encoding, &random, signed, &mut signature).unwrap();
+            signature
+        };
+        match algorithm {
+            "RS256" => rsa(&RSA_PKCS1_SHA256),
+            "RS384" => rsa(&RSA_PKCS1_SHA384),
+            "RS512" => rsa(&RSA_PKCS1_SHA512),
+            "PS256" => rsa(&RSA_PSS_SHA256),
+            "PS384" => rsa(&RSA_PSS_SHA384),
+            "PS512" => rsa(&RSA_PSS_SHA512),
+            "ES256" => self.p256.sign(&random, signed).unwrap().as_ref().to_vec(),
+            "ES384" => self.p384.sign(&random, signed).unwrap().as_ref().to_vec(),
+            "EdDSA" => self.ed25519.sign(signed).as_ref().to_vec(),
+            "" => Vec::new(),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn encoded(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The key `{jwt.CLAIM}` of a request with these lines, or why there is none.
+fn key(jwt: &Jwt, claim: &str, lines: &[&str]) -> String {
+    let headers = headers(lines);
+    let mut facts = facts("/", &headers);
+    facts.jwt = Some(jwt);
+    facts.now = Timestamp::from_micros(NOW * 1_000_000);
+    let template = Template::parse(&format!("{{jwt.{claim}}}")).unwrap();
+    match template.key(&facts, &Path::decoded(b"/"), 64) {
+        Ok(key) => String::from_utf8(key).unwrap(),
+        Err(NoValue::Missing(_)) => "-".to_owned(),
+        Err(other) => other.to_string(),
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("authorization: Bearer {token}")
+}
+
+const ALL: [&str; 9] =
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
+
+#[test]
+fn a_signature_is_of_its_algorithm_and_of_its_key() {
+    let keys = Keys::new();
+    let jwt = Jwt::signed(keys.set([r#","kid":"r""#, r#","kid":"e""#, r#","kid":"e3""#, ""]));
+    let ids = [("r", "RS PS"), ("e", "ES256"), ("e3", "ES384")];
+    for signed in ALL {
+        for told in ALL {
+            let token = keys.token(signed, &format!(r#"{{"alg":"{told}"}}"#), r#"{"sub":"u"}"#);
+            let expected = if told == signed { "u" } else { "-" };
+            assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {told}");
+        }
+        for (id, families) in ids {
+            let head = format!(r#"{{"alg":"{signed}","kid":"{id}"}}"#);
+            let token = keys.token(signed, &head, r#"{"sub":"u"}"#);
+            let fits = families.split(' ').any(|part| signed.starts_with(part));
+            let expected = if fits { "u" } else { "-" };
+            assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {id}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_signed_says_nothing() {
+    let keys = Keys::new();
+    let only_rs256 = [r#","alg":"RS256","use":"sig","key_ops":["verify"]"#, "", "", ""];
+    let jwt = Jwt::signed(keys.set(only_rs256));
+    let head = |text: &str| format!("{{{text}}}");
+    let claims = r#"{"sub":"u"}"#;
+    for (signed, told, expected) in [
+        ("RS256", r#""alg":"RS256""#, "u"),
+        // The key says that it is for another algorithm.
+        ("RS512", r#""alg":"RS512""#, "-"),
+        ("PS256", r#""alg":"PS256""#, "-"),
+        ("", r#""alg":"none""#, "-"),
+        ("", r#""alg":"None""#, "-"),
+        ("", r#""alg":"""#, "-"),
+        ("ES256", r#""alg":"HS256""#, "-"),
+        ("ES256", r#""alg":"ES256","kid":"other""#, "-"),
+        ("ES256", r#""alg":"ES256","crit":["exp"]"#, "-"),
+        ("ES256", r#""alg":"ES256","alg":"ES256""#, "-"),
+        ("ES256", r#""alg":["ES256"]"#, "-"),
+        ("ES256", r#""typ":"JWT""#, "-"),
+    ] {
+        let token = keys.token(signed, &head(told), claims);
+        assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{told}");
+    }
+    // A public key is no secret to sign with.
+    let rsa = keys.published()[0].clone();
+    let forged = format!(
+        "{}.{}.{}",
+        encoded(br#"{"alg":"HS256"}"#),
+        encoded(claims.as_bytes()),
+        encoded(rsa.as_bytes())
+    );
+    assert_eq!(key(&jwt, "sub", &[&bearer(&forged)]), "-");
+    // Nor is a token changed in any one place.
+    let token = keys.token("EdDSA", r#"{"alg":"EdDSA"}"#, claims);
+    assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), "u");
+    for at in 0..token.len() {
+        let mut changed = token.clone().into_bytes();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(changed).unwrap();
+        assert_eq!(key(&jwt, "sub", &[&bearer(&changed)]), "-", "{at}: {changed}");
+    }
+}
+
+#[test]
+fn a_token_holds_between_its_times_for_whom_it_names() {
+    let keys = Keys::new();
+    let jwt = Jwt {
+        issuer: Some("https://issuer".into()),
+        audience: Some("api".into()),
+        leeway: Duration::from_secs(10),
+        ..Jwt::signed(keys.set([""; 4]))
+    };
+    let who = r#""sub":"u","iss":"https://issuer","aud":"api""#;
+    for (claims, expected) in [
+        (who.to_owned(), "u"),
+        (format!(r#"{who},"exp":{}"#, NOW + 1), "u"),
+        (format!(r#"{who},"exp":{}"#, NOW - 9), "u"),
+        (format!(r#"{who},"exp":{}"#, NOW - 10), "-"),
+        (format!(r#"{who},"exp":{}.5"#, NOW), "u"),
+        (format!(r#"{who},"nbf":{}"#, NOW + 10), "u"),
+        (format!(r#"{who},"nbf":{}"#, NOW + 11), "-"),
+        // What is no time does not hold (CVE-2026-25537).
+        (format!(r#"{who},"exp":"{}""#, NOW + 1), "-"),
+        (format!(r#"{who},"exp":null"#), "-"),
+        (format!(r#"{who},"exp":-1"#), "-"),
+        (format!(r#"{who},"exp":1e30"#), "-"),
+        (format!(r#"{who},"nbf":"0""#), "-"),
+        (r#""sub":"u","aud":"api""#.to_owned(), "-"),
+        (r#""sub":"u","iss":"https://issuer""#.to_owned(), "-"),
+        (r#""sub":"u","iss":"https://issuer2","aud":"api""#.to_owned(), "-"),
+        (r#""sub":"u","iss":"https://issuer","aud":["web","api"]"#.to_owned(), "u"),
+        (r#""sub":"u","iss":"https://issuer","aud":["web"]"#.to_owned(), "-"),
+        (r#""sub":"u","iss":"https://issuer","aud":{"api":"api"}"#.to_owned(), "-"),
+    ] {
+        let token = keys.token("ES256", r#"{"alg":"ES256"}"#, &format!("{{{claims}}}"));
+        assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{claims}");
+    }
+}
+
+#[test]
+fn a_claim_is_text_a_number_or_a_truth() {
+    let claims = r#"{"sub":"u","id":7,"pro":true,"none":null,"list":["a"],"empty":"",
+        "user":{"org":{"id":"o"}},"https://a.example/t":"t","a.b":"1","a":{"b":"2","c":"3"}}"#;
+    let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(claims.as_bytes()));
+    for (claim, expected) in [
+        ("sub", "u"),
+        ("id", "7"),
+        ("pro", "true"),
+        ("none", "-"),
+        ("list", "-"),
+        ("empty", "-"),
+        ("user", "-"),
+        ("user.org.id", "o"),
+        ("user.org", "-"),
+        ("user.org.id.x", "-"),
+        ("https://a.example/t", "t"),
+        ("a.b", "1"),
+        ("a.c", "3"),
+        ("Sub", "-"),
+    ] {
+        assert_eq!(key(&Jwt::unverified(), claim, &[&bearer(&token)]), expected, "{claim}");
+    }
+}
+
+#[test]
+fn a_token_stands_in_its_header() {
+    let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"u"}"#));
+    let other = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"v"}"#));
+    let none = format!("{}.{}.", encoded(br#"{"alg":"none"}"#), encoded(br#"{"sub":"u"}"#));
+    let own = HeaderName::from_static("x-token");
+    for (header, lines, expected) in [
+        (AUTHORIZATION, &[format!("authorization: bearer {token}")][..], "u"),
+        (AUTHORIZATION, &[format!("authorization: Basic {token}")], "-"),
+        (AUTHORIZATION, &[format!("authorization: {token}")], "-"),
+        (AUTHORIZATION, &[format!("x-token: {token}")], "-"),
+        (AUTHORIZATION, &[bearer(&none)], "-"),
+        (AUTHORIZATION, &[bearer(&token), bearer(&token)], "u"),
+        (
+            AUTHORIZATION,
+            &[bearer(&token), bearer(&other)],
+            "the request has several values of header.authorization; send one",
+        ),
+        (own.clone(), &[format!("x-token: {token}")], "u"),
+        (own.clone(), &[format!("x-token: Bearer {token}")], "u"),
+        (own.clone(), &["x-token: a.b.c".to_owned()], "-"),
+        (own, &["x-token: ".to_owned()], "-"),
+    ] {
+        let jwt = Jwt { header, ..Jwt::unverified() };
+        let lines: Vec<_> = lines.iter().map(|line| &**line).collect();
+        assert_eq!(key(&jwt, "sub", &lines), expected, "{lines:?}");
+    }
+}
+
+/// The example of RFC 8037, appendix A.4.
+#[test]
+fn a_published_example_verifies() {
+    let keys = r#"{"keys":[{"kty":"OKP","crv":"Ed25519",
+        "x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+    let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
+    let signature = URL_SAFE_NO_PAD
+        .decode(
+            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg",
+        )
+        .unwrap();
+    let keys = KeySet::parse(keys).unwrap();
+    assert!(keys.verify("EdDSA", None, signed, &signature));
+    assert!(!keys.verify("EdDSA", None, &signed[1..], &signature));
+}
+
+#[test]
+fn what_is_no_key_set_is_refused() {
+    let none = "write a key set with a public key for RS, PS, ES256, ES384 or EdDSA signatures";
+    for (json, remedy) in [
+        ("", "write a JSON Web Key Set, an object with a list of keys in \"keys\": EOF"),
+        ("[]", "write a JSON Web Key Set, an object with a list of keys in \"keys\": "),
+        (r#"{"keys":[]}"#, none),
+        (r#"{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}"#, none),
+        (r#"{"keys":[{"kty":"RSA","use":"enc"}]}"#, none),
+        (r#"{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}"#, none),
+        (r#"{"keys":[{"kty":"EC","crv":"P-521","x":"","y":""}]}"#, none),
+        (r#"{"keys":[{"kid":"a"}]}"#, "keys[0]: missing field `kty`"),
+        (r#"{"keys":[{"kty":"RSA"}]}"#, "keys[0]: write its n"),
+        (
+            r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#,
+            "keys[0]: n has 3 bytes; it must have 256 to 1024",
+        ),
+        (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"a+b"}]}"#, "keys[0]: x is no base64url: "),
+        (
+            r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AAAA"}]}"#,
+            "keys[0]: x has 3 bytes; it must have 32 to 32",
+        ),
+    ] {
+        let error = KeySet::parse(json).unwrap_err();
+        assert!(error.starts_with(remedy), "{json}: {error}");
+    }
+    let many = vec![
+        r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+        65
+    ];
+    let error = KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, many.join(","))).unwrap_err();
+    assert_eq!(error, "write at most 64 keys; these are 65");
+}
