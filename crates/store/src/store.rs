@@ -24,6 +24,17 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Returns the decision of a request with a single check.
+    ///
+    /// # Panics
+    /// Panics if there is more than one decision, or none.
+    #[must_use]
+    pub fn into_decision(self) -> Decision {
+        #[expect(clippy::expect_used, reason = "documented")]
+        let [decision] = self.decisions.try_into().expect("the request has a single check");
+        decision
+    }
+
     /// Whether the request may go on: whether every check was admitted.
     #[must_use]
     pub fn allowed(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Rate limiting with the same exact decision in a process, in a daemon and on Redis or Valkey.
+//! Rate limiting with identical, exact decisions in memory, in a daemon and on Redis or Valkey.
 //!
 //! ```
 //! use tollgate::{Key, MemoryLimiter, Policy};
@@ -11,11 +11,10 @@
 //! ```
 //!
 //! - [`MemoryLimiter`] keeps its state in this process: a check is synchronous and cannot fail.
-//! - [`Limiter`] is asynchronous, over a choice of stores: memory, and with the feature `redis` Redis
-//!   and Valkey.
-//! - [`Policies`] gives policies names; [`Overrides`] and [`Tiers`] give some keys of a policy other
-//!   limits.
-//! - [`Limit`] tells the notation, [`Decision`] what an answer holds, [`Operation`] what can be asked.
+//! - [`Limiter`] is asynchronous and runs on memory or, with the feature `redis`, on Redis and Valkey.
+//! - [`Policies`] holds named policies; [`Overrides`] and [`Tiers`] give some keys other limits.
+//! - [`Limit`] describes the notation of limits, [`Decision`] the result of a check, and
+//!   [`Operation`] all operations.
 
 mod id;
 mod limiter;

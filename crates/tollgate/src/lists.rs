@@ -1,84 +1,91 @@
-//! Allow and deny lists, which answer before any store is asked.
+//! Allow and deny lists, which decide before the store does.
 
 use tollgate_core::{Check, Decision, Listed, Operation, Request, RequestError, Timestamp};
 use tollgate_store::Answer;
 
 use crate::id::random_id;
 
-/// A request on which the lists have spoken. A check that needs a lease and has none has got one.
+/// A request after its keys were looked up in the lists. A check that needs a lease and has none
+/// was given a new one.
 #[derive(Debug)]
-pub(crate) enum Screened<'a> {
-    /// None of its keys is on a list: the store decides it as it is.
+pub(crate) enum Screening<'a> {
+    /// No key is on a list: the store decides the request as it is.
     Unlisted(Request<'a>),
-    /// Some are, and the store decides the rest.
-    Listed(Listings<'a>),
+    /// Some keys are on a list; the store decides the other checks.
+    Listed(ListedRequest<'a>),
 }
 
-/// A request of which some keys are on a list.
+/// A request with at least one key on a list.
 #[derive(Debug)]
-pub(crate) struct Listings<'a> {
+pub(crate) struct ListedRequest<'a> {
     request: Request<'a>,
-    /// For each check, what the lists say of its key.
+    /// For each check, the list that its key is on.
     listed: Vec<Option<Listed>>,
-    /// The checks that are on none.
-    rest: Vec<Check<'a>>,
+    /// The checks whose key is on no list.
+    unlisted: Vec<Check<'a>>,
 }
 
-/// Looks a request's keys up in the lists.
-pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screened<'a>, RequestError> {
-    let concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
-    let verb = match request.verb {
-        Operation::Check { lease: None } if concurrent => {
+/// Looks a request's keys up in the lists of its policies.
+pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screening<'a>, RequestError> {
+    let is_concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
+    let operation = match request.verb {
+        Operation::Check { lease: None } if is_concurrent => {
             Operation::Check { lease: Some(random_id()) }
         }
-        verb => verb,
+        operation => operation,
     };
-    let request = Request { verb, ..*request };
+    let request = Request { verb: operation, ..*request };
     let listed = |check: &Check<'_>| check.policy.listed(check.key);
-    if !verb.decides() || request.checks.iter().all(|check| listed(check).is_none()) {
-        return Ok(Screened::Unlisted(request));
+    if !operation.decides() || request.checks.iter().all(|check| listed(check).is_none()) {
+        return Ok(Screening::Unlisted(request));
     }
     request.validate()?;
-    Ok(Screened::Listed(Listings {
+    Ok(Screening::Listed(ListedRequest {
         request,
         listed: request.checks.iter().map(listed).collect(),
-        rest: request.checks.iter().filter(|check| listed(check).is_none()).copied().collect(),
+        unlisted: request.checks.iter().filter(|check| listed(check).is_none()).copied().collect(),
     }))
 }
 
-impl Screened<'_> {
-    /// What the store decides of it, if anything.
+impl Screening<'_> {
+    /// Returns the request for the store, if it has anything to decide.
     #[cfg(feature = "redis")]
-    pub(crate) fn asked(&self) -> Option<Request<'_>> {
+    pub(crate) fn store_request(&self) -> Option<Request<'_>> {
         match self {
-            Screened::Unlisted(request) => Some(*request),
-            Screened::Listed(listings) => listings.rest(),
+            Screening::Unlisted(request) => Some(*request),
+            Screening::Listed(listed) => listed.store_request(),
         }
     }
 }
 
-impl Listings<'_> {
-    /// What is left for the store to decide.
-    pub(crate) fn rest(&self) -> Option<Request<'_>> {
-        if self.rest.is_empty() {
+impl ListedRequest<'_> {
+    /// Returns the request for the store: the checks whose key is on no list.
+    pub(crate) fn store_request(&self) -> Option<Request<'_>> {
+        if self.unlisted.is_empty() {
             return None;
         }
         let mut checks = self.request.checks.iter().zip(&self.listed);
-        let denied = checks
+        let is_denied = checks
             .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
-        // A denied request charges nothing: the other checks only say what they would.
-        let verb = if denied { Operation::Peek } else { self.request.verb };
-        Some(Request { verb, checks: &self.rest, ..self.request })
+        // A denied request charges nothing, so the other checks are only peeked at.
+        let operation = if is_denied { Operation::Peek } else { self.request.verb };
+        Some(Request { verb: operation, checks: &self.unlisted, ..self.request })
     }
 
-    /// The whole answer, with what the store decided of the rest.
-    pub(crate) fn join(&self, decided: Vec<Decision>, now: Timestamp) -> Answer {
-        let mut decided = decided.into_iter();
-        let answer = |(check, listed): (&Check<'_>, &Option<Listed>)| match listed {
-            Some(Listed::Deny) if check.policy.is_shadow() => Decision::of_list(Listed::Allow, now),
-            Some(listed) => Decision::of_list(*listed, now),
-            None => decided.next().unwrap_or_default(),
-        };
-        Answer { decisions: self.request.checks.iter().zip(&self.listed).map(answer).collect() }
+    /// Combines the store's decisions for the unlisted checks with those of the lists.
+    pub(crate) fn merge(&self, decisions: Vec<Decision>, now: Timestamp) -> Answer {
+        assert_eq!(decisions.len(), self.unlisted.len(), "the store decides each unlisted check");
+        let mut decisions = decisions.into_iter();
+        let mut merged = Vec::with_capacity(self.request.checks.len());
+        for (check, listed) in self.request.checks.iter().zip(&self.listed) {
+            match listed {
+                Some(Listed::Deny) if check.policy.is_shadow() => {
+                    merged.push(Decision::of_list(Listed::Allow, now));
+                }
+                Some(listed) => merged.push(Decision::of_list(*listed, now)),
+                None => merged.extend(decisions.next()),
+            }
+        }
+        Answer { decisions: merged }
     }
 }

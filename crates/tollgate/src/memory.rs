@@ -1,4 +1,4 @@
-//! The limiter on memory: every answer at once, on the caller's own thread.
+//! The in-memory limiter, which decides on the caller's thread.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use tollgate_store::{
 };
 
 use crate::id::random_id;
-use crate::lists::{self, Screened};
-use crate::policies::Interned;
+use crate::lists::{self, Screening};
+use crate::policies::PolicyCache;
 
-/// A rate limiter whose state is in this process. Clones share it.
+/// A rate limiter that keeps its state in this process. Clones share the state.
 ///
-/// A check cannot fail and never waits: it is decided under the lock of one shard, and on a known
-/// key it allocates nothing.
+/// A check cannot fail and never waits for I/O: it runs under the lock of one shard, and allocates
+/// nothing if the key is known.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::{Key, MemoryLimiter, Policy};
 ///
@@ -38,28 +38,29 @@ pub struct MemoryLimiter(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     store: MemoryStore,
-    interned: Interned,
+    policies: PolicyCache,
 }
 
-/// How a [`MemoryLimiter`] is built.
+/// Configures a [`MemoryLimiter`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct MemoryLimiterBuilder(MemoryStoreBuilder);
 
 impl MemoryLimiterBuilder {
-    /// Holds at most this many keys, at least 1; a million unless told otherwise.
-    pub fn max_keys(self, most: usize) -> Self {
-        MemoryLimiterBuilder(self.0.max_keys(most))
+    /// Sets the maximum number of keys, at least 1; the default is a million.
+    pub fn max_keys(self, max: usize) -> Self {
+        MemoryLimiterBuilder(self.0.max_keys(max))
     }
 
-    /// Tells new keys this when the table is full and nobody can leave.
-    pub fn table_full(self, answer: TableFull) -> Self {
-        MemoryLimiterBuilder(self.0.table_full(answer))
+    /// Sets what is decided for a new key when the table is full and no key can be evicted; the
+    /// default is [`TableFull::Deny`].
+    pub fn table_full(self, decision: TableFull) -> Self {
+        MemoryLimiterBuilder(self.0.table_full(decision))
     }
 
-    /// Decides by this clock, which stands still until it is moved: for your tests.
+    /// Uses a clock that advances only when told to, for tests.
     ///
-    /// # Example
+    /// # Examples
     /// ```
     /// use tollgate::{Key, ManualClock, MemoryLimiter, Micros, Policy};
     ///
@@ -77,22 +78,22 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.clock(clock))
     }
 
-    /// Remembers request ids this long; 30 s unless told otherwise.
+    /// Sets how long request ids are remembered; the default is 30 s.
     pub fn request_id_horizon(self, horizon: Micros) -> Self {
         MemoryLimiterBuilder(self.0.request_id_horizon(horizon))
     }
 
-    /// The limiter.
+    /// Builds the limiter.
     #[must_use]
     pub fn build(self) -> MemoryLimiter {
         MemoryLimiter::with_store(self.0.build())
     }
 
-    /// The limiter, with what the newest snapshot of a directory holds.
+    /// Builds the limiter from the newest snapshot in a directory.
     ///
     /// # Errors
-    /// The directory cannot be read. A snapshot that is no good is none: see
-    /// [`RestoreReport::quarantined`].
+    /// Returns an error if the directory cannot be read. An invalid snapshot is no error: it is
+    /// quarantined, see [`RestoreReport::quarantined`].
     pub fn restore(
         self,
         directory: &SnapshotDir,
@@ -103,43 +104,43 @@ impl MemoryLimiterBuilder {
 }
 
 impl MemoryLimiter {
-    /// A limiter for up to a million keys, by this machine's clock.
+    /// Creates a limiter for up to a million keys, on the system clock.
     #[must_use]
     pub fn new() -> Self {
         MemoryLimiter::default()
     }
 
     fn with_store(store: MemoryStore) -> Self {
-        MemoryLimiter(Arc::new(Inner { store, interned: Interned::default() }))
+        MemoryLimiter(Arc::new(Inner { store, policies: PolicyCache::default() }))
     }
 
-    /// A limiter to be configured.
+    /// Returns a builder with the defaults.
     pub fn builder() -> MemoryLimiterBuilder {
         MemoryLimiterBuilder(MemoryStore::builder())
     }
 
-    /// The policy of limits given as text, parsed once.
+    /// Parses limits into a policy; the most recent 1,024 texts are cached.
     ///
     /// # Errors
-    /// The text is not limits; the error points at the word that is wrong.
+    /// Returns an error that points at the word that is wrong.
     pub fn limit(&self, limits: &str) -> Result<Policy, NotationError> {
-        self.0.interned.get(limits)
+        self.0.policies.get(limits)
     }
 
-    /// The limiter's time.
+    /// Returns the limiter's time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.store.now()
     }
 
-    /// Decides and charges one request. On a policy with a concurrent limit it acquires: the
-    /// decision then carries the lease to release.
+    /// Checks and charges a cost of 1. With a concurrent limit it acquires a lease: the decision
+    /// carries the lease to release.
     #[inline]
     pub fn check(&self, policy: &Policy, key: Key<'_>) -> Decision {
         self.check_cost(policy, key, Cost::ONE)
     }
 
-    /// Decides and charges a cost; a cost of 0 is a peek.
+    /// Checks and charges a cost; a cost of 0 is a peek.
     #[inline]
     pub fn check_cost(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
         match policy.listed(key.as_bytes()) {
@@ -148,30 +149,25 @@ impl MemoryLimiter {
         }
     }
 
-    /// What a check of this cost would answer; nothing changes.
+    /// Returns what a check of this cost would decide; changes nothing.
     #[must_use]
     pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.execute(Operation::Peek, policy, key, cost).unwrap_or_default()
+        self.execute_valid(Operation::Peek, policy, key, cost)
     }
 
-    /// Grants the lesser of `most` and what remains.
+    /// Charges and grants the lesser of `max` and what remains.
     ///
     /// # Errors
-    /// `most` is 0, or the policy has a concurrent limit.
-    pub fn take(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        most: Cost,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Take, policy, key, most)
+    /// Returns an error if `max` is 0 or the policy has a concurrent limit.
+    pub fn take(&self, policy: &Policy, key: Key<'_>, max: Cost) -> Result<Decision, RequestError> {
+        self.execute(Operation::Take, policy, key, max)
     }
 
-    /// Charges now what may act after the decision's delay; refused whole if that is longer than
-    /// `max_wait`. The decision carries the reservation to cancel.
+    /// Charges a cost now for work that may start after the decision's delay; denied if the delay
+    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel).
     ///
     /// # Errors
-    /// The policy has a limit that is neither token bucket nor queue.
+    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
     pub fn reserve(
         &self,
         policy: &Policy,
@@ -182,11 +178,11 @@ impl MemoryLimiter {
         self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost)
     }
 
-    /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
-    /// After its time, or a second time, `changed` is false.
+    /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
+    /// `changed` is false if its time has come or if it is cancelled already.
     ///
     /// # Errors
-    /// The policy has a limit that is neither token bucket nor queue.
+    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
     pub fn cancel(
         &self,
         policy: &Policy,
@@ -196,11 +192,11 @@ impl MemoryLimiter {
         self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
     }
 
-    /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
-    /// of that time; without, the newest charges first.
+    /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
+    /// decision, or without it from the newest charges backwards.
     ///
     /// # Errors
-    /// The cost is 0, or all limits of the policy are concurrent ones.
+    /// Returns an error if the cost is 0 or all limits of the policy are concurrent.
     pub fn refund(
         &self,
         policy: &Policy,
@@ -211,10 +207,10 @@ impl MemoryLimiter {
         self.execute(Operation::Refund { time }, policy, key, cost)
     }
 
-    /// Charges whatever the level, into a debt of at most one more capacity.
+    /// Charges a cost regardless of what remains, into a debt of at most one capacity.
     ///
     /// # Errors
-    /// The cost is 0, or all limits of the policy are concurrent ones.
+    /// Returns an error if the cost is 0 or all limits of the policy are concurrent.
     pub fn penalize(
         &self,
         policy: &Policy,
@@ -224,26 +220,26 @@ impl MemoryLimiter {
         self.execute(Operation::Penalize, policy, key, cost)
     }
 
-    /// Forgets all counters, leases and reservations of a key; its block stays.
+    /// Deletes all counters, leases and reservations of a key; a block stays.
     pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute(Operation::Reset, policy, key, Cost::ZERO).unwrap_or_default()
+        self.execute_valid(Operation::Reset, policy, key, Cost::ZERO)
     }
 
-    /// Denies every check of a key, for a time or until it is unblocked.
-    pub fn block(&self, policy: &Policy, key: Key<'_>, span: Option<Micros>) -> Decision {
-        self.execute(Operation::Block { span }, policy, key, Cost::ZERO).unwrap_or_default()
+    /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is `None`.
+    pub fn block(&self, policy: &Policy, key: Key<'_>, duration: Option<Micros>) -> Decision {
+        self.execute_valid(Operation::Block { span: duration }, policy, key, Cost::ZERO)
     }
 
     /// Lifts a block.
     pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute(Operation::Unblock, policy, key, Cost::ZERO).unwrap_or_default()
+        self.execute_valid(Operation::Unblock, policy, key, Cost::ZERO)
     }
 
-    /// Lets a lease that is still held last its whole length from now. If it is gone the decision
-    /// says so: its `changed` is false.
+    /// Extends a lease to its full duration from now. `changed` is false if it has expired or was
+    /// released.
     ///
     /// # Errors
-    /// The policy has no concurrent limit.
+    /// Returns an error if the policy has no concurrent limit.
     pub fn renew(
         &self,
         policy: &Policy,
@@ -253,10 +249,10 @@ impl MemoryLimiter {
         self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO)
     }
 
-    /// Gives a lease's place back, once; `changed` is false if it is not held any more.
+    /// Releases a lease. `changed` is false if it has expired or was released already.
     ///
     /// # Errors
-    /// The policy has no concurrent limit.
+    /// Returns an error if the policy has no concurrent limit.
     pub fn release(
         &self,
         policy: &Policy,
@@ -266,8 +262,8 @@ impl MemoryLimiter {
         self.execute(Operation::Release { lease }, policy, key, Cost::ZERO)
     }
 
-    /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
-    /// long they last.
+    /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
+    /// when they expire.
     #[must_use]
     pub fn inspect(&self, policy: &Policy, key: Key<'_>) -> Inspection {
         self.0.store.inspect(policy, key)
@@ -275,22 +271,34 @@ impl MemoryLimiter {
 
     pub(crate) fn execute(
         &self,
-        verb: Operation,
+        operation: Operation,
         policy: &Policy,
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, RequestError> {
         let checks = [Check { policy, key: key.as_bytes(), cost }];
-        let answer = self.decide(&Request { verb, checks: &checks, request_id: None })?;
-        Ok(answer.decisions.into_iter().next().unwrap_or_default())
+        let request = Request { verb: operation, checks: &checks, request_id: None };
+        self.decide(&request).map(Answer::into_decision)
     }
 
-    /// Decides a request of any verb, of several checks together, with or without an id.
+    /// Executes an operation that is valid for every policy, key and cost.
+    fn execute_valid(
+        &self,
+        operation: Operation,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+    ) -> Decision {
+        #[expect(clippy::expect_used, reason = "the callers pass such operations only")]
+        self.execute(operation, policy, key, cost).expect("valid for every policy, key and cost")
+    }
+
+    /// Executes a request: any operation, on one or several checks, with or without a request id.
     ///
     /// # Errors
-    /// The request is not one that can be decided; see [`Request::validate`].
+    /// Returns an error if the request is invalid; see [`Request::validate`].
     ///
-    /// # Example
+    /// # Examples
     /// ```
     /// use tollgate::{Check, Cost, MemoryLimiter, Policy, Request, Operation};
     ///
@@ -302,42 +310,45 @@ impl MemoryLimiter {
     /// ];
     /// let request = Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
     /// assert!(limiter.decide(&request)?.allowed());
-    /// // The address is spent, so nothing is charged to the user either.
+    /// // The limit of the address is exhausted, so nothing is charged to the user either.
     /// let denied = limiter.decide(&request)?;
     /// assert!(!denied.allowed() && denied.decisions[0].remaining == 9);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
-        let listings = match lists::screen(request)? {
-            Screened::Unlisted(request) => return self.0.store.decide_now(&request),
-            Screened::Listed(listed) => listed,
+        let listed = match lists::screen(request)? {
+            Screening::Unlisted(request) => return self.0.store.decide_now(&request),
+            Screening::Listed(listed) => listed,
         };
-        let rest = listings.rest().map(|x| self.0.store.decide_now(&x)).transpose()?;
-        Ok(listings.join(rest.map(|x| x.decisions).unwrap_or_default(), self.now()))
+        let decisions = match listed.store_request() {
+            Some(request) => self.0.store.decide_now(&request)?.decisions,
+            None => Vec::new(),
+        };
+        Ok(listed.merge(decisions, self.now()))
     }
 
-    /// Gives memory back for keys that recovered a second ago or more: looks over at most `places` places in each
-    /// shard. The table does so by itself as new keys come.
-    pub fn sweep(&self, places: usize) {
-        self.0.store.sweep(places);
+    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots of
+    /// each shard. Inserting new keys does the same.
+    pub fn sweep(&self, slots: usize) {
+        self.0.store.sweep(slots);
     }
 
-    /// Writes a snapshot to a directory, whole or not at all; blocks until it is on the disk.
-    /// Decisions go on meanwhile.
+    /// Writes a snapshot to a directory, atomically. Blocks until it is on disk; other threads keep
+    /// deciding.
     ///
     /// # Errors
-    /// It cannot be written. The one before is then still there.
+    /// Returns an error if the snapshot cannot be written. The previous snapshot stays.
     pub fn save(&self, directory: &SnapshotDir) -> Result<SaveReport, SnapshotError> {
         directory.save(&self.0.store)
     }
 
-    /// How full it is. Takes each shard's lock for a moment and looks at no key.
+    /// Returns how full the table is. Locks each shard briefly, and reads no keys.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.0.store.usage()
     }
 
-    /// How full it is, and what has happened in it. Looks at every key: not for a hot path.
+    /// Returns how full the table is, and counters. Reads every key: not for a hot path.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         self.0.store.stats()
@@ -349,25 +360,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deny_listed_check_denies_its_request_and_an_allow_listed_one_drops_out() {
+    fn a_deny_listed_check_denies_the_request_and_an_allow_listed_check_is_not_charged() {
         let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
         let listed = |policy: &str| policy.parse::<Policy>().unwrap();
         let user = listed("1/min").with_allow_list(["root"].into_iter().collect());
         let ip = listed("5/min").with_deny_list(["6.6.6.*"].into_iter().collect());
-        let ask = |user_key: &[u8], ip_key: &[u8]| {
+        let decide = |user_key: &[u8], ip_key: &[u8]| {
             let checks = [
                 Check { policy: &user, key: user_key, cost: Cost::ONE },
                 Check { policy: &ip, key: ip_key, cost: Cost::ONE },
             ];
-            let verb = Operation::Check { lease: None };
-            limiter.decide(&Request { verb, checks: &checks, request_id: None }).unwrap()
+            let operation = Operation::Check { lease: None };
+            let request = Request { verb: operation, checks: &checks, request_id: None };
+            limiter.decide(&request).unwrap()
         };
-        let denied = ask(b"bob", b"6.6.6.1");
+        let denied = decide(b"bob", b"6.6.6.1");
         assert!(!denied.allowed());
         assert_eq!(denied.decisions[0].remaining, 1, "nothing is charged to the other check");
         assert_eq!(denied.decisions[1].reason, tollgate_core::Reason::DenyList);
         for left in [4, 3] {
-            let allowed = ask(b"root", b"1.1.1.1");
+            let allowed = decide(b"root", b"1.1.1.1");
             assert!(allowed.allowed());
             assert_eq!(allowed.decisions[0].reason, tollgate_core::Reason::AllowList);
             assert_eq!(allowed.decisions[1].remaining, left);

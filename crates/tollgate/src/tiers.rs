@@ -1,4 +1,4 @@
-//! Tiers: other limits for the keys of a plan, by its name.
+//! Tiers: other limits for the keys of a plan, by the name of the plan.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,14 +6,14 @@ use std::fmt;
 
 use tollgate_core::NotationError;
 
-use crate::overrides::Allowance;
+use crate::overrides::Override;
 
-/// The most bytes of a tier's name.
+/// The maximum length of a tier name, in bytes.
 const MAX_NAME_LEN: usize = 128;
 
-/// Other limits for the keys of a plan, by its name, which whoever asks says with the key.
+/// Other limits for the keys of a plan, by the name of the plan, which a caller passes with the key.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::{Policies, Tiers};
 ///
@@ -28,48 +28,48 @@ const MAX_NAME_LEN: usize = 128;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Tiers(BTreeMap<Box<str>, Allowance>);
+pub struct Tiers(BTreeMap<Box<str>, Override>);
 
 impl Tiers {
-    /// No tier yet.
+    /// Returns an empty set of tiers.
     #[must_use]
     pub fn new() -> Self {
         Tiers::default()
     }
 
-    /// Adds a tier: its name, and its limits, joined by `;`, or `unlimited`.
+    /// Adds a tier: its name, and limits joined by `;`, or `unlimited`.
     ///
     /// # Errors
-    /// The name is taken, empty, longer than 128 bytes or has white space or control characters;
-    /// the text is not limits.
+    /// Returns an error if the name is taken, empty, longer than 128 bytes or has white space or
+    /// control characters, or if the limits are invalid.
     pub fn add(&mut self, name: &str, limits: &str) -> Result<(), TierError> {
-        let odd = |c: char| c.is_whitespace() || c.is_control();
-        if name.is_empty() || name.len() > MAX_NAME_LEN || name.contains(odd) {
+        let invalid = |c: char| c.is_whitespace() || c.is_control();
+        if name.is_empty() || name.len() > MAX_NAME_LEN || name.contains(invalid) {
             return Err(TierError::Name);
         }
-        let allowance = Allowance::parse(limits).map_err(TierError::Limits)?;
+        let tier = Override::parse(limits).map_err(TierError::Limits)?;
         match self.0.entry(name.into()) {
             Entry::Occupied(_) => Err(TierError::Duplicate),
             Entry::Vacant(vacant) => {
-                vacant.insert(allowance);
+                vacant.insert(tier);
                 Ok(())
             }
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no tiers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Their names, in order.
+    /// Returns the names of the tiers, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(|key| &**key)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Allowance)> {
-        self.0.iter().map(|(name, value)| (&**name, value))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Override)> {
+        self.0.iter().map(|(name, tier)| (&**name, tier))
     }
 }
 
@@ -77,9 +77,9 @@ impl Tiers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TierError {
-    /// The name cannot be one.
+    /// The name is invalid.
     Name,
-    /// There is a tier of this name.
+    /// The name is taken.
     Duplicate,
     /// The text is neither limits nor `unlimited`.
     Limits(NotationError),
@@ -90,13 +90,12 @@ impl fmt::Display for TierError {
         match self {
             TierError::Name => write!(
                 f,
-                "a tier's name has 1 to {MAX_NAME_LEN} bytes, without white space; write one such \
-                 as pro"
+                "a tier name has 1 to {MAX_NAME_LEN} bytes and no white space, such as pro"
             ),
             TierError::Duplicate => {
-                f.write_str("there is a tier of this name already; give this one another name")
+                f.write_str("a tier with this name already exists; choose another name")
             }
-            TierError::Limits(limits) => write!(f, "{limits} (for no limit write unlimited)"),
+            TierError::Limits(limits) => write!(f, "{limits} (write unlimited for no limit)"),
         }
     }
 }

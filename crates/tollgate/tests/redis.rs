@@ -324,11 +324,11 @@ async fn tls_with_a_certificate_of_ones_own() {
 #[tokio::test]
 async fn what_is_no_store_is_named_with_its_remedy_and_without_its_password() {
     for (url, said) in [
-        ("redsi://u:secret@h", "there is no store \"redsi://u:***@h\"; there are memory, redis://"),
+        ("redsi://u:secret@h", "unknown store \"redsi://u:***@h\"; expected memory, redis://"),
         ("redis://u:secret@h/x", "write a number, as in /2"),
         ("redis+cluster://a/3", "a cluster has 0 only"),
         ("redis:secret@h", "write redis://HOST"),
-        ("", "there is no store \"\""),
+        ("", "unknown store \"\""),
     ] {
         let error = Limiter::open(url).await.unwrap_err().to_string();
         assert!(error.contains(said) && !error.contains("secret"), "{url}: {error}");

@@ -1,4 +1,4 @@
-//! How a limiter on Redis or Valkey is configured.
+//! Configuration of a limiter on Redis or Valkey.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use tollgate_redis::{Pem, RedisOptions, RedisStore};
 use tollgate_store::{Clock, ManualClock};
 
 use super::remote::Remote;
-use super::{Choice, Limiter, OpenError};
+use super::url::OpenError;
+use super::{Backend, Limiter};
 use crate::memory::MemoryLimiter;
 
-/// How long a decision may take unless said otherwise.
-const DEADLINE: Duration = Duration::from_millis(15);
+const DEFAULT_DEADLINE: Duration = Duration::from_millis(15);
 
-/// How a [`Limiter`] is opened. What is said of Redis has no meaning on memory, so that code can move
-/// from one to the other by its URL alone.
+/// Configures and opens a [`Limiter`]. The in-memory store ignores the options of Redis, so that a
+/// program can switch stores by changing the URL alone.
 ///
-/// # Example
+/// # Examples
 /// ```no_run
 /// # async fn open() -> Result<(), tollgate::OpenError> {
 /// use std::time::Duration;
@@ -39,116 +39,114 @@ pub struct LimiterBuilder {
 
 impl Default for LimiterBuilder {
     fn default() -> Self {
-        LimiterBuilder { deadline: DEADLINE, redis: RedisOptions::default() }
+        LimiterBuilder { deadline: DEFAULT_DEADLINE, redis: RedisOptions::default() }
     }
 }
 
 impl LimiterBuilder {
-    /// Answers every decision within this time, 15 ms unless told otherwise. Where the store has not
-    /// answered by then the policy's [`OnStoreError`](crate::OnStoreError) does.
+    /// Sets the deadline of each decision; the default is 15 ms. When it passes, the policy's
+    /// [`OnStoreError`](crate::OnStoreError) decides.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Begins the names of all keys so: letters, digits, `_`, `-` and `.`. It keeps two
-    /// installations on one server apart; `tollgate` unless told otherwise.
+    /// Sets the prefix of all keys on the server: letters, digits, `_`, `-` and `.`. It separates
+    /// installations on one server; the default is `tollgate`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.redis.namespace = namespace.into();
         self
     }
 
-    /// Makes this many connections to each node, 2 unless told otherwise.
+    /// Sets the number of connections to each node; the default is 2.
     pub fn connections(mut self, connections: usize) -> Self {
         self.redis.connections = connections;
         self
     }
 
-    /// Gives up making a connection after this time, 1 s unless told otherwise, and tries again.
+    /// Sets the timeout of each attempt to connect; the default is 1 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.redis.connect_timeout = timeout;
         self
     }
 
-    /// Logs in as this user, in place of the URL's.
+    /// Sets the user name, in place of the URL's.
     pub fn username(mut self, username: impl Into<String>) -> Self {
         self.redis.username = Some(username.into());
         self
     }
 
-    /// Logs in with this password, in place of the URL's.
+    /// Sets the password, in place of the URL's.
     pub fn password(mut self, password: impl Into<String>) -> Self {
         self.redis.password = Some(password.into());
         self
     }
 
-    /// Logs in with the password in this file, in place of the URL's. It is read anew for each
-    /// connection, so it may be replaced while the limiter is open.
+    /// Reads the password from a file, in place of the URL's. The file is read again for each
+    /// connection, so it can be replaced while the limiter is open.
     pub fn password_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.redis.password_file = Some(file.into());
         self
     }
 
-    /// Logs in at the sentinels, which have users and passwords of their own.
+    /// Sets the credentials for the sentinels, which are separate from those of the servers.
     pub fn sentinel_login(mut self, username: Option<&str>, password: impl Into<String>) -> Self {
         self.redis.sentinel_username = username.map(str::to_owned);
         self.redis.sentinel_password = Some(password.into());
         self
     }
 
-    /// Trusts these certificates with TLS, in PEM as a path or as bytes; the system's unless told
-    /// otherwise.
+    /// Sets the CA bundle for TLS, in PEM as a path or as bytes; the default is the system's roots.
     pub fn ca(mut self, ca: impl Into<Pem>) -> Self {
         self.redis.ca = Some(ca.into());
         self
     }
 
-    /// Shows this certificate with TLS, with its private key, both in PEM as a path or as bytes.
+    /// Sets the client certificate for TLS and its private key, in PEM as a path or as bytes.
     pub fn client_certificate(mut self, cert: impl Into<Pem>, key: impl Into<Pem>) -> Self {
         (self.redis.cert, self.redis.key) = (Some(cert.into()), Some(key.into()));
         self
     }
 
-    /// Takes all that can be chosen of a store on Redis from here, in place of what was said before.
+    /// Replaces all options of the store on Redis.
     pub fn redis(mut self, options: RedisOptions) -> Self {
         self.redis = options;
         self
     }
 
-    /// Decides by this clock in place of the server's: for your tests. All who share a namespace
-    /// must then show the same time.
+    /// Uses this clock in place of the server's, for tests. All limiters that share a namespace need
+    /// the same clock.
     pub fn clock(mut self, clock: ManualClock) -> Self {
         self.redis.clock = Some(clock);
         self
     }
 
-    /// Opens the store of a URL, as [`Limiter::open`] does.
+    /// Opens the store at a URL; see [`Limiter::open`].
     ///
     /// # Errors
-    /// There is no store of that kind, the URL is not one, or there is no tokio runtime to connect
-    /// in. That a server is away is no error.
+    /// Returns an error if the URL or an option is invalid, or if there is no tokio runtime. An
+    /// unreachable server is no error.
     pub async fn open(self, url: &str) -> Result<Limiter, OpenError> {
         if url == "memory" {
-            let memory = MemoryLimiter::builder();
-            let clock = self.redis.clock;
-            return Ok(match clock {
-                Some(clock) => memory.clock(clock),
-                None => memory,
+            let mut memory = MemoryLimiter::builder();
+            if let Some(clock) = self.redis.clock {
+                memory = memory.clock(clock);
             }
-            .build()
-            .into());
+            return Ok(memory.build().into());
         }
         Limiter::check_scheme(url)?;
         let store = RedisStore::open(url, self.redis.clone()).map_err(OpenError::Redis)?;
-        // The first decisions would else be late. Who is not there yet is tried again later.
+        // Wait, so that the first decisions do not miss their deadline. A failure is not final: the
+        // store keeps trying to connect.
         let _ = tokio::time::timeout(self.redis.connect_timeout, store.ready()).await;
         Ok(self.with_store(store))
     }
 
-    /// A limiter on a store that is open already; only the deadline is taken from here.
+    /// Returns a limiter on a store that is open already. Of this builder, only the deadline and the
+    /// clock apply.
     #[must_use]
     pub fn with_store(self, store: RedisStore) -> Limiter {
         let clock = self.redis.clock.map_or_else(Clock::system, Clock::Manual);
-        Limiter(Choice::Redis(Remote::new(store, self.deadline, clock)))
+        Limiter(Backend::Redis(Remote::new(store, self.deadline, clock)))
     }
 }

@@ -1,15 +1,14 @@
-//! The limiter over a choice of stores.
+//! The asynchronous limiter on any store.
 
 #[cfg(feature = "redis")]
 mod builder;
-mod open_error;
+#[cfg(feature = "redis")]
+mod histogram;
+mod operations;
 #[cfg(feature = "redis")]
 mod remote;
 mod stats;
-#[cfg(feature = "redis")]
-mod times;
 mod url;
-mod verbs;
 
 use std::time::Duration;
 
@@ -24,21 +23,20 @@ use crate::memory::MemoryLimiter;
 
 #[cfg(feature = "redis")]
 pub use builder::LimiterBuilder;
-pub use open_error::OpenError;
 #[cfg(feature = "redis")]
 use remote::Remote;
 pub use stats::LimiterStats;
-pub use url::masked_url;
+pub use url::{OpenError, masked_url};
 
-/// A rate limiter over one of the stores. Clones share it.
+/// A rate limiter on any store. Clones share it.
 ///
-/// On memory its futures are ready at once. On Redis or Valkey, with the feature `redis`, they must
-/// be awaited in a tokio runtime; each that decides is ready within the deadline, 15 ms unless the
-/// builder says otherwise, whatever becomes of the server. Where the store gives no answer by then,
-/// the policy's [`OnStoreError`](crate::OnStoreError) decides, and the decision says that it is
-/// `degraded`. A future may be dropped at any time: what was not sent yet is not charged.
+/// With the in-memory store, futures are ready at once. With Redis or Valkey (feature `redis`), they
+/// need a tokio runtime, and every decision is ready within the deadline, 15 ms by default, whatever
+/// happens to the server. If the store has not answered by then, the policy's
+/// [`OnStoreError`](crate::OnStoreError) decides, and the decision is marked `degraded`. A future
+/// can be dropped at any time: a request that was not sent yet is not charged.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// # tokio_test(async {
 /// use tollgate::{Key, Limiter, Policy};
@@ -55,26 +53,27 @@ pub use url::masked_url;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Limiter(Choice);
+pub struct Limiter(Backend);
 
-/// The stores there are.
 #[derive(Clone, Debug)]
-enum Choice {
+enum Backend {
     Memory(MemoryLimiter),
     #[cfg(feature = "redis")]
     Redis(Remote),
 }
 
 impl Limiter {
-    /// Opens the store of a URL: `memory`, or with the feature `redis` one server at
-    /// `redis://HOST`, a cluster at `redis+cluster://HOST,HOST`, or what sentinels watch at
-    /// `redis+sentinel://HOST,HOST/MASTER`, each with `rediss` in place of `redis` for TLS. The
-    /// rest has its defaults; with the feature there is a `Limiter::builder` to choose.
+    /// Opens the store at a URL with the default options.
     ///
-    /// A server that is away is no error: it is tried for a second, and then in the background.
+    /// The URL is `memory`, or with the feature `redis` one of `redis://HOST` (a single server),
+    /// `redis+cluster://HOST,HOST` (a cluster) and `redis+sentinel://HOST,HOST/MASTER` (a master
+    /// discovered through Sentinel), with `rediss` in place of `redis` for TLS.
+    ///
+    /// An unreachable server is no error: this waits up to 1 s for a connection, which the store then
+    /// keeps trying to make in the background.
     ///
     /// # Errors
-    /// There is no store of that kind, or the URL is not one.
+    /// Returns an error if the URL is invalid or names an unknown kind of store.
     pub async fn open(url: &str) -> Result<Self, OpenError> {
         #[cfg(feature = "redis")]
         return Limiter::builder().open(url).await;
@@ -82,32 +81,31 @@ impl Limiter {
         Limiter::check_scheme(url).map(|()| MemoryLimiter::new().into())
     }
 
-    /// Whether a URL is of a kind of store that there is; the rest of it is looked at when it is
-    /// opened.
+    /// Checks that a URL names a known kind of store. [`Limiter::open`] checks the rest of the URL.
     ///
     /// # Errors
-    /// There is no store of that kind.
+    /// Returns an error if the kind of store is unknown.
     pub fn check_scheme(url: &str) -> Result<(), OpenError> {
-        open_error::check_kind(url)
+        url::check_scheme(url)
     }
 
-    /// A limiter to be configured and then [opened](LimiterBuilder::open).
+    /// Returns a builder with the default options.
     #[cfg(feature = "redis")]
     pub fn builder() -> LimiterBuilder {
         LimiterBuilder::default()
     }
 
-    /// Decides and charges one request. On a policy with a concurrent limit it acquires: the
-    /// decision then carries the lease to release.
+    /// Checks and charges a cost of 1. With a concurrent limit it acquires a lease: the decision
+    /// carries the lease to release.
     ///
     /// # Errors
-    /// The request cannot be decided. That the store gives no answer is no error: the policy says
-    /// what holds then.
+    /// Returns an error if the request is invalid. A failed store is no error: the policy decides
+    /// instead.
     pub async fn check(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
         self.check_cost(policy, key, Cost::ONE).await
     }
 
-    /// Decides and charges a cost; a cost of 0 is a peek.
+    /// Checks and charges a cost; a cost of 0 is a peek.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -118,148 +116,146 @@ impl Limiter {
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         match &self.0 {
-            Choice::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
+            Backend::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
             #[cfg(feature = "redis")]
-            Choice::Redis(_) => {
+            Backend::Redis(_) => {
                 self.execute(Operation::Check { lease: None }, policy, key, cost).await
             }
         }
     }
 
-    /// Decides one check with any verb.
+    /// Executes any operation on one key.
     ///
     /// # Errors
-    /// The verb does not go with the policy or the cost; or it is one that does not
-    /// [decide](Operation::decides), and the store gave no answer.
+    /// Returns an error if the operation does not apply to the policy or the cost, or if the store
+    /// failed and the operation does not [decide](Operation::decides).
     pub async fn execute(
         &self,
-        verb: Operation,
+        operation: Operation,
         policy: &Policy,
         key: Key<'_>,
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         match &self.0 {
-            Choice::Memory(memory) => {
-                memory.execute(verb, policy, key, cost).map_err(StoreError::from)
+            Backend::Memory(memory) => {
+                memory.execute(operation, policy, key, cost).map_err(StoreError::from)
             }
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => {
+            Backend::Redis(redis) => {
                 let checks = [Check { policy, key: key.as_bytes(), cost }];
-                let request = Request { verb, checks: &checks, request_id: None };
-                let answer = Box::pin(redis.decide(&request)).await?;
-                Ok(answer.decisions.into_iter().next().unwrap_or_default())
+                let request = Request { verb: operation, checks: &checks, request_id: None };
+                Box::pin(redis.decide(&request)).await.map(Answer::into_decision)
             }
         }
     }
 
-    /// Decides a request of any verb, of several checks together, with or without an id. Where the
-    /// store gives no answer the strictest of the policies' answers holds.
+    /// Executes a request: any operation, on one or several checks, with or without a request id. If
+    /// the store fails, the strictest [`OnStoreError`](crate::OnStoreError) of its policies decides.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
     pub async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
         match &self.0 {
-            Choice::Memory(memory) => memory.decide(request).map_err(StoreError::from),
-            // Boxed, so that the future on memory does not carry its weight.
+            Backend::Memory(memory) => memory.decide(request).map_err(StoreError::from),
+            // Boxed, so that the future of the in-memory store stays small.
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => Box::pin(redis.decide(request)).await,
+            Backend::Redis(redis) => Box::pin(redis.decide(request)).await,
         }
     }
 
-    /// Decides requests that have nothing to do with each other, in order, each as a whole; one
-    /// answer for each. On Redis they are asked at once, as one call where one connection takes
-    /// them; in order are there those on one key, of which a request's first counts.
+    /// Executes independent requests; returns one answer for each. Each request is decided as a
+    /// whole. The in-memory store decides them in order. Redis receives them at once, batched by
+    /// connection, and decides those with the same first key in order.
     pub async fn decide_batch(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
         self.decide_batch_within(requests, Duration::MAX).await
     }
 
-    /// As [`Limiter::decide_batch`] for a caller that waits at most this long: what the store has not
-    /// answered by then is as if it was away. No answer takes longer than the store's own deadline.
+    /// As [`Limiter::decide_batch`], with a deadline for this call. The limiter's own deadline applies
+    /// if it is shorter.
     pub async fn decide_batch_within(
         &self,
         requests: &[Request<'_>],
-        patience: Duration,
+        deadline: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
         match &self.0 {
-            // It never waits.
-            Choice::Memory(memory) => {
-                let _ = patience;
+            // Decides at once, so no deadline applies.
+            Backend::Memory(memory) => {
+                let _ = deadline;
                 let decide = |request| memory.decide(request).map_err(StoreError::from);
                 requests.iter().map(decide).collect()
             }
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => Box::pin(redis.decide_batch(requests, patience)).await,
+            Backend::Redis(redis) => Box::pin(redis.decide_batch(requests, deadline)).await,
         }
     }
 
-    /// Looks at a key: what each limit holds of it, its block, leases and reservations, and how
-    /// long they last.
+    /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
+    /// when they expire.
     ///
     /// # Errors
-    /// The store gave no answer.
+    /// Returns an error if the store failed.
     pub async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
         match &self.0 {
-            Choice::Memory(memory) => Ok(memory.inspect(policy, key)),
+            Backend::Memory(memory) => Ok(memory.inspect(policy, key)),
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => Box::pin(redis.inspect(policy, key)).await,
+            Backend::Redis(redis) => Box::pin(redis.inspect(policy, key)).await,
         }
     }
 
-    /// The policy of limits given as text, parsed once.
+    /// Parses limits into a policy; the most recent 1,024 texts are cached.
     ///
     /// # Errors
-    /// The text is not limits; the error points at the word that is wrong.
+    /// Returns an error that points at the word that is wrong.
     pub fn limit(&self, limits: &str) -> Result<Policy, NotationError> {
         match &self.0 {
-            Choice::Memory(memory) => memory.limit(limits),
+            Backend::Memory(memory) => memory.limit(limits),
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => redis.limit(limits),
+            Backend::Redis(redis) => redis.limit(limits),
         }
     }
 
-    /// How often the store gave no answer, and what came of it. Memory always answers.
+    /// Returns statistics about the store's failures and latency. The in-memory store has none.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         match &self.0 {
-            Choice::Memory(_) => LimiterStats::default(),
+            Backend::Memory(_) => LimiterStats::default(),
             #[cfg(feature = "redis")]
-            Choice::Redis(redis) => redis.stats(),
+            Backend::Redis(redis) => redis.stats(),
         }
     }
 
-    /// The limiter on memory, if that is the store.
+    /// Returns the in-memory limiter, if that is the store.
     #[must_use]
     pub fn as_memory(&self) -> Option<&MemoryLimiter> {
         match &self.0 {
-            Choice::Memory(memory) => Some(memory),
+            Backend::Memory(memory) => Some(memory),
             #[cfg(feature = "redis")]
-            Choice::Redis(_) => None,
+            Backend::Redis(_) => None,
         }
     }
 
-    /// The store on Redis or Valkey, if that is where state lives: to wait until it is there, to
-    /// read its figures, to [erase](RedisStore::flush_namespace) what a limiter with a clock of its own has
-    /// left there. What is on memory goes with the limiter.
+    /// Returns the store on Redis or Valkey, if that is the store: to wait for a connection, to read
+    /// its statistics, or to [delete](RedisStore::flush_namespace) the keys of a test.
     #[cfg(feature = "redis")]
     #[must_use]
     pub fn as_redis(&self) -> Option<&RedisStore> {
         match &self.0 {
-            Choice::Memory(_) => None,
-            Choice::Redis(redis) => Some(redis.store()),
+            Backend::Memory(_) => None,
+            Backend::Redis(redis) => Some(redis.store()),
         }
     }
 }
 
 impl From<MemoryLimiter> for Limiter {
-    fn from(it: MemoryLimiter) -> Self {
-        Limiter(Choice::Memory(it))
+    fn from(limiter: MemoryLimiter) -> Self {
+        Limiter(Backend::Memory(limiter))
     }
 }
 
-/// With the default deadline; [`LimiterBuilder::with_store`] chooses another.
+/// Uses the default deadline; [`LimiterBuilder::with_store`] can set another.
 #[cfg(feature = "redis")]
 impl From<RedisStore> for Limiter {
-    fn from(it: RedisStore) -> Self {
-        Limiter::builder().with_store(it)
+    fn from(store: RedisStore) -> Self {
+        Limiter::builder().with_store(store)
     }
 }

@@ -1,41 +1,47 @@
-//! The limiter on a store that others keep: within a deadline, whatever that store does.
+//! The limiter on a shared store: decides within a deadline, whatever the store does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_core::{Inspection, NotationError, Policy, Request, RequestError, fall_back};
+use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
 use tollgate_redis::RedisStore;
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
 
+use super::histogram::LatencyHistogram;
 use super::stats::LimiterStats;
-use super::times::Times;
-use crate::lists::{self, Screened};
-use crate::policies::Interned;
+use crate::lists::{self, Screening};
+use crate::policies::PolicyCache;
 
-/// A limiter on Redis. Clones share it.
+/// A limiter on Redis or Valkey. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Remote(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     store: RedisStore,
-    /// How long a decision may take.
+    /// The deadline of operations that decide.
     deadline: Duration,
-    /// Whose time stands in decisions that the store did not make.
+    /// The clock for decisions that the store did not make.
     clock: Clock,
-    interned: Interned,
+    policies: PolicyCache,
     stats: Mutex<LimiterStats>,
-    times: Times,
+    latency: LatencyHistogram,
 }
 
-/// How long verbs may take that nobody puts in a store's place, unless decisions may take longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The minimum deadline of operations that have no fallback, such as a reset.
+const MIN_ADMIN_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Remote {
     pub(super) fn new(store: RedisStore, deadline: Duration, clock: Clock) -> Self {
-        let (interned, stats, times) = (Interned::default(), Mutex::default(), Times::default());
-        Remote(Arc::new(Inner { store, deadline, clock, interned, stats, times }))
+        Remote(Arc::new(Inner {
+            store,
+            deadline,
+            clock,
+            policies: PolicyCache::default(),
+            stats: Mutex::default(),
+            latency: LatencyHistogram::default(),
+        }))
     }
 
     pub(super) fn store(&self) -> &RedisStore {
@@ -43,92 +49,83 @@ impl Remote {
     }
 
     pub(super) fn limit(&self, limits: &str) -> Result<Policy, NotationError> {
-        self.0.interned.get(limits)
+        self.0.policies.get(limits)
     }
 
     pub(super) fn stats(&self) -> LimiterStats {
-        let times = &self.0.times;
+        let latency = &self.0.latency;
         LimiterStats {
-            latency_buckets: times.classes(),
-            latency_sum_us: times.sum(),
+            latency_buckets: latency.buckets(),
+            latency_sum_us: latency.sum_us(),
             ..self.lock().clone()
         }
     }
 
     pub(super) async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        let listings = match lists::screen(request)? {
-            Screened::Unlisted(request) => return self.ask(&request).await,
-            Screened::Listed(listed) => listed,
-        };
-        let rest = match listings.rest() {
-            Some(request) => self.ask(&request).await?.decisions,
-            None => Vec::new(),
-        };
-        Ok(listings.join(rest, self.0.clock.now()))
+        let mut answers = self.decide_batch(std::slice::from_ref(request), Duration::MAX).await;
+        #[expect(clippy::expect_used, reason = "decide_batch answers every request")]
+        answers.pop().expect("one answer per request")
     }
 
     pub(super) async fn decide_batch(
         &self,
         requests: &[Request<'_>],
-        patience: Duration,
+        deadline: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
-        let screened: Vec<_> = requests.iter().map(lists::screen).collect();
-        let asked: Vec<_> = screened
-            .iter()
-            .map(|screened| screened.as_ref().ok().and_then(Screened::asked))
-            .collect();
-        let rest: Vec<_> = asked.iter().flatten().copied().collect();
-        let mut answers = self.ask_each(&rest, patience).await.into_iter();
-        let mut answer_of = |asked: &Option<Request<'_>>| match asked {
-            Some(_) => answers.next().unwrap_or_else(|| Err(no_answer())),
-            None => Ok(Answer { decisions: Vec::new() }),
+        let screenings: Vec<_> = requests.iter().map(lists::screen).collect();
+        let for_store: Vec<_> =
+            screenings.iter().flatten().filter_map(Screening::store_request).collect();
+        let mut stored = self.execute(&for_store, deadline).await.into_iter();
+        let mut next = || {
+            #[expect(clippy::expect_used, reason = "execute answers every request")]
+            stored.next().expect("one answer per request")
         };
-        let join = |(screened, asked): (&Result<Screened<'_>, RequestError>, _)| match screened {
-            Ok(Screened::Unlisted(_)) => answer_of(asked),
-            Ok(Screened::Listed(listed)) => {
-                answer_of(asked).map(|rest| listed.join(rest.decisions, self.0.clock.now()))
-            }
-            Err(error) => Err(StoreError::Request(*error)),
-        };
-        screened.iter().zip(&asked).map(join).collect()
+        let mut answers = Vec::with_capacity(requests.len());
+        for screening in &screenings {
+            answers.push(match screening {
+                Err(error) => Err(StoreError::Request(*error)),
+                Ok(Screening::Unlisted(_)) => next(),
+                Ok(Screening::Listed(listed)) => {
+                    let stored = match listed.store_request() {
+                        Some(_) => next().map(|answer| answer.decisions),
+                        None => Ok(Vec::new()),
+                    };
+                    stored.map(|decisions| listed.merge(decisions, self.0.clock.now()))
+                }
+            });
+        }
+        answers
     }
 
-    /// What the store says, or what the policies put in its place.
-    async fn ask(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        let mut answers = self.ask_each(std::slice::from_ref(request), Duration::MAX).await;
-        answers.pop().unwrap_or_else(|| Err(no_answer()))
-    }
-
-    async fn ask_each(
+    /// Sends requests to the store; where it fails, the policies decide instead.
+    async fn execute(
         &self,
         requests: &[Request<'_>],
-        patience: Duration,
+        deadline: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
         if requests.is_empty() {
             return Vec::new();
         }
-        let decide = requests.iter().any(|request| request.verb.decides());
-        let of_store = if decide { self.0.deadline } else { self.patience() };
-        let patience = patience.min(of_store);
-        let since = self.0.clock.now();
-        let answered = timeout(patience, self.0.store.decide(requests)).await;
-        self.0.times.count(self.0.clock.now().since(since));
-        let answers = match answered {
-            Ok(answers) => answers,
-            Err(_) => requests.iter().map(|_| Err(late(patience))).collect(),
-        };
-        let mut answers = answers.into_iter();
-        let answer = |request| match answers.next().unwrap_or_else(|| Err(no_answer())) {
+        let has_decisions = requests.iter().any(|request| request.verb.decides());
+        let own_deadline = if has_decisions { self.0.deadline } else { self.admin_deadline() };
+        let deadline = deadline.min(own_deadline);
+        let start = self.0.clock.now();
+        let answers = timeout(deadline, self.0.store.decide(requests)).await;
+        self.0.latency.record(self.0.clock.now().since(start));
+        let answers = answers.unwrap_or_else(|_| {
+            requests.iter().map(|_| Err(deadline_exceeded(deadline))).collect()
+        });
+        let answers = requests.iter().zip(answers).map(|(request, answer)| match answer {
             Err(StoreError::Unavailable(failure)) => self.fall_back(request, failure),
             answer => answer,
-        };
-        requests.iter().map(answer).collect()
+        });
+        answers.collect()
     }
 
     fn fall_back(&self, request: &Request<'_>, failure: Failure) -> Result<Answer, StoreError> {
         let decisions = fall_back(request, self.0.clock.now());
         let mut stats = self.lock();
-        stats.count(&failure);
+        stats.record_failure(&failure);
         let Some(decisions) = decisions else { return Err(failure.into()) };
         for decision in &decisions {
             let count = if decision.allowed {
@@ -146,36 +143,25 @@ impl Remote {
         policy: &Policy,
         key: Key<'_>,
     ) -> Result<Inspection, StoreError> {
-        let patience = self.patience();
-        let inspected = timeout(patience, self.0.store.inspect(policy, key)).await;
-        let inspected = inspected.unwrap_or_else(|_| Err(late(patience)));
-        if let Err(StoreError::Unavailable(failure)) = &inspected {
-            self.lock().count(failure);
+        let deadline = self.admin_deadline();
+        let inspection = timeout(deadline, self.0.store.inspect(policy, key)).await;
+        let inspection = inspection.unwrap_or_else(|_| Err(deadline_exceeded(deadline)));
+        if let Err(StoreError::Unavailable(failure)) = &inspection {
+            self.lock().record_failure(failure);
         }
-        inspected
+        inspection
     }
 
-    fn patience(&self) -> Duration {
-        self.0.deadline.max(PATIENCE)
+    fn admin_deadline(&self) -> Duration {
+        self.0.deadline.max(MIN_ADMIN_DEADLINE)
     }
 
     fn lock(&self) -> MutexGuard<'_, LimiterStats> {
-        // Counts are never half done.
+        // A panic cannot leave a counter half updated.
         self.0.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn no_answer() -> StoreError {
-    StoreError::unavailable(FailureKind::Protocol, "no answer")
-}
-
-fn late(patience: Duration) -> StoreError {
-    StoreError::unavailable(FailureKind::Deadline, format!("{patience:?}"))
-}
-
-impl LimiterStats {
-    fn count(&mut self, failure: &Failure) {
-        *self.errors.entry(failure.kind).or_default() += 1;
-        self.last_failure = Some(failure.clone());
-    }
+fn deadline_exceeded(deadline: Duration) -> StoreError {
+    StoreError::unavailable(FailureKind::Deadline, format!("{deadline:?}"))
 }

@@ -1,24 +1,32 @@
-//! How often the store gave no answer.
+//! Statistics about a limiter's store.
 
 use std::collections::BTreeMap;
 
 use tollgate_store::{Failure, FailureKind};
 
-/// How often the store gave no answer, and what came of it, since the limiter was opened.
+/// How often the store failed since the limiter was opened, and what the policies decided instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimiterStats {
-    /// Checks that a policy admitted because the store gave no answer.
+    /// Checks that a policy admitted because the store failed.
     pub degraded_allowed: u64,
-    /// Checks that a policy denied because the store gave no answer.
+    /// Checks that a policy denied because the store failed.
     pub degraded_denied: u64,
-    /// Requests that the store did not answer, by why.
+    /// Requests that the store did not answer, by kind of failure.
     pub errors: BTreeMap<FailureKind, u64>,
-    /// Why the last of them was not answered.
+    /// The most recent failure.
     pub last_failure: Option<Failure>,
-    /// Requests by how long the store was waited for: the most, in µs, and the requests of up to
-    /// so long. The last class has no end.
+    /// Histogram of the store's latency: the inclusive upper bound of each bucket in µs, and its
+    /// count. The last bucket has no bound.
     pub latency_buckets: Vec<(Option<u64>, u64)>,
-    /// How long it was waited for in all, in µs.
+    /// Sum of the store's latency, in µs.
     pub latency_sum_us: u64,
+}
+
+#[cfg(feature = "redis")]
+impl LimiterStats {
+    pub(super) fn record_failure(&mut self, failure: &Failure) {
+        *self.errors.entry(failure.kind).or_default() += 1;
+        self.last_failure = Some(failure.clone());
+    }
 }

@@ -1,8 +1,63 @@
-//! URLs that can be shown.
+//! Store URLs: which kinds of store there are, and URLs without passwords.
 
-/// A store's URL with `***` in place of the password, to be printed.
+use std::fmt;
+
+/// Why a store could not be opened. Contains no password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL names no known kind of store.
+    Unknown(Box<str>),
+    /// The URL names a store on Redis, and the feature `redis` is disabled.
+    Feature(Box<str>),
+    /// The URL or an option of a store on Redis is invalid.
+    #[cfg(feature = "redis")]
+    Redis(tollgate_redis::OpenError),
+}
+
+/// The first part of the scheme of every store on Redis.
+const REDIS_SCHEMES: [&str; 5] = ["redis", "rediss", "valkey", "valkeys", "unix"];
+
+/// Returns whether a URL names a store on Redis, valid or not.
+fn is_redis(url: &str) -> bool {
+    let scheme = url.find([':', '+']).map_or(url, |end| &url[..end]);
+    REDIS_SCHEMES.contains(&scheme)
+}
+
+pub(super) fn check_scheme(url: &str) -> Result<(), OpenError> {
+    match url {
+        "memory" => Ok(()),
+        _ if !is_redis(url) => Err(OpenError::Unknown(masked_url(url).into())),
+        _ if cfg!(feature = "redis") => Ok(()),
+        _ => Err(OpenError::Feature(masked_url(url).into())),
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Unknown(url) => write!(
+                f,
+                "unknown store {url:?}; expected memory, redis://HOST, redis+cluster://HOST,HOST, \
+                 redis+sentinel://HOST,HOST/MASTER or redis+unix:///PATH (rediss for TLS; valkey \
+                 works like redis)"
+            ),
+            OpenError::Feature(url) => write!(
+                f,
+                "the store {url:?} needs the feature redis: \
+                 cargo add tollgate --features redis"
+            ),
+            #[cfg(feature = "redis")]
+            OpenError::Redis(redis) => redis.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// Returns a store's URL with `***` in place of the password, for display.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::masked_url;
 /// assert_eq!(masked_url("redis://ann:secret@db:6379/1"), "redis://ann:***@db:6379/1");
@@ -15,26 +70,26 @@ pub fn masked_url(url: &str) -> String {
         None => (String::new(), url),
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let mut shown = scheme;
-    // A password that is not escaped may hold any of the marks.
+    let mut masked = scheme;
+    // A password that is not percent-encoded may contain any delimiter.
     if let Some((login, host)) = rest.rsplit_once('@') {
         match login.split_once(':') {
-            Some((user, _)) => shown.push_str(&format!("{user}:***@{host}")),
-            None => shown.push_str(&format!("{login}@{host}")),
+            Some((user, _)) => masked.push_str(&format!("{user}:***@{host}")),
+            None => masked.push_str(&format!("{login}@{host}")),
         }
     } else if let Some((_, host)) = query.rsplit_once('@') {
-        return format!("{shown}***@{host}");
+        return format!("{masked}***@{host}");
     } else {
-        shown.push_str(rest);
+        masked.push_str(rest);
     }
     for (index, parameter) in query.split('&').filter(|part| !part.is_empty()).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
+        masked.push(if index == 0 { '?' } else { '&' });
         match parameter.split_once('=') {
-            Some((name, _)) if name.starts_with("pass") => shown.push_str(&format!("{name}=***")),
-            _ => shown.push_str(parameter),
+            Some((name, _)) if name.starts_with("pass") => masked.push_str(&format!("{name}=***")),
+            _ => masked.push_str(parameter),
         }
     }
-    shown
+    masked
 }
 
 #[cfg(test)]
@@ -42,7 +97,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_password_is_shown() {
+    fn schemes_of_redis_are_recognised() {
+        for (url, expected) in [
+            ("redis://h", true),
+            ("rediss://h:1", true),
+            ("redis+cluster://a,b", true),
+            ("valkeys+sentinel://a/m", true),
+            ("unix:///run/redis.sock", true),
+            ("redis:h", true),
+            ("redsi://h", false),
+            ("http://h", false),
+            ("memory", false),
+            ("", false),
+        ] {
+            assert_eq!(is_redis(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_redis_url_needs_the_feature() {
+        let message = check_scheme("redis://u:secret@h").map_err(|error| error.to_string());
+        let refused = "the store \"redis://u:***@h\" needs the feature redis: \
+                       cargo add tollgate --features redis";
+        let expected = if cfg!(feature = "redis") { Ok(()) } else { Err(refused.to_owned()) };
+        assert_eq!(message, expected);
+        assert_eq!(check_scheme("memory"), Ok(()));
+    }
+
+    #[test]
+    fn passwords_are_masked() {
         for (url, expected) in [
             ("redis://h:1/2", "redis://h:1/2"),
             ("redis://:secret@h", "redis://:***@h"),

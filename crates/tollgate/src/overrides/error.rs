@@ -1,105 +1,100 @@
-//! What cannot be an override.
+//! Errors of overrides and their patterns.
 
 use std::fmt;
 
 use tollgate_core::{MAX_KEY_LEN, NotationError};
 
-use super::MAX_OVERRIDES;
+/// The maximum number of rows in one [`Overrides`](crate::Overrides).
+pub const MAX_OVERRIDES: usize = 1_000_000;
 
 /// Why an override was not added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideError {
-    /// The text says no keys.
+    /// The pattern is invalid.
     Pattern(PatternError),
     /// The text is neither limits nor `unlimited`.
     Limits(NotationError),
-    /// An earlier row is of the same keys.
+    /// An earlier row has the same pattern.
     Duplicate {
-        /// That row, in the order in which they were added, from 0.
+        /// The position of that row in the order of addition, from 0.
         first: usize,
     },
-    /// There are [`MAX_OVERRIDES`] already.
+    /// There are [`MAX_OVERRIDES`] rows already.
     TooMany,
-    /// The keys together have more than 4 GiB.
-    TooLong,
 }
 
 impl fmt::Display for OverrideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OverrideError::Pattern(pattern) => pattern.fmt(f),
-            OverrideError::Limits(limits) => write!(f, "{limits} (for no limit write unlimited)"),
+            OverrideError::Limits(limits) => write!(f, "{limits} (write unlimited for no limit)"),
             OverrideError::Duplicate { .. } => {
-                f.write_str("it is there already; leave one of them out")
+                f.write_str("an earlier row has the same pattern; remove one of them")
             }
             OverrideError::TooMany => write!(
                 f,
-                "more than {MAX_OVERRIDES} overrides are too many; give keys that begin alike one \
-                 row, such as bot-*, or use tiers"
+                "more than {MAX_OVERRIDES} overrides; match several keys with one row, such as \
+                 bot-*, or use tiers"
             ),
-            OverrideError::TooLong => {
-                f.write_str("the keys together have more than 4 GiB; use a hash of each as its key")
-            }
         }
     }
 }
 
 impl std::error::Error for OverrideError {}
 
-/// Why a text says no keys.
+/// Why a key pattern is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// It is empty.
+    /// The pattern is empty.
     Empty,
-    /// It has more bytes than a key.
+    /// The pattern has more bytes than a key can have.
     Long(usize),
-    /// It is a star alone.
+    /// The pattern is a star alone.
     Everything,
-    /// A star stands before the end.
+    /// A star is not at the end.
     Star,
-    /// A backslash stands before something else than a star, a slash or a backslash.
+    /// A backslash does not precede a star, a slash or a backslash.
     Backslash,
-    /// It has an address of a network, but bits beyond its length.
+    /// The address of a network has bits set beyond the prefix length.
     BeyondLength {
-        /// The network that the address is in.
+        /// The network that contains the address.
         network: Box<str>,
     },
-    /// A network of more bits than its addresses have.
+    /// The prefix length of a network exceeds the bits of its address.
     Length {
-        /// How many bits they have.
-        most: u8,
+        /// The number of bits of the address.
+        max: u8,
     },
-    /// It looks like a network, but its address is none.
+    /// The text before the slash looks like an address, but is not a complete one.
     Address,
 }
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PatternError::Empty => f.write_str("it is empty; write a key, such as user:42"),
+            PatternError::Empty => f.write_str("the pattern is empty; write a key such as user:42"),
             PatternError::Long(length) => {
-                write!(f, "it is {length} bytes long; a key has at most {MAX_KEY_LEN}")
+                write!(f, "the pattern is {length} bytes long; a key has at most {MAX_KEY_LEN}")
             }
             PatternError::Everything => f.write_str(
-                "a star alone would be every key; change the limits of the policy instead",
+                "* alone matches every key; change the limits of the policy instead",
             ),
             PatternError::Star => f.write_str(
-                r"a star stands for the rest of a key, at the end only; write \* for a star itself",
+                r"* matches the rest of a key and must come last; write \* for a literal star",
             ),
-            PatternError::Backslash => {
-                f.write_str(r"a backslash stands before *, / or \ only; write \\ for one itself")
-            }
+            PatternError::Backslash => f.write_str(
+                r"a backslash must precede *, / or \; write \\ for a literal backslash",
+            ),
             PatternError::BeyondLength { network } => {
-                write!(f, "the address has bits beyond the length; write {network}")
+                write!(f, "the address has bits set beyond the prefix length; write {network}")
             }
-            PatternError::Length { most } => write!(
-                f,
-                r"such a network has a length of at most {most}; write \/ for the slash of a key"
-            ),
+            PatternError::Length { max } => {
+                write!(f, r"the prefix length is at most {max}; write \/ for a literal slash")
+            }
             PatternError::Address => f.write_str(
-                r"it looks like a network, but has no whole address before the slash; write it as 10.0.0.0/8 or 2001:db8::/32, or \/ for the slash of a key",
+                r"incomplete network address; write it as 10.0.0.0/8 or 2001:db8::/32, or write \/ for a literal slash",
             ),
         }
     }

@@ -1,31 +1,34 @@
-//! Which keys an override is of, as it is written.
+//! Patterns: which keys an override applies to.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
+use ipnet::IpNet;
 use tollgate_core::MAX_KEY_LEN;
 
 use super::error::PatternError;
-use super::network::Network;
 
-/// Which keys an override is of.
+/// Which keys an override applies to.
 ///
-/// | Written | Which keys |
+/// | Pattern | Keys |
 /// |---|---|
 /// | `vip` | this key |
-/// | `bot-*` | keys that begin with `bot-`; a star stands at the end only |
-/// | `10.0.0.0/8`, `2001:db8::/32` | keys that are an address in the network, such as `10.1.2.3`, or a network that lies in it, such as `2001:db8:1::/64`; `ip=` before the address does not matter |
+/// | `bot-*` | keys that start with `bot-`; a star is allowed at the end only |
+/// | `10.0.0.0/8`, `2001:db8::/32` | keys that are an address in the network, such as `10.1.2.3`, or a network within it, such as `2001:db8:1::/64`; `ip=` before the address is ignored |
 /// | `vip\*`, `10.0.0.0\/8`, `a\\b` | the keys `vip*`, `10.0.0.0/8`, `a\b` |
 ///
-/// An address alone is this key and no other: write `10.0.0.1/32` for whatever is that address.
-/// `0.0.0.0/0` is all of IPv4, `::/0` all of IPv6, and IPv4 that is written as IPv6
-/// (`::ffff:10.0.0.1`) is IPv4.
+/// An address alone is an exact key: `10.0.0.1/32` also matches `ip=10.0.0.1` and `::ffff:10.0.0.1`.
+/// `0.0.0.0/0` is all of IPv4 and `::/0` all of IPv6; IPv4-mapped IPv6 addresses count as IPv4.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::KeyPattern;
 /// assert!(KeyPattern::parse("bot-*").is_ok());
 /// let error = KeyPattern::parse("10.0.0.1/8").unwrap_err();
-/// assert_eq!(error.to_string(), "the address has bits beyond the length; write 10.0.0.0/8");
+/// assert_eq!(
+///     error.to_string(),
+///     "the address has bits set beyond the prefix length; write 10.0.0.0/8"
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyPattern<'a>(pub(super) Shape<'a>);
@@ -35,19 +38,20 @@ pub(super) enum Shape<'a> {
     Exact(Cow<'a, [u8]>),
     /// Without the star.
     Prefix(Cow<'a, [u8]>),
-    Network(Network),
+    Network(IpNet),
 }
 
 impl<'a> KeyPattern<'a> {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// It says no keys, or looks like a network and is none.
+    /// Returns an error if the pattern is empty, too long, matches every key, has a misplaced star
+    /// or backslash, or looks like a network and is not one.
     pub fn parse(text: &'a str) -> Result<Self, PatternError> {
-        if let Some(network) = Network::of_pattern(text)? {
+        if let Some(network) = parse_network(text)? {
             return Ok(KeyPattern(Shape::Network(network)));
         }
-        let (bytes, is_prefix) = unescaped(text)?;
+        let (bytes, is_prefix) = unescape(text)?;
         match (bytes.len(), is_prefix) {
             (0, true) => Err(PatternError::Everything),
             (0, false) => Err(PatternError::Empty),
@@ -57,10 +61,10 @@ impl<'a> KeyPattern<'a> {
         }
     }
 
-    /// The pattern of one key, of any bytes.
+    /// Returns the pattern of one key, which may be any bytes.
     ///
     /// # Errors
-    /// They are none, or more than a key's.
+    /// Returns an error if the key is empty or longer than [`MAX_KEY_LEN`](crate::MAX_KEY_LEN).
     pub fn exact<B: AsRef<[u8]> + ?Sized>(key: &'a B) -> Result<Self, PatternError> {
         match key.as_ref() {
             [] => Err(PatternError::Empty),
@@ -70,13 +74,14 @@ impl<'a> KeyPattern<'a> {
     }
 }
 
-/// The bytes that a text means, and whether a star ends it.
-fn unescaped(text: &str) -> Result<(Cow<'_, [u8]>, bool), PatternError> {
-    let Some(first) = text.find(['*', '\\']) else {
-        return Ok((text.as_bytes().into(), false));
-    };
-    if first + 1 == text.len() && text.ends_with('*') {
-        return Ok((text.as_bytes().get(..first).unwrap_or_default().into(), true));
+/// Resolves the escapes of a pattern; returns also whether it ends with a star.
+fn unescape(text: &str) -> Result<(Cow<'_, [u8]>, bool), PatternError> {
+    if !text.contains('\\') {
+        let (prefix, is_prefix) = text.strip_suffix('*').map_or((text, false), |x| (x, true));
+        if prefix.contains('*') {
+            return Err(PatternError::Star);
+        }
+        return Ok((prefix.as_bytes().into(), is_prefix));
     }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -92,4 +97,69 @@ fn unescaped(text: &str) -> Result<(Cow<'_, [u8]>, bool), PatternError> {
         }
     }
     Ok((bytes.into(), false))
+}
+
+/// The prefix of a key that a rule builds from an address among alternatives.
+const SOURCE: &str = "ip=";
+/// The length of the longest text of a network.
+const MAX_NETWORK_LEN: usize = "ip=0000:0000:0000:0000:0000:ffff:255.255.255.255/128".len();
+/// The bits that precede the IPv4 address in an IPv4-mapped IPv6 address.
+const MAPPED_BITS: u8 = 96;
+
+/// Parses a pattern as a network; `None` if it does not look like one.
+fn parse_network(text: &str) -> Result<Option<IpNet>, PatternError> {
+    let Some((address, length)) = split_network(text) else { return Ok(None) };
+    let Ok(address) = address.parse::<IpAddr>() else {
+        return if looks_like_address(address) { Err(PatternError::Address) } else { Ok(None) };
+    };
+    let max = IpNet::from(address).max_prefix_len();
+    let length = length.parse().map_err(|_| PatternError::Length { max })?;
+    let network = IpNet::new(address, length).map_err(|_| PatternError::Length { max })?;
+    let network = unmapped(network);
+    if network != network.trunc() {
+        let network = network.trunc().to_string().into();
+        return Err(PatternError::BeyondLength { network });
+    }
+    Ok(Some(network))
+}
+
+/// Parses a key that is an address, or a network that stands for all its addresses, such as
+/// `2001:db8::/64`.
+pub(super) fn network_of_key(key: &[u8]) -> Option<IpNet> {
+    if key.len() > MAX_NETWORK_LEN {
+        return None;
+    }
+    let text = str::from_utf8(key).ok()?;
+    if split_network(text).is_some() {
+        return parse_network(text).ok().flatten();
+    }
+    let address: IpAddr = text.strip_prefix(SOURCE).unwrap_or(text).parse().ok()?;
+    Some(unmapped(address.into()))
+}
+
+/// Turns an IPv4-mapped IPv6 network into the IPv4 network; other networks stay as they are.
+fn unmapped(network: IpNet) -> IpNet {
+    let IpNet::V6(v6) = network else { return network };
+    match (v6.addr().to_ipv4_mapped(), v6.prefix_len().checked_sub(MAPPED_BITS)) {
+        (Some(v4), Some(length)) =>
+        {
+            #[expect(clippy::expect_used, reason = "an IPv6 length is at most 128")]
+            IpNet::new(v4.into(), length).expect("128 - 96 bits are the length of IPv4")
+        }
+        _ => network,
+    }
+}
+
+/// Splits a text at its last slash if only digits follow; drops [`SOURCE`].
+fn split_network(text: &str) -> Option<(&str, &str)> {
+    let (address, length) = text.rsplit_once('/')?;
+    let has_digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+    has_digits.then(|| (address.strip_prefix(SOURCE).unwrap_or(address), length))
+}
+
+fn looks_like_address(text: &str) -> bool {
+    let v4 = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let v6 = |byte: u8| byte.is_ascii_hexdigit() || byte == b'.' || byte == b':';
+    (text.contains('.') && text.bytes().all(v4))
+        || (text.matches(':').count() > 1 && text.bytes().all(v6))
 }

@@ -1,4 +1,4 @@
-//! Why a policy cannot be defined, or is not found.
+//! Errors of defining and resolving policies.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use tollgate_core::{NotationError, PolicyError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DefineError {
-    /// A policy of this name is there already.
+    /// The name is taken.
     Duplicate(Box<str>),
-    /// The text is not limits.
+    /// The limits cannot be parsed.
     Notation(NotationError),
-    /// The limits, or the name, do not make a policy.
+    /// The name is invalid, or the limits do not form a policy.
     Policy(PolicyError),
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for DefineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DefineError::Duplicate(name) => {
-                write!(f, "there is a policy {name:?} already; give this one another name")
+                write!(f, "policy {name:?} already exists; choose another name")
             }
             DefineError::Notation(notation) => notation.fmt(f),
             DefineError::Policy(policy) => policy.fmt(f),
@@ -30,7 +30,7 @@ impl fmt::Display for DefineError {
 
 impl std::error::Error for DefineError {}
 
-/// A name that no policy has.
+/// The name of an unknown policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy {
     pub(super) name: Box<str>,
@@ -42,30 +42,30 @@ impl fmt::Display for UnknownPolicy {
         write!(f, "there is no policy {:?}", self.name)?;
         match &self.nearest {
             Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
-            None => f.write_str("; define it, or give a limit in its place"),
+            None => f.write_str("; define it or pass a limit instead"),
         }
     }
 }
 
 impl std::error::Error for UnknownPolicy {}
 
-/// A name that no tier of the policy has.
+/// The name of an unknown tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTier {
     pub(super) policy: Box<str>,
     pub(super) name: Box<str>,
-    /// The tiers that there are.
+    /// The tiers of the policy, sorted.
     pub(super) names: Box<[Box<str>]>,
 }
 
-/// How many tiers an error names.
+/// The maximum number of tiers listed in a message.
 const MAX_NAMES_LISTED: usize = 8;
 
 impl fmt::Display for UnknownTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "policy {:?} has no tier {:?}; ", self.policy, self.name)?;
         let Some((first, others)) = self.names.split_first() else {
-            return f.write_str("it has none: leave the tier out, or define it");
+            return f.write_str("it has no tiers: omit the tier or define it");
         };
         write!(f, "it has {first}")?;
         for name in others.iter().take(MAX_NAMES_LISTED - 1) {
@@ -77,13 +77,13 @@ impl fmt::Display for UnknownTier {
 
 impl std::error::Error for UnknownTier {}
 
-/// Why there is no policy for a check.
+/// Why no policy was found for a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// No policy has the name.
+    /// The policy is unknown.
     Policy(UnknownPolicy),
-    /// The policy has no such tier.
+    /// The tier is unknown.
     Tier(UnknownTier),
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for ResolveError {
 impl std::error::Error for ResolveError {}
 
 impl From<UnknownPolicy> for ResolveError {
-    fn from(it: UnknownPolicy) -> Self {
-        ResolveError::Policy(it)
+    fn from(unknown: UnknownPolicy) -> Self {
+        ResolveError::Policy(unknown)
     }
 }

@@ -1,8 +1,8 @@
-//! Policies by name, and the form that each has for a key.
+//! Named policies, and the variant of each that applies to a key.
 
-mod choices;
+mod cache;
 mod error;
-mod interned;
+mod variants;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,13 +11,13 @@ use tollgate_core::{Policy, parse_limits};
 
 use crate::overrides::Overrides;
 use crate::tiers::Tiers;
-use choices::Choices;
+pub(crate) use cache::PolicyCache;
 pub use error::{DefineError, ResolveError, UnknownPolicy, UnknownTier};
-pub(crate) use interned::Interned;
+use variants::PolicyVariants;
 
-/// Policies by name.
+/// Named policies.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::Policies;
 /// let mut policies = Policies::new();
@@ -28,26 +28,26 @@ pub(crate) use interned::Interned;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Policies(HashMap<Box<str>, Defined>);
+pub struct Policies(HashMap<Box<str>, NamedPolicy>);
 
-/// A policy, and its other forms where it has any.
+/// A policy, and its variants if it has overrides or tiers.
 #[derive(Clone, Debug)]
-struct Defined {
+struct NamedPolicy {
     policy: Policy,
-    choices: Option<Box<Choices>>,
+    variants: Option<Box<PolicyVariants>>,
 }
 
 impl Policies {
-    /// No policy yet.
+    /// Returns an empty set of policies.
     #[must_use]
     pub fn new() -> Self {
         Policies::default()
     }
 
-    /// Gives limits, as text, a name.
+    /// Defines a policy by its name and limits.
     ///
     /// # Errors
-    /// The name is taken or not a name; the text is not limits.
+    /// Returns an error if the name is taken or invalid, or if the limits cannot be parsed.
     pub fn define(&mut self, name: &str, limits: &str) -> Result<&Policy, DefineError> {
         let limits = parse_limits(limits).map_err(DefineError::Notation)?;
         self.add(Policy::new(name, limits).map_err(DefineError::Policy)?)
@@ -56,74 +56,78 @@ impl Policies {
     /// Adds a policy under its name.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Returns an error if the name is taken.
     pub fn add(&mut self, policy: Policy) -> Result<&Policy, DefineError> {
         let name: Box<str> = policy.name().into();
         match self.0.entry(name) {
             Entry::Occupied(occupied) => Err(DefineError::Duplicate(occupied.key().clone())),
-            Entry::Vacant(vacant) => Ok(&vacant.insert(Defined { policy, choices: None }).policy),
+            Entry::Vacant(vacant) => {
+                Ok(&vacant.insert(NamedPolicy { policy, variants: None }).policy)
+            }
         }
     }
 
-    /// Gives keys of a policy other limits, in place of the overrides that it has.
+    /// Replaces the overrides of a policy.
     ///
     /// # Errors
-    /// There is no such policy.
+    /// Returns an error if the policy is unknown.
     pub fn set_overrides(&mut self, name: &str, rows: &Overrides) -> Result<(), UnknownPolicy> {
-        self.change(name, |choices, policy| choices.set_overrides(policy, rows))
+        self.change(name, |variants, policy| variants.set_overrides(policy, rows))
     }
 
-    /// Gives more keys of a policy other limits, in place of those given so before. These rows and
-    /// those of [`Policies::set_overrides`] are one list to a lookup; where both have the same
-    /// keys, those decide. So what comes from a file of its own can be loaded anew by itself.
+    /// Replaces a second set of overrides of a policy, such as the rows of a file that is reloaded on
+    /// its own. A lookup searches both sets: the more specific row decides, and of two rows with the
+    /// same pattern the one from [`Policies::set_overrides`].
     ///
     /// # Errors
-    /// There is no such policy.
+    /// Returns an error if the policy is unknown.
     pub fn set_additional_overrides(
         &mut self,
         name: &str,
         rows: &Overrides,
     ) -> Result<(), UnknownPolicy> {
-        self.change(name, |choices, policy| choices.set_additional_overrides(policy, rows))
+        self.change(name, |variants, policy| variants.set_additional_overrides(policy, rows))
     }
 
-    /// Gives a policy tiers, in place of those that it has.
+    /// Replaces the tiers of a policy.
     ///
     /// # Errors
-    /// There is no such policy.
+    /// Returns an error if the policy is unknown.
     pub fn set_tiers(&mut self, name: &str, tiers: &Tiers) -> Result<(), UnknownPolicy> {
-        self.change(name, |choices, policy| choices.set_tiers(policy, tiers))
+        self.change(name, |variants, policy| variants.set_tiers(policy, tiers))
     }
 
     fn change(
         &mut self,
         name: &str,
-        change: impl FnOnce(&mut Choices, &Policy),
+        change: impl FnOnce(&mut PolicyVariants, &Policy),
     ) -> Result<(), UnknownPolicy> {
-        let Some(defined) = self.0.get_mut(name) else { return Err(self.unknown(name)) };
-        let mut choices = defined.choices.take().unwrap_or_default();
-        change(&mut choices, &defined.policy);
-        defined.choices = Some(choices).filter(|x| !x.is_empty());
+        let Some(named) = self.0.get_mut(name) else { return Err(self.unknown(name)) };
+        let variants = named.variants.get_or_insert_default();
+        change(variants, &named.policy);
+        if variants.is_empty() {
+            named.variants = None;
+        }
         Ok(())
     }
 
-    /// The policy of this name, as it is for keys that have no override and name no tier.
+    /// Returns the policy with this name, as it applies to keys without an override and a tier.
     ///
     /// # Errors
-    /// There is none; the error suggests the name that comes nearest.
+    /// Returns an error that suggests the most similar name if the policy is unknown.
     pub fn get(&self, name: &str) -> Result<&Policy, UnknownPolicy> {
         self.0.get(name).map(|x| &x.policy).ok_or_else(|| self.unknown(name))
     }
 
-    /// The policy of this name in the form that it has for a key: that of the key's override, else
-    /// of the tier, else its own. All forms have the policy's name, lists and bounds, so what the
-    /// key has used counts on whichever decides; every verb on a key wants the form that its
-    /// checks have.
+    /// Returns the variant of a policy that applies to a key: the limits of the key's override, else
+    /// of the tier, else of the policy itself. All variants share the policy's name, lists and bounds,
+    /// so the usage of a key carries over when another variant applies. Use the same variant for every
+    /// operation on a key.
     ///
-    /// Without overrides and tiers this is [`Policies::get`]. It never allocates.
+    /// Without overrides and tiers this equals [`Policies::get`]. It allocates only on errors.
     ///
     /// # Errors
-    /// There is no such policy, or it has no such tier, whatever the key.
+    /// Returns an error if the policy is unknown, or if it does not have the tier, whatever the key.
     #[inline]
     pub fn resolve(
         &self,
@@ -131,24 +135,24 @@ impl Policies {
         key: &[u8],
         tier: Option<&str>,
     ) -> Result<&Policy, ResolveError> {
-        let Some(Defined { policy, choices }) = self.0.get(name) else {
+        let Some(NamedPolicy { policy, variants }) = self.0.get(name) else {
             return Err(self.unknown(name).into());
         };
-        match (choices, tier) {
+        match (variants, tier) {
             (None, None) => Ok(policy),
-            (Some(choices), _) => choices.form_of(policy, key, tier),
-            (None, Some(tier)) => Err(Choices::default().unknown_tier(policy, tier)),
+            (Some(variants), _) => variants.resolve(policy, key, tier),
+            (None, Some(tier)) => Err(PolicyVariants::default().unknown_tier(policy, tier)),
         }
     }
 
-    /// All forms that the policy of this name has: its own, and those of its tiers and overrides.
+    /// Returns all variants of a policy: the policy itself, then those of its tiers and overrides.
     ///
     /// # Errors
-    /// There is no such policy.
+    /// Returns an error if the policy is unknown.
     pub fn variants(&self, name: &str) -> Result<impl Iterator<Item = &Policy>, UnknownPolicy> {
-        let defined = self.0.get(name).ok_or_else(|| self.unknown(name))?;
-        let choices = defined.choices.iter().flat_map(|choice| choice.forms());
-        Ok([&defined.policy].into_iter().chain(choices))
+        let named = self.0.get(name).ok_or_else(|| self.unknown(name))?;
+        let variants = named.variants.iter().flat_map(|variants| variants.iter());
+        Ok([&named.policy].into_iter().chain(variants))
     }
 
     #[cold]
@@ -156,31 +160,15 @@ impl Policies {
         UnknownPolicy { name: name.into(), nearest: self.nearest(name).map(Into::into) }
     }
 
-    /// All of them, by name.
+    /// Returns all policies, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Policy> {
-        let mut all: Vec<_> = self.0.values().map(|value| &value.policy).collect();
-        all.sort_unstable_by_key(|x| x.name());
-        all.into_iter()
+        let mut policies: Vec<_> = self.0.values().map(|named| &named.policy).collect();
+        policies.sort_unstable_by_key(|policy| policy.name());
+        policies.into_iter()
     }
 
     fn nearest(&self, name: &str) -> Option<&str> {
-        let near = |text: &&str| distance(text, name) <= 2;
-        let mut names: Vec<_> = self.0.keys().map(|key| &**key).filter(near).collect();
-        names.sort_unstable_by_key(|n| (distance(n, name), *n));
-        names.first().copied()
+        let ranked = self.0.keys().map(|known| (strsim::levenshtein(known, name), &**known));
+        ranked.filter(|(distance, _)| *distance <= 2).min().map(|(_, known)| known)
     }
-}
-
-/// Levenshtein's distance: the fewest letters to add, leave out or change.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -1,44 +1,38 @@
-//! What cannot be written, and what is said of it.
+//! Invalid patterns, limits and tiers, and their messages.
 
 use tollgate::{OverrideError, Overrides, Policies, TierError, Tiers};
 
 #[test]
-fn a_pattern_that_is_wrong_is_told_what_to_write() {
+fn an_invalid_pattern_is_rejected_with_a_hint() {
     let long = "k".repeat(65_537);
     for (pattern, expected) in [
-        ("", "it is empty; write a key, such as user:42"),
-        ("*", "a star alone would be every key; change the limits of the policy instead"),
+        ("", "the pattern is empty; write a key such as user:42"),
+        ("*", "* alone matches every key; change the limits of the policy instead"),
+        ("a*b", r"* matches the rest of a key and must come last; write \* for a literal star"),
+        ("a**", r"* matches the rest of a key and must come last; write \* for a literal star"),
+        (r"a\b", r"a backslash must precede *, / or \; write \\ for a literal backslash"),
+        (r"a\", r"a backslash must precede *, / or \; write \\ for a literal backslash"),
+        ("10.0.0.1/8", "the address has bits set beyond the prefix length; write 10.0.0.0/8"),
         (
-            "a*b",
-            r"a star stands for the rest of a key, at the end only; write \* for a star itself",
+            "2001:db8::1/32",
+            "the address has bits set beyond the prefix length; write 2001:db8::/32",
         ),
         (
-            "a**",
-            r"a star stands for the rest of a key, at the end only; write \* for a star itself",
+            "::ffff:10.0.0.1/104",
+            "the address has bits set beyond the prefix length; write 10.0.0.0/8",
         ),
-        (r"a\b", r"a backslash stands before *, / or \ only; write \\ for one itself"),
-        (r"a\", r"a backslash stands before *, / or \ only; write \\ for one itself"),
-        ("10.0.0.1/8", "the address has bits beyond the length; write 10.0.0.0/8"),
-        ("2001:db8::1/32", "the address has bits beyond the length; write 2001:db8::/32"),
-        ("::ffff:10.0.0.1/104", "the address has bits beyond the length; write 10.0.0.0/8"),
-        ("ip=10.0.0.1/8", "the address has bits beyond the length; write 10.0.0.0/8"),
-        (
-            "10.0.0.0/33",
-            r"such a network has a length of at most 32; write \/ for the slash of a key",
-        ),
-        (
-            "2001:db8::/999",
-            r"such a network has a length of at most 128; write \/ for the slash of a key",
-        ),
+        ("ip=10.0.0.1/8", "the address has bits set beyond the prefix length; write 10.0.0.0/8"),
+        ("10.0.0.0/33", r"the prefix length is at most 32; write \/ for a literal slash"),
+        ("2001:db8::/999", r"the prefix length is at most 128; write \/ for a literal slash"),
         (
             "10.0.0/8",
-            r"it looks like a network, but has no whole address before the slash; write it as 10.0.0.0/8 or 2001:db8::/32, or \/ for the slash of a key",
+            r"incomplete network address; write it as 10.0.0.0/8 or 2001:db8::/32, or write \/ for a literal slash",
         ),
         (
             "2001:db8:/32",
-            r"it looks like a network, but has no whole address before the slash; write it as 10.0.0.0/8 or 2001:db8::/32, or \/ for the slash of a key",
+            r"incomplete network address; write it as 10.0.0.0/8 or 2001:db8::/32, or write \/ for a literal slash",
         ),
-        (&long, "it is 65537 bytes long; a key has at most 65536"),
+        (&long, "the pattern is 65537 bytes long; a key has at most 65536"),
     ] {
         let error = Overrides::builder().add(pattern, "1/s").unwrap_err();
         assert!(matches!(error, OverrideError::Pattern(_)), "{pattern}");
@@ -47,7 +41,7 @@ fn a_pattern_that_is_wrong_is_told_what_to_write() {
 }
 
 #[test]
-fn a_second_row_of_the_same_keys_is_told_which_is_the_first() {
+fn a_duplicate_pattern_reports_the_first_row() {
     let mut rows = Overrides::builder();
     for (pattern, first) in [
         ("vip", None),
@@ -69,19 +63,19 @@ fn a_second_row_of_the_same_keys_is_told_which_is_the_first() {
 }
 
 #[test]
-fn limits_that_are_wrong_are_told_so() {
+fn invalid_limits_are_rejected() {
     let mut rows = Overrides::builder();
     for limits in ["", "10", "unlimted", "unlimited; 1/s", "=1/s"] {
         let error = rows.add("vip", limits).unwrap_err();
         assert!(matches!(error, OverrideError::Limits(_)), "{limits}: {error}");
-        assert!(error.to_string().ends_with(" (for no limit write unlimited)"), "{error}");
+        assert!(error.to_string().ends_with(" (write unlimited for no limit)"), "{error}");
     }
     rows.add("vip", " unlimited ").unwrap();
     assert_eq!(rows.build().len(), 1);
 }
 
 #[test]
-fn there_are_at_most_a_million() {
+fn more_than_a_million_rows_are_rejected() {
     let mut rows = Overrides::builder();
     for n in 0..tollgate::MAX_OVERRIDES {
         rows.add(&n.to_string(), "1/s").unwrap();
@@ -94,12 +88,12 @@ fn there_are_at_most_a_million() {
 fn an_unknown_tier_is_an_error_whatever_the_key() {
     let mut policies = Policies::new();
     policies.define("api", "10/s").unwrap();
-    let said = |policies: &Policies, name: &str, tier| {
+    let message = |policies: &Policies, name: &str, tier| {
         policies.resolve(name, b"vip", tier).unwrap_err().to_string()
     };
     assert_eq!(
-        said(&policies, "api", Some("pro")),
-        r#"policy "api" has no tier "pro"; it has none: leave the tier out, or define it"#
+        message(&policies, "api", Some("pro")),
+        r#"policy "api" has no tier "pro"; it has no tiers: omit the tier or define it"#
     );
     let mut rows = Overrides::builder();
     rows.add("vip", "unlimited").unwrap();
@@ -110,26 +104,26 @@ fn an_unknown_tier_is_an_error_whatever_the_key() {
     }
     policies.set_tiers("api", &tiers).unwrap();
     assert_eq!(
-        said(&policies, "api", Some("Pro")),
+        message(&policies, "api", Some("Pro")),
         r#"policy "api" has no tier "Pro"; it has free, pro"#
     );
     assert_eq!(
-        said(&policies, "api", Some("")),
+        message(&policies, "api", Some("")),
         r#"policy "api" has no tier ""; it has free, pro"#
     );
-    assert_eq!(said(&policies, "apj", None), r#"there is no policy "apj"; did you mean "api"?"#);
+    assert_eq!(message(&policies, "apj", None), r#"there is no policy "apj"; did you mean "api"?"#);
     for tier in 0..9 {
         tiers.add(&format!("t{tier}"), "1/s").unwrap();
     }
     policies.set_tiers("api", &tiers).unwrap();
     assert_eq!(
-        said(&policies, "api", Some("x")),
+        message(&policies, "api", Some("x")),
         r#"policy "api" has no tier "x"; it has free, pro, t0, t1, t2, t3, t4, t5, …"#
     );
 }
 
 #[test]
-fn a_tier_has_a_name_once() {
+fn tier_names_are_unique_and_valid() {
     let mut tiers = Tiers::new();
     assert_eq!(tiers.add("pro", "1/s"), Ok(()));
     assert_eq!(tiers.add("pro", "2/s"), Err(TierError::Duplicate));

@@ -1,4 +1,4 @@
-//! Which form of a policy decides for a key: rows, and a plain model.
+//! Which variant of a policy decides for a key.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod errors;

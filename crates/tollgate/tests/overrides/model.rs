@@ -1,4 +1,4 @@
-//! Lookups agree with a list that is read from end to end.
+//! Lookups agree with a linear search.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,17 +7,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tollgate::{Overrides, Policies};
 
-/// A pattern, by what it is of and not by how it is written.
+/// A pattern in its plain form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Plain {
     Exact(String),
     Prefix(String),
-    /// As ones and noughts, behind the kind of address.
+    /// The kind of address, then its bits as 0 and 1.
     Network(String),
 }
 
 impl Plain {
-    fn written(&self) -> String {
+    fn to_pattern(&self) -> String {
         match self {
             Plain::Exact(exact) => escaped(exact),
             Plain::Prefix(prefix) => format!("{}*", escaped(prefix)),
@@ -25,7 +25,7 @@ impl Plain {
         }
     }
 
-    /// How narrow it is to the key, if it is of the key.
+    /// How specific the pattern is, if it matches the key.
     fn rank(&self, key: &str) -> Option<(u8, usize)> {
         match self {
             Plain::Exact(exact) => (exact == key).then_some((2, 0)),
@@ -51,7 +51,7 @@ fn network(bits: &str) -> String {
     format!("{address}/{}", bits.len())
 }
 
-/// The bits of a key that is an address or a network.
+/// Returns the bits of a key that is an address or a network.
 fn bits(key: &str) -> Option<String> {
     let key = key.strip_prefix("ip=").unwrap_or(key);
     let (address, length) = match key.split_once('/') {
@@ -66,16 +66,16 @@ fn bits(key: &str) -> Option<String> {
     Some(bits[..end].to_owned())
 }
 
-/// Texts that often begin alike.
+/// Texts that often share a prefix.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ab]{1,6}", 1 => "[ab*/\\\\é]{1,4}", 1 => "10\\.[01]\\.0\\.[01]"]
 }
 
-/// Bits of networks that often lie in each other.
+/// Bits of networks that often contain each other.
 fn network_bits() -> impl Strategy<Value = String> {
     let v4 =
         ("[01]{0,4}", 0..=28_usize).prop_map(|(low, zeros)| format!("4{}{low}", "0".repeat(zeros)));
-    // Not those in which IPv4 is written as IPv6.
+    // No IPv4-mapped addresses.
     let v6 = ("[01]{0,4}", 0..=123_usize)
         .prop_map(|(low, zeros)| format!("61{}{low}", "0".repeat(zeros)));
     prop_oneof![v4, v6]
@@ -100,7 +100,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![text(), with_source]
 }
 
-/// Rows, each with the number of requests a second that names it.
+/// Rows, each with a distinct number of requests per second.
 fn rows(first: usize) -> impl Strategy<Value = BTreeMap<Plain, usize>> {
     vec(pattern(), 0..40).prop_map(move |x| x.into_iter().zip(first..).collect())
 }
@@ -108,12 +108,12 @@ fn rows(first: usize) -> impl Strategy<Value = BTreeMap<Plain, usize>> {
 fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
     let mut builder = Overrides::builder();
     for (pattern, number) in rows {
-        builder.add(&pattern.written(), &format!("{number}/s")).unwrap();
+        builder.add(&pattern.to_pattern(), &format!("{number}/s")).unwrap();
     }
     builder.build()
 }
 
-/// Of all rows that are of the key the narrowest, of those the first list's.
+/// The most specific row that matches the key; of equal ones that of the first list.
 fn expected(lists: [&BTreeMap<Plain, usize>; 2], key: &str) -> Option<usize> {
     let ranked = lists.into_iter().zip([1, 0]).flat_map(|(rows, own)| {
         rows.iter().filter_map(move |(x, number)| Some((x.rank(key)?, own, *number)))
@@ -125,7 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lookups_agree_with_a_list_read_from_end_to_end(
+    fn lookups_agree_with_a_linear_search(
         own in rows(2),
         more in rows(1_000),
         keys in vec(key(), 1..60),
@@ -134,14 +134,14 @@ proptest! {
         policies.define("api", "1/s").unwrap();
         policies.set_overrides("api", &overrides(&own)).unwrap();
         policies.set_additional_overrides("api", &overrides(&more)).unwrap();
-        let also = own.keys().chain(more.keys()).map(|it| match it {
-            Plain::Exact(it) | Plain::Prefix(it) => it.clone(),
+        let also = own.keys().chain(more.keys()).map(|row| match row {
+            Plain::Exact(text) | Plain::Prefix(text) => text.clone(),
             Plain::Network(bits) => network(bits),
         });
         for key in keys.into_iter().chain(also) {
             let number = expected([&own, &more], &key).unwrap_or(1);
-            let form = policies.resolve("api", key.as_bytes(), None).unwrap();
-            prop_assert_eq!(form.to_string(), format!("{}/s", number), "{}", key);
+            let variant = policies.resolve("api", key.as_bytes(), None).unwrap();
+            prop_assert_eq!(variant.to_string(), format!("{}/s", number), "{}", key);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Overrides on a real server, where processes with and without them share the keys.
+//! Overrides on a real server that processes with and without them share.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::rows::overrides;
 
 const KEY: &[u8] = b"vip";
 const CHECKS: usize = 400;
-/// Tells a process of this test where the server is, and its policies.
+/// Environment variables that pass the URL and the policies to a child process.
 const URL: &str = "TOLLGATE_TEST_URL";
 const BASE: &str = "TOLLGATE_TEST_BASE";
 const OVERRIDE: &str = "TOLLGATE_TEST_OVERRIDE";
 
-/// Base, override: none of them gives anything back while the test lasts.
-const FORMS: &[(&str, &str)] = &[
+/// Base and override limits; none recovers during the test.
+const LIMITS: &[(&str, &str)] = &[
     ("300/d fixed from-first", "500/d fixed from-first"),
     ("300/d log", "500/d log"),
     ("300/366d burst 300", "500/366d burst 500"),
@@ -36,13 +36,13 @@ fn policies(base: &str, of_vip: Option<&str>) -> Policies {
     policies
 }
 
-/// Checks the key this often; how often it was admitted.
-async fn admitted(limiter: &Limiter, policies: &Policies, checks: usize) -> u64 {
+/// Checks the key and returns how often it was admitted.
+async fn count_admitted(limiter: &Limiter, policies: &Policies, checks: usize) -> u64 {
     let mut admitted = 0;
     for _ in 0..checks {
-        let form = policies.resolve("api", KEY, None).unwrap();
+        let variant = policies.resolve("api", KEY, None).unwrap();
         let key = Key::new(KEY).unwrap();
-        let decision = limiter.check_cost(form, key, Cost::ONE).await.unwrap();
+        let decision = limiter.check_cost(variant, key, Cost::ONE).await.unwrap();
         assert!(!decision.degraded, "{decision:?}");
         admitted += u64::from(decision.allowed());
     }
@@ -50,34 +50,38 @@ async fn admitted(limiter: &Limiter, policies: &Policies, checks: usize) -> u64 
 }
 
 #[tokio::test]
-async fn a_key_keeps_its_count_when_its_override_comes_and_when_it_goes() {
+async fn a_key_keeps_its_usage_when_an_override_is_added_or_removed() {
     let server = Server::start();
     let limiter = open(&server.url()).await;
-    for (base, of_vip) in FORMS.iter().filter(|(_, x)| x.starts_with("500")) {
+    for (base, of_vip) in LIMITS.iter().filter(|(_, x)| x.starts_with("500")) {
         server.command(&["FLUSHALL"]);
         let (without, with) = (policies(base, None), policies(base, Some(of_vip)));
-        assert_eq!(admitted(&limiter, &without, 310).await, 300, "{base}");
-        assert_eq!(admitted(&limiter, &with, 210).await, 200, "{base}: of 500 the 300 are used");
-        assert_eq!(admitted(&limiter, &without, 10).await, 0, "{base}: nothing is forgotten");
+        assert_eq!(count_admitted(&limiter, &without, 310).await, 300, "{base}");
+        assert_eq!(
+            count_admitted(&limiter, &with, 210).await,
+            200,
+            "{base}: 300 of the 500 are used"
+        );
+        assert_eq!(count_admitted(&limiter, &without, 10).await, 0, "{base}: the usage stays");
     }
 }
 
-/// Not a test by itself: what each of two processes does.
+/// Not a test by itself: the body of each child process.
 #[tokio::test]
 async fn one_of_two() {
     let Ok(url) = std::env::var(URL) else { return };
     let of_vip = std::env::var(OVERRIDE).ok();
     let policies = policies(&std::env::var(BASE).unwrap(), of_vip.as_deref());
-    let admitted = admitted(&open(&url).await, &policies, CHECKS).await;
+    let admitted = count_admitted(&open(&url).await, &policies, CHECKS).await;
     println!("\nadmitted {admitted}");
 }
 
-/// As while a file of overrides reaches one daemon before the other.
+/// The situation while one daemon has loaded an overrides file and another has not.
 #[test]
 fn two_processes_with_and_without_the_override_admit_at_most_the_larger() {
     let server = Server::start();
     let program = std::env::current_exe().unwrap();
-    for (base, of_vip) in FORMS {
+    for (base, of_vip) in LIMITS {
         server.command(&["FLUSHALL"]);
         let running: Vec<_> = [None, Some(of_vip)]
             .into_iter()
@@ -89,7 +93,7 @@ fn two_processes_with_and_without_the_override_admit_at_most_the_larger() {
                 process.stdout(Stdio::piped()).spawn().unwrap()
             })
             .collect();
-        let together: u64 = running
+        let admitted: u64 = running
             .into_iter()
             .map(|running| {
                 let output = running.wait_with_output().unwrap();
@@ -99,7 +103,7 @@ fn two_processes_with_and_without_the_override_admit_at_most_the_larger() {
                 count.unwrap_or_else(|| panic!("no count: {text}")).parse::<u64>().unwrap()
             })
             .sum();
-        // Each asks for more than the smaller form has, and both for more than the larger.
-        assert!((300..=500).contains(&together), "{base} and {of_vip}: {together}");
+        // Each process checks more often than the smaller limit, and both more than the larger.
+        assert!((300..=500).contains(&admitted), "{base} and {of_vip}: {admitted}");
     }
 }

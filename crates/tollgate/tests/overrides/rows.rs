@@ -1,4 +1,4 @@
-//! Rows: overrides, those of the file, tiers → what decides for a key and a tier.
+//! Which override or tier decides for a key.
 
 use tollgate::{
     Cost, Key, KeyList, KeyPattern, ManualClock, MemoryLimiter, OnStoreError, Overrides, Policies,
@@ -27,7 +27,7 @@ const OVERRIDES: &[(&str, &str)] = &[
     ("same-*", "21/s burst 21"),
 ];
 
-/// As from a file of its own.
+/// A second set, as from a file.
 const MORE: &[(&str, &str)] = &[
     ("bot-bing-*", "31/s"),
     ("bot-google-2", "32/s"),
@@ -40,13 +40,13 @@ const MORE: &[(&str, &str)] = &[
 
 const TIERS: &[(&str, &str)] = &[("pro", "50/s"), ("free", "5/h"), ("internal", "unlimited")];
 
-/// Key, tier, limits that decide, as they are printed.
+/// Key, tier, the limits that decide.
 const ROWS: &[(&str, &str, &str)] = &[
     ("user:42", "", "10/s burst 20"),
     ("vip", "", "100/s"),
     ("vip2", "", "10/s burst 20"),
     ("vi", "", "10/s burst 20"),
-    // The longest beginning, then what is narrower in either list.
+    // The longest prefix; the more specific row of both sets.
     ("bot-", "", "1/s"),
     ("bot-7", "", "1/s"),
     ("bot-googl", "", "1/s"),
@@ -57,7 +57,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("bot-bing-1", "", "31/s"),
     ("bot-bing", "", "1/s"),
     ("only", "", "36/s"),
-    // Addresses: the smallest network, behind a beginning, behind the key itself.
+    // Addresses: the exact key, then a prefix, then the smallest network.
     ("10.2.0.1", "", "unlimited"),
     ("10.1.0.1", "", "4/s"),
     ("10.1.2.1", "", "35/s"),
@@ -81,14 +81,14 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("2001:db8::/31", "", "10/s burst 20"),
     ("2001:db9::1", "", "10/s burst 20"),
     ("::1", "", "10/s burst 20"),
-    // What is no address.
+    // Not an address.
     ("10.2.0.1:80", "", "10/s burst 20"),
     ("[2001:db8::1]", "", "10/s burst 20"),
     ("10.2.0", "", "10/s burst 20"),
     ("10.02.0.1", "", "10/s burst 20"),
     (" 10.2.0.1", "", "10/s burst 20"),
     ("ip=ip=10.2.0.1", "", "10/s burst 20"),
-    // What is written with a backslash, or needs none.
+    // With and without escapes.
     ("star*", "", "9/s"),
     ("star", "", "10/s burst 20"),
     ("stars", "", "10/s burst 20"),
@@ -99,7 +99,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("acme/42", "", "14/s"),
     ("same", "", "21/s"),
     ("same-1", "", "21/s"),
-    // Tiers: a key's own override wins, whoever named a tier.
+    // Tiers: an override wins over a tier.
     ("user:42", "pro", "50/s"),
     ("user:42", "free", "5/h"),
     ("user:42", "internal", "unlimited"),
@@ -129,18 +129,18 @@ fn policies() -> Policies {
     policies
 }
 
-/// The limits that decide, or that there is none.
+/// Returns the limits that decide, or `unlimited`.
 fn decides(policies: &Policies, key: &[u8], tier: Option<&str>) -> String {
-    let form = policies.resolve("api", key, tier).unwrap();
-    assert_eq!(form.name(), "api");
-    match form.listed(key) {
+    let variant = policies.resolve("api", key, tier).unwrap();
+    assert_eq!(variant.name(), "api");
+    match variant.listed(key) {
         Some(_) => "unlimited".to_owned(),
-        None => form.to_string(),
+        None => variant.to_string(),
     }
 }
 
 #[test]
-fn the_form_that_decides_is_that_of_the_rows() {
+fn each_row_decides_as_documented() {
     let policies = policies();
     for (key, tier, expected) in ROWS {
         let tier = Some(*tier).filter(|x| !x.is_empty());
@@ -149,7 +149,7 @@ fn the_form_that_decides_is_that_of_the_rows() {
 }
 
 #[test]
-fn a_key_that_is_no_text_has_overrides_too() {
+fn keys_that_are_not_utf8_can_have_overrides() {
     let mut builder = Overrides::builder();
     builder.add_pattern(KeyPattern::exact(b"\xff\0*").unwrap(), "1/s").unwrap();
     builder.add("é*", "2/s").unwrap();
@@ -164,7 +164,7 @@ fn a_key_that_is_no_text_has_overrides_too() {
 }
 
 #[test]
-fn replacing_one_list_leaves_the_other_and_the_tiers() {
+fn replacing_one_set_keeps_the_other_and_the_tiers() {
     let mut policies = policies();
     let old = policies.clone();
     policies
@@ -179,7 +179,7 @@ fn replacing_one_list_leaves_the_other_and_the_tiers() {
     ] {
         assert_eq!(decides(&policies, key.as_bytes(), tier), expected, "{key}");
     }
-    assert_eq!(decides(&old, b"only", None), "36/s", "who took it before has it unchanged");
+    assert_eq!(decides(&old, b"only", None), "36/s", "a clone keeps its rows");
     policies.set_overrides("api", &Overrides::default()).unwrap();
     policies.set_additional_overrides("api", &Overrides::default()).unwrap();
     policies.set_tiers("api", &Tiers::new()).unwrap();
@@ -188,7 +188,7 @@ fn replacing_one_list_leaves_the_other_and_the_tiers() {
 }
 
 #[test]
-fn a_form_has_all_of_its_policy_but_the_limits() {
+fn a_variant_differs_from_its_policy_only_in_limits() {
     let list = |keys: &[&str]| keys.iter().collect::<KeyList>();
     let base = Policy::new("api", ["10/s".parse().unwrap()])
         .unwrap()
@@ -212,7 +212,7 @@ fn a_form_has_all_of_its_policy_but_the_limits() {
 }
 
 #[test]
-fn unlimited_is_as_on_an_allow_list_and_a_deny_list_wins() {
+fn unlimited_acts_as_an_allow_list_and_a_deny_list_wins() {
     let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
     let mut policies = Policies::new();
     let deny: KeyList = ["10.6.6.6"].into_iter().collect();
@@ -220,8 +220,8 @@ fn unlimited_is_as_on_an_allow_list_and_a_deny_list_wins() {
     policies.add(base).unwrap();
     policies.set_overrides("api", &overrides(&[("10.0.0.0/8", "unlimited")])).unwrap();
     let check = |key: &str| {
-        let form = policies.resolve("api", key.as_bytes(), None).unwrap();
-        limiter.check_cost(form, Key::new(key).unwrap(), Cost::from(1))
+        let variant = policies.resolve("api", key.as_bytes(), None).unwrap();
+        limiter.check_cost(variant, Key::new(key).unwrap(), Cost::from(1))
     };
     for _ in 0..3 {
         let decision = check("10.0.0.1");
@@ -234,7 +234,7 @@ fn unlimited_is_as_on_an_allow_list_and_a_deny_list_wins() {
 }
 
 #[test]
-fn a_key_keeps_its_count_when_its_override_comes_and_when_it_goes() {
+fn a_key_keeps_its_usage_when_an_override_is_added_or_removed() {
     for (base, other, left) in [
         ("10/d fixed", "100/d fixed", [9, 98, 7]),
         ("10/d log", "100/d log", [9, 98, 7]),
@@ -246,8 +246,8 @@ fn a_key_keeps_its_count_when_its_override_comes_and_when_it_goes() {
         for (index, left) in left.into_iter().enumerate() {
             let rows = if index == 1 { overrides(&[("vip", other)]) } else { Overrides::default() };
             policies.set_overrides("api", &rows).unwrap();
-            let form = policies.resolve("api", b"vip", None).unwrap();
-            let decision = limiter.check(form, Key::new("vip").unwrap());
+            let variant = policies.resolve("api", b"vip", None).unwrap();
+            let decision = limiter.check(variant, Key::new("vip").unwrap());
             assert_eq!(decision.remaining, left, "{base} {other} {index}");
         }
     }

@@ -113,7 +113,7 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
         (vec!["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
         (
             vec!["default", "a", "--tier", "pro", "--url", url],
-            "policy \"default\" has no tier \"pro\"; it has none",
+            "policy \"default\" has no tier \"pro\"; it has no tiers",
         ),
         (vec!["2/s", "a", "--tier", "pro", "--url", url], "a limit has none"),
         (vec!["default"], "required arguments were not provided"),

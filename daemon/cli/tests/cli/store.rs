@@ -52,7 +52,7 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
         (&["--store", &away], "error: redis://u:***@127.0.0.1:"),
         (
             &["--store", "redsi://u:secret@h"],
-            "there is no store \"redsi://u:***@h\"; there are memory, redis://HOST, redis+cluster://",
+            "unknown store \"redsi://u:***@h\"; expected memory, redis://HOST, redis+cluster://",
         ),
         (&["--store", "redis://h/x"], "write a number, as in /2"),
         (&["--store", "memory"], "name a server, or a directory with --data"),
@@ -66,7 +66,7 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
         assert!(said.contains(complaint) && !said.contains("secret"), "{arguments:?}: {said}");
     }
     for (arguments, complaint) in [
-        (&["--store", "redsi://u:secret@h"][..], "there is no store \"redsi://u:***@h\""),
+        (&["--store", "redsi://u:secret@h"][..], "unknown store \"redsi://u:***@h\""),
         (&["--store", "redis://h", "--max-keys", "7"], "store.max_keys: it is of memory"),
         (&["--store", "redis://h", "--data", "d"], "store.data: it is of memory"),
         (&["--store", "redis://h,i"], "several are for redis+cluster://"),

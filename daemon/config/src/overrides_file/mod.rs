@@ -116,7 +116,7 @@ impl Rows {
         let mut message = error.to_string();
         let (field, value) = match error {
             OverrideError::Limits(_) => ("limits", limits),
-            OverrideError::TooMany | OverrideError::TooLong => {
+            OverrideError::TooMany => {
                 return self.errors.push(OverridesFileError::new(message).at_line(line));
             }
             OverrideError::Duplicate { first } => {

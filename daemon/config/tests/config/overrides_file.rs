@@ -109,17 +109,17 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.csv",
         "key,limits\n\"a\nb\",1/s\n10.0.0.1/8,1/s\n",
-        r#"a.csv:4: key: "10.0.0.1/8": the address has bits beyond the length; write 10.0.0.0/8"#,
+        r#"a.csv:4: key: "10.0.0.1/8": the address has bits set beyond the prefix length; write 10.0.0.0/8"#,
     ),
     (
         "a.csv",
         "key,limits\n,1/s\n",
-        r#"a.csv:2: key: "": it is empty; write a key, such as user:42"#,
+        r#"a.csv:2: key: "": the pattern is empty; write a key such as user:42"#,
     ),
     (
         "a.csv",
         "key,limits\nvip,10/s burts 3\n",
-        r#"a.csv:2: limits: in "10/s burts 3", column 6: unknown word "burts"; did you mean "burst"? (for no limit write unlimited)"#,
+        r#"a.csv:2: limits: in "10/s burts 3", column 6: unknown word "burts"; did you mean "burst"? (write unlimited for no limit)"#,
     ),
     (
         "a.csv",
@@ -196,9 +196,7 @@ fn a_million_rows_are_read_and_one_more_is_an_error() {
     let said = complaints("a.csv", &csv);
     assert_eq!(
         said,
-        [
-            "a.csv:1000002: more than 1000000 overrides are too many; give keys that begin alike one \
-              row, such as bot-*, or use tiers"
-        ]
+        ["a.csv:1000002: more than 1000000 overrides; match several keys with one row, such as \
+              bot-*, or use tiers"]
     );
 }

@@ -188,7 +188,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("CHECK buckets k", "there is no policy \"buckets\"; did you mean \"bucket\"?"),
     (
         "CHECK bucket k TIER pro",
-        "policy \"bucket\" has no tier \"pro\"; it has none: leave the tier out, or define it",
+        "policy \"bucket\" has no tier \"pro\"; it has no tiers: omit the tier or define it",
     ),
     ("CHECK LIMIT 1/s k TIER pro", "LIMIT and TIER are both there; only a policy has tiers"),
     ("CHECK bucket k COTS 1", "tollgate.check has no word \"COTS\"; did you mean \"COST\"?"),

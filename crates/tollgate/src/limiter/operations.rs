@@ -1,15 +1,16 @@
-//! The verbs of one check, each by its name.
+//! One method per operation on a single key.
 
 use tollgate_core::{Cost, Decision, Id, Micros, Operation, Policy, Timestamp};
 use tollgate_store::{Key, StoreError};
 
 use super::Limiter;
+use crate::id::random_id;
 
 impl Limiter {
-    /// What a check of this cost would answer; nothing changes.
+    /// Returns what a check of this cost would decide; changes nothing.
     ///
     /// # Errors
-    /// None, but for what a later version may add.
+    /// Reserved for later versions: returns no error today.
     pub async fn peek(
         &self,
         policy: &Policy,
@@ -19,24 +20,24 @@ impl Limiter {
         self.execute(Operation::Peek, policy, key, cost).await
     }
 
-    /// Grants the lesser of `most` and what remains.
+    /// Charges and grants the lesser of `max` and what remains.
     ///
     /// # Errors
-    /// `most` is 0, or the policy has a concurrent limit.
+    /// Returns an error if `max` is 0 or the policy has a concurrent limit.
     pub async fn take(
         &self,
         policy: &Policy,
         key: Key<'_>,
-        most: Cost,
+        max: Cost,
     ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Take, policy, key, most).await
+        self.execute(Operation::Take, policy, key, max).await
     }
 
-    /// Charges now what may act after the decision's delay; refused whole if that is longer than
-    /// `max_wait`. The decision carries the reservation to cancel.
+    /// Charges a cost now for work that may start after the decision's delay; denied if the delay
+    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel).
     ///
     /// # Errors
-    /// The policy has a limit that is neither token bucket nor queue.
+    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
     pub async fn reserve(
         &self,
         policy: &Policy,
@@ -44,15 +45,15 @@ impl Limiter {
         cost: Cost,
         max_wait: Micros,
     ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Reserve { id: crate::random_id(), max_wait }, policy, key, cost)
-            .await
+        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost).await
     }
 
-    /// Gives a reservation back, once, before its time: its cost less what was reserved behind it.
-    /// After its time, or a second time, `changed` is false.
+    /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
+    /// `changed` is false if its time has come or if it is cancelled already.
     ///
     /// # Errors
-    /// The policy has a limit that is neither token bucket nor queue, or the store gave no answer.
+    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue, or if the
+    /// store failed.
     pub async fn cancel(
         &self,
         policy: &Policy,
@@ -62,11 +63,12 @@ impl Limiter {
         self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO).await
     }
 
-    /// Gives a cost back, never past the capacity: with the `time` of its decision, in the window
-    /// of that time; without, the newest charges first.
+    /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
+    /// decision, or without it from the newest charges backwards.
     ///
     /// # Errors
-    /// The cost is 0, all limits of the policy are concurrent ones, or the store gave no answer.
+    /// Returns an error if the cost is 0, if all limits of the policy are concurrent, or if the store
+    /// failed.
     pub async fn refund(
         &self,
         policy: &Policy,
@@ -77,10 +79,11 @@ impl Limiter {
         self.execute(Operation::Refund { time }, policy, key, cost).await
     }
 
-    /// Charges whatever the level, into a debt of at most one more capacity.
+    /// Charges a cost regardless of what remains, into a debt of at most one capacity.
     ///
     /// # Errors
-    /// The cost is 0, all limits of the policy are concurrent ones, or the store gave no answer.
+    /// Returns an error if the cost is 0, if all limits of the policy are concurrent, or if the store
+    /// failed.
     pub async fn penalize(
         &self,
         policy: &Policy,
@@ -90,40 +93,40 @@ impl Limiter {
         self.execute(Operation::Penalize, policy, key, cost).await
     }
 
-    /// Forgets all counters, leases and reservations of a key; its block stays.
+    /// Deletes all counters, leases and reservations of a key; a block stays.
     ///
     /// # Errors
-    /// The store gave no answer.
+    /// Returns an error if the store failed.
     pub async fn reset(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
         self.execute(Operation::Reset, policy, key, Cost::ZERO).await
     }
 
-    /// Denies every check of a key, for a time or until it is unblocked.
+    /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is `None`.
     ///
     /// # Errors
-    /// The store gave no answer.
+    /// Returns an error if the store failed.
     pub async fn block(
         &self,
         policy: &Policy,
         key: Key<'_>,
-        span: Option<Micros>,
+        duration: Option<Micros>,
     ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Block { span }, policy, key, Cost::ZERO).await
+        self.execute(Operation::Block { span: duration }, policy, key, Cost::ZERO).await
     }
 
     /// Lifts a block.
     ///
     /// # Errors
-    /// The store gave no answer.
+    /// Returns an error if the store failed.
     pub async fn unblock(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
         self.execute(Operation::Unblock, policy, key, Cost::ZERO).await
     }
 
-    /// Lets a lease that is still held last its whole length from now. If it is gone the decision
-    /// says so: its `changed` is false.
+    /// Extends a lease to its full duration from now. `changed` is false if it has expired or was
+    /// released.
     ///
     /// # Errors
-    /// The policy has no concurrent limit, or the store gave no answer.
+    /// Returns an error if the policy has no concurrent limit or if the store failed.
     pub async fn renew(
         &self,
         policy: &Policy,
@@ -133,10 +136,10 @@ impl Limiter {
         self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO).await
     }
 
-    /// Gives a lease's place back, once; `changed` is false if it is not held any more.
+    /// Releases a lease. `changed` is false if it has expired or was released already.
     ///
     /// # Errors
-    /// The policy has no concurrent limit, or the store gave no answer.
+    /// Returns an error if the policy has no concurrent limit or if the store failed.
     pub async fn release(
         &self,
         policy: &Policy,
