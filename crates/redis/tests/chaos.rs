@@ -53,10 +53,10 @@ async fn what_was_told_is_what_was_charged() {
         }
         tokio::time::sleep(Duration::from_millis(40)).await;
         if round % 2 == 1 {
-            proxy.heal();
+            proxy.clear_faults();
         }
     }
-    proxy.heal();
+    proxy.clear_faults();
     is_over.store(true, Ordering::Relaxed);
     let told = tasks.join_all().await;
     // Whatever is still on its way arrives.

@@ -135,7 +135,7 @@ async fn nothing_is_sent_twice_whose_reply_was_lost() {
     let lost = check(&store, &policy, b"k").await;
     assert!(lost.as_ref().unwrap_err().is_outcome_unknown());
     assert_eq!(kind(lost), FailureKind::ConnectionLost);
-    proxy.heal();
+    proxy.clear_faults();
     until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
     assert_eq!(remaining(&store, &policy, b"k").await, 997);
     assert_eq!(store.stats().unknown_outcomes, 1);

@@ -1,4 +1,4 @@
-//! A blocking connection to a server, for what a test asks of it directly.
+//! A blocking connection to a server.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use crate::Reply;
 
-/// A server of a test that has not answered by then is stuck.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A server that has not replied by then is stuck.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 trait Stream: Read + Write + Send {}
 impl<S: Read + Write + Send> Stream for S {}
 
-/// A connection of one's own, for what needs more than one command: `MULTI`, `SELECT`, `SUBSCRIBE`.
+/// A connection, for sequences of commands such as `MULTI`, `SELECT` and `SUBSCRIBE`.
 pub struct Connection {
     stream: BufReader<Box<dyn Stream>>,
 }
@@ -27,25 +27,25 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects to `address`, as `127.0.0.1:6379`, without a password.
+    /// Connects to an address such as `127.0.0.1:6379`, without a password.
     ///
     /// # Errors
     ///
-    /// Those of the socket.
+    /// Socket errors.
     pub fn to(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         Ok(Self::over(stream))
     }
 
     pub(crate) fn to_unix(path: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         Ok(Self::over(stream))
     }
 
-    /// Speaks over a stream that is there already, which may be TLS.
+    /// Uses an open stream, such as TLS.
     pub fn over(stream: impl Read + Write + Send + 'static) -> Self {
         Self { stream: BufReader::new(Box::new(stream)) }
     }
@@ -54,20 +54,20 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Those of the socket. An error that the server answers is a [`Reply`].
-    pub fn command<Word: AsRef<[u8]>>(&mut self, words: &[Word]) -> io::Result<Reply> {
-        self.send(words)?;
+    /// Socket errors. An error reply of the server is a [`Reply`].
+    pub fn command<Arg: AsRef<[u8]>>(&mut self, args: &[Arg]) -> io::Result<Reply> {
+        self.send(args)?;
         self.receive()
     }
 
-    /// Sends a command only; [`receive`](Self::receive) then reads its reply.
+    /// Sends a command without reading its reply; see [`receive`](Self::receive).
     ///
     /// # Errors
     ///
-    /// Those of the socket.
-    pub fn send<Word: AsRef<[u8]>>(&mut self, words: &[Word]) -> io::Result<()> {
+    /// Socket errors.
+    pub fn send<Arg: AsRef<[u8]>>(&mut self, args: &[Arg]) -> io::Result<()> {
         let stream = self.stream.get_mut();
-        stream.write_all(&encoded(words))?;
+        stream.write_all(&encode(args))?;
         stream.flush()
     }
 
@@ -75,18 +75,18 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Those of the socket, among them that nothing came for ten seconds.
+    /// Socket errors, and a timeout of ten seconds.
     pub fn receive(&mut self) -> io::Result<Reply> {
         Reply::read(&mut self.stream, &mut Vec::new())
     }
 }
 
-fn encoded<Word: AsRef<[u8]>>(words: &[Word]) -> Vec<u8> {
-    let mut request = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        let word = word.as_ref();
-        request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        request.extend_from_slice(word);
+fn encode<Arg: AsRef<[u8]>>(args: &[Arg]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args {
+        let arg = arg.as_ref();
+        request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+        request.extend_from_slice(arg);
         request.extend_from_slice(b"\r\n");
     }
     request

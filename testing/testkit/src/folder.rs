@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// A temporary folder, which goes when this goes.
+/// A temporary folder, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -13,7 +13,7 @@ pub(crate) struct Folder {
 impl Folder {
     pub(crate) fn create() -> Self {
         let random = RandomState::new().hash_one(0);
-        // Short, because the path of a socket in it may have a hundred bytes only.
+        // Short, because the path of a Unix socket is limited to about a hundred bytes.
         let path = env::temp_dir().join(format!("tollgate-{random:016x}"));
         fs::create_dir(&path)
             .unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
@@ -27,7 +27,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that stays is a nuisance, but no reason to fail a test.
+        // A folder that cannot be removed is no reason to fail a test.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -1,18 +1,18 @@
-//! Real Redis and Valkey servers, real gateways and real clients, for tests.
+//! Real Redis and Valkey servers, gateways and clients for tests.
 //!
-//! Each is started by the test that needs it, on free loopback ports and in a temporary folder of
-//! its own; it is killed by its process id when it is dropped, and also when the process of the
-//! test dies. The binary is `$REDIS_SERVER`, or else `redis-server` or `valkey-server` of the path.
+//! A test starts what it needs, on free loopback ports and in a temporary folder. The process is
+//! killed when its value is dropped, and when the process of the test dies. The server binary is
+//! `$REDIS_SERVER`, or by default `redis-server` or `valkey-server` on the path.
 //!
-//! - [`Server`] is one server; [`Config`] says how it is set up, with TLS, passwords or else.
-//! - [`Cluster`] is several, whose slots can move and whose primaries can fail.
-//! - [`Sentinel`] is a primary and a replica that three sentinels watch.
-//! - [`Proxy`] stands before a server and breaks connections at a chosen request.
+//! - [`Server`] is one server; [`Config`] is its configuration, such as TLS and passwords.
+//! - [`Cluster`] is a Redis cluster with operations to move slots and fail primaries.
+//! - [`Sentinel`] is a primary and a replica, monitored by three sentinels.
+//! - [`Proxy`] forwards to a server and breaks connections at a chosen request.
 //! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
-//! - [`ClientKind`] is redis-cli, or Python or Node.js with clients that others wrote.
-//! - [`Sweep`] tells what keys either holds, and which never expire.
+//! - [`ClientKind`] is redis-cli, or Python or Node.js with third-party clients.
+//! - [`Sweep`] lists the keys of a server or cluster and their times to live.
 //!
-//! Whatever does not come up in time panics, and shows the server's log.
+//! A server that does not start in time panics with its log.
 //!
 //! # Example
 //!
@@ -28,9 +28,10 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "servers of tests: a failure to start one is the test's failure"
+    reason = "a server that fails to start fails the test"
 )]
 
+mod child_guard;
 mod client;
 mod cluster;
 mod config;
@@ -38,7 +39,6 @@ mod connection;
 mod folder;
 mod gateway;
 mod generated;
-mod guard;
 mod port;
 mod program;
 mod proxy;
@@ -62,4 +62,4 @@ pub use reply::Reply;
 pub use sentinel::Sentinel;
 pub use server::Server;
 pub use sweep::Sweep;
-pub use upstream::{Reached, Upstream};
+pub use upstream::{Upstream, UpstreamRequest};

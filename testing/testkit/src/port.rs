@@ -1,22 +1,22 @@
-//! Ports that no other test takes.
+//! Reserved ports.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
-/// A port of the loopback interface, reserved for as long as this lives: its UDP twin, which no
-/// server of a test needs, is held meanwhile. So a server that is killed finds its port again.
+/// A loopback TCP port that no other test uses. The UDP port with the same number, which no server
+/// needs, serves as the lock, so that a server can restart at its port.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
     _reservation: UdpSocket,
 }
 
-/// Below the ports that Linux and others give to outgoing connections.
-const FIRST: u64 = 12_000;
-const PORTS: u64 = 20_000;
+/// Below the range for outgoing connections.
+const FIRST_PORT: u64 = 12_000;
+const PORT_COUNT: u64 = 20_000;
 
 impl Port {
-    /// Reserves a port that nobody uses.
+    /// Reserves a free port.
     ///
     /// # Panics
     ///
@@ -24,8 +24,10 @@ impl Port {
     #[track_caller]
     pub fn reserve() -> Self {
         let random = RandomState::new().hash_one(0);
-        (0..PORTS)
-            .filter_map(|step| u16::try_from(FIRST + random.wrapping_add(step) % PORTS).ok())
+        (0..PORT_COUNT)
+            .filter_map(|step| {
+                u16::try_from(FIRST_PORT + random.wrapping_add(step) % PORT_COUNT).ok()
+            })
             .find_map(Self::try_reserve)
             .expect("no loopback port is free")
     }
@@ -36,7 +38,7 @@ impl Port {
         Some(Self { number, _reservation: reservation })
     }
 
-    /// Its number.
+    /// The port's number.
     pub fn number(&self) -> u16 {
         self.number
     }
@@ -47,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserved_port_is_reserved_once() {
+    fn port_can_be_reserved_once() {
         let port = Port::reserve();
         assert!(Port::try_reserve(port.number()).is_none());
         TcpListener::bind((Ipv4Addr::LOCALHOST, port.number())).unwrap();

@@ -1,12 +1,13 @@
-//! The binary of Redis or Valkey.
+//! Lookup of programs on this machine.
 
-use std::path::PathBuf;
-use std::{env, fmt};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::{env, fmt, fs};
 
-/// Why there is no server to start.
+/// The Redis or Valkey binary is missing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// `$REDIS_SERVER` names what is not there.
+    /// `$REDIS_SERVER` names a file that does not exist.
     Named(PathBuf),
     NotOnPath,
 }
@@ -15,27 +16,23 @@ impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(path) => {
-                write!(formatter, "REDIS_SERVER names {}, which is no file", path.display())
+                write!(formatter, "REDIS_SERVER is {}, which is not a file", path.display())
             }
             Self::NotOnPath => formatter.write_str(
                 "neither redis-server nor valkey-server is on the path; on Debian or Ubuntu: \
-                 sudo apt-get install redis-server; or name one: export REDIS_SERVER=PATH",
+                 sudo apt-get install redis-server; or: export REDIS_SERVER=PATH",
             ),
         }
     }
 }
 
-pub(crate) fn find() -> Result<PathBuf, Missing> {
+/// The Redis or Valkey binary.
+pub(crate) fn redis_server() -> Result<PathBuf, Missing> {
     let named = env::var_os("REDIS_SERVER").filter(|name| !name.is_empty());
-    let folders: Vec<PathBuf> =
-        env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
-    choose(named.map(PathBuf::from), &folders)
+    choose(named.map(PathBuf::from), &path_folders())
 }
 
 fn choose(named: Option<PathBuf>, folders: &[PathBuf]) -> Result<PathBuf, Missing> {
-    let on_path = |program: &PathBuf| {
-        folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())
-    };
     match named {
         Some(named) if named.components().count() > 1 => {
             if named.is_file() {
@@ -44,23 +41,55 @@ fn choose(named: Option<PathBuf>, folders: &[PathBuf]) -> Result<PathBuf, Missin
                 Err(Missing::Named(named))
             }
         }
-        Some(named) => on_path(&named).ok_or(Missing::Named(named)),
+        Some(named) => find_in(folders, &named).ok_or(Missing::Named(named)),
         None => ["redis-server", "valkey-server"]
             .iter()
-            .find_map(|program| on_path(&PathBuf::from(program)))
+            .find_map(|program| find_in(folders, program.as_ref()))
             .ok_or(Missing::NotOnPath),
     }
 }
 
+/// The file of a program on the path.
+pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
+    find_in(&path_folders(), program.as_ref())
+}
+
+fn path_folders() -> Vec<PathBuf> {
+    // An unset PATH has no folders.
+    env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+fn find_in(folders: &[PathBuf], program: &Path) -> Option<PathBuf> {
+    folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// The workspace's folder. Node.js accepts no `..` in module paths, hence canonical.
+pub(crate) fn workspace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::canonicalize(&root).unwrap_or_else(|error| panic!("{}: {error}", root.display()))
+}
+
+/// Reports on standard error that tests of `program` are skipped, even if the harness captures
+/// output.
+///
+/// # Panics
+///
+/// In CI, if the program has a package that `cargo xtask test` installs there.
+#[track_caller]
+pub(crate) fn report_missing(program: &str, remedy: &str, is_packaged: bool) {
+    let missing = format!("{program} is not installed; {remedy}");
+    assert!(!(is_packaged && env::var_os("CI").is_some()), "{missing}");
+    // Standard error may be closed.
+    let _ = writeln!(io::stderr(), "SKIPPED: {missing}");
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::folder::Folder;
 
     #[test]
-    fn a_named_server_is_preferred_and_a_missing_one_says_what_to_do() {
+    fn named_server_is_preferred_and_missing_server_names_the_remedy() {
         let folder = Folder::create();
         let valkey = folder.path().join("valkey-server");
         fs::write(&valkey, "").unwrap();
@@ -70,14 +99,14 @@ mod tests {
             let found = found.map_err(|missing| missing.to_string());
             match expected {
                 Ok(path) => assert_eq!(found.as_ref(), Ok(path)),
-                Err(words) => assert!(found.unwrap_err().contains(words), "{words}"),
+                Err(message) => assert!(found.unwrap_err().contains(message), "{message}"),
             }
         };
         check(None, &folders, Ok(&valkey));
         check(Some("valkey-server"), &folders, Ok(&valkey));
         check(valkey.to_str(), &[], Ok(&valkey));
         check(None, &[], Err("sudo apt-get install redis-server"));
-        check(Some("redis-server"), &folders, Err("REDIS_SERVER names redis-server"));
-        check(Some("/nowhere/redis"), &folders, Err("REDIS_SERVER names /nowhere/redis"));
+        check(Some("redis-server"), &folders, Err("REDIS_SERVER is redis-server"));
+        check(Some("/nowhere/redis"), &folders, Err("REDIS_SERVER is /nowhere/redis"));
     }
 }

@@ -1,42 +1,42 @@
-//! Replies as Redis writes them, in the second and the third version of its protocol.
+//! Replies in the Redis protocol, versions 2 and 3.
 
 use std::io::{self, BufRead};
 
-/// What a server answers.
+/// A reply of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// `+OK`, and the plain numbers and truth values of the third version.
+    /// `+OK`, and version 3's doubles, booleans and big numbers.
     Simple(String),
-    /// `-ERR …`, without the minus.
+    /// `-ERR …`, without the minus sign.
     Error(String),
     /// `:1`
     Integer(i64),
-    /// `$1`, bytes of any kind.
+    /// `$1`, arbitrary bytes.
     Bulk(Vec<u8>),
-    /// Nothing, in any of its forms.
+    /// Any form of null.
     Null,
-    /// `*2`, also sets, and maps as keys and values in turn.
+    /// `*2`; also sets, and maps as alternating keys and values.
     Array(Vec<Self>),
-    /// `>2`, which answers no command.
+    /// `>2`, a message that is not the reply to a command.
     Push(Vec<Self>),
 }
 
 impl Reply {
-    /// What most commands that answer nothing answer.
+    /// `+OK`.
     pub fn ok() -> Self {
         Self::Simple("OK".to_owned())
     }
 
-    /// Whether it is an error.
+    /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 
-    /// It as text: of a text, a number or an error. What is no UTF-8 is replaced, nothing is empty.
+    /// The text of a string, number or error. Invalid UTF-8 is replaced; null is empty.
     ///
     /// # Panics
     ///
-    /// If it has parts.
+    /// If this is an array or a push message.
     #[track_caller]
     pub fn text(&self) -> String {
         match self {
@@ -48,11 +48,11 @@ impl Reply {
         }
     }
 
-    /// It as a number, also where it is written as text.
+    /// The number, also if it is a string.
     ///
     /// # Panics
     ///
-    /// If it is none.
+    /// If this is not a number.
     #[track_caller]
     pub fn integer(&self) -> i64 {
         match self {
@@ -61,11 +61,11 @@ impl Reply {
         }
     }
 
-    /// Its parts.
+    /// The elements of an array or a push message.
     ///
     /// # Panics
     ///
-    /// If it has none.
+    /// If this is neither.
     #[track_caller]
     pub fn array(&self) -> &[Self] {
         match self {
@@ -74,11 +74,11 @@ impl Reply {
         }
     }
 
-    /// It, if it is no error.
+    /// Returns the reply unchanged.
     ///
     /// # Panics
     ///
-    /// If it is one.
+    /// If it is an error; `command` is part of the message.
     #[track_caller]
     pub fn expect_no_error(self, command: &str) -> Self {
         if let Self::Error(error) = &self {
@@ -87,7 +87,7 @@ impl Reply {
         self
     }
 
-    /// Reads one reply, and appends its bytes to `raw` as they came.
+    /// Reads one reply and appends its bytes to `raw`.
     pub(crate) fn read(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<Self> {
         let (kind, line) = read_line(from, raw)?;
         Ok(match kind {
@@ -108,9 +108,9 @@ impl Reply {
                     if kind == b'>' { Self::Push(parts) } else { Self::Array(parts) }
                 }
             },
-            // Attributes stand before the reply that they belong to.
+            // Attributes precede their reply.
             b'|' => {
-                for _ in 0..length(&line)?.unwrap_or_default() * 2 {
+                for _ in 0..length(&line)?.ok_or_else(|| malformed(&line))? * 2 {
                     Self::read(from, raw)?;
                 }
                 Self::read(from, raw)?
@@ -120,17 +120,16 @@ impl Reply {
     }
 }
 
-/// A line's first byte and what follows it, without its end.
+/// The first byte of a line, and the rest without the line end.
 fn read_line(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<(u8, String)> {
     let start = raw.len();
     from.read_until(b'\n', raw)?;
-    let line = raw.get(start..).unwrap_or_default();
-    let line = line.strip_suffix(b"\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    let line = raw[start..].strip_suffix(b"\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
     let (kind, rest) = line.split_first().ok_or(io::ErrorKind::InvalidData)?;
     Ok((*kind, String::from_utf8_lossy(rest).into_owned()))
 }
 
-/// `length` bytes; the end of line behind them goes to `raw` only.
+/// `length` bytes; the line end that follows is appended to `raw` only.
 fn read_bytes(from: &mut impl BufRead, raw: &mut Vec<u8>, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length + 2];
     from.read_exact(&mut bytes)?;
@@ -139,7 +138,7 @@ fn read_bytes(from: &mut impl BufRead, raw: &mut Vec<u8>, length: usize) -> io::
     Ok(bytes)
 }
 
-/// A length; `-1` says that there is nothing.
+/// A length; `None` for `-1`, which stands for null.
 fn length(line: &str) -> io::Result<Option<usize>> {
     if line == "-1" { Ok(None) } else { line.parse().map(Some).map_err(|_| malformed(line)) }
 }
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_reply_is_read_to_its_end() {
+    fn replies_of_every_kind_are_read_completely() {
         let text = |text: &str| Reply::Bulk(text.as_bytes().to_vec());
         for (raw, expected) in [
             ("+OK\r\n", Reply::ok()),

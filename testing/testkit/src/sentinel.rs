@@ -1,13 +1,13 @@
-//! A primary and a replica under the eyes of three sentinels.
+//! A primary and a replica, monitored by three sentinels.
 
 use crate::{Reply, Server, wait};
 
-/// The name that the sentinels know the primary by.
+/// The name of the monitored primary.
 const NAME: &str = "mymaster";
-const SENTINELS: usize = 3;
+const SENTINEL_COUNT: usize = 3;
 
-/// A primary, a replica, and three sentinels that let the replica take over some two seconds after
-/// the primary has gone.
+/// A primary, a replica, and three sentinels that promote the replica about two seconds after the
+/// primary fails.
 #[derive(Debug)]
 pub struct Sentinel {
     servers: Vec<Server>,
@@ -15,18 +15,18 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Starts them, and waits until every sentinel knows all others.
+    /// Starts the servers and waits until every sentinel knows all others.
     ///
     /// # Panics
     ///
-    /// If they do not come up in time.
+    /// If they do not start in time.
     #[track_caller]
     pub fn start() -> Self {
         let primary = Server::start();
         let replicaof = format!("replicaof 127.0.0.1 {}", primary.port());
         let replica = Server::with(|config| config.line(&replicaof));
         let mut sentinels: Vec<Server> = Vec::new();
-        for number in 1..=SENTINELS {
+        for number in 1..=SENTINEL_COUNT {
             let known: Vec<String> = sentinels.iter().map(known_sentinel).collect();
             sentinels.push(sentinel(number, &primary, &replica, &known));
         }
@@ -41,7 +41,7 @@ impl Sentinel {
         format!("redis+sentinel://{}/{NAME}", addresses.join(","))
     }
 
-    /// The two servers; the first began as the primary.
+    /// The two servers; the first one starts as the primary.
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
@@ -51,18 +51,18 @@ impl Sentinel {
         &self.sentinels
     }
 
-    /// The port of the primary, as the first sentinel that serves has it.
+    /// The port of the primary, according to the first sentinel that responds.
     ///
     /// # Panics
     ///
-    /// If none serves.
+    /// If no sentinel responds.
     #[track_caller]
     pub fn primary_port(&self) -> u16 {
         let serving = self.sentinels.iter().find(|sentinel| sentinel.is_serving());
         serving.and_then(port_by_name).expect("a sentinel serves")
     }
 
-    /// The server that is the primary, as the sentinels have it.
+    /// The primary, according to the sentinels.
     #[track_caller]
     pub fn primary(&self) -> &Server {
         let port = self.primary_port();
@@ -70,8 +70,8 @@ impl Sentinel {
         primary.expect("the primary is one of the two")
     }
 
-    /// Kills the primary and returns it; [`settle`](Self::settle) waits until the replica has taken
-    /// over.
+    /// Kills the primary and returns it; [`settle`](Self::settle) waits for the
+    /// promotion of the replica.
     #[track_caller]
     pub fn kill_primary(&self) -> &Server {
         let primary = self.primary();
@@ -79,13 +79,13 @@ impl Sentinel {
         primary
     }
 
-    /// Waits until all sentinels that serve name the same primary, it serves as one, and a replica
-    /// that serves is in step with it. Sentinels let some ten seconds go by before they make a replica
-    /// of a primary that comes back.
+    /// Waits until all running sentinels name the same primary, that server is a primary, and a
+    /// running replica is connected to it. Sentinels wait about ten seconds before they turn a
+    /// restarted primary into a replica.
     ///
     /// # Panics
     ///
-    /// If it does not come about in time.
+    /// If this takes too long.
     #[track_caller]
     pub fn settle(&self) {
         if wait::until(|| self.is_settled().then_some(())).is_none() {
@@ -114,7 +114,8 @@ impl Sentinel {
     }
 }
 
-/// Sentinel `number`, told of all that it would else learn by and by in some ten seconds.
+/// Starts sentinel `number` with a configuration that lists the other servers; discovering them
+/// would take about ten seconds.
 #[track_caller]
 fn sentinel(number: usize, primary: &Server, replica: &Server, known: &[String]) -> Server {
     Server::with(|config| {
@@ -129,7 +130,8 @@ fn sentinel(number: usize, primary: &Server, replica: &Server, known: &[String])
     })
 }
 
-/// The line by which a later sentinel knows this one. The earlier ones hear of the later.
+/// The configuration line that announces this sentinel to later ones; earlier ones discover later
+/// ones.
 fn known_sentinel(sentinel: &Server) -> String {
     let id = sentinel.command(&["SENTINEL", "MYID"]).text();
     format!("sentinel known-sentinel {NAME} 127.0.0.1 {} {id}", sentinel.port())
@@ -145,19 +147,19 @@ fn port_by_name(sentinel: &Server) -> Option<u16> {
     address.get(1)?.text().parse().ok()
 }
 
-/// Whether a sentinel has heard of all its fellows and of the replica.
+/// Whether a sentinel knows all other sentinels and the replica.
 fn knows_all(sentinel: &Server) -> bool {
     let master = sentinel.try_command(&["SENTINEL", "MASTER", NAME]);
     let Ok(Reply::Array(master)) = master else { return false };
-    let says = |name: &str, expected: usize| {
+    let has_count = |name: &str, expected: usize| {
         let fields = master.chunks(2);
         let mut values = fields.filter(|field| field.first().is_some_and(|key| key.text() == name));
         values.any(|field| field.get(1).is_some_and(|value| value.text() == expected.to_string()))
     };
-    says("num-other-sentinels", SENTINELS - 1) && says("num-slaves", 1)
+    has_count("num-other-sentinels", SENTINEL_COUNT - 1) && has_count("num-slaves", 1)
 }
 
-/// The words of `ROLE`.
+/// The elements of the reply to `ROLE`; empty if the server does not respond.
 fn role(server: &Server) -> Vec<String> {
     let Ok(Reply::Array(role)) = server.try_command(&["ROLE"]) else { return Vec::new() };
     let texts = role.iter().filter(|part| !matches!(part, Reply::Array(_)));

@@ -1,4 +1,4 @@
-//! One server.
+//! A Redis or Valkey server.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,56 +6,56 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::config::{CONTROL, SOCKET};
+use crate::child_guard::ChildGuard;
+use crate::config::{CONTROL_USER, SOCKET};
 use crate::folder::Folder;
-use crate::guard::Guard;
 use crate::port::Port;
 use crate::tls::Certificates;
 use crate::{Config, Connection, Reply, program, wait};
 
-/// A Redis or Valkey server of its own, killed when this is dropped.
+/// A Redis or Valkey server, killed on drop.
 #[derive(Debug)]
 pub struct Server {
     config: Config,
     process: Mutex<Process>,
     port: Port,
-    /// Of the cluster's bus.
+    /// The port of the cluster bus.
     bus: Option<Port>,
-    // Last, so that the process is gone when its folder goes.
+    // The last field, so that the process ends before its folder is removed.
     folder: Folder,
 }
 
-/// The process while there is one.
+/// The process, if the server has not been killed.
 #[derive(Debug, Default)]
 struct Process {
-    guard: Option<Guard>,
+    guard: Option<ChildGuard>,
     is_paused: bool,
 }
 
-/// How often another port is tried where somebody took one that was free a moment ago.
-const ATTEMPTS: usize = 5;
+/// Another process may take a reserved port before the server binds it.
+const MAX_ATTEMPTS: usize = 5;
 
 impl Server {
-    /// Starts a plain server without persistence. It takes some 20 ms.
+    /// Starts a server without persistence, in about 20 ms.
     ///
     /// # Panics
     ///
-    /// If there is no server to start, or it does not answer in time. The message says what to type,
-    /// or shows its log.
+    /// If the binary is missing or the server does not respond in time. The message contains the
+    /// command to install it, or the log.
     #[track_caller]
     pub fn start() -> Self {
         Self::with(|config| config)
     }
 
-    /// Starts a server that is set up by `configure`.
+    /// Starts a server with the configuration that `configure` returns.
     ///
     /// # Panics
     ///
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn with(configure: impl FnOnce(Config) -> Config) -> Self {
         let config = configure(Config::default());
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let server = Self::launch(config.clone());
             match server.wait_until_ready() {
                 Ok(()) => return server,
@@ -63,7 +63,7 @@ impl Server {
                 Err(why) => panic!("{why}\n{}", server.log()),
             }
         }
-        panic!("no port stays free for {ATTEMPTS} attempts");
+        panic!("no port stays free for {MAX_ATTEMPTS} attempts");
     }
 
     fn launch(config: Config) -> Self {
@@ -80,62 +80,67 @@ impl Server {
         server
     }
 
-    /// Starts the process with the file as it is: a replica or a sentinel may have rewritten it.
+    /// Starts the process with the existing configuration file, which a replica or a sentinel may have
+    /// rewritten.
     #[track_caller]
     fn spawn(&self) {
-        let program = program::find().unwrap_or_else(|missing| panic!("{missing}"));
+        let program = program::redis_server().unwrap_or_else(|missing| panic!("{missing}"));
         let file = self.path(CONFIG);
         let mut command = vec![program.as_os_str(), file.as_os_str()];
         if self.config.is_sentinel {
             command.push(OsStr::new("--sentinel"));
         }
-        let guard = Guard::start(&command, &self.path(LOG), self.folder.path());
+        let guard = ChildGuard::start(&command, &self.path(LOG), self.folder.path());
         *self.process() = Process { guard: Some(guard), is_paused: false };
     }
 
     fn wait_until_ready(&self) -> Result<(), &'static str> {
         let ready = wait::until(|| match self.try_command(&["PING"]) {
             Ok(Reply::Simple(_)) => Some(Ok(())),
-            // While it loads it answers an error, before it listens nothing.
-            _ => (!self.is_running()).then_some(Err("the server has ended at once; its log:")),
+            // The server replies with an error while it loads; before it listens, connections fail.
+            _ => (!self.is_running()).then_some(Err("the server exited; its log:")),
         });
-        ready.unwrap_or(Err("the server does not answer; its log:"))
+        ready.unwrap_or(Err("the server does not respond; its log:"))
     }
 
-    /// `redis://127.0.0.1:PORT`, or `rediss://localhost:PORT` with TLS; with the password of
-    /// [`Config::password`] if there is one.
+    /// `redis://127.0.0.1:PORT`, or `rediss://localhost:PORT` with TLS, and the password of
+    /// [`Config::password`].
     pub fn url(&self) -> String {
         self.url_at(self.port())
     }
 
-    /// [`url`](Self::url) as another user.
+    /// Like [`url`](Self::url), for a different user.
     pub fn url_as(&self, user: &str, password: &str) -> String {
         self.url_with(&format!("{user}:{password}@"), self.port())
     }
 
-    /// The URL at another port, which leads here too.
+    /// The URL with the port of a proxy.
     pub(crate) fn url_at(&self, port: u16) -> String {
         self.url_with(&self.config.login(), port)
     }
 
     fn url_with(&self, login: &str, port: u16) -> String {
-        // A certificate is made out to a name rather than to an address.
+        // The certificate names `localhost`.
         let (scheme, host) =
             if self.config.has_tls() { ("rediss", "localhost") } else { ("redis", "127.0.0.1") };
         format!("{scheme}://{login}{host}:{port}")
     }
 
-    /// The port, which stays the same over a restart.
+    /// The port; it does not change when the server restarts.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
 
-    /// The port of the cluster's bus, zero outside of one.
+    /// The port of the cluster bus.
+    ///
+    /// # Panics
+    ///
+    /// If this is not a node of a cluster.
     pub(crate) fn bus(&self) -> u16 {
-        self.bus.as_ref().map(Port::number).unwrap_or_default()
+        self.bus.as_ref().expect("a node of a cluster").number()
     }
 
-    /// What stands before the host in a URL.
+    /// The part of a URL before the host.
     pub(crate) fn login(&self) -> String {
         self.config.login()
     }
@@ -145,17 +150,17 @@ impl Server {
         format!("127.0.0.1:{}", self.port())
     }
 
-    /// The path of its Unix socket, which is always there.
+    /// The path of the Unix socket; every server has one.
     pub fn unix_path(&self) -> PathBuf {
         self.path(SOCKET)
     }
 
-    /// The certificate of the authority that vouches for a server with TLS, as PEM.
+    /// The certificate of the authority that signed the server's certificate, as PEM.
     pub fn ca_path(&self) -> PathBuf {
         Certificates::new(self.folder()).ca()
     }
 
-    /// A certificate that a server with TLS takes from its clients, as PEM.
+    /// A client certificate that the server accepts, as PEM.
     pub fn client_cert_path(&self) -> PathBuf {
         Certificates::new(self.folder()).client_certificate()
     }
@@ -165,84 +170,84 @@ impl Server {
         Certificates::new(self.folder()).client_key()
     }
 
-    /// Its folder, where its files are.
+    /// The folder with the server's files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The id of its process.
+    /// The process id.
     ///
     /// # Panics
     ///
-    /// If it was killed.
+    /// If the server was killed.
     #[track_caller]
     pub fn pid(&self) -> u32 {
-        self.process().guard.as_ref().map(Guard::server).expect("the server was killed")
+        self.process().guard.as_ref().map(ChildGuard::pid).expect("the server was killed")
     }
 
-    /// Whether its process lives, paused or not.
+    /// Whether the process exists, paused or not.
     pub fn is_running(&self) -> bool {
-        self.process().guard.as_mut().is_some_and(Guard::is_running)
+        self.process().guard.as_mut().is_some_and(ChildGuard::is_running)
     }
 
-    /// Whether it lives and is not paused.
+    /// Whether the process exists and is not paused.
     pub fn is_serving(&self) -> bool {
         self.is_running() && !self.process().is_paused
     }
 
-    /// Everything that it has written about itself.
+    /// The server's log.
     pub fn log(&self) -> String {
-        let log = fs::read(self.path(LOG)).unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        read_log(&self.path(LOG))
     }
 
-    /// A connection of its own, over the Unix socket and with every right.
+    /// Opens a connection over the Unix socket, with all permissions.
     ///
     /// # Panics
     ///
-    /// If the server does not serve.
+    /// If the server does not respond.
     #[track_caller]
     pub fn connect(&self) -> Connection {
         self.try_connect().unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
     }
 
-    /// Sends one command over a connection of its own.
+    /// Sends one command over a new connection.
     ///
     /// # Panics
     ///
-    /// If the server does not answer. An error that it answers is a [`Reply`].
+    /// If the server does not reply. An error reply is a [`Reply`].
     #[track_caller]
-    pub fn command<Word: AsRef<[u8]>>(&self, words: &[Word]) -> Reply {
-        self.try_command(words).unwrap_or_else(|error| {
-            let name = words.first().map(|word| String::from_utf8_lossy(word.as_ref()));
-            panic!("{} is not answered: {error}\n{}", name.unwrap_or_default(), self.log())
+    pub fn command<Arg: AsRef<[u8]>>(&self, args: &[Arg]) -> Reply {
+        self.try_command(args).unwrap_or_else(|error| {
+            let name = args.first().expect("a command has a name");
+            let name = String::from_utf8_lossy(name.as_ref());
+            panic!("no reply to {name}: {error}\n{}", self.log())
         })
     }
 
-    pub(crate) fn try_command<Word: AsRef<[u8]>>(&self, words: &[Word]) -> io::Result<Reply> {
-        self.try_connect()?.command(words)
+    pub(crate) fn try_command<Arg: AsRef<[u8]>>(&self, args: &[Arg]) -> io::Result<Reply> {
+        self.try_connect()?.command(args)
     }
 
     fn try_connect(&self) -> io::Result<Connection> {
         let mut connection = Connection::to_unix(&self.unix_path())?;
         if self.config.needs_login() {
-            connection.command(&["AUTH", CONTROL, ""])?;
+            connection.command(&["AUTH", CONTROL_USER, ""])?;
         }
         Ok(connection)
     }
 
-    /// Stops its process (`SIGSTOP`): connections stay open and nothing is answered.
+    /// Stops the process (`SIGSTOP`): connections stay open without replies.
     ///
     /// # Panics
     ///
-    /// If it was killed.
+    /// If the server was killed.
     #[track_caller]
     pub fn pause(&self) {
         let pid = self.pid();
         let mut process = self.process();
         process.guard.as_mut().expect("the server was killed").signal("STOP");
         process.is_paused = true;
-        // The signal is sent, but has not always arrived. Only Linux tells when it has.
+        // The signal is asynchronous. Only Linux reports when the process has stopped.
         let stat = format!("/proc/{pid}/stat");
         wait::until(|| match fs::read_to_string(&stat) {
             Ok(stat) => stat.contains(") T ").then_some(()),
@@ -251,11 +256,11 @@ impl Server {
         .expect("a paused process stops");
     }
 
-    /// Lets a paused process go on.
+    /// Continues a paused process.
     ///
     /// # Panics
     ///
-    /// If it was killed.
+    /// If the server was killed.
     #[track_caller]
     pub fn resume(&self) {
         let mut process = self.process();
@@ -263,17 +268,17 @@ impl Server {
         process.is_paused = false;
     }
 
-    /// Kills its process (`SIGKILL`) and waits for its end; nothing if it has ended already.
+    /// Kills the process (`SIGKILL`) and waits for its end. Does nothing if it has ended.
     pub fn kill(&self) {
         *self.process() = Process::default();
     }
 
-    /// Kills it if it runs, and starts it again with the same port and folder. What it knew is gone
+    /// Kills the process if it runs, and starts it again at the same port and folder. Data is lost
     /// without [`Config::appendonly`].
     ///
     /// # Panics
     ///
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn restart(&self) {
         self.kill();
@@ -290,6 +295,14 @@ impl Server {
     fn process(&self) -> MutexGuard<'_, Process> {
         // A test that has panicked still cleans up.
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The text of a log file.
+pub(crate) fn read_log(path: &Path) -> String {
+    match fs::read(path) {
+        Ok(log) => String::from_utf8_lossy(&log).into_owned(),
+        Err(error) => format!("cannot read {}: {error}", path.display()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What keys a server holds, and whether they expire.
+//! Keys of a server and their times to live.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,41 +8,43 @@ use crate::{Connection, Server};
 /// The keys below a prefix, in every database of a server or all primaries of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
-    /// Each with the time until it expires; nothing if it never does. What is no UTF-8 is replaced.
+    /// Each key with its time to live, `None` if it never expires. Invalid UTF-8 is replaced.
     pub keys: BTreeMap<String, Option<Duration>>,
 }
 
 impl Sweep {
     /// The keys that never expire.
     pub fn without_ttl(&self) -> Vec<String> {
-        let forever = self.keys.iter().filter(|(_, ttl)| ttl.is_none());
-        forever.map(|(key, _)| key.clone()).collect()
+        let persistent = self.keys.iter().filter(|(_, ttl)| ttl.is_none());
+        persistent.map(|(key, _)| key.clone()).collect()
     }
 
-    /// The time until the last of those that expire does so.
-    pub fn longest(&self) -> Option<Duration> {
+    /// The longest time to live.
+    pub fn max_ttl(&self) -> Option<Duration> {
         self.keys.values().flatten().max().copied()
     }
 
+    /// Asserts that every key expires within `max_ttl`.
+    ///
     /// # Panics
     ///
-    /// If a key never expires, or only after more than `longest`.
+    /// If a key expires later or never.
     #[track_caller]
-    pub fn assert_all_expire_within(&self, longest: Duration) {
+    pub fn assert_all_expire_within(&self, max_ttl: Duration) {
         for (key, ttl) in &self.keys {
-            assert!(ttl.is_some_and(|ttl| ttl <= longest), "{key} expires after {ttl:?}");
+            assert!(ttl.is_some_and(|ttl| ttl <= max_ttl), "{key} expires after {ttl:?}");
         }
     }
 
-    fn of(server: &Server, prefix: &str) -> Self {
+    fn read(server: &Server, prefix: &str) -> Self {
         let mut connection = server.connect();
         let mut sweep = Self::default();
         for database in databases(&mut connection) {
-            asked(&mut connection, &["SELECT", &database]);
+            execute(&mut connection, &["SELECT", &database]);
             for key in scan(&mut connection, prefix) {
                 let name = String::from_utf8_lossy(&key).into_owned();
-                let ttl = asked(&mut connection, &[b"PTTL".as_slice(), &key]).integer();
-                // A key that has gone since it was seen answers -2.
+                let ttl = execute(&mut connection, &[b"PTTL".as_slice(), &key]).integer();
+                // -2: the key has expired since the scan.
                 if ttl != -2 {
                     sweep.keys.insert(name, u64::try_from(ttl).ok().map(Duration::from_millis));
                 }
@@ -57,36 +59,36 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// If the server does not serve.
+    /// If the server does not reply.
     #[track_caller]
     pub fn sweep(&self, prefix: &str) -> Sweep {
-        Sweep::of(self, prefix)
+        Sweep::read(self, prefix)
     }
 
     /// The keys that begin with `prefix`, in order.
     ///
     /// # Panics
     ///
-    /// If the server does not serve.
+    /// If the server does not reply.
     #[track_caller]
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         self.sweep(prefix).keys.into_keys().collect()
     }
 
-    /// Those of them that never expire.
+    /// The keys that begin with `prefix` and never expire, in order.
     ///
     /// # Panics
     ///
-    /// If the server does not serve.
+    /// If the server does not reply.
     #[track_caller]
     pub fn keys_without_ttl(&self, prefix: &str) -> Vec<String> {
         self.sweep(prefix).without_ttl()
     }
 }
 
-/// The databases that hold something.
+/// The databases that are not empty.
 fn databases(connection: &mut Connection) -> Vec<String> {
-    let info = asked(connection, &["INFO", "keyspace"]).text();
+    let info = execute(connection, &["INFO", "keyspace"]).text();
     let numbers = info.lines().filter_map(|line| line.strip_prefix("db")?.split(':').next());
     numbers.map(String::from).collect()
 }
@@ -95,8 +97,8 @@ fn scan(connection: &mut Connection, prefix: &str) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     let mut cursor = "0".to_owned();
     loop {
-        let reply = asked(connection, &["SCAN", &cursor, "COUNT", "1000"]);
-        let [next, found] = reply.array() else { panic!("not a scan: {reply:?}") };
+        let reply = execute(connection, &["SCAN", &cursor, "COUNT", "1000"]);
+        let [next, found] = reply.array() else { panic!("not a reply to SCAN: {reply:?}") };
         for key in found.array() {
             if let crate::Reply::Bulk(key) = key
                 && key.starts_with(prefix.as_bytes())
@@ -112,7 +114,7 @@ fn scan(connection: &mut Connection, prefix: &str) -> Vec<Vec<u8>> {
 }
 
 #[track_caller]
-fn asked<Word: AsRef<[u8]>>(connection: &mut Connection, words: &[Word]) -> crate::Reply {
-    let reply = connection.command(words).expect("the server answers");
+fn execute<Arg: AsRef<[u8]>>(connection: &mut Connection, args: &[Arg]) -> crate::Reply {
+    let reply = connection.command(args).expect("the server replies");
     reply.expect_no_error("a command of the sweep")
 }

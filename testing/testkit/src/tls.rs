@@ -1,4 +1,4 @@
-//! Certificates for one server and one client, made anew each time.
+//! Generated certificates for a server and a client.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,27 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// The names that the server is reached by.
+/// The host names of the server.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The files of an authority and of the two whom it vouches for.
+/// The files of a certificate authority and of the two certificates that it signs.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     folder: PathBuf,
 }
 
 impl Certificates {
-    /// Where they are, or will be, in `folder`.
+    /// The files in `folder`, whether or not they exist yet.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// Makes them.
+    /// Generates the keys and certificates.
     pub(crate) fn write(&self) {
         let mut params = params("Tollgate tests", &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate().expect("a key is made");
+        let key = KeyPair::generate().expect("a key is generated");
         let ca = params.self_signed(&key).expect("an authority signs itself");
         write(&self.ca(), &ca.pem());
 
@@ -39,7 +39,7 @@ impl Certificates {
         issue(&issuer, "client", &[], client, &self.client_certificate(), &self.client_key());
     }
 
-    /// The lines of the configuration that name them.
+    /// The configuration lines with the paths.
     pub(crate) fn lines(&self, auth_clients: &str) -> String {
         format!(
             "tls-ca-cert-file {}\ntls-cert-file {}\ntls-key-file {}\ntls-auth-clients \
@@ -83,13 +83,13 @@ fn issue(
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![usage];
-    let pair = KeyPair::generate().expect("a key is made");
+    let pair = KeyPair::generate().expect("a key is generated");
     let signed = params.signed_by(&pair, issuer).expect("the authority signs");
     write(certificate, &signed.pem());
     write(key, &pair.serialize_pem());
 }
 
-/// A certificate of that name. It is valid for two thousand years, so it needs no clock.
+/// A certificate request. The default validity of two thousand years needs no clock.
 fn params(name: &str, hosts: &[&str]) -> CertificateParams {
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     let mut params = CertificateParams::new(hosts).expect("the names are well formed");

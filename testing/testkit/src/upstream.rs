@@ -21,56 +21,56 @@ const ATTEMPTS: usize = 5;
 const MAX_HEADERS: usize = 10_000;
 const MAX_HEAD_LEN: usize = 16 << 20;
 
-/// A request as it reached an [`Upstream`].
+/// A request that an [`Upstream`] received.
 #[derive(Clone, Debug)]
-pub struct Reached {
-    /// As `POST`.
+pub struct UpstreamRequest {
+    /// Such as `POST`.
     pub method: String,
     /// Path and query, unchanged.
     pub uri: String,
-    /// All of them, each as often as it came.
+    /// All headers, repeated ones included.
     pub headers: HeaderMap,
-    /// The whole body.
+    /// The complete body.
     pub body: Vec<u8>,
 }
 
-/// An HTTP server that answers 200 with `reached METHOD URI` and remembers each request. A path
-/// `/status/NNN` is answered with that status. It ends when this is dropped.
+/// An HTTP server that records each request and responds with 200 and `reached METHOD URI`, or with
+/// status NNN for the path `/status/NNN`. Stops on drop.
 #[derive(Debug)]
 pub struct Upstream {
-    reached: Arc<Mutex<Vec<Reached>>>,
+    received: Arc<Mutex<Vec<UpstreamRequest>>>,
     port: Port,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Upstream {
-    /// Starts one.
+    /// Starts the server.
     ///
     /// # Panics
     ///
     /// If no port is free.
     #[track_caller]
     pub fn start() -> Self {
-        let reached = Arc::new(Mutex::default());
+        let received = Arc::new(Mutex::default());
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        let runtime = runtime.expect("a runtime is made");
-        // Somebody may take a port that was free a moment ago.
+        let runtime = runtime.expect("the runtime starts");
+        // Another process may take the port between the reservation and the bind.
         let bound = (0..ATTEMPTS).find_map(|_| {
             let port = Port::reserve();
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.number()));
             runtime.block_on(listener).ok().map(|listener| (port, listener))
         });
         let (port, listener) = bound.expect("a reserved port is free");
-        let seen = Arc::clone(&reached);
+        let requests = Arc::clone(&received);
         let thread = thread::spawn(move || {
             runtime.block_on(async {
-                // Either ends it: the order, or that nobody is left to give one.
-                tokio::select! { _ = stopped => {}, () = serve(listener, seen) => {} }
+                // `stopped` completes when the sender is dropped.
+                tokio::select! { _ = stopped => {}, () = serve(listener, requests) => {} }
             });
         });
-        Self { reached, port, stop: Some(stop), thread: Some(thread) }
+        Self { received, port, stop: Some(stop), thread: Some(thread) }
     }
 
     /// `127.0.0.1:PORT`
@@ -78,10 +78,10 @@ impl Upstream {
         format!("127.0.0.1:{}", self.port.number())
     }
 
-    /// What has reached it since this was last asked.
-    pub fn take(&self) -> Vec<Reached> {
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *reached)
+    /// Removes and returns the recorded requests.
+    pub fn take(&self) -> Vec<UpstreamRequest> {
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *received)
     }
 }
 
@@ -95,39 +95,40 @@ impl Drop for Upstream {
     }
 }
 
-async fn serve(listener: TcpListener, reached: Arc<Mutex<Vec<Reached>>>) {
+async fn serve(listener: TcpListener, received: Arc<Mutex<Vec<UpstreamRequest>>>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let reached = Arc::clone(&reached);
-        let service = service_fn(move |request| answer(request, Arc::clone(&reached)));
+        let received = Arc::clone(&received);
+        let service = service_fn(move |request| respond(request, Arc::clone(&received)));
         let mut builder = http1::Builder::new();
-        // More than the daemon takes, and each gateway: whatever is let through is seen here.
+        // More than the daemon and the gateways accept, so that every forwarded request is recorded.
         builder.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_LEN);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
-        // A connection that breaks is the gateway's affair, which its client sees.
+        // The gateway reports broken connections to its client.
         tokio::spawn(async move { drop(connection.await) });
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
-    reached: Arc<Mutex<Vec<Reached>>>,
+    received: Arc<Mutex<Vec<UpstreamRequest>>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let body = match body.collect().await {
         Ok(body) => body.to_bytes().to_vec(),
         Err(error) => error.to_string().into_bytes(),
     };
-    let said = format!("reached {} {}", head.method, head.uri);
+    let text = format!("reached {} {}", head.method, head.uri);
     let status = head.uri.path().strip_prefix("/status/").and_then(|path| path.parse().ok());
-    let value = Reached {
+    let request = UpstreamRequest {
         method: head.method.to_string(),
         uri: head.uri.to_string(),
         headers: head.headers,
         body,
     };
-    reached.lock().unwrap_or_else(PoisonError::into_inner).push(value);
-    let mut response = Response::new(Full::new(Bytes::from(said)));
+    received.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    // Other paths name no status.
     *response.status_mut() = status.unwrap_or(StatusCode::OK);
     Ok(response)
 }

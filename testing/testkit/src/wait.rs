@@ -1,19 +1,19 @@
-//! Waiting for what another process does.
+//! Polling.
 
 use std::thread;
 use std::time::Duration;
 
-const PAUSE: Duration = Duration::from_millis(2);
-/// About half a minute: what takes longer will not come. Counting polls needs no clock.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// About half a minute. Counting polls needs no clock.
 const POLLS: usize = 12_000;
 
-/// Polls until there is an answer; nothing if there is none in time.
+/// Polls until `poll` returns a value; `None` after about half a minute.
 pub(crate) fn until<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 0..POLLS {
-        if let Some(answer) = poll() {
-            return Some(answer);
+        if let Some(value) = poll() {
+            return Some(value);
         }
-        thread::sleep(PAUSE);
+        thread::sleep(INTERVAL);
     }
     None
 }

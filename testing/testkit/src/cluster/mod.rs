@@ -1,24 +1,23 @@
-//! Servers that are a cluster.
+//! A Redis cluster.
 
-mod join;
-mod moving;
+mod nodes;
 mod slot;
-mod view;
+mod slot_move;
 
-pub use moving::SlotMove;
 pub use slot::{SLOTS, slot_of};
+pub use slot_move::SlotMove;
 
 use crate::{Config, Server, Sweep, wait};
-use view::{Member, view};
+use nodes::{Member, execute, view};
 
-/// A cluster of primaries and their replicas. A node is named by its place in [`nodes`](Self::nodes):
-/// those that began as primaries come first.
+/// A cluster of primaries and replicas. Methods identify a node by its index in
+/// [`nodes`](Self::nodes), where the initial primaries come first.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Server>,
 }
 
-/// How a cluster is set up.
+/// Configuration of a [`Cluster`].
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
     node_timeout_ms: u32,
@@ -26,16 +25,16 @@ pub struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// How long a node may be silent before it counts as failed, 1000 ms if not said. With less, a
-    /// busy machine sees failures where there are none.
+    /// Sets how long a node may be silent before it counts as failed, 1000 ms by default. Shorter
+    /// values cause false failovers on a busy machine.
     #[must_use]
     pub fn node_timeout_ms(mut self, node_timeout_ms: u32) -> Self {
         self.node_timeout_ms = node_timeout_ms;
         self
     }
 
-    /// How each node is set up besides. A password is not known to `MIGRATE`, so slots with keys in
-    /// them do not move then.
+    /// Configures each node. With a password, slots that contain keys cannot move, because `MIGRATE`
+    /// does not log in.
     #[must_use]
     pub fn node(mut self, configure: impl FnOnce(Config) -> Config) -> Self {
         self.node = configure(self.node);
@@ -43,32 +42,32 @@ impl ClusterConfig {
     }
 }
 
-/// How a replica takes over.
+/// How a replica is promoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failover {
-    /// Its primary hands over: nothing written is lost.
+    /// The primary cooperates, so no write is lost.
     HandOver,
-    /// `TAKEOVER`: without asking the primary or anybody else.
+    /// `TAKEOVER`: without consent of the primary or the other nodes.
     TakeOver,
 }
 
 impl Cluster {
-    /// Starts a cluster and waits until every node says that it is well. It takes some three
-    /// seconds, two of which each node waits before it dares to serve.
+    /// Starts a cluster and waits until every node reports `cluster_state:ok`. This takes about three
+    /// seconds, two of which are Redis's delay before a node serves.
     ///
     /// # Panics
     ///
-    /// If it does not come up in time.
+    /// If it does not start in time.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
         Self::with(primaries, replicas_per, |config| config)
     }
 
-    /// Starts one that is set up by `configure`.
+    /// Starts a cluster with the configuration that `configure` returns.
     ///
     /// # Panics
     ///
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn with(
         primaries: usize,
@@ -83,7 +82,7 @@ impl Cluster {
                     .clone()
                     .cluster()
                     .line(&format!("cluster-node-timeout {}", config.node_timeout_ms))
-                    // A replica goes where the test puts it, and takes over however old its copy is.
+                    // Replicas do not migrate, and can be promoted however old their data is.
                     .line("cluster-migration-barrier 100")
                     .line("cluster-replica-validity-factor 0")
             })
@@ -94,7 +93,7 @@ impl Cluster {
         cluster
     }
 
-    /// The nodes, of which some may have been killed.
+    /// All nodes, including killed ones.
     pub fn nodes(&self) -> &[Server] {
         &self.nodes
     }
@@ -102,7 +101,7 @@ impl Cluster {
     /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,…` of all nodes.
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(Server::address).collect();
-        let login = self.nodes.first().map(Server::login).unwrap_or_default();
+        let login = self.node(0).login();
         format!("redis+cluster://{login}{}", addresses.join(","))
     }
 
@@ -110,12 +109,12 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If none does.
+    /// If the slot has no owner.
     #[track_caller]
     pub fn primary_of_slot(&self, slot: u16) -> usize {
         let members = self.view();
         let owner = members.iter().find(|member| member.owns(slot));
-        self.place(owner.unwrap_or_else(|| panic!("slot {slot} has no owner: {members:?}")))
+        self.index_of(owner.unwrap_or_else(|| panic!("slot {slot} has no owner: {members:?}")))
     }
 
     /// The primaries that own slots, in order.
@@ -123,7 +122,7 @@ impl Cluster {
     pub fn primaries(&self) -> Vec<usize> {
         let members = self.view();
         let owners = members.iter().filter(|member| !member.slots.is_empty());
-        let mut primaries: Vec<usize> = owners.map(|owner| self.place(owner)).collect();
+        let mut primaries: Vec<usize> = owners.map(|owner| self.index_of(owner)).collect();
         primaries.sort_unstable();
         primaries
     }
@@ -135,35 +134,36 @@ impl Cluster {
         let port = self.node(primary).port();
         let id = members.iter().find(|member| member.port == port).map(|member| &member.id);
         let replicas = members.iter().filter(|member| member.primary.as_ref() == id);
-        let mut replicas: Vec<usize> = replicas.map(|replica| self.place(replica)).collect();
+        let mut replicas: Vec<usize> = replicas.map(|replica| self.index_of(replica)).collect();
         replicas.sort_unstable();
         replicas
     }
 
-    /// Lets a replica become the primary, and waits until all agree.
+    /// Promotes a replica and waits until all nodes agree.
     ///
-    /// Do not let the same node be elected twice within five seconds, by this or because its primary
-    /// was killed: Redis 7.0 counts the votes of the first election again, and nobody follows it.
+    /// Do not promote the same node twice within five seconds, by this method or by killing its
+    /// primary: Redis 7.0 counts the votes of the first election again, and the cluster does not
+    /// converge.
     ///
     /// # Panics
     ///
-    /// If it refuses, as a primary does, or it does not come about in time.
+    /// If the node refuses, as a primary does, or the promotion takes too long.
     #[track_caller]
     pub fn failover(&self, replica: usize, how: Failover) {
-        let words: &[&str] = match how {
+        let command: &[&str] = match how {
             Failover::HandOver => &["CLUSTER", "FAILOVER"],
             Failover::TakeOver => &["CLUSTER", "FAILOVER", "TAKEOVER"],
         };
         let node = self.node(replica);
-        node.command(words).expect_no_error("CLUSTER FAILOVER");
+        node.command(command).expect_no_error("CLUSTER FAILOVER");
         let role = || node.command(&["ROLE"]).array().first().map(crate::Reply::text);
         wait::until(|| (role()? == "master").then_some(()))
-            .unwrap_or_else(|| panic!("the replica does not take over\n{}", node.log()));
+            .unwrap_or_else(|| panic!("the replica was not promoted\n{}", node.log()));
         self.settle();
     }
 
-    /// Kills the node that owns `slot` and says which it was. [`settle`](Self::settle) waits until
-    /// its replica has taken over.
+    /// Kills the node that owns `slot` and returns its index. [`settle`](Self::settle) waits for the
+    /// promotion of its replica.
     #[track_caller]
     pub fn kill_primary_of(&self, slot: u16) -> usize {
         let primary = self.primary_of_slot(slot);
@@ -171,11 +171,11 @@ impl Cluster {
         primary
     }
 
-    /// Waits until all nodes that serve agree, every slot is served, and every replica is in step.
+    /// Waits until all running nodes agree, every slot is served, and every replica is connected.
     ///
     /// # Panics
     ///
-    /// If it does not come about in time.
+    /// If this takes too long.
     #[track_caller]
     pub fn settle(&self) {
         if wait::until(|| self.is_settled().then_some(())).is_none() {
@@ -200,18 +200,70 @@ impl Cluster {
         self.sweep(prefix).keys.into_keys().collect()
     }
 
-    /// Those of them that never expire.
+    /// The keys that begin with `prefix` on all primaries and never expire, in order.
     #[track_caller]
     pub fn keys_without_ttl(&self, prefix: &str) -> Vec<String> {
         self.sweep(prefix).without_ttl()
     }
 
+    /// Joins the nodes as `redis-cli --cluster create` would; the first `primaries` own equal shares
+    /// of the slots.
     #[track_caller]
-    fn node(&self, place: usize) -> &Server {
-        self.nodes.get(place).unwrap_or_else(|| panic!("there is no node {place}"))
+    fn join(&self, primaries: usize) {
+        for (epoch, node) in (1..).zip(&self.nodes) {
+            // Distinct epochs save the nodes from resolving a conflict.
+            execute(node, &["CLUSTER", "SET-CONFIG-EPOCH", &i32::to_string(&epoch)]);
+        }
+        for (index, (first, last)) in shares(primaries).into_iter().enumerate() {
+            let (first, last) = (first.to_string(), last.to_string());
+            execute(self.node(index), &["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+        }
+        self.meet();
+        let ids: Vec<String> =
+            self.nodes.iter().map(|node| node.command(&["CLUSTER", "MYID"]).text()).collect();
+        let replicas = self.nodes.iter().skip(primaries);
+        for (node, primary) in replicas.zip(ids.iter().take(primaries).cycle()) {
+            execute(node, &["CLUSTER", "REPLICATE", primary]);
+        }
+        self.settle_joined(primaries);
     }
 
-    /// What the first node that serves believes.
+    /// Introduces every node to every other, which is faster than gossip.
+    #[track_caller]
+    fn meet(&self) {
+        for (index, node) in self.nodes.iter().enumerate() {
+            for other in self.nodes.iter().skip(index + 1) {
+                let (port, bus) = (other.port().to_string(), other.bus().to_string());
+                execute(node, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+            }
+        }
+        let knows_all = |node: &Server| {
+            view(node).is_some_and(|members| {
+                members.len() == self.nodes.len() && members.iter().all(|member| !member.is_new)
+            })
+        };
+        wait::until(|| self.nodes.iter().all(knows_all).then_some(()))
+            .unwrap_or_else(|| panic!("the nodes do not meet: {:#?}", self.view()));
+    }
+
+    #[track_caller]
+    fn settle_joined(&self, primaries: usize) {
+        let has_replicas = || {
+            let members = view(self.node(0))?;
+            let replicas = members.iter().filter(|member| member.primary.is_some()).count();
+            (replicas == self.nodes.len() - primaries).then_some(())
+        };
+        wait::until(has_replicas)
+            .unwrap_or_else(|| panic!("replicas are missing: {:#?}", self.view()));
+        self.settle();
+    }
+
+    #[track_caller]
+    fn node(&self, index: usize) -> &Server {
+        self.nodes.get(index).unwrap_or_else(|| panic!("no node {index}"))
+    }
+
+    /// The cluster according to the first running node.
     #[track_caller]
     fn view(&self) -> Vec<Member> {
         let serving = self.nodes.iter().find(|node| node.is_serving());
@@ -219,9 +271,9 @@ impl Cluster {
     }
 
     #[track_caller]
-    fn place(&self, member: &Member) -> usize {
-        let place = self.nodes.iter().position(|node| node.port() == member.port);
-        place.unwrap_or_else(|| panic!("not a node of this cluster: {member:?}"))
+    fn index_of(&self, member: &Member) -> usize {
+        let index = self.nodes.iter().position(|node| node.port() == member.port);
+        index.unwrap_or_else(|| panic!("not a node of this cluster: {member:?}"))
     }
 
     fn is_settled(&self) -> bool {
@@ -230,7 +282,7 @@ impl Cluster {
         let Some(Some(first)) = views.next() else {
             return false;
         };
-        // A primary without slots is about to become the replica of whoever has them now.
+        // A primary without slots is about to become a replica.
         let roles_are_final =
             first.iter().filter(|member| member.primary.is_none()).all(|primary| {
                 let serves = serving().any(|node| node.port() == primary.port);
@@ -240,14 +292,35 @@ impl Cluster {
         roles_are_final
             && views.all(|view| view.as_ref() == Some(&first))
             && serving().all(|node| {
-                says(node, &["CLUSTER", "INFO"], "cluster_state:ok")
-                    && !says(node, &["INFO", "replication"], "master_link_status:down")
+                reports(node, &["CLUSTER", "INFO"], "cluster_state:ok")
+                    && !reports(node, &["INFO", "replication"], "master_link_status:down")
             })
     }
 }
 
-/// Whether the answer has such a line.
-fn says(node: &Server, words: &[&str], line: &str) -> bool {
-    let reply = node.try_command(words);
+/// Whether the reply contains the line.
+fn reports(node: &Server, args: &[&str], line: &str) -> bool {
+    let reply = node.try_command(args);
     reply.is_ok_and(|reply| reply.text().lines().any(|found| found.trim() == line))
+}
+
+/// The first and last slot of each of `parts` equal shares.
+fn shares(parts: usize) -> Vec<(u16, u16)> {
+    let parts = u16::try_from(parts).expect("a few primaries");
+    let bound = |part: u16| {
+        let bound = u32::from(SLOTS) * u32::from(part) / u32::from(parts);
+        u16::try_from(bound).expect("at most all slots")
+    };
+    (0..parts).map(|part| (bound(part), bound(part + 1) - 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_every_slot_once() {
+        assert_eq!(shares(3), [(0, 5460), (5461, 10921), (10922, 16383)]);
+        assert_eq!(shares(1), [(0, 16383)]);
+    }
 }

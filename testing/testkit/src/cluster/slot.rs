@@ -1,12 +1,12 @@
-//! Which slot a key belongs to.
+//! Hash slots.
 
-/// How many slots a cluster has.
+/// The number of slots of a cluster.
 pub const SLOTS: u16 = 16_384;
 
-/// The slot of a key: CRC16 of it, or of what stands between its first `{` and the next `}`, in
-/// 14 bits.
+/// The slot of a key: the CRC16 of the key, or of the text between its first `{` and the next `}`,
+/// modulo 16,384.
 ///
-/// The formula is that of <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
+/// Specified in <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
 ///
 /// # Example
 ///
@@ -16,11 +16,11 @@ pub const SLOTS: u16 = 16_384;
 /// assert_eq!(slot_of("tg:{user}:a"), slot_of("user"));
 /// ```
 pub fn slot_of(key: impl AsRef<[u8]>) -> u16 {
-    crc16(hashed(key.as_ref())) % SLOTS
+    crc16(hash_tag(key.as_ref())) % SLOTS
 }
 
-/// What of a key is hashed.
-fn hashed(key: &[u8]) -> &[u8] {
+/// The part of a key that determines its slot.
+fn hash_tag(key: &[u8]) -> &[u8] {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = key.get(open + 1..)?;
         rest.get(..rest.iter().position(|byte| *byte == b'}')?)
@@ -28,7 +28,7 @@ fn hashed(key: &[u8]) -> &[u8] {
     tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
 }
 
-/// CRC16 in the variant XMODEM: polynomial 0x1021, nothing reflected, begun with zero.
+/// CRC16/XMODEM: polynomial 0x1021, not reflected, initial value zero.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksums_are_those_of_the_specification() {
+    fn checksums_match_the_specification() {
         assert_eq!(crc16(b"123456789"), 0x31C3);
         assert_eq!(crc16(b""), 0);
     }
 
     #[test]
-    fn the_first_tag_that_is_not_empty_is_hashed() {
+    fn only_the_first_tag_counts_unless_it_is_empty() {
         for (key, expected) in [
             ("foo", "foo"),
             ("{user1000}.following", "user1000"),
@@ -58,9 +58,9 @@ mod tests {
             ("foo{bar", "foo{bar"),
             ("foo}bar{", "foo}bar{"),
         ] {
-            assert_eq!(hashed(key.as_bytes()), expected.as_bytes(), "{key}");
+            assert_eq!(hash_tag(key.as_bytes()), expected.as_bytes(), "{key}");
         }
-        // As `CLUSTER KEYSLOT` says.
+        // Results of `CLUSTER KEYSLOT`.
         assert_eq!((slot_of("foo"), slot_of("bar"), slot_of("hello")), (12182, 5061, 866));
     }
 }

@@ -1,21 +1,19 @@
-//! Real gateways: the programs that ask the daemon before they pass a request on.
+//! Gateways, which check a request with the daemon before they forward it.
 
-mod caddy;
-mod envoy;
-mod haproxy;
-mod nginx;
+mod programs;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
+use self::programs::Program;
+use crate::child_guard::ChildGuard;
 use crate::folder::Folder;
-use crate::guard::Guard;
-use crate::{Port, wait};
+use crate::{Port, program, server, wait};
 
-/// A gateway that can be started.
+/// A gateway program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayKind {
     /// <https://nginx.org>
@@ -28,49 +26,29 @@ pub enum GatewayKind {
     Envoy,
 }
 
-/// How one of them is found and started.
-#[derive(Debug)]
-struct Program {
-    name: &'static str,
-    /// The environment variable that names another binary.
-    variable: &'static str,
-    /// What to type where it is missing.
-    remedy: &'static str,
-    /// Where else than on the path it may be.
-    elsewhere: &'static [&'static str],
-    /// Whether `cargo xtask test` has it for sure where it may install packages, as in CI.
-    is_packaged: bool,
-    /// Puts what the test gave into the form that this gateway starts from, and says how.
-    prepare: fn(program: &Path, folder: &Path) -> Vec<OsString>,
-}
-
 impl GatewayKind {
     fn program(self) -> &'static Program {
         match self {
-            Self::Nginx => &nginx::PROGRAM,
-            Self::Caddy => &caddy::PROGRAM,
-            Self::Haproxy => &haproxy::PROGRAM,
-            Self::Envoy => &envoy::PROGRAM,
+            Self::Nginx => &programs::NGINX,
+            Self::Caddy => &programs::CADDY,
+            Self::Haproxy => &programs::HAPROXY,
+            Self::Envoy => &programs::ENVOY,
         }
     }
 
-    /// Whether it is installed. If not, standard error says that a test is skipped and what to type,
-    /// even where a test's output is captured.
+    /// Whether it is installed. If not, standard error reports a skipped test and the command to
+    /// install it.
     ///
     /// # Panics
     ///
-    /// If it is missing in CI although it has a package that `cargo xtask test` installs.
+    /// In CI, if it is missing although `cargo xtask test` installs it.
     #[track_caller]
     pub fn is_installed(self) -> bool {
         let program = self.program();
         if program.find().is_some() {
             return true;
         }
-        let missing = format!("{} is not installed; {}", program.name, program.remedy);
-        let in_ci = env::var_os("CI").is_some();
-        assert!(!(in_ci && program.is_packaged), "{missing}");
-        // Nobody is left to tell if that fails.
-        let _ = writeln!(io::stderr(), "SKIPPED: {missing}");
+        program::report_missing(program.name, program.remedy, program.is_packaged);
         false
     }
 }
@@ -80,35 +58,33 @@ impl Program {
         let named = env::var_os(self.variable).filter(|named| !named.is_empty());
         if let Some(named) = named.map(PathBuf::from) {
             let is_file = named.is_file();
-            assert!(is_file, "{} names {}, which is no file", self.variable, named.display());
+            assert!(is_file, "{} is {}, which is not a file", self.variable, named.display());
             return Some(named);
         }
-        let path = env::var_os("PATH").unwrap_or_default();
-        let folders = env::split_paths(&path).map(|folder| folder.join(self.name));
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let elsewhere = self.elsewhere.iter().map(|place| root.join(place));
-        folders.chain(elsewhere).find(|path| path.is_file())
+        let root = program::workspace();
+        let mut places = self.places.iter().map(|place| root.join(place));
+        program::find_on_path(self.name).or_else(|| places.find(|path| path.is_file()))
     }
 }
 
-/// A gateway of its own, killed when this is dropped.
+/// A gateway process, killed on drop.
 #[derive(Debug)]
 pub struct Gateway {
-    guard: Guard,
-    // Last, so that the process is gone when its folder goes.
+    guard: ChildGuard,
+    // The last field, so that the process ends before its folder is removed.
     folder: Folder,
 }
 
 impl Gateway {
     /// Starts `kind` with these files, each a name and a text, and waits until it listens on `port`.
     ///
-    /// The files are as an operator writes them: a gateway whose main file includes them is given
-    /// one, and the folder that they would be installed in becomes that of this gateway.
+    /// The files are those of an operator: nginx gets a main file that includes them, and paths of
+    /// the installation folder are replaced.
     ///
     /// # Panics
     ///
-    /// If it is not installed, or does not listen in time. The message says what to type, or shows
-    /// its log.
+    /// If the gateway is not installed or does not listen in time. The message contains the command
+    /// to install it, or the log.
     #[track_caller]
     pub fn start(kind: GatewayKind, files: &[(&str, String)], port: &Port) -> Self {
         let program = kind.program();
@@ -119,8 +95,8 @@ impl Gateway {
             fs::write(folder.path().join(name), text).expect("a file is written");
         }
         let command = (program.prepare)(&binary, folder.path());
-        let words: Vec<&OsStr> = command.iter().map(OsString::as_os_str).collect();
-        let guard = Guard::start(&words, &folder.path().join(LOG), folder.path());
+        let args: Vec<&OsStr> = command.iter().map(OsString::as_os_str).collect();
+        let guard = ChildGuard::start(&args, &folder.path().join(LOG), folder.path());
         let mut gateway = Self { guard, folder };
         gateway.wait_until_ready(program, port.number());
         gateway
@@ -134,45 +110,29 @@ impl Gateway {
         });
         match ready {
             Some(true) => {}
-            Some(false) => panic!("{} has ended at once; its log:\n{}", program.name, self.log()),
+            Some(false) => panic!("{} exited; its log:\n{}", program.name, self.log()),
             None => panic!("{} does not listen; its log:\n{}", program.name, self.log()),
         }
     }
 
-    /// Everything that it has written about itself.
+    /// The gateway's log.
     pub fn log(&self) -> String {
-        let log = fs::read(self.folder.path().join(LOG)).unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        server::read_log(&self.folder.path().join(LOG))
     }
 
-    /// The id of its process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
-        self.guard.server()
+        self.guard.pid()
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What it said may be why the test fails; nobody is left to tell if this fails.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr(), "the gateway's log:\n{}", self.log());
         }
     }
-}
-
-/// The only file of this name that is there, or the one that ends so.
-fn file_ending(folder: &Path, ending: &str) -> PathBuf {
-    let files = fs::read_dir(folder).expect("the folder is read");
-    let mut paths = files.map(|file| file.expect("the folder is read").path());
-    let found = paths.find(|path| path.to_string_lossy().ends_with(ending));
-    found.unwrap_or_else(|| panic!("no file {ending} was given"))
-}
-
-/// Replaces the folder that a file names by the one where it is now.
-fn move_to(folder: &Path, file: &Path, installed: &str) {
-    let text = fs::read_to_string(file).expect("a file is read");
-    let moved = text.replace(installed, &folder.to_string_lossy());
-    fs::write(file, moved).expect("a file is written");
 }
 
 const LOG: &str = "log";

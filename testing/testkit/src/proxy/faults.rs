@@ -1,25 +1,25 @@
-//! What goes wrong, and when.
+//! Faults, and the requests that they apply to.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is to happen to one request.
+/// What happens to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is passed on, and so is its reply.
+    /// The proxy forwards it and its reply.
     Pass,
-    /// The server does not see it, and the connection is closed in its turn.
+    /// The server does not receive it; the connection closes when its reply is due.
     CutBefore,
-    /// The server executes it, and the connection is closed in place of its reply.
+    /// The server executes it; the connection closes instead of a reply.
     CutAfterExecution,
-    /// It is answered by this line.
+    /// The client receives this line as the reply.
     Replace { line: String, executed: bool },
-    /// The server does not see it, and nothing is ever answered on this connection again.
+    /// The server does not receive it, and the client receives no more replies on this connection.
     Swallow,
 }
 
 impl Fate {
-    /// Whether the server sees the request, and so answers it.
+    /// Whether the server receives the request.
     pub(super) fn is_executed(&self) -> bool {
         match self {
             Self::Pass | Self::CutAfterExecution => true,
@@ -29,7 +29,7 @@ impl Fate {
     }
 }
 
-/// What a proxy does at the moment, and what it has seen.
+/// The active faults of a proxy, and its counters.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) requests: u64,
@@ -37,28 +37,28 @@ pub(super) struct Faults {
     pub(super) delay: Duration,
     pub(super) split_bytes: bool,
     pub(super) blackhole: bool,
-    /// The commands that count for `planned`, in capitals; all if it is empty.
+    /// The commands that count for `planned`, in upper case; all if empty.
     pub(super) only: Vec<String>,
     counted: u64,
-    /// By the number of the request that it will happen to.
+    /// By the number of the counted request.
     planned: BTreeMap<u64, Fate>,
 }
 
 impl Faults {
-    /// Plans the fate of the `nth` next request that counts; the next is the first.
+    /// Sets the fate of the `nth` counted request from now; 1 is the next one.
     pub(super) fn plan(&mut self, nth: u64, fate: Fate) {
-        assert!(nth > 0, "the next request is the first");
+        assert!(nth > 0, "the next request is number 1");
         self.planned.insert(self.counted + nth, fate);
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.planned.clear();
         self.delay = Duration::ZERO;
         self.split_bytes = false;
         self.blackhole = false;
     }
 
-    /// Counts a request and says what happens to it.
+    /// Counts a request and returns its fate.
     pub(super) fn fate(&mut self, command: &str) -> Fate {
         self.requests += 1;
         if self.blackhole {
@@ -68,6 +68,7 @@ impl Faults {
             return Fate::Pass;
         }
         self.counted += 1;
+        // A request without a planned fault passes.
         self.planned.remove(&self.counted).unwrap_or(Fate::Pass)
     }
 }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fate_meets_the_request_that_it_was_planned_for() {
+    fn fault_applies_to_the_planned_request() {
         let mut faults = Faults::default();
         assert_eq!(faults.fate("GET"), Fate::Pass);
         faults.plan(2, Fate::CutBefore);
@@ -94,7 +95,7 @@ mod tests {
         faults.blackhole = true;
         assert_eq!(faults.fate("GET"), Fate::Swallow);
         faults.plan(1, Fate::CutBefore);
-        faults.forget();
+        faults.clear();
         assert_eq!(faults.fate("SET"), Fate::Pass);
     }
 }

@@ -1,7 +1,7 @@
 //! A proxy that breaks connections at a chosen request.
 
 mod faults;
-mod link;
+mod relay;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use crate::Server;
 use faults::{Fate, Faults};
-use link::Link;
+use relay::Relay;
 
-/// A proxy between clients and a server without TLS, which knows where each request and each reply
-/// ends. Faults are set while it runs, and concern all its connections together.
+/// A proxy between clients and a server without TLS that parses requests and replies. Faults can
+/// change at any time and apply to all connections.
 ///
-/// `HELLO`, `CLIENT SETINFO` and whatever else a client says first are requests as well;
-/// [`only`](Self::only) says which count. In a cluster a client goes on to the nodes' own ports,
-/// unless they announce the proxy's: `CONFIG SET cluster-announce-port`.
+/// `HELLO`, `CLIENT SETINFO` and other commands of the handshake count as requests;
+/// [`only`](Self::only) restricts the count to some commands. In a cluster, clients connect to the
+/// ports that the nodes announce; set `cluster-announce-port` to the proxy's port.
 ///
 /// # Example
 ///
@@ -46,26 +46,26 @@ pub struct Proxy {
 struct Shared {
     server: SocketAddr,
     faults: Arc<Mutex<Faults>>,
-    links: Mutex<Vec<Weak<Link>>>,
+    relays: Mutex<Vec<Weak<Relay>>>,
     is_stopped: AtomicBool,
 }
 
 impl Proxy {
-    /// A proxy on a free port before `server`, which may be restarted behind it.
+    /// Starts a proxy for `server` on a free port. The server may restart.
     pub fn before(server: &Server) -> Self {
         let mut proxy = Self::to(SocketAddr::from((Ipv4Addr::LOCALHOST, server.port())));
         proxy.url = server.url_at(proxy.address.port());
         proxy
     }
 
-    /// A proxy on a free port before whatever listens at `server`.
+    /// Starts a proxy for an address on a free port.
     pub fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
             server,
             faults: Arc::default(),
-            links: Mutex::default(),
+            relays: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
@@ -83,63 +83,62 @@ impl Proxy {
         self.address.to_string()
     }
 
-    /// The port it listens at.
+    /// The proxy's port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// How many requests it has seen.
+    /// The number of requests received.
     pub fn requests(&self) -> u64 {
         self.faults().requests
     }
 
-    /// How many connections it has accepted.
+    /// The number of connections accepted.
     pub fn connections(&self) -> u64 {
         self.faults().connections
     }
 
-    /// Lets only these commands count for the faults that name the nth next request; all if empty.
+    /// Restricts the faults for the nth next request to these commands; an empty list means all.
     pub fn only(&self, commands: &[&str]) {
         self.faults().only = commands.iter().map(|command| command.to_uppercase()).collect();
     }
 
-    /// Closes the connection before the nth next request is passed on: the server never sees it.
-    /// What was asked before it is still answered.
+    /// Closes the connection instead of forwarding the nth next request. Earlier requests still get
+    /// their replies.
     pub fn cut_before(&self, nth: u64) {
         self.faults().plan(nth, Fate::CutBefore);
     }
 
-    /// Passes the nth next request on, and closes the connection in place of its reply.
+    /// Forwards the nth next request and closes the connection instead of sending its reply.
     pub fn cut_after_execution(&self, nth: u64) {
         self.faults().plan(nth, Fate::CutAfterExecution);
     }
 
-    /// Answers the nth next request with `line`, as `-LOADING …` with its minus, in place of the
-    /// server's reply. `executed` says whether the server sees the request.
+    /// Replies to the nth next request with `line`, such as `-LOADING …`. `executed` states whether
+    /// the server still receives the request.
     pub fn replace_reply(&self, nth: u64, line: &str, executed: bool) {
         self.faults().plan(nth, Fate::Replace { line: line.to_owned(), executed });
     }
 
-    /// Lets each reply wait so long before it is passed on. Those of one connection wait one after
-    /// the other.
+    /// Delays each reply. Replies of one connection are delayed one after the other.
     pub fn delay(&self, delay: Duration) {
         self.faults().delay = delay;
     }
 
-    /// Passes replies on one byte at a time, each in a packet of its own.
+    /// Forwards replies one byte per packet.
     pub fn split_bytes(&self, split_bytes: bool) {
         self.faults().split_bytes = split_bytes;
     }
 
-    /// Accepts connections and requests, and never answers. A connection that has lost something so
-    /// stays silent when it is over; new ones work.
+    /// Accepts connections and requests and sends no replies. A connection that lost a reply stays
+    /// silent afterwards; new ones work.
     pub fn blackhole(&self, blackhole: bool) {
         self.faults().blackhole = blackhole;
     }
 
-    /// Ends all faults, also those that were planned.
-    pub fn heal(&self) {
-        self.faults().forget();
+    /// Clears all faults, including planned ones.
+    pub fn clear_faults(&self) {
+        self.faults().clear();
     }
 
     /// Closes all connections now.
@@ -155,7 +154,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
-        // It waits for a connection, so it gets one.
+        // The thread waits for a connection; this one ends the wait.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -170,27 +169,27 @@ impl Shared {
             if self.is_stopped.load(Ordering::SeqCst) {
                 return;
             }
-            // A server that is down looks to the client like one that closes at once.
-            let Ok(link) = client.and_then(|client| self.link(client)) else { continue };
-            let mut links = self.links();
-            links.retain(|link| link.strong_count() > 0);
-            links.push(Arc::downgrade(&link));
+            // If the server is down, the client's connection closes at once.
+            let Ok(relay) = client.and_then(|client| self.open_relay(client)) else { continue };
+            let mut relays = self.relays();
+            relays.retain(|relay| relay.strong_count() > 0);
+            relays.push(Arc::downgrade(&relay));
         }
     }
 
-    fn link(&self, client: TcpStream) -> io::Result<Arc<Link>> {
+    fn open_relay(&self, client: TcpStream) -> io::Result<Arc<Relay>> {
         self.faults().connections += 1;
-        Link::open(client, TcpStream::connect(self.server)?, Arc::clone(&self.faults))
+        Relay::open(client, TcpStream::connect(self.server)?, Arc::clone(&self.faults))
     }
 
     fn close_all(&self) {
-        for link in self.links().drain(..).filter_map(|link| link.upgrade()) {
-            link.close();
+        for relay in self.relays().drain(..).filter_map(|relay| relay.upgrade()) {
+            relay.close();
         }
     }
 
-    fn links(&self) -> MutexGuard<'_, Vec<Weak<Link>>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    fn relays(&self) -> MutexGuard<'_, Vec<Weak<Relay>>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn faults(&self) -> MutexGuard<'_, Faults> {

@@ -1,11 +1,11 @@
-//! Clusters. Each takes some seconds to come up, so a test does more than one thing.
+//! Clusters. Starting one takes seconds, so each test checks several things.
 
 use std::time::{Duration, Instant};
 
 use tollgate_testkit::{Cluster, Connection, Failover, Reply, Server, slot_of};
 
 #[test]
-fn a_cluster_serves_every_slot_and_moves_them() {
+fn cluster_serves_every_slot_and_slots_move() {
     let cluster = Cluster::start(3, 1);
     assert_eq!(cluster.nodes().len(), 6);
     assert_eq!(cluster.primaries(), [0, 1, 2]);
@@ -49,7 +49,7 @@ fn a_cluster_serves_every_slot_and_moves_them() {
 }
 
 #[test]
-fn replicas_take_over() {
+fn replica_is_promoted_by_command_and_after_failure() {
     let cluster = Cluster::with(3, 1, |config| {
         config.node_timeout_ms(800).node(|node| node.line("maxmemory-policy noeviction"))
     });
@@ -67,7 +67,7 @@ fn replicas_take_over() {
     cluster.settle();
     assert_eq!(cluster.primary_of_slot(slot), first);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    // What was killed comes back as a replica.
+    // A killed node restarts as a replica.
     cluster.nodes()[second].restart();
     cluster.settle();
     assert_eq!(cluster.replicas_of(first), [second]);
@@ -76,7 +76,7 @@ fn replicas_take_over() {
     let fourth = cluster.replicas_of(third)[0];
     cluster.failover(fourth, Failover::TakeOver);
     assert_eq!(cluster.replicas_of(fourth), [third]);
-    // A primary that is silent is as good as dead.
+    // A paused primary counts as failed.
     cluster.nodes()[fourth].pause();
     cluster.settle();
     assert!(cluster.primaries().contains(&third));

@@ -1,4 +1,4 @@
-//! Gateways, and the application behind them.
+//! Gateways and their upstream.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tollgate_testkit::{Gateway, GatewayKind, Port, Upstream};
 
-/// Passes everything on.
+/// Files of a gateway that forwards all requests.
 fn files(kind: GatewayKind, port: u16, upstream: &str) -> Vec<(&'static str, String)> {
     let (name, text) = match kind {
         GatewayKind::Nginx => (
@@ -28,7 +28,7 @@ fn files(kind: GatewayKind, port: u16, upstream: &str) -> Vec<(&'static str, Str
     vec![(name, text)]
 }
 
-/// Envoy's as JSON, which is YAML too.
+/// As JSON, which is also YAML.
 #[expect(clippy::unwrap_used, reason = "it is part of the tests")]
 fn envoy(port: u16, upstream: &str) -> String {
     let (host, upstream_port) = upstream.split_once(':').unwrap();
@@ -51,7 +51,7 @@ fn envoy(port: u16, upstream: &str) -> String {
     )
 }
 
-/// A request passes; then the process goes, and its port with it.
+/// A request passes; dropping the gateway ends the process and frees its port.
 #[expect(clippy::panic, clippy::unwrap_used, reason = "it is part of the tests")]
 fn check(kind: GatewayKind) {
     if !kind.is_installed() {
@@ -80,28 +80,28 @@ fn check(kind: GatewayKind) {
 }
 
 #[test]
-fn nginx_passes_requests_and_is_killed() {
+fn nginx_forwards_requests_and_ends_on_drop() {
     check(GatewayKind::Nginx);
 }
 
 #[test]
-fn caddy_passes_requests_and_is_killed() {
+fn caddy_forwards_requests_and_ends_on_drop() {
     check(GatewayKind::Caddy);
 }
 
 #[test]
-fn haproxy_passes_requests_and_is_killed() {
+fn haproxy_forwards_requests_and_ends_on_drop() {
     check(GatewayKind::Haproxy);
 }
 
 #[test]
-fn envoy_passes_requests_and_is_killed() {
+fn envoy_forwards_requests_and_ends_on_drop() {
     check(GatewayKind::Envoy);
 }
 
 #[test]
 #[should_panic = "has ended at once; its log:"]
-fn a_gateway_that_does_not_start_shows_its_log() {
+fn gateway_that_does_not_start_panics_with_its_log() {
     if !GatewayKind::Nginx.is_installed() {
         panic!("it has ended at once; its log: none, it is not installed");
     }

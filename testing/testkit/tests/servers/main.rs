@@ -1,4 +1,4 @@
-//! Each feature once, against the server that is installed.
+//! Every feature against the installed server.
 
 #![expect(clippy::disallowed_methods, reason = "they measure how long a server takes")]
 

@@ -1,4 +1,4 @@
-//! The proxy.
+//! The fault-injecting proxy.
 
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -26,7 +26,7 @@ fn counted(server: &Server) -> i64 {
 }
 
 #[test]
-fn requests_and_replies_pass_and_are_counted() {
+fn requests_and_replies_are_forwarded_and_counted() {
     let (server, proxy, mut client) = start();
     assert_eq!(proxy.url(), format!("redis://127.0.0.1:{}", proxy.port()));
     assert_eq!(incr(&mut client).unwrap(), Reply::Integer(1));
@@ -37,11 +37,11 @@ fn requests_and_replies_pass_and_are_counted() {
     assert!(client.command(&["NO"]).unwrap().is_error());
     assert_eq!((proxy.requests(), proxy.connections()), (5, 1));
 
-    // What the server says unasked passes too.
+    // Push messages are forwarded too.
     client.command(&["SUBSCRIBE", "channel"]).unwrap();
     server.command(&["PUBLISH", "channel", "news"]);
     assert_eq!(client.receive().unwrap().array()[2].text(), "news");
-    // The server comes back behind it.
+    // The server restarts behind the proxy.
     server.restart();
     assert!(client.command(&["PING"]).is_err());
     let mut client = connect(&proxy);
@@ -51,7 +51,7 @@ fn requests_and_replies_pass_and_are_counted() {
 }
 
 #[test]
-fn a_connection_is_cut_before_or_after_execution() {
+fn connection_is_cut_before_or_after_execution() {
     let (server, proxy, mut client) = start();
     proxy.cut_before(2);
     assert!(incr(&mut client).is_ok());
@@ -62,7 +62,7 @@ fn a_connection_is_cut_before_or_after_execution() {
     assert!(incr(&mut client).is_err());
     assert_eq!(counted(&server), 2);
 
-    // In a pipeline what came before is answered still.
+    // In a pipeline, earlier requests get their replies.
     let mut client = connect(&proxy);
     proxy.only(&["INCR"]);
     proxy.cut_before(2);
@@ -77,7 +77,7 @@ fn a_connection_is_cut_before_or_after_execution() {
 }
 
 #[test]
-fn a_reply_is_replaced_in_its_turn() {
+fn replaced_reply_keeps_its_position() {
     let (server, proxy, mut client) = start();
     proxy.replace_reply(1, "-LOADING not yet", false);
     assert_eq!(incr(&mut client).unwrap(), Reply::Error("LOADING not yet".to_owned()));
@@ -97,7 +97,7 @@ fn a_reply_is_replaced_in_its_turn() {
 }
 
 #[test]
-fn replies_come_late_and_in_pieces() {
+fn replies_are_delayed_and_split() {
     let (_server, proxy, mut client) = start();
     proxy.split_bytes(true);
     let text = "x".repeat(5000);
@@ -107,12 +107,12 @@ fn replies_come_late_and_in_pieces() {
     let started = Instant::now();
     assert_eq!(incr(&mut client).unwrap(), Reply::Integer(1));
     assert!(started.elapsed() >= Duration::from_millis(60));
-    proxy.heal();
+    proxy.clear_faults();
     assert_eq!(incr(&mut client).unwrap(), Reply::Integer(2));
 }
 
 #[test]
-fn a_blackhole_swallows_and_a_reset_closes() {
+fn blackhole_drops_replies_and_reset_closes_connections() {
     let (server, proxy, mut client) = start();
     proxy.blackhole(true);
     let mut other = connect(&proxy);

@@ -1,9 +1,9 @@
-//! Sentinels.
+//! Sentinel.
 
 use tollgate_testkit::{Reply, Sentinel};
 
 #[test]
-fn sentinels_name_the_replica_when_the_primary_is_gone() {
+fn sentinels_promote_the_replica_after_the_primary_fails() {
     let sentinel = Sentinel::start();
     let [first, second] = sentinel.servers() else { panic!("two servers") };
     assert!(sentinel.url().starts_with("redis+sentinel://127.0.0.1:"));

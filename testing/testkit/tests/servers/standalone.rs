@@ -1,4 +1,4 @@
-//! One server.
+//! A single server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use std::{env, fs, thread};
 use tollgate_testkit::{Connection, Reply, Server};
 
 #[test]
-fn a_server_answers_at_its_port_and_its_socket() {
+fn server_replies_at_its_port_and_its_socket() {
     let server = Server::start();
     assert_eq!(server.command(&["SET", "k", "v"]), Reply::ok());
     let mut connection = Connection::to(&server.address()).unwrap();
@@ -24,7 +24,7 @@ fn a_server_answers_at_its_port_and_its_socket() {
 }
 
 #[test]
-fn a_dropped_server_leaves_nothing() {
+fn dropped_server_leaves_no_process_and_no_folder() {
     let server = Server::start();
     let (pid, folder) = (server.pid(), server.folder().to_owned());
     assert!(folder.is_dir() && lives(pid));
@@ -33,7 +33,7 @@ fn a_dropped_server_leaves_nothing() {
 }
 
 #[test]
-fn options_reach_the_server() {
+fn configuration_reaches_the_server() {
     let server = Server::with(|config| {
         config
             .databases(3)
@@ -53,13 +53,13 @@ fn options_reach_the_server() {
 }
 
 #[test]
-fn passwords_and_users_are_asked_for() {
+fn passwords_and_users_are_required() {
     let server = Server::with(|config| {
         config.password("secret").user("alice on >wonder ~tg:* resetchannels -@all +get +ping")
     });
     assert_eq!(server.url(), format!("redis://:secret@127.0.0.1:{}", server.port()));
     assert!(server.url_as("alice", "wonder").contains("alice:wonder@127.0.0.1"));
-    // The test's own commands have every right all the same.
+    // The testkit's own commands still have all permissions.
     assert_eq!(server.command(&["SET", "k", "v"]), Reply::ok());
 
     let mut connection = Connection::to(&server.address()).unwrap();
@@ -72,7 +72,7 @@ fn passwords_and_users_are_asked_for() {
 }
 
 #[test]
-fn a_paused_server_answers_when_it_is_resumed() {
+fn paused_server_replies_after_resume() {
     let server = Server::start();
     let mut connection = server.connect();
     server.pause();
@@ -87,14 +87,14 @@ fn a_paused_server_answers_when_it_is_resumed() {
         assert_eq!(connection.receive().unwrap().text(), "PONG");
     });
     assert!(started.elapsed() >= Duration::from_millis(100));
-    // One that is paused can be killed all the same.
+    // A paused server can be killed.
     server.pause();
     server.kill();
     assert!(!server.is_running());
 }
 
 #[test]
-fn a_killed_server_comes_back_at_the_same_port() {
+fn killed_server_restarts_at_the_same_port() {
     let server = Server::with(|config| config.appendonly());
     server.command(&["SET", "kept", "1"]);
     let (port, pid) = (server.port(), server.pid());
@@ -112,14 +112,14 @@ fn a_killed_server_comes_back_at_the_same_port() {
 }
 
 #[test]
-fn a_server_that_does_not_start_shows_its_log() {
+fn server_that_does_not_start_panics_with_its_log() {
     let panic = std::panic::catch_unwind(|| Server::with(|config| config.line("no-such-line 1")));
     let message = *panic.unwrap_err().downcast::<String>().unwrap();
     assert!(message.contains("ended at once") && message.contains("no-such-line"), "{message}");
 }
 
 #[test]
-fn a_sweep_sees_all_databases_and_who_never_expires() {
+fn sweep_covers_all_databases_and_lists_keys_without_ttl() {
     let server = Server::start();
     let mut connection = server.connect();
     for words in [
@@ -135,19 +135,19 @@ fn a_sweep_sees_all_databases_and_who_never_expires() {
     assert_eq!(server.keys_without_ttl("tg:"), ["tg:*[forever]"]);
     assert_eq!(server.keys_without_ttl("tg:*"), ["tg:*[forever]"]);
     let sweep = server.sweep("tg:");
-    let longest = sweep.longest().unwrap();
+    let longest = sweep.max_ttl().unwrap();
     assert!(longest <= Duration::from_secs(90) && longest > Duration::from_secs(60));
     server.sweep("tg:l").assert_all_expire_within(Duration::from_secs(90));
     let wrong = std::panic::catch_unwind(|| sweep.assert_all_expire_within(Duration::MAX));
     assert!(wrong.is_err());
 }
 
-/// Set in the process that the next test kills.
+/// Set in the child process that the next test kills.
 const ORPHANER: &str = "TOLLGATE_SERVERS_ORPHANER";
 
 #[test]
-fn a_server_dies_with_the_process_of_its_test() {
-    const NAME: &str = "standalone::a_server_dies_with_the_process_of_its_test";
+fn server_ends_with_the_process_of_its_test() {
+    const NAME: &str = "standalone::server_ends_with_the_process_of_its_test";
     if env::var_os(ORPHANER).is_some() {
         let server = Server::start();
         server.pause();
@@ -178,6 +178,6 @@ fn a_server_dies_with_the_process_of_its_test() {
 }
 
 fn lives(pid: u32) -> bool {
-    // A process that has ended, but that nobody has waited for yet, is a Z.
+    // State Z: the process has ended and its parent has not waited for it yet.
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

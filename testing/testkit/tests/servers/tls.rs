@@ -1,4 +1,4 @@
-//! TLS, with the certificates that the server made.
+//! TLS with the generated certificates.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tollgate_testkit::{Connection, Server};
 
 #[test]
-fn a_server_with_tls_is_known_by_its_authority() {
+fn server_certificate_is_signed_by_its_authority() {
     let server = Server::with(|config| config.tls());
     assert_eq!(server.url(), format!("rediss://localhost:{}", server.port()));
     assert_eq!(ping(&server, false).unwrap(), "PONG");
@@ -19,7 +19,7 @@ fn a_server_with_tls_is_known_by_its_authority() {
 }
 
 #[test]
-fn a_client_shows_its_certificate_where_it_must() {
+fn client_certificate_is_required_if_configured() {
     let server = Server::with(|config| config.tls_auth_clients("yes"));
     assert_eq!(ping(&server, true).unwrap(), "PONG");
     ping(&server, false).unwrap_err();

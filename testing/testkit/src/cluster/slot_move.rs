@@ -1,14 +1,14 @@
-//! Moving a slot from one primary to another, at once or step by step.
+//! Migration of a slot to another primary, at once or step by step.
 
 use super::Cluster;
-use super::join::ask;
+use super::nodes::execute;
 use crate::{Reply, Server};
 
-/// A slot that is on its way: the source answers `ASK` for keys that it does not have, the target
-/// serves those that say `ASKING`, and what needs keys of both gets `TRYAGAIN`. If it is dropped the
-/// slot stays so.
+/// A slot in migration: the source replies `ASK` for keys that it does not have, the target serves
+/// them after `ASKING`, and a command with keys of both gets `TRYAGAIN`. A dropped value leaves the
+/// slot in this state.
 #[derive(Debug)]
-#[must_use = "the slot is half moved"]
+#[must_use = "the slot is still in migration"]
 pub struct SlotMove<'cluster> {
     cluster: &'cluster Cluster,
     slot: u16,
@@ -17,55 +17,56 @@ pub struct SlotMove<'cluster> {
 }
 
 impl Cluster {
-    /// Moves a slot with its keys to the primary `to`, and waits until all nodes know.
+    /// Moves a slot with its keys to the primary `to`, and waits until all nodes agree.
     #[track_caller]
     pub fn move_slot(&self, slot: u16, to: usize) {
-        let moving = self.begin_move(slot, to);
-        moving.migrate_all();
-        moving.finish();
+        let slot_move = self.begin_move(slot, to);
+        slot_move.migrate_all();
+        slot_move.finish();
     }
 
-    /// Begins to move a slot to the primary `to`: `IMPORTING` there, `MIGRATING` where it is.
+    /// Starts the migration of a slot to the primary `to`: `IMPORTING` at the target, `MIGRATING` at
+    /// the source.
     #[track_caller]
     pub fn begin_move(&self, slot: u16, to: usize) -> SlotMove<'_> {
-        let moving = SlotMove { cluster: self, slot, from: self.primary_of_slot(slot), to };
-        assert_ne!(moving.from, to, "slot {slot} is there already");
-        moving.set(moving.target(), &["IMPORTING", &id(moving.source())]);
-        moving.set(moving.source(), &["MIGRATING", &id(moving.target())]);
-        moving
+        let slot_move = SlotMove { cluster: self, slot, from: self.primary_of_slot(slot), to };
+        assert_ne!(slot_move.from, to, "node {to} already owns slot {slot}");
+        slot_move.set(slot_move.target(), &["IMPORTING", &id(slot_move.source())]);
+        slot_move.set(slot_move.source(), &["MIGRATING", &id(slot_move.target())]);
+        slot_move
     }
 }
 
 impl SlotMove<'_> {
-    /// Where the slot comes from.
+    /// The node that loses the slot.
     pub fn source(&self) -> &Server {
         self.cluster.node(self.from)
     }
 
-    /// Where it goes.
+    /// The node that receives the slot.
     pub fn target(&self) -> &Server {
         self.cluster.node(self.to)
     }
 
-    /// The keys that are at the source still.
+    /// The keys that are still at the source.
     #[track_caller]
     pub fn keys_left(&self) -> Vec<String> {
         self.keys().iter().map(Reply::text).collect()
     }
 
-    /// Takes these keys along.
+    /// Moves these keys to the target.
     #[track_caller]
     pub fn migrate(&self, keys: &[impl AsRef<[u8]>]) {
         let port = self.target().port().to_string();
-        let mut words: Vec<&[u8]> =
+        let mut args: Vec<&[u8]> =
             [b"MIGRATE".as_slice(), b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"]
                 .into();
-        words.extend(keys.iter().map(AsRef::as_ref));
-        let reply = self.source().command(&words).expect_no_error("MIGRATE");
-        assert_eq!(reply, Reply::ok(), "no such key is at the source");
+        args.extend(keys.iter().map(AsRef::as_ref));
+        let reply = self.source().command(&args).expect_no_error("MIGRATE");
+        assert_eq!(reply, Reply::ok(), "no such key at the source");
     }
 
-    /// Takes all keys along.
+    /// Moves all keys to the target.
     #[track_caller]
     pub fn migrate_all(&self) {
         loop {
@@ -75,15 +76,16 @@ impl SlotMove<'_> {
             }
             let keys: Vec<&[u8]> = keys
                 .iter()
-                .filter_map(
-                    |key| if let Reply::Bulk(key) = key { Some(key.as_slice()) } else { None },
-                )
+                .map(|key| match key {
+                    Reply::Bulk(key) => key.as_slice(),
+                    _ => panic!("not a key: {key:?}"),
+                })
                 .collect();
             self.migrate(&keys);
         }
     }
 
-    /// Gives the slot to the target, and waits until all nodes know.
+    /// Assigns the slot to the target, and waits until all nodes agree.
     ///
     /// # Panics
     ///
@@ -91,13 +93,13 @@ impl SlotMove<'_> {
     #[track_caller]
     pub fn finish(self) {
         let target = id(self.target());
-        // The target first: so nobody is ever without an owner.
+        // The target first, so that the slot always has an owner.
         self.set(self.target(), &["NODE", &target]);
         self.set(self.source(), &["NODE", &target]);
         self.cluster.settle();
     }
 
-    /// Calls the move off. Keys that have gone already are lost to the clients.
+    /// Cancels the migration. Clients can no longer reach keys that have moved.
     #[track_caller]
     pub fn abandon(self) {
         self.set(self.source(), &["STABLE"]);
@@ -105,9 +107,9 @@ impl SlotMove<'_> {
     }
 
     #[track_caller]
-    fn set(&self, node: &Server, words: &[&str]) {
+    fn set(&self, node: &Server, args: &[&str]) {
         let slot = self.slot.to_string();
-        ask(node, &[&["CLUSTER", "SETSLOT", &slot], words].concat());
+        execute(node, &[&["CLUSTER", "SETSLOT", &slot], args].concat());
     }
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! One connection of a client with its connection to the server.
+//! Forwarding between a client's connection and a connection to the server.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,19 +10,19 @@ use std::thread;
 use super::faults::{Fate, Faults};
 use crate::Reply;
 
-/// Requests are read by one thread and replies by another; between them lies the fate of each
-/// request that is not answered yet, in order.
+/// One thread forwards requests, another replies. They share the fates of the requests without a
+/// reply, in order.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Relay {
     client: TcpStream,
     server: TcpStream,
     faults: Arc<Mutex<Faults>>,
     pending: Mutex<VecDeque<Fate>>,
-    /// Set once something was swallowed: whatever came after it would answer the wrong request.
-    is_lost: AtomicBool,
+    /// Set once a request or reply was dropped: a later reply would belong to the wrong request.
+    is_silent: AtomicBool,
 }
 
-impl Link {
+impl Relay {
     pub(super) fn open(
         client: TcpStream,
         server: TcpStream,
@@ -31,11 +31,11 @@ impl Link {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let (requests, replies) = (client.try_clone()?, server.try_clone()?);
-        let (pending, is_lost) = (Mutex::default(), AtomicBool::new(false));
-        let link = Arc::new(Self { client, server, faults, pending, is_lost });
-        let (reader, writer) = (Arc::clone(&link), Arc::clone(&link));
+        let (pending, is_silent) = (Mutex::default(), AtomicBool::new(false));
+        let relay = Arc::new(Self { client, server, faults, pending, is_silent });
+        let (reader, writer) = (Arc::clone(&relay), Arc::clone(&relay));
         thread::spawn(move || {
-            // An end of either side is the end of both, whether it was planned or not.
+            // When one side closes, planned or not, the other closes too.
             let _ = reader.carry_requests(BufReader::new(requests));
             reader.close();
         });
@@ -43,11 +43,11 @@ impl Link {
             let _ = writer.carry_replies(BufReader::new(replies));
             writer.close();
         });
-        Ok(link)
+        Ok(relay)
     }
 
     pub(super) fn close(&self) {
-        // It may be closed already.
+        // The sockets may be closed already.
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.shutdown(Shutdown::Both);
     }
@@ -58,22 +58,22 @@ impl Link {
             let command = read_request(&mut from, &mut raw)?;
             let fate = self.faults().fate(&command);
             if fate == Fate::Swallow {
-                self.is_lost.store(true, Ordering::SeqCst);
+                self.is_silent.store(true, Ordering::SeqCst);
             }
-            if self.is_lost.load(Ordering::SeqCst) {
+            if self.is_silent.load(Ordering::SeqCst) {
                 continue;
             }
             let (is_executed, is_cut) = (fate.is_executed(), fate == Fate::CutBefore);
             {
                 let mut pending = self.pending();
                 pending.push_back(fate);
-                // With nothing else under way no reply of the server will bring it to its turn.
+                // Without earlier requests, no reply of the server will trigger it.
                 if pending.len() == 1 && !is_executed {
-                    self.settle_unseen(&mut pending)?;
+                    self.complete_unsent(&mut pending)?;
                 }
             }
             if is_cut {
-                // What was asked before is still answered.
+                // Earlier requests still get their replies.
                 return self.wait_for_close();
             }
             if is_executed {
@@ -87,28 +87,28 @@ impl Link {
             let mut raw = Vec::new();
             let reply = Reply::read(&mut from, &mut raw)?;
             let fate = match reply {
+                // A push message is not the reply to a request.
                 Reply::Push(_) => None,
-                // Whoever has subscribed is told things that he did not ask for.
                 _ => self.pending().front().cloned(),
             };
             match &fate {
-                None | Some(Fate::Pass) => self.answer(&raw)?,
-                Some(Fate::Replace { line, .. }) => self.answer_line(line)?,
+                None | Some(Fate::Pass) => self.reply(&raw)?,
+                Some(Fate::Replace { line, .. }) => self.reply_line(line)?,
                 Some(Fate::CutBefore | Fate::CutAfterExecution | Fate::Swallow) => return Ok(()),
             }
             if fate.is_some() {
                 let mut pending = self.pending();
                 pending.pop_front();
-                self.settle_unseen(&mut pending)?;
+                self.complete_unsent(&mut pending)?;
             }
         }
     }
 
-    /// Answers the requests that the server does not see and whose turn it is.
-    fn settle_unseen(&self, pending: &mut VecDeque<Fate>) -> io::Result<()> {
+    /// Completes the requests at the front of the queue that were not sent to the server.
+    fn complete_unsent(&self, pending: &mut VecDeque<Fate>) -> io::Result<()> {
         while let Some(fate) = pending.front().filter(|fate| !fate.is_executed()) {
             match fate {
-                Fate::Replace { line, .. } => self.answer_line(line)?,
+                Fate::Replace { line, .. } => self.reply_line(line)?,
                 _ => self.close(),
             }
             pending.pop_front();
@@ -116,20 +116,20 @@ impl Link {
         Ok(())
     }
 
-    fn answer_line(&self, line: &str) -> io::Result<()> {
-        self.answer(format!("{line}\r\n").as_bytes())
+    fn reply_line(&self, line: &str) -> io::Result<()> {
+        self.reply(format!("{line}\r\n").as_bytes())
     }
 
-    fn answer(&self, reply: &[u8]) -> io::Result<()> {
+    fn reply(&self, reply: &[u8]) -> io::Result<()> {
         let (delay, split) = {
             let faults = self.faults();
             (faults.delay, faults.split_bytes)
         };
         thread::sleep(delay);
         if self.faults().blackhole {
-            self.is_lost.store(true, Ordering::SeqCst);
+            self.is_silent.store(true, Ordering::SeqCst);
         }
-        if self.is_lost.load(Ordering::SeqCst) {
+        if self.is_silent.load(Ordering::SeqCst) {
             return Ok(());
         }
         if split {
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Reads on, and does nothing with it, until the other thread closes.
+    /// Discards input until the other thread closes the connection.
     fn wait_for_close(&self) -> io::Result<()> {
         io::copy(&mut &self.client, &mut io::sink()).map(drop)
     }
@@ -153,16 +153,17 @@ impl Link {
     }
 }
 
-/// Reads one request, an array or a plain line, and returns the name of its command.
+/// Reads one request, an array or an inline command, and returns the name of its command.
 fn read_request(from: &mut BufReader<TcpStream>, raw: &mut Vec<u8>) -> io::Result<String> {
     let first = from.fill_buf()?.first().copied().ok_or(io::ErrorKind::UnexpectedEof)?;
     if first == b'*' {
         return match Reply::read(from, raw)? {
-            Reply::Array(words) => Ok(words.first().map(Reply::text).unwrap_or_default()),
+            Reply::Array(args) if !args.is_empty() => Ok(args[0].text()),
             _ => Err(io::ErrorKind::InvalidData.into()),
         };
     }
     from.read_until(b'\n', raw)?;
     let line = String::from_utf8_lossy(raw);
+    // An empty line is no command; the server ignores it.
     Ok(line.split_whitespace().next().unwrap_or_default().to_owned())
 }

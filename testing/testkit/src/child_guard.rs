@@ -1,4 +1,4 @@
-//! Processes that never outlive the test which started them.
+//! Processes that end with the test that started them.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -6,22 +6,22 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A server behind a shell that kills it when the pipe between us closes. The kernel closes it
-/// however the process of the test ends, and nothing unsafe is needed.
+/// A server, started by a shell that kills it when the pipe to the test closes. The kernel closes
+/// the pipe however the test ends, and this needs no unsafe code.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct ChildGuard {
     shell: Child,
     server: u32,
 }
 
-impl Guard {
+impl ChildGuard {
     /// Starts `command` with its output appended to `log`.
     pub(crate) fn start(command: &[&OsStr], log: &Path, folder: &Path) -> Self {
         let mut shell = Command::new("sh")
-            .args(["-c", include_str!("guard.sh"), "guard"])
+            .args(["-c", include_str!("child_guard.sh"), "child_guard"])
             .args([log, folder])
             .args(command)
-            // Not reached by what the terminal sends to the test: the pipe tells it all.
+            // Signals of the terminal must not reach the shell; it waits for the pipe.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -36,7 +36,8 @@ impl Guard {
         Self { shell, server }
     }
 
-    pub(crate) fn server(&self) -> u32 {
+    /// The process id of the server.
+    pub(crate) fn pid(&self) -> u32 {
         self.server
     }
 
@@ -44,7 +45,7 @@ impl Guard {
         matches!(self.shell.try_wait(), Ok(None))
     }
 
-    /// Sends a signal, by the name that `kill` knows it by.
+    /// Sends a signal by its name, such as `STOP`.
     pub(crate) fn signal(&mut self, name: &str) {
         let kill = format!("kill -s {name} {}", self.server);
         let sent = Command::new("sh").args(["-c", &kill]).status();
@@ -52,11 +53,11 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
-        if let Some(mut orders) = self.shell.stdin.take() {
-            // It fails if the server has ended by itself, and the shell with it.
-            let _ = orders.write_all(b"kill\n");
+        if let Some(mut pipe) = self.shell.stdin.take() {
+            // Fails if the server, and with it the shell, has ended.
+            let _ = pipe.write_all(b"kill\n");
         }
         let _ = self.shell.wait();
     }

@@ -1,4 +1,4 @@
-//! What one node believes of its cluster.
+//! The state of a cluster as one node reports it.
 
 use std::ops::RangeInclusive;
 
@@ -9,12 +9,13 @@ use crate::Server;
 pub(crate) struct Member {
     pub(crate) id: String,
     pub(crate) port: u16,
-    /// Whose replica it is; nothing for a primary.
+    /// The id of its primary; `None` for a primary.
     pub(crate) primary: Option<String>,
     pub(crate) has_failed: bool,
-    /// Still shaking hands, or of unknown address.
+    /// In the handshake, or of unknown address.
     pub(crate) is_new: bool,
-    /// First and last of each range. Which slots are on the move only their two ends know.
+    /// First and last of each range. Slots in migration are listed only by the source and the target,
+    /// and are omitted here.
     pub(crate) slots: Vec<(u16, u16)>,
 }
 
@@ -24,7 +25,7 @@ impl Member {
     }
 }
 
-/// All members as `server` sees them, in order; nothing if it does not answer.
+/// All members according to `server`, sorted; `None` if it does not reply.
 pub(crate) fn view(server: &Server) -> Option<Vec<Member>> {
     let nodes = server.try_command(&["CLUSTER", "NODES"]).ok().filter(|nodes| !nodes.is_error())?;
     let mut members: Vec<Member> = nodes.text().lines().filter_map(member).collect();
@@ -32,25 +33,32 @@ pub(crate) fn view(server: &Server) -> Option<Vec<Member>> {
     Some(members)
 }
 
+/// Runs a command; panics if the reply is an error.
+#[track_caller]
+pub(super) fn execute(node: &Server, args: &[&str]) {
+    node.command(args).expect_no_error(&args.join(" "));
+}
+
 /// `ID HOST:PORT@BUS[,NAME] FLAGS PRIMARY PING PONG EPOCH LINK SLOTS…`
 fn member(line: &str) -> Option<Member> {
-    let mut words = line.split(' ');
-    let id = words.next()?.to_owned();
-    let port = words.next()?.split('@').next()?.rsplit(':').next()?.parse().ok()?;
-    let flags: Vec<&str> = words.next()?.split(',').collect();
-    let primary = words.next().filter(|primary| *primary != "-").map(String::from);
+    let mut fields = line.split(' ');
+    let id = fields.next()?.to_owned();
+    let port = fields.next()?.split('@').next()?.rsplit(':').next()?.parse().ok()?;
+    let flags: Vec<&str> = fields.next()?.split(',').collect();
+    let primary = fields.next().filter(|primary| *primary != "-").map(String::from);
     Some(Member {
         id,
         port,
         primary,
         has_failed: flags.contains(&"fail"),
         is_new: flags.contains(&"handshake") || flags.contains(&"noaddr"),
-        slots: words.skip(4).filter_map(range).collect(),
+        slots: fields.skip(4).filter_map(range).collect(),
     })
 }
 
-fn range(word: &str) -> Option<(u16, u16)> {
-    let (first, last) = word.split_once('-').unwrap_or((word, word));
+fn range(field: &str) -> Option<(u16, u16)> {
+    // A range of one slot is written as one number.
+    let (first, last) = field.split_once('-').unwrap_or((field, field));
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
@@ -59,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_cluster_nodes_is_read() {
+    fn lines_of_cluster_nodes_are_parsed() {
         let primary = member(
             "e7d1 127.0.0.1:30001@31001,host myself,master,fail - 0 0 1 connected 0-5460 7 [93-<-2]",
         );
