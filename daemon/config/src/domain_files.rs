@@ -25,8 +25,8 @@ pub(super) struct Unusable {
 /// bookkeeping, such as `..data` where Kubernetes mounts a configuration.
 ///
 /// # Errors
-/// It cannot be listed, or has too many entries.
-pub fn listed(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+/// It cannot be list_directory, or has too many entries.
+pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(None);
     }
@@ -47,8 +47,8 @@ pub fn listed(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
 
 /// Whether a path of `envoy.config` is a directory that says nothing: none of its files is read.
 #[must_use]
-pub fn is_without_domains(path: &Path) -> bool {
-    listed(path).is_ok_and(|x| x.is_some_and(|files| files.is_empty()))
+pub fn has_no_domain_files(path: &Path) -> bool {
+    list_directory(path).is_ok_and(|x| x.is_some_and(|files| files.is_empty()))
 }
 
 fn is_named_so(file: &Path) -> bool {
@@ -64,18 +64,18 @@ fn is_read(file: &Path) -> bool {
 
 /// All that must stay as it is for the files of these paths to say what they said: each path, and
 /// what is in it if it is a directory.
-pub fn watched(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+pub fn watched_paths(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     paths.iter().flat_map(|path| {
-        let listed = listed(path).ok().flatten().unwrap_or_default();
-        std::iter::once(path.clone()).chain(listed)
+        let files = list_directory(path).ok().flatten().unwrap_or_default();
+        std::iter::once(path.clone()).chain(files)
     })
 }
 
 /// What the files of a path say.
 pub(super) fn read(path: &Path) -> Result<Vec<Source>, Unusable> {
     let unusable = |file: &Path, why: String| Unusable { file: file.to_owned(), why };
-    let listed =
-        listed(path).map_err(|error| unusable(path, format!("it cannot be read: {error}")))?;
+    let listed = list_directory(path)
+        .map_err(|error| unusable(path, format!("it cannot be read: {error}")))?;
     let files = listed.unwrap_or_else(|| vec![path.to_owned()]);
     if files.is_empty() {
         let why = "there is no file in it whose name ends in .yaml or .yml; write one";

@@ -57,7 +57,7 @@ pub(super) struct Over {
 
 /// A configuration with where each value of it comes from.
 #[non_exhaustive]
-pub struct Layered {
+pub struct LoadedConfig {
     /// What the daemon runs with.
     pub config: Config,
     pub(super) tree: Node,
@@ -150,7 +150,7 @@ impl Layers {
     ///
     /// # Errors
     /// What a layer says cannot be used; all mistakes are named.
-    pub fn read(self) -> Result<Layered, ConfigErrors> {
+    pub fn read(self) -> Result<LoadedConfig, ConfigErrors> {
         self.combine(true)
     }
 
@@ -158,11 +158,11 @@ impl Layers {
     ///
     /// # Errors
     /// As those of [`read`](Self::read).
-    pub fn partial(self) -> Result<Layered, ConfigErrors> {
+    pub fn partial(self) -> Result<LoadedConfig, ConfigErrors> {
         self.combine(false)
     }
 
-    fn combine(self, is_whole: bool) -> Result<Layered, ConfigErrors> {
+    fn combine(self, is_whole: bool) -> Result<LoadedConfig, ConfigErrors> {
         let Layers { file, base, over, diagnostics, unreadable } = self;
         if let Some(error) = unreadable {
             return Err(error);
@@ -189,7 +189,7 @@ impl Layers {
             read::config(&fields, is_whole)
         };
         match config {
-            Ok(config) if diagnostics.is_empty() => Ok(Layered { config, tree, file }),
+            Ok(config) if diagnostics.is_empty() => Ok(LoadedConfig { config, tree, file }),
             _ => Err(errors(diagnostics, file.as_ref(), Some(&tree))),
         }
     }
@@ -230,13 +230,13 @@ impl fmt::Debug for Layers {
 }
 
 /// Without the texts, which may be secret.
-impl fmt::Debug for Layered {
+impl fmt::Debug for LoadedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layered").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("LoadedConfig").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
-impl Layered {
+impl LoadedConfig {
     /// The whole of it as YAML that can be read again, but for secrets, which are masked.
     /// With `origins` a comment says where each value comes from that is not a default.
     #[must_use]
@@ -274,7 +274,7 @@ impl Config {
     ///
     /// # Errors
     /// The text is not limits.
-    pub fn of_limits(limits: &str) -> Result<Config, ConfigErrors> {
+    pub fn from_limits(limits: &str) -> Result<Config, ConfigErrors> {
         Layers::new().limits(limits).partial().map(|partial| partial.config)
     }
 }

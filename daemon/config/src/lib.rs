@@ -32,13 +32,13 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
-pub use domain_files::{is_without_domains, listed, watched};
+pub use domain_files::{has_no_domain_files, list_directory, watched_paths};
 pub use json_schema::config_schema;
-pub use layers::{Layered, Layers};
+pub use layers::{Layers, LoadedConfig};
 pub use named_files::FileProblem;
 pub use near_limit::NearLimit;
 pub use overrides_file::{OverridesFileError, read_overrides};
-pub use read::envoy::{Envoy, Reference, ReferenceHeaders, ReferenceHealth, RuleOnStoreError};
+pub use read::envoy::{CompatHeaders, CompatHealth, CompatOptions, Envoy, RuleOnStoreError};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_document::{Body, ConfigError, ConfigErrors, Diagnostics, Node};
 
-use crate::layers::Layered;
+use crate::layers::LoadedConfig;
 use crate::overrides_file::{OverridesFileError, read_overrides};
 
 /// A file that cannot be used, found by the part of the daemon that reads it.
@@ -20,7 +20,7 @@ pub struct FileProblem {
     pub message: String,
 }
 
-impl Layered {
+impl LoadedConfig {
     /// Checks the password file of the store and the files of overrides, and adds the problems that
     /// the daemon found in the files that only it can read.
     ///

@@ -8,7 +8,7 @@ use tollgate_core::parse_limits;
 use super::ReadOptions;
 use super::domain::{Domain, Node};
 use super::draft::{DescriptorDraft, LimitDraft};
-use super::error::RatelimitError;
+use super::error::DescriptorConfigError;
 use super::limits::Maker;
 use super::overrides::Brought;
 use super::rule::{Limits, Rule};
@@ -43,9 +43,9 @@ impl Builder {
         &mut self,
         file: &str,
         descriptors: Vec<DescriptorDraft>,
-    ) -> Result<(), RatelimitError> {
+    ) -> Result<(), DescriptorConfigError> {
         let added = self.add_all(0, descriptors);
-        added.map_err(|(line, message)| RatelimitError::new(file, line, message))
+        added.map_err(|(line, message)| DescriptorConfigError::new(file, line, message))
     }
 
     pub(super) fn finish(self) -> Domain {
@@ -161,7 +161,7 @@ impl Builder {
         let first = limits.first().map(|limit| *limit.spec());
         let made = self.maker.of_limits(limits, shadow);
         let policy = made.map_err(|error| (draft.line, in_line(draft.line, &error)))?;
-        let unit = first.and_then(|first| Unit::of_window(first.window));
+        let unit = first.and_then(|first| Unit::from_window(first.window));
         let count = first.map_or(0, |first| u32::try_from(first.count).unwrap_or(u32::MAX));
         Ok((Limits::Policy(policy), unit, count))
     }
@@ -177,7 +177,7 @@ fn in_line(line: Option<usize>, message: &str) -> String {
 
 /// The unit; none where it is unlimited.
 fn unit_of(limit: &LimitDraft) -> Result<Option<Unit>, String> {
-    match (limit.unlimited, Unit::of_name(&limit.unit)) {
+    match (limit.unlimited, Unit::from_name(&limit.unit)) {
         (true, Some(_)) => Err("should not specify rate limit unit when unlimited".to_owned()),
         (false, None) => Err(format!("invalid rate limit unit '{}'", limit.unit)),
         (_, unit) => Ok(unit),

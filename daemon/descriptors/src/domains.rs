@@ -10,7 +10,7 @@ use tollgate::Policy;
 use super::build::Builder;
 use super::domain::{Domain, Node};
 use super::draft::Draft;
-use super::error::RatelimitError;
+use super::error::DescriptorConfigError;
 use super::key::key;
 use super::rule::{Rule, RuleRef};
 use super::unit::Unit;
@@ -54,37 +54,40 @@ impl Domains {
     ///
     /// # Errors
     /// A file cannot be used.
-    pub fn read(sources: &[Source], options: &ReadOptions) -> Result<Domains, RatelimitError> {
+    pub fn from_yaml(
+        sources: &[Source],
+        options: &ReadOptions,
+    ) -> Result<Domains, DescriptorConfigError> {
         let read =
             |source: &Source| Ok((source.name.clone(), yaml::draft(&source.name, &source.text)?));
-        let drafts = sources.iter().map(read).collect::<Result<Vec<_>, RatelimitError>>()?;
-        Domains::of_drafts(drafts, options)
+        let drafts = sources.iter().map(read).collect::<Result<Vec<_>, DescriptorConfigError>>()?;
+        Domains::from_drafts(drafts, options)
     }
 
     /// Reads what a control plane sent, in this order.
     ///
     /// # Errors
     /// A resource cannot be used.
-    pub fn of_xds(
+    pub fn from_xds(
         configs: &[RateLimitConfig],
         options: &ReadOptions,
-    ) -> Result<Domains, RatelimitError> {
+    ) -> Result<Domains, DescriptorConfigError> {
         let read = |rate_limit_config: &RateLimitConfig| match xds::draft(rate_limit_config) {
             Ok(draft) => Ok((rate_limit_config.name.clone(), draft)),
-            Err(message) => Err(RatelimitError::new(&rate_limit_config.name, None, message)),
+            Err(message) => Err(DescriptorConfigError::new(&rate_limit_config.name, None, message)),
         };
         let drafts = configs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Domains::of_drafts(drafts, options)
+        Domains::from_drafts(drafts, options)
     }
 
-    fn of_drafts(
+    fn from_drafts(
         drafts: Vec<(String, Draft)>,
         options: &ReadOptions,
-    ) -> Result<Domains, RatelimitError> {
+    ) -> Result<Domains, DescriptorConfigError> {
         let mut builders: Vec<Builder> = Vec::new();
         let mut by_name: HashMap<Box<str>, usize, FixedState> = HashMap::default();
         for (file, Draft { domain, descriptors }) in drafts {
-            let refuse = |message| Err(RatelimitError::new(&file, None, message));
+            let refuse = |message| Err(DescriptorConfigError::new(&file, None, message));
             if domain.is_empty() {
                 return refuse("config file cannot have empty domain".to_owned());
             }
@@ -141,7 +144,7 @@ impl Domains {
         match key(domain.in_keys(), entries, &[], (!goes_on).then_some(unit)) {
             Ok(key) => {
                 let stat = Cow::Owned(domain.brought_stat(entries));
-                Lookup::Rule(Matched { rule: RuleRef::Brought(rule), key, stat })
+                Lookup::Rule(Matched { rule: RuleRef::Override(rule), key, stat })
             }
             Err(bytes) => Lookup::KeyTooLong(bytes),
         }

@@ -4,15 +4,15 @@ use std::fmt;
 
 /// Why a configuration cannot be used: the file, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RatelimitError {
+pub struct DescriptorConfigError {
     file: String,
     line: Option<usize>,
     message: String,
 }
 
-impl RatelimitError {
+impl DescriptorConfigError {
     pub(super) fn new(file: &str, line: Option<usize>, message: impl Into<String>) -> Self {
-        RatelimitError { file: file.to_owned(), line, message: message.into() }
+        DescriptorConfigError { file: file.to_owned(), line, message: message.into() }
     }
 
     /// The file, as its source names it.
@@ -36,10 +36,10 @@ impl RatelimitError {
 }
 
 /// `limits.yaml: descriptor has empty key`.
-impl fmt::Display for RatelimitError {
+impl fmt::Display for DescriptorConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.file, self.message)
     }
 }
 
-impl std::error::Error for RatelimitError {}
+impl std::error::Error for DescriptorConfigError {}

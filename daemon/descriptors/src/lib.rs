@@ -24,7 +24,7 @@ mod yaml;
 use tollgate::OnStoreError;
 
 pub use domains::{Domains, Lookup, Matched};
-pub use error::RatelimitError;
+pub use error::DescriptorConfigError;
 pub use key::key;
 pub use rule::{Limits, Rule, RuleRef};
 pub use unit::Unit;

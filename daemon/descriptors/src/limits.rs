@@ -40,7 +40,7 @@ impl Maker {
     /// The limit of requests per unit.
     pub(super) fn per_unit(&self, count: u32, unit: Unit, shadow: bool) -> Limits {
         if count == 0 {
-            return Limits::Nothing;
+            return Limits::DenyAll;
         }
         let limit = spec(count, unit, self.options.charging).build();
         let policy =

@@ -39,7 +39,7 @@ pub enum Limits {
     /// Everything passes, and nothing is counted.
     Unlimited,
     /// Nothing passes: 0 requests per unit.
-    Nothing,
+    DenyAll,
     /// What the policy says.
     Policy(Policy),
 }
@@ -65,7 +65,7 @@ impl Rule {
     pub fn policy(&self) -> Option<&Policy> {
         match &self.limits {
             Limits::Policy(policy) => Some(policy),
-            Limits::Unlimited | Limits::Nothing => None,
+            Limits::Unlimited | Limits::DenyAll => None,
         }
     }
 
@@ -94,7 +94,7 @@ impl Rule {
     /// Whether every request is over it: its limit is 0.
     #[must_use]
     pub fn is_always_over(&self) -> bool {
-        self.limits == Limits::Nothing
+        self.limits == Limits::DenyAll
     }
 }
 
@@ -104,7 +104,7 @@ pub enum RuleRef<'a> {
     /// Of the configuration.
     Configured(&'a Rule),
     /// Of a request's override.
-    Brought(Arc<Rule>),
+    Override(Arc<Rule>),
 }
 
 impl Deref for RuleRef<'_> {
@@ -113,7 +113,7 @@ impl Deref for RuleRef<'_> {
     fn deref(&self) -> &Rule {
         match self {
             RuleRef::Configured(configured) => configured,
-            RuleRef::Brought(brought) => brought,
+            RuleRef::Override(brought) => brought,
         }
     }
 }

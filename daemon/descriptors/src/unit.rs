@@ -35,13 +35,13 @@ const UNITS: [(Unit, &str, u64); 7] = [
 impl Unit {
     /// The unit of this name, in capitals or not.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Unit> {
+    pub fn from_name(name: &str) -> Option<Unit> {
         UNITS.iter().find(|(_, x, _)| x.eq_ignore_ascii_case(name)).map(|(x, ..)| *x)
     }
 
     /// The unit that is this long.
     #[must_use]
-    pub fn of_window(window: Micros) -> Option<Unit> {
+    pub fn from_window(window: Micros) -> Option<Unit> {
         UNITS.iter().map(|(x, ..)| *x).find(|x| x.window() == window)
     }
 

@@ -20,7 +20,7 @@ pub struct AddressHeader {
 /// Why there is no address of a client. Its text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NoAddress {
+pub enum ClientAddressError {
     /// The peer is none of the trusted proxies.
     Untrusted(Peer),
     /// The header is not there.
@@ -28,39 +28,39 @@ pub enum NoAddress {
     /// A header of one address is there twice.
     Repeated(&'static str, Peer),
     /// A trusted proxy wrote what is no address.
-    Junk(&'static str, Box<str>),
+    Invalid(&'static str, Box<str>),
     /// Nobody knows of an address here.
     Unknown,
 }
 
-impl fmt::Display for NoAddress {
+impl fmt::Display for ClientAddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoAddress::Untrusted(peer) => write!(
+            ClientAddressError::Untrusted(peer) => write!(
                 f,
                 "{peer} is no trusted proxy, so its word on the client's address is not taken; if it \
                  is your gateway, write trusted_proxies: [{}]",
                 in_yaml(*peer)
             ),
-            NoAddress::Missing(header, peer) => write!(
+            ClientAddressError::Missing(header, peer) => write!(
                 f,
                 "{header}, which has the client's address, did not come from {peer}; set it in the \
                  gateway, and let no client remove it"
             ),
-            NoAddress::Repeated(header, peer) => write!(
+            ClientAddressError::Repeated(header, peer) => write!(
                 f,
                 "{header}, which has the client's address, came twice from {peer}; set it in the \
                  gateway in place of what the client sent"
             ),
-            NoAddress::Junk(header, entry) => {
+            ClientAddressError::Invalid(header, entry) => {
                 write!(f, "{header} has {entry:?} where a trusted proxy should have put an address")
             }
-            NoAddress::Unknown => f.write_str("nothing tells the client's address here"),
+            ClientAddressError::Unknown => f.write_str("nothing tells the client's address here"),
         }
     }
 }
 
-impl std::error::Error for NoAddress {}
+impl std::error::Error for ClientAddressError {}
 
 /// A peer as an element of a list in YAML, where a colon may mean something.
 fn in_yaml(peer: Peer) -> String {
@@ -80,23 +80,23 @@ pub fn client_address(
     header: AddressHeader,
     peer: Peer,
     trusted: &Networks,
-) -> Result<IpAddr, NoAddress> {
+) -> Result<IpAddr, ClientAddressError> {
     if !trusted.contains_peer(peer) {
-        return Err(NoAddress::Untrusted(peer));
+        return Err(ClientAddressError::Untrusted(peer));
     }
     let lines = headers.get_all(header.name);
     if !header.is_list {
         let mut lines = lines.iter();
         return match (lines.next(), lines.next()) {
-            (None, _) => Err(NoAddress::Missing(header.name, peer)),
+            (None, _) => Err(ClientAddressError::Missing(header.name, peer)),
             (Some(line), None) => read(line.as_bytes(), header.name),
-            (Some(_), Some(_)) => Err(NoAddress::Repeated(header.name, peer)),
+            (Some(_), Some(_)) => Err(ClientAddressError::Repeated(header.name, peer)),
         };
     }
     // Several lines are one list, in the order in which they stand.
     let entries =
         lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|x| x.rsplit(|i| *i == b','));
-    let mut leftmost = Err(NoAddress::Missing(header.name, peer));
+    let mut leftmost = Err(ClientAddressError::Missing(header.name, peer));
     for entry in entries {
         let address = read(entry, header.name)?;
         if !trusted.contains(address) {
@@ -108,10 +108,10 @@ pub fn client_address(
 }
 
 /// Reads an entry; one that is mapped into IPv6 is the IPv4 address.
-fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, NoAddress> {
+fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, ClientAddressError> {
     parse(entry.trim_ascii()).map(|x| x.to_canonical()).ok_or_else(|| {
         let shown: String = String::from_utf8_lossy(entry).trim().chars().take(64).collect();
-        NoAddress::Junk(header, shown.into())
+        ClientAddressError::Invalid(header, shown.into())
     })
 }
 

@@ -9,7 +9,7 @@ use http::header::{COOKIE, HeaderMap};
 use percent_encoding::percent_decode;
 use tollgate::Timestamp;
 
-use super::address::{AddressHeader, NoAddress, client_address};
+use super::address::{AddressHeader, ClientAddressError, client_address};
 use super::host;
 use super::jwt::{Claims, Jwt};
 use super::network::{Ipv6Prefix, Networks, Peer};
@@ -38,7 +38,7 @@ pub struct Facts<'a> {
     /// What time it is.
     pub now: Timestamp,
     /// What the token says, once it was asked for.
-    claims: OnceCell<Result<Claims, NoValue>>,
+    claims: OnceCell<Result<Claims, KeyError>>,
 }
 
 /// Where a request came from.
@@ -47,7 +47,7 @@ pub enum Client<'a> {
     /// From this address.
     Known(IpAddr),
     /// From where a header says, if the peer is trusted.
-    Told {
+    FromHeader {
         /// The header.
         header: AddressHeader,
         /// The peer.
@@ -62,37 +62,37 @@ pub enum Client<'a> {
 /// Why there is no value for a key. Its text says what to do, and is fit for whoever sent the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NoValue {
+pub enum KeyError {
     /// The request has none; the rule says what holds then. It names the source.
     Missing(String),
     /// The request has several that differ, of which only its sender knows which counts. It names the
     /// source.
     Ambiguous(String),
     /// The key would be longer than so many bytes, by this placeholder.
-    Long(String, usize),
+    TooLong(String, usize),
     /// The client's address is not known.
-    Address(NoAddress),
+    Address(ClientAddressError),
     /// The host is not known; why.
     Host(String),
 }
 
-impl fmt::Display for NoValue {
+impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoValue::Missing(source) => write!(f, "the request has no {source}"),
-            NoValue::Ambiguous(source) => {
+            KeyError::Missing(source) => write!(f, "the request has no {source}"),
+            KeyError::Ambiguous(source) => {
                 write!(f, "the request has several values of {source}; send one")
             }
-            NoValue::Long(source, most) => {
+            KeyError::TooLong(source, most) => {
                 write!(f, "{source} makes a key of more than {most} bytes; send a shorter value")
             }
-            NoValue::Address(address) => address.fmt(f),
-            NoValue::Host(host) => f.write_str(host),
+            KeyError::Address(address) => address.fmt(f),
+            KeyError::Host(host) => f.write_str(host),
         }
     }
 }
 
-impl std::error::Error for NoValue {}
+impl std::error::Error for KeyError {}
 
 impl<'a> Facts<'a> {
     /// Of a request of which nothing else is known yet.
@@ -112,8 +112,8 @@ impl<'a> Facts<'a> {
     }
 
     /// The host as it is compared.
-    pub(super) fn host(&self) -> Result<Cow<'a, str>, NoValue> {
-        self.host.map(host::canonical).map_err(|error| NoValue::Host(error.to_owned()))
+    pub(super) fn host(&self) -> Result<Cow<'a, str>, KeyError> {
+        self.host.map(host::canonical).map_err(|error| KeyError::Host(error.to_owned()))
     }
 
     /// The value of a source, where the path is read as this. An empty one is none.
@@ -121,7 +121,7 @@ impl<'a> Facts<'a> {
         &'b self,
         source: &Source,
         path: &'b Path,
-    ) -> Result<Cow<'b, [u8]>, NoValue> {
+    ) -> Result<Cow<'b, [u8]>, KeyError> {
         let value = match source {
             Source::Ip => Some(self.ip()?.into_bytes().into()),
             Source::Host => Some(owned(&self.host()?)),
@@ -143,18 +143,18 @@ impl<'a> Facts<'a> {
             Source::Jwt(claim) => self.claims()?.text(claim).map(|text| owned(&text)),
         };
         let value: Option<Cow<'_, [u8]>> = value.filter(|cow: &Cow<'_, [u8]>| !cow.is_empty());
-        value.ok_or_else(|| NoValue::Missing(source.to_string()))
+        value.ok_or_else(|| KeyError::Missing(source.to_string()))
     }
 
-    fn ip(&self) -> Result<String, NoValue> {
+    fn ip(&self) -> Result<String, KeyError> {
         let address = match self.client {
             Client::Known(address) => Ok(address),
-            Client::Told { header, peer, trusted } => {
+            Client::FromHeader { header, peer, trusted } => {
                 client_address(self.headers, header, peer, trusted)
             }
-            Client::Unknown => Err(NoAddress::Unknown),
+            Client::Unknown => Err(ClientAddressError::Unknown),
         };
-        address.map(|address| self.ipv6_prefix.key(address)).map_err(NoValue::Address)
+        address.map(|address| self.ipv6_prefix.key(address)).map_err(KeyError::Address)
     }
 
     /// Names and values of the cookies. Values are percent-decoded and lose their quotes, so that
@@ -172,12 +172,12 @@ impl<'a> Facts<'a> {
     }
 
     /// What the token says; nothing if there is no valid one.
-    fn claims(&self) -> Result<&Claims, NoValue> {
+    fn claims(&self) -> Result<&Claims, KeyError> {
         let read = self.claims.get_or_init(|| match self.jwt {
             Some(jwt) => jwt.claims(self.headers, self.now),
             None => Ok(Claims::default()),
         });
-        read.as_ref().map_err(NoValue::clone)
+        read.as_ref().map_err(KeyError::clone)
     }
 }
 
@@ -197,10 +197,10 @@ fn values<'a>(
 pub(super) fn single<'a>(
     mut values: impl Iterator<Item = Cow<'a, [u8]>>,
     source: &impl fmt::Display,
-) -> Result<Option<Cow<'a, [u8]>>, NoValue> {
+) -> Result<Option<Cow<'a, [u8]>>, KeyError> {
     let Some(first) = values.next() else { return Ok(None) };
     if values.any(|value| value != first) {
-        return Err(NoValue::Ambiguous(source.to_string()));
+        return Err(KeyError::Ambiguous(source.to_string()));
     }
     Ok(Some(first))
 }

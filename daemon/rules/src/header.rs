@@ -7,7 +7,7 @@ use http::header::{HeaderMap, HeaderName};
 /// What a rule wants of a header: `x-plan: pro` that it says this, `x-plan: pro*` that it begins so,
 /// `x-plan: *` that it is there. One line of it that does is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderTest {
+pub struct HeaderMatcher {
     name: HeaderName,
     value: Wanted,
 }
@@ -18,7 +18,7 @@ enum Wanted {
     Prefix(Box<str>),
 }
 
-impl HeaderTest {
+impl HeaderMatcher {
     /// Which header it looks at.
     #[must_use]
     pub fn name(&self) -> &HeaderName {
@@ -33,7 +33,7 @@ impl HeaderTest {
         let (name, value) = text
             .split_once(':')
             .ok_or("write a header and its value, such as x-plan: pro, or x-plan: *")?;
-        HeaderTest::new(name.trim(), value.trim())
+        HeaderMatcher::new(name.trim(), value.trim())
     }
 
     /// What is wanted of the header of this name.
@@ -58,7 +58,7 @@ impl HeaderTest {
         }
         let value =
             if is_prefix { Wanted::Prefix(text.into()) } else { Wanted::Exactly(text.into()) };
-        Ok(HeaderTest { name, value })
+        Ok(HeaderMatcher { name, value })
     }
 
     pub(super) fn matches(&self, headers: &HeaderMap) -> bool {
@@ -74,7 +74,7 @@ pub(super) fn header_name(text: &str) -> Result<HeaderName, String> {
     HeaderName::try_from(text).map_err(|_| "write the name of a header, such as x-api-key".into())
 }
 
-impl fmt::Display for HeaderTest {
+impl fmt::Display for HeaderMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
             Wanted::Exactly(text) => write!(f, "{}: {text}", self.name),
@@ -107,8 +107,8 @@ mod tests {
             for line in lines {
                 headers.append("x-plan", HeaderValue::from_static(line));
             }
-            let read = HeaderTest::parse(test).unwrap();
-            assert_eq!(HeaderTest::parse(&read.to_string()).unwrap(), read);
+            let read = HeaderMatcher::parse(test).unwrap();
+            assert_eq!(HeaderMatcher::parse(&read.to_string()).unwrap(), read);
             assert_eq!(read.matches(&headers), matches, "{test} {lines:?}");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
             ("x-plan: *pro", "write * at the end only"),
             ("x-plan: a\tb", "write the value without space around it or control characters"),
         ] {
-            assert_eq!(HeaderTest::parse(text).unwrap_err(), remedy, "{text}");
+            assert_eq!(HeaderMatcher::parse(text).unwrap_err(), remedy, "{text}");
         }
     }
 }

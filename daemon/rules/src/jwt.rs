@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tollgate::Timestamp;
 
-use super::facts::{NoValue, single};
+use super::facts::{KeyError, single};
 use super::jwks::KeySet;
 
 /// How the token of a request is read. One that is not valid is none.
@@ -52,7 +52,7 @@ impl Jwt {
     ///
     /// # Errors
     /// There are several.
-    pub(super) fn claims(&self, headers: &HeaderMap, now: Timestamp) -> Result<Claims, NoValue> {
+    pub(super) fn claims(&self, headers: &HeaderMap, now: Timestamp) -> Result<Claims, KeyError> {
         let lines =
             headers.get_all(&self.header).iter().map(|get_all| Cow::from(get_all.as_bytes()));
         let value = single(lines, &format!("header.{}", self.header))?;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use http::HeaderMap;
-//! use tollgate_rules::{Asked, Facts, Match, PathPattern, Rule, RuleCheck, Rules, Template};
+//! use tollgate_rules::{RuleOutcome, Facts, Match, PathPattern, Rule, RuleCheck, Rules, Template};
 //!
 //! let matches = Match { paths: vec![PathPattern::parse("/api/**")?], ..Match::default() };
 //! let check = RuleCheck::new("api", Template::parse("{method}:{path.2}")?);
@@ -10,7 +10,7 @@
 //!
 //! let headers = HeaderMap::new();
 //! let facts = Facts::new("GET", b"//api/./users?page=2", &headers);
-//! let Asked::Checks(checks) = rules.find(&facts, 1_024)? else { panic!("a rule is for it") };
+//! let RuleOutcome::Checks(checks) = rules.evaluate(&facts, 1_024)? else { panic!("a rule is for it") };
 //! assert_eq!((checks[0].policy, &*checks[0].key), ("api", &b"GET:users"[..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -36,9 +36,9 @@ use std::fmt;
 
 use tollgate::{Cost, Policies, Policy};
 
-pub use address::{AddressHeader, NoAddress, client_address};
-pub use facts::{Client, Facts, NoValue};
-pub use header::HeaderTest;
+pub use address::{AddressHeader, ClientAddressError, client_address};
+pub use facts::{Client, Facts, KeyError};
+pub use header::HeaderMatcher;
 pub use host::HostPattern;
 pub use jwks::KeySet;
 pub use jwt::Jwt;
@@ -64,18 +64,18 @@ pub struct Rules {
 
 /// What rules ask for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked<'a> {
+pub enum RuleOutcome<'a> {
     /// That these checks are decided together; if there is none, all were left out.
-    Checks(Vec<AskedCheck<'a>>),
+    Checks(Vec<MatchedCheck<'a>>),
     /// That it is denied: a value for the key of a check is missing, and its rule says so.
-    Deny(NoValue),
+    Deny(KeyError),
     /// Nothing: no rule is for it, and this holds then.
     NoRule(OnNoRule),
 }
 
 /// A check with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedCheck<'a> {
+pub struct MatchedCheck<'a> {
     /// The name of its policy.
     pub policy: &'a str,
     /// Who is limited.
@@ -93,9 +93,13 @@ impl Rules {
     /// rules', the checks of both are asked, so that no spelling chooses the milder.
     ///
     /// # Errors
-    /// A key has no value, and it is not for the rule to say what holds then; [`NoValue::Missing`]
+    /// A key has no value, and it is not for the rule to say what holds then; [`KeyError::Missing`]
     /// where the rule says that it is an error.
-    pub fn find(&self, facts: &Facts<'_>, key_bytes: usize) -> Result<Asked<'_>, NoValue> {
+    pub fn evaluate(
+        &self,
+        facts: &Facts<'_>,
+        key_bytes: usize,
+    ) -> Result<RuleOutcome<'_>, KeyError> {
         let path = Path::decoded(facts.target);
         let first = self.rule_for(facts, &path)?;
         let other_path = Path::with_encoded_slashes(facts.target);
@@ -106,7 +110,7 @@ impl Rules {
         let is_unruled = first.is_none() || second.is_none();
         if is_unruled && (self.on_no_rule == OnNoRule::Deny || first.is_none() && second.is_none())
         {
-            return Ok(Asked::NoRule(self.on_no_rule));
+            return Ok(RuleOutcome::NoRule(self.on_no_rule));
         }
         let mut found: Vec<_> = first.map(|first| (first, &path)).into_iter().collect();
         if let (Some(second), Some(path)) = (second, &other_path) {
@@ -115,14 +119,14 @@ impl Rules {
                 found.push((second, path));
             }
         }
-        let mut checks: Vec<AskedCheck<'_>> = Vec::new();
+        let mut checks: Vec<MatchedCheck<'_>> = Vec::new();
         for (rule, path) in found {
             for check in &rule.checks {
                 let asked = match check.asked(facts, path, key_bytes) {
                     Ok(asked) => asked,
-                    Err(error @ NoValue::Missing(_)) => match check.on_missing {
+                    Err(error @ KeyError::Missing(_)) => match check.on_missing {
                         OnMissing::Skip => continue,
-                        OnMissing::Deny => return Ok(Asked::Deny(error)),
+                        OnMissing::Deny => return Ok(RuleOutcome::Deny(error)),
                         OnMissing::Error => return Err(error),
                     },
                     Err(other) => return Err(other),
@@ -132,10 +136,10 @@ impl Rules {
                 }
             }
         }
-        Ok(Asked::Checks(checks))
+        Ok(RuleOutcome::Checks(checks))
     }
 
-    fn rule_for(&self, facts: &Facts<'_>, path: &Path) -> Result<Option<&Rule>, NoValue> {
+    fn rule_for(&self, facts: &Facts<'_>, path: &Path) -> Result<Option<&Rule>, KeyError> {
         for rule in &self.rules {
             if rule.matches.matches(facts, path)? {
                 return Ok(Some(rule));
@@ -217,13 +221,13 @@ impl RuleCheck {
         facts: &Facts<'_>,
         path: &Path,
         key_bytes: usize,
-    ) -> Result<AskedCheck<'_>, NoValue> {
+    ) -> Result<MatchedCheck<'_>, KeyError> {
         let key = self.key.key(facts, path, key_bytes)?;
         let tier = match self.tier.as_ref().map(|tier| tier.key(facts, path, key_bytes)) {
             // Without a value it is the usual tier, which is for everyone.
-            None | Some(Err(NoValue::Missing(_))) => None,
+            None | Some(Err(KeyError::Missing(_))) => None,
             Some(tier) => Some(tier?),
         };
-        Ok(AskedCheck { policy: &self.policy, key, tier, cost: self.cost })
+        Ok(MatchedCheck { policy: &self.policy, key, tier, cost: self.cost })
     }
 }

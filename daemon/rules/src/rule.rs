@@ -2,8 +2,8 @@
 
 use tollgate::Cost;
 
-use super::facts::{Facts, NoValue};
-use super::header::HeaderTest;
+use super::facts::{Facts, KeyError};
+use super::header::HeaderMatcher;
 use super::host::HostPattern;
 use super::method::MethodName;
 use super::path::Path;
@@ -30,12 +30,12 @@ pub struct Match {
     /// Their hosts.
     pub hosts: Vec<HostPattern>,
     /// Their headers.
-    pub headers: Vec<HeaderTest>,
+    pub headers: Vec<HeaderMatcher>,
 }
 
 impl Match {
     /// Whether it is for a request whose path is read as this.
-    pub(super) fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, NoValue> {
+    pub(super) fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, KeyError> {
         let fits = (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(path)))
             && (self.methods.is_empty()
                 || self.methods.iter().any(|method| method.matches(facts.method)))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::facts::{Facts, NoValue};
+use super::facts::{Facts, KeyError};
 use super::path::Path;
 use super::source::Source;
 
@@ -114,7 +114,7 @@ impl Template {
     ///
     /// # Errors
     /// A placeholder has no value, or the key would be longer than `most` bytes.
-    pub fn key(&self, facts: &Facts<'_>, path: &Path, most: usize) -> Result<Vec<u8>, NoValue> {
+    pub fn key(&self, facts: &Facts<'_>, path: &Path, most: usize) -> Result<Vec<u8>, KeyError> {
         let mut key = Vec::new();
         for piece in &self.pieces {
             match piece {
@@ -122,7 +122,7 @@ impl Template {
                 Piece::Value(sources) => self.put_value(&mut key, sources, facts, path)?,
             }
             if key.len() > most {
-                return Err(NoValue::Long(piece.to_string(), most));
+                return Err(KeyError::TooLong(piece.to_string(), most));
             }
         }
         Ok(key)
@@ -135,11 +135,11 @@ impl Template {
         sources: &[Source],
         facts: &Facts<'_>,
         path: &Path,
-    ) -> Result<(), NoValue> {
+    ) -> Result<(), KeyError> {
         for source in sources {
             let value = match facts.value(source, path) {
                 Ok(value) => value,
-                Err(NoValue::Missing(_)) => continue,
+                Err(KeyError::Missing(_)) => continue,
                 Err(other) => return Err(other),
             };
             if sources.len() > 1 {
@@ -155,7 +155,7 @@ impl Template {
             return Ok(());
         }
         let names: Vec<_> = sources.iter().map(Source::to_string).collect();
-        Err(NoValue::Missing(names.join("|")))
+        Err(KeyError::Missing(names.join("|")))
     }
 }
 

@@ -164,7 +164,7 @@ impl Daemon {
         }
         let live = self.live();
         let has_limits = self.discovery.known().is_ok();
-        let Some(health) = &live.envoy.reference.health else { return has_limits };
+        let Some(health) = &live.envoy.compat.health else { return has_limits };
         let store = self.store.load(Ordering::Relaxed);
         let has_store = self.limiter.as_memory().is_some()
             || store == THERE

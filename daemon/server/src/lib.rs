@@ -6,7 +6,7 @@
 //! use tollgate_server::{Config, Listeners, run};
 //!
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = Config::of_limits("10/s burst 20")?;
+//! let config = Config::from_limits("10/s burst 20")?;
 //! let http = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
 //! let listeners = Listeners { http: Some(http.into()), ..Listeners::default() };
 //! let limiter = tollgate::MemoryLimiter::new();
@@ -53,11 +53,10 @@ pub use reload::Reload;
 pub use resp::{RespReplay, resp_reference};
 pub use serve::{Stop, run};
 pub use tollgate_config::{
-    Address, Bounds, Config, ConfigError, ConfigErrors, Drain, Envoy, FileLocation, HeaderStyle,
-    Layered, Layers, Listen, Log, LogFormat, LogLevel, NearLimit, OverridesFile,
-    OverridesFileError, Password, Privacy, Reference, ReferenceHeaders, ReferenceHealth,
-    RuleOnStoreError, Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsError,
-    XdsOptions, XdsTls, config_fields, config_reference, config_schema, is_without_domains,
-    read_overrides,
+    Address, Bounds, CompatHeaders, CompatHealth, CompatOptions, Config, ConfigError, ConfigErrors,
+    Drain, Envoy, FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat,
+    LogLevel, NearLimit, OverridesFile, OverridesFileError, Password, Privacy, RuleOnStoreError,
+    Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsError, XdsOptions,
+    XdsTls, config_fields, config_reference, config_schema, has_no_domain_files, read_overrides,
 };
 pub use tollgate_descriptors::Charging;

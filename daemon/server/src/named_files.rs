@@ -1,6 +1,6 @@
 //! The check of the files that a configuration names, before anything depends on them.
 
-use tollgate_config::{FileProblem, Layered};
+use tollgate_config::{FileProblem, LoadedConfig};
 use tollgate_document::ConfigErrors;
 
 use crate::access::Access;
@@ -17,14 +17,14 @@ use crate::xds;
 /// # Errors
 /// Files cannot be used. Each error has the field that names the file, its position, and the location
 /// in the file as [`ConfigError::named`](tollgate_document::ConfigError::named).
-pub fn check_files(layered: &Layered) -> Result<(), ConfigErrors> {
+pub fn check_files(layered: &LoadedConfig) -> Result<(), ConfigErrors> {
     let mut problems = tls_problems(layered);
     problems.extend(token_problems(layered));
     problems.extend(xds_problems(layered));
     layered.check_files(problems)
 }
 
-fn tls_problems(layered: &Layered) -> Vec<FileProblem> {
+fn tls_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let Some(files) = &layered.config.listen.tls else { return Vec::new() };
     let problem = |error: &crate::TlsError| FileProblem {
         field: format!("listen.tls.{}", error.field()),
@@ -34,7 +34,7 @@ fn tls_problems(layered: &Layered) -> Vec<FileProblem> {
     Tls::mistakes(files).iter().map(problem).collect()
 }
 
-fn xds_problems(layered: &Layered) -> Vec<FileProblem> {
+fn xds_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let options = layered.config.envoy.xds.as_ref();
     let Some(tls) = options.and_then(|options| options.tls.as_ref()) else { return Vec::new() };
     let problem = |mistake: xds::Mistake| FileProblem {
@@ -45,7 +45,7 @@ fn xds_problems(layered: &Layered) -> Vec<FileProblem> {
     xds::mistakes(tls).into_iter().map(problem).collect()
 }
 
-fn token_problems(layered: &Layered) -> Vec<FileProblem> {
+fn token_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let tokens = &layered.config.tokens;
     let Err(errors) = Access::new(tokens) else { return Vec::new() };
     let mut problems = Vec::new();

@@ -1,6 +1,6 @@
 //! How requests are decided and answered.
 
-use tollgate_server::{Config, NearLimit, ReferenceHeaders, ReferenceHealth};
+use tollgate_server::{CompatHeaders, CompatHealth, Config, NearLimit};
 
 use super::environment::Environment;
 use super::value::Decimal;
@@ -11,14 +11,14 @@ pub(super) fn read(environment: &Environment, config: &mut Config) {
     envoy.shadow = environment.truth("SHADOW_MODE");
     envoy.dynamic_metadata = environment.truth("RESPONSE_DYNAMIC_METADATA");
     envoy.reference_metrics = true;
-    envoy.reference.quota_mode = environment.truth("QUOTA_MODE");
-    envoy.reference.near_limit = near_limit(environment);
-    envoy.reference.headers = headers(environment);
-    let mut health = ReferenceHealth::default();
+    envoy.compat.quota_mode = environment.truth("QUOTA_MODE");
+    envoy.compat.near_limit = near_limit(environment);
+    envoy.compat.headers = headers(environment);
+    let mut health = CompatHealth::default();
     health.starts_without_limits = environment.truth("FORCE_START_WITHOUT_INITIAL_CONFIG");
     health.needs_domains = environment.truth("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED");
     health.needs_store = environment.truth("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION");
-    envoy.reference.health = Some(health);
+    envoy.compat.health = Some(health);
 }
 
 /// It is rounded as the reference does, so it is a float as there.
@@ -32,8 +32,8 @@ fn near_limit(environment: &Environment) -> NearLimit {
     ratio.map_or_else(NearLimit::default, NearLimit::from_ratio)
 }
 
-fn headers(environment: &Environment) -> Option<ReferenceHeaders> {
-    let headers = ReferenceHeaders {
+fn headers(environment: &Environment) -> Option<CompatHeaders> {
+    let headers = CompatHeaders {
         limit: header(environment, "LIMIT_LIMIT_HEADER"),
         remaining: header(environment, "LIMIT_REMAINING_HEADER"),
         reset: header(environment, "LIMIT_RESET_HEADER"),
@@ -62,10 +62,10 @@ mod tests {
         let environment = environment("");
         read(&environment, &mut config);
         assert!(environment.wrong().is_empty());
-        let reference = &config.envoy.reference;
+        let reference = &config.envoy.compat;
         assert_eq!(reference.near_limit, NearLimit::default());
         assert!(reference.headers.is_none() && !reference.quota_mode);
-        assert_eq!(reference.health, Some(ReferenceHealth::default()));
+        assert_eq!(reference.health, Some(CompatHealth::default()));
         assert!(config.envoy.reference_metrics && !config.envoy.shadow);
     }
 
@@ -79,7 +79,7 @@ mod tests {
         );
         read(&environment, &mut config);
         assert!(environment.wrong().is_empty());
-        let reference = &config.envoy.reference;
+        let reference = &config.envoy.compat;
         assert!(config.envoy.shadow && config.envoy.dynamic_metadata && reference.quota_mode);
         assert_eq!(reference.near_limit, NearLimit::from_ratio(0.75));
         let health = reference.health.as_ref().unwrap();

@@ -29,7 +29,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) -> Listening 
     let metrics = metrics_address(environment);
     config.listen.metrics =
         if environment.truth("USE_PROMETHEUS") { metrics } else { Address::Off };
-    config.envoy.reference.metrics_path = Some(metrics_path(environment));
+    config.envoy.compat.metrics_path = Some(metrics_path(environment));
     let age = environment.duration("GRPC_MAX_CONNECTION_AGE");
     // Nothing said that a connection must end at all.
     config.limits.connection_age = if age.is_zero() { NEVER } else { age };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_server::{Config, ConfigErrors, Layers, XdsOptions, is_without_domains};
+use tollgate_server::{Config, ConfigErrors, Layers, XdsOptions, has_no_domain_files};
 
 use super::environment::Environment;
 use super::xds;
@@ -43,7 +43,7 @@ impl Sources {
     /// without a file is one without a limit.
     pub(super) fn config(&self) -> Result<Config, ConfigErrors> {
         match &self.directory {
-            Some(directory) if !is_without_domains(directory) => {
+            Some(directory) if !has_no_domain_files(directory) => {
                 let files = directory.display().to_string();
                 let layers = self.layers().flag(DIRECTORY, "envoy.config", &files);
                 layers.partial().map(|partial| partial.config)

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate_replay::NotAsked;
 use tollgate_replay::log::Line;
-use tollgate_server::rules::{Client, Facts, Ipv6Prefix, Jwt, NoValue};
+use tollgate_server::rules::{Client, Facts, Ipv6Prefix, Jwt, KeyError};
 
 /// How lines are looked at.
 #[derive(Clone, Debug, Default)]
@@ -60,9 +60,9 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 }
 
 /// What it means for a line that its key has no value.
-pub(super) fn not_asked(why: NoValue) -> NotAsked {
+pub(super) fn not_asked(why: KeyError) -> NotAsked {
     match why {
-        NoValue::Missing(_) | NoValue::Address(_) | NoValue::Host(_) => NotAsked::NoKey,
+        KeyError::Missing(_) | KeyError::Address(_) | KeyError::Host(_) => NotAsked::NoKey,
         other => NotAsked::Broken(other.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tollgate::{Operation, Policies};
 use tollgate_replay::log::Line;
 use tollgate_replay::{Alternative, Ask, Asked, AskedCheck, Holds, NotAsked, One};
-use tollgate_server::rules::{Asked as Found, AskedCheck as FoundCheck, Rules};
+use tollgate_server::rules::{MatchedCheck, RuleOutcome, Rules};
 
 use super::facts::{Sight, not_asked};
 
@@ -52,12 +52,12 @@ impl Ruled {
     fn found<T>(
         &self,
         line: &Line<'_>,
-        take: impl FnOnce(Vec<FoundCheck<'_>>) -> Result<T, NotAsked>,
+        take: impl FnOnce(Vec<MatchedCheck<'_>>) -> Result<T, NotAsked>,
     ) -> Result<T, NotAsked> {
-        self.sight.facts(line, |facts| match self.rules.find(facts, KEY_BYTES) {
-            Ok(Found::Checks(checks)) if !checks.is_empty() => take(checks),
-            Ok(Found::Checks(_) | Found::NoRule(_)) => Err(NotAsked::Nothing),
-            Ok(Found::Deny(_)) => Err(NotAsked::NoKey),
+        self.sight.facts(line, |facts| match self.rules.evaluate(facts, KEY_BYTES) {
+            Ok(RuleOutcome::Checks(checks)) if !checks.is_empty() => take(checks),
+            Ok(RuleOutcome::Checks(_) | RuleOutcome::NoRule(_)) => Err(NotAsked::Nothing),
+            Ok(RuleOutcome::Deny(_)) => Err(NotAsked::NoKey),
             Err(why) => Err(not_asked(why)),
         })
     }
@@ -67,7 +67,7 @@ impl Ruled {
         self.numbers.get(policy).copied().ok_or_else(unknown)
     }
 
-    fn check(&self, found: FoundCheck<'_>) -> Result<AskedCheck, NotAsked> {
+    fn check(&self, found: MatchedCheck<'_>) -> Result<AskedCheck, NotAsked> {
         let policy = self.number(found.policy)?;
         let form = match found.tier.as_deref().map(std::str::from_utf8) {
             // As at a gateway, a tier that there is not is the usual one: a client names it.

@@ -13,7 +13,7 @@ mod traces;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tollgate_server::{Config, ConfigErrors, Layered, Layers, Listener, Tls};
+use tollgate_server::{Config, ConfigErrors, Layers, Listener, LoadedConfig, Tls};
 
 use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
@@ -54,7 +54,7 @@ fn greet(ready: Ready<'_>, is_sample: bool) -> Result<String> {
 }
 
 /// The file, then the environment, then the flags.
-fn layered(arguments: &Serve) -> Result<Layered, ConfigErrors> {
+fn layered(arguments: &Serve) -> Result<LoadedConfig, ConfigErrors> {
     let layers = match (&arguments.limits, &arguments.config) {
         (Some(limits), _) => Layers::new().limits(limits),
         (None, Some(file)) => Layers::new().file(file),

@@ -8,7 +8,7 @@ use tollgate::OnStoreError;
 use super::envoy::{Envoy, RuleOnStoreError};
 use crate::domain_files::{self, Unusable};
 use crate::fields::{Broken, Fields, Written};
-use tollgate_descriptors::{Domains, RatelimitError, ReadOptions, Source};
+use tollgate_descriptors::{DescriptorConfigError, Domains, ReadOptions, Source};
 
 /// The domains of all files; none where a server says what they are.
 pub(super) fn read(fields: &Fields<'_>, envoy: &Envoy) -> Result<Arc<Domains>, Broken> {
@@ -28,7 +28,7 @@ pub(super) fn read(fields: &Fields<'_>, envoy: &Envoy) -> Result<Arc<Domains>, B
         return Err(broken);
     }
     let (places, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
-    Domains::read(&sources, &envoy.read_options()).map(Arc::new).map_err(|error| {
+    Domains::from_yaml(&sources, &envoy.read_options()).map(Arc::new).map_err(|error| {
         let at = place(&places, &sources, &error);
         report_domain(fields, at, written.get(at), &error)
     })
@@ -50,7 +50,7 @@ impl Envoy {
 }
 
 /// Which of the paths holds the file at fault.
-fn place(places: &[usize], sources: &[Source], error: &RatelimitError) -> usize {
+fn place(places: &[usize], sources: &[Source], error: &DescriptorConfigError) -> usize {
     let found = places.iter().zip(sources).find(|(_, place)| place.name == error.file());
     found.map_or(0, |(at, _)| *at)
 }
@@ -65,7 +65,7 @@ fn report_domain(
     fields: &Fields<'_>,
     at: usize,
     written: Option<&Written>,
-    error: &RatelimitError,
+    error: &DescriptorConfigError,
 ) -> Broken {
     let (file, message) = (error.file(), error.message());
     let line = error.line().and_then(|line| u64::try_from(line).ok());

@@ -31,21 +31,21 @@ pub struct Envoy {
     /// A control plane that the configuration is taken from.
     pub xds: Option<XdsOptions>,
     /// What only the reference's own settings say.
-    pub reference: Reference,
+    pub compat: CompatOptions,
 }
 
 /// What only the settings of envoyproxy/ratelimit say; no field of ours does.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Reference {
+pub struct CompatOptions {
     /// The headers that tell Envoy's client its limits.
-    pub headers: Option<ReferenceHeaders>,
+    pub headers: Option<CompatHeaders>,
     /// Whether all rules are of quotas.
     pub quota_mode: bool,
     /// From which part of a limit on hits count as near it.
     pub near_limit: NearLimit,
     /// When it is healthy, in its place; otherwise from when the limits are known.
-    pub health: Option<ReferenceHealth>,
+    pub health: Option<CompatHealth>,
     /// Where the page of metrics is on the listener that is for it, if not at `/metrics`.
     pub metrics_path: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct Reference {
 /// it is told to stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReferenceHealth {
+pub struct CompatHealth {
     /// Also before a control plane has said what the limits are.
     pub starts_without_limits: bool,
     /// Only while there is a domain.
@@ -66,7 +66,7 @@ pub struct ReferenceHealth {
 /// The names of the headers that tell Envoy's client its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "the reference has these three")]
-pub struct ReferenceHeaders {
+pub struct CompatHeaders {
     /// Of the limit itself.
     pub limit: String,
     /// Of what is left.
@@ -127,7 +127,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
         shadow: fields.get("shadow")?,
         reference_metrics: fields.get("reference_metrics")?,
         xds: xds(&fields.section("xds")?)?,
-        reference: Reference::default(),
+        compat: CompatOptions::default(),
     })
 }
 

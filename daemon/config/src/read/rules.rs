@@ -8,7 +8,7 @@ use crate::schema::Value;
 use tollgate_document::did_you_mean;
 use tollgate_document::{Body, Name};
 use tollgate_rules::{
-    HeaderTest, HostPattern, Ipv6Prefix, Match, MethodName, Networks, OnMissing, OnNoRule,
+    HeaderMatcher, HostPattern, Ipv6Prefix, Match, MethodName, Networks, OnMissing, OnNoRule,
     PathPattern, Rule, RuleCheck, Rules, Template,
 };
 
@@ -110,7 +110,7 @@ fn checks<'a>(fields: &Fields<'a>) -> Result<Vec<Fields<'a>>, Broken> {
 
 fn matches(fields: &Fields<'_>) -> Result<Match, Broken> {
     let headers = fields.named("headers").into_iter().map(|(name, node)| match &node.body {
-        Body::Text(value) => HeaderTest::new(&name.text, value).map_err(|_| Broken),
+        Body::Text(value) => HeaderMatcher::new(&name.text, value).map_err(|_| Broken),
         _ => Err(Broken),
     });
     Ok(Match {

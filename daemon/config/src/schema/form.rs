@@ -2,7 +2,7 @@
 
 use tollgate::{KeyPattern, Limiter, Policy, Tiers};
 
-use tollgate_rules::{HeaderTest, HostPattern, MethodName, Networks, PathPattern, Template};
+use tollgate_rules::{HeaderMatcher, HostPattern, MethodName, Networks, PathPattern, Template};
 
 /// A form of text: what reads it, and how an editor knows it.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ pub(super) static PROXY: Form = Form {
 
 pub(super) static HEADER_NAME: Form = Form {
     name: "header",
-    check: |text| HeaderTest::new(text, "*").map(|_| ()),
+    check: |text| HeaderMatcher::new(text, "*").map(|_| ()),
     pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"),
     example: "x-api-key",
     hides: false,
@@ -150,7 +150,7 @@ pub(super) static HEADER_NAME: Form = Form {
 
 pub(super) static HEADER_VALUE: Form = Form {
     name: "value",
-    check: |text| HeaderTest::new("x", text).map(|_| ()),
+    check: |text| HeaderMatcher::new("x", text).map(|_| ()),
     pattern: None,
     example: "pro*",
     hides: false,

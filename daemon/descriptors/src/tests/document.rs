@@ -36,6 +36,6 @@ fn the_page_shows_an_error_as_it_is() {
     let (yaml, _) = PAGE.split_once("```yaml\n").unwrap().1.split_once("```\n").unwrap();
     let yaml = yaml.replace("[10/s burst 20, 1000/h sliding]", "10/month");
     let options = ReadOptions::default();
-    let error = Domains::read(&[Source::new("limits.yaml", yaml)], &options).unwrap_err();
+    let error = Domains::from_yaml(&[Source::new("limits.yaml", yaml)], &options).unwrap_err();
     assert!(PAGE.contains(&error.to_string()), "{error}");
 }

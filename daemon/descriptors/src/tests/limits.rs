@@ -6,8 +6,8 @@ use tollgate::OnStoreError;
 /// The policy of the only rule of a file, or what it limits to instead.
 fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String, String> {
     let text = format!("domain: d\ndescriptors:\n- key: k\n  rate_limit: {rate_limit}\n{more}");
-    let domains =
-        Domains::read(&[Source::new("f", text)], options).map_err(|error| error.to_string())?;
+    let domains = Domains::from_yaml(&[Source::new("f", text)], options)
+        .map_err(|error| error.to_string())?;
     let Lookup::Rule(value) = domains.find("d", &[("k", "v")]) else { panic!("no rule") };
     assert_eq!(
         domains.policies().map(|value| value.1).collect::<Vec<_>>(),
@@ -15,7 +15,7 @@ fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String,
     );
     Ok(match &value.rule.limits {
         Limits::Unlimited => "unlimited".to_owned(),
-        Limits::Nothing => "nothing".to_owned(),
+        Limits::DenyAll => "nothing".to_owned(),
         Limits::Policy(policy) => {
             format!("{policy}{}", if policy.is_shadow() { " shadow" } else { "" })
         }
@@ -146,7 +146,7 @@ descriptors:
   - { key: a, rate_limit: { unit: day, requests_per_unit: 1 } }
   - { key: b, rate_limit: { unit: day, requests_per_unit: 1 } }
   - { key: c, rate_limit: { limit: 1/d } }";
-    let domains = Domains::read(&[Source::new("f", text)], &options).unwrap();
+    let domains = Domains::from_yaml(&[Source::new("f", text)], &options).unwrap();
     let policies = domains.policies().map(|policy| policy.1).collect::<Vec<_>>();
     assert!(policies[0].is(policies[1]) && !policies[1].is(policies[2]));
     assert!(policies.iter().all(|it| it.name() == "@envoy.d"));

@@ -118,7 +118,7 @@ fn files_of_one_domain_are_merged_where_that_is_asked() {
         ),
     ];
     let options = ReadOptions { merge_domains: true, ..ReadOptions::default() };
-    let domains = Domains::read(&files, &options).unwrap();
+    let domains = Domains::from_yaml(&files, &options).unwrap();
     check(&domains, "d", &[("a=1", "d.a 1/DAY"), ("b=1", "d.b 2/DAY"), ("c=1", "no rule")]);
     check(&domains, "e", &[("a=1", "no rule")]);
     assert_eq!(domains.domains().collect::<Vec<_>>(), ["d", "e"]);
@@ -127,7 +127,7 @@ fn files_of_one_domain_are_merged_where_that_is_asked() {
 
 #[test]
 fn nothing_is_read_from_nothing() {
-    let domains = Domains::read(&[], &ReadOptions::default()).unwrap();
+    let domains = Domains::from_yaml(&[], &ReadOptions::default()).unwrap();
     assert!(domains.is_empty() && Domains::default().is_empty());
     assert_eq!(found(&domains, "d", "a=b"), "unknown domain");
     assert_eq!(domains.dump(), "");

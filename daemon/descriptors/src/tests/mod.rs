@@ -18,7 +18,7 @@ use super::*;
 
 /// One file of this text.
 fn read(text: &str) -> Domains {
-    Domains::read(&[Source::new("limits.yaml", text)], &ReadOptions::default()).unwrap()
+    Domains::from_yaml(&[Source::new("limits.yaml", text)], &ReadOptions::default()).unwrap()
 }
 
 /// `user=7 plan=` as entries.

@@ -63,7 +63,7 @@ proptest! {
         for merge_domains in [false, true] {
             let options = ReadOptions { merge_domains, ..ReadOptions::default() };
             let sources = [Source::new("a", text.as_str()), Source::new("b", text.as_str())];
-            if let Ok(domains) = Domains::read(&sources, &options) {
+            if let Ok(domains) = Domains::from_yaml(&sources, &options) {
                 black_box((domains.find("d", &[("k", "v"), ("k", "v1")]), domains.dump()));
             }
         }
@@ -109,7 +109,7 @@ proptest! {
             )
         });
         let text = format!("{{domain: d, descriptors: [{}]}}", rules.collect::<Vec<_>>().join(","));
-        if let Ok(domains) = Domains::read(&[Source::new("f", text)], &ReadOptions::default()) {
+        if let Ok(domains) = Domains::from_yaml(&[Source::new("f", text)], &ReadOptions::default()) {
             for entries in &requests {
                 if let Lookup::Rule(it) = domains.find("d", &borrowed(entries)) {
                     prop_assert!(it.stat.starts_with("d."));

@@ -3,11 +3,11 @@
 use super::*;
 
 /// The error of files, of which the first is called `1.yaml`.
-fn error(texts: &[&str], merge_domains: bool) -> RatelimitError {
+fn error(texts: &[&str], merge_domains: bool) -> DescriptorConfigError {
     let name = |(index, text): (usize, &&str)| Source::new(format!("{}.yaml", index + 1), *text);
     let sources = texts.iter().enumerate().map(name).collect::<Vec<_>>();
     let options = ReadOptions { merge_domains, ..ReadOptions::default() };
-    Domains::read(&sources, &options).unwrap_err()
+    Domains::from_yaml(&sources, &options).unwrap_err()
 }
 
 /// Rows of a file and what is said of it.
@@ -208,7 +208,7 @@ fn a_file_is_read_so_deep_and_no_deeper() {
         format!("{{domain: d, descriptors: [{open}{}]}}", "]}".repeat(depth))
     };
     let sources = |depth| [Source::new("1.yaml", nested(depth))];
-    assert!(Domains::read(&sources(99), &ReadOptions::default()).is_ok());
+    assert!(Domains::from_yaml(&sources(99), &ReadOptions::default()).is_ok());
     let error = error(&[&nested(100)], false).to_string();
     assert!(error.ends_with("values may be nested at most 200 deep"), "{error}");
 }
@@ -228,7 +228,7 @@ fn descriptors_are_no_longer_than_a_key_can_be() {
         format!("{{domain: d, descriptors: [{{key: k, value: {}}}]}}", "v".repeat(value))
     };
     let sources = |value| [Source::new("1.yaml", text(value))];
-    assert!(Domains::read(&sources(65_532), &ReadOptions::default()).is_ok());
+    assert!(Domains::from_yaml(&sources(65_532), &ReadOptions::default()).is_ok());
     let error = error(&[&text(65_533)], false).to_string();
     assert!(
         error.starts_with("1.yaml: a descriptor and those that it is in are longer"),

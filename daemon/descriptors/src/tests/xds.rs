@@ -27,8 +27,8 @@ fn config(domain: &str, descriptors: Vec<RateLimitDescriptor>) -> RateLimitConfi
     RateLimitConfig { name: format!("{domain}-config"), domain: domain.to_owned(), descriptors }
 }
 
-fn read(configs: &[RateLimitConfig]) -> Result<Domains, RatelimitError> {
-    Domains::of_xds(configs, &ReadOptions::default())
+fn read(configs: &[RateLimitConfig]) -> Result<Domains, DescriptorConfigError> {
+    Domains::from_xds(configs, &ReadOptions::default())
 }
 
 #[test]

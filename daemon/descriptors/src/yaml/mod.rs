@@ -11,7 +11,7 @@ mod scalar;
 use tollgate_document::{Body, ConfigError, Diagnostics, Name, Node, Origin, YamlLimits, parse};
 
 use super::draft::{Draft, MAX_DEPTH};
-use super::error::RatelimitError;
+use super::error::DescriptorConfigError;
 use fields::Fields;
 pub(super) use scalar::Scalar;
 
@@ -26,24 +26,28 @@ const LIMITS: YamlLimits = YamlLimits {
 ///
 /// # Errors
 /// It is not YAML, too much of it, or not of the form of a configuration.
-pub(super) fn draft(file: &str, text: &str) -> Result<Draft, RatelimitError> {
+pub(super) fn draft(file: &str, text: &str) -> Result<Draft, DescriptorConfigError> {
     let root = tree(text).map_err(|(line, error)| {
         let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-        RatelimitError::new(file, line, format!("error loading config file: yaml: {at}{error}"))
+        DescriptorConfigError::new(
+            file,
+            line,
+            format!("error loading config file: yaml: {at}{error}"),
+        )
     })?;
     let mut fields = Fields::default();
     if !matches!(root.body, Body::Nothing | Body::Fields(_)) {
         fields.refuse(&root, "map[interface {}]interface {}");
     } else {
         let refused = keys::check(&root, false);
-        refused.map_err(|(line, error)| RatelimitError::new(file, line, error))?;
+        refused.map_err(|(line, error)| DescriptorConfigError::new(file, line, error))?;
     }
     let draft = fields.draft(&root);
     match fields.into_errors() {
         None => Ok(draft),
         Some((line, errors)) => {
             let message = format!("error loading config file: yaml: unmarshal errors:{errors}");
-            Err(RatelimitError::new(file, line, message))
+            Err(DescriptorConfigError::new(file, line, message))
         }
     }
 }

@@ -15,7 +15,7 @@ fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
                 paths: list(paths, PathPattern::parse),
                 methods: list(methods, MethodName::parse),
                 hosts: list(hosts, HostPattern::parse),
-                headers: list(tests, HeaderTest::parse),
+                headers: list(tests, HeaderMatcher::parse),
             },
             checks: checks.split("; ").map(check).collect(),
         }
@@ -39,16 +39,16 @@ fn check(text: &str) -> RuleCheck {
 
 /// What is asked, as text.
 fn asked(rules: &Rules, facts: &Facts<'_>) -> String {
-    match rules.find(facts, 64) {
-        Ok(Asked::Checks(checks)) => {
-            let text = |asked_check: &AskedCheck<'_>| {
+    match rules.evaluate(facts, 64) {
+        Ok(RuleOutcome::Checks(checks)) => {
+            let text = |asked_check: &MatchedCheck<'_>| {
                 format!("{} {}", asked_check.policy, String::from_utf8_lossy(&asked_check.key))
             };
             checks.iter().map(text).collect::<Vec<_>>().join("; ")
         }
-        Ok(Asked::Deny(why)) => format!("denied: {why}"),
-        Ok(Asked::NoRule(OnNoRule::Pass)) => "pass".to_owned(),
-        Ok(Asked::NoRule(OnNoRule::Deny)) => "deny".to_owned(),
+        Ok(RuleOutcome::Deny(why)) => format!("denied: {why}"),
+        Ok(RuleOutcome::NoRule(OnNoRule::Pass)) => "pass".to_owned(),
+        Ok(RuleOutcome::NoRule(OnNoRule::Deny)) => "deny".to_owned(),
         Err(why) => format!("error: {why}"),
     }
 }
@@ -160,7 +160,9 @@ fn a_tier_without_a_value_is_the_usual() {
         Rules { rules: vec![Rule { checks: vec![check], ..Rule::default() }], ..Rules::default() };
     for (lines, expected) in [(&[][..], None), (&["x-plan: pro"], Some(b"pro".to_vec()))] {
         let headers = headers(lines);
-        let Ok(Asked::Checks(checks)) = rules.find(&facts("/", &headers), 64) else { panic!() };
+        let Ok(RuleOutcome::Checks(checks)) = rules.evaluate(&facts("/", &headers), 64) else {
+            panic!()
+        };
         assert_eq!((&checks[0].tier, checks[0].cost), (&expected, Cost::new(3).unwrap()));
     }
     let headers = headers(&["x-plan: pro", "x-plan: max"]);

@@ -124,7 +124,7 @@ fn key(jwt: &Jwt, claim: &str, lines: &[&str]) -> String {
     let template = Template::parse(&format!("{{jwt.{claim}}}")).unwrap();
     match template.key(&facts, &Path::decoded(b"/"), 64) {
         Ok(key) => String::from_utf8(key).unwrap(),
-        Err(NoValue::Missing(_)) => "-".to_owned(),
+        Err(KeyError::Missing(_)) => "-".to_owned(),
         Err(other) => other.to_string(),
     }
 }

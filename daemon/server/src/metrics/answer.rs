@@ -10,7 +10,7 @@ use crate::http::{Reply, page, text};
 /// Answers a scrape. But for probes there is nothing else on that listener.
 pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
     let live = daemon.live();
-    let path = live.envoy.reference.metrics_path.as_deref().unwrap_or("/metrics");
+    let path = live.envoy.compat.metrics_path.as_deref().unwrap_or("/metrics");
     if request.uri().path() != path {
         return text(StatusCode::NOT_FOUND, format!("metrics are at {path}\n"));
     }

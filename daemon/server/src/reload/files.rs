@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::listed;
+use crate::config::list_directory;
 
 /// Files, as they were when they were last used.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl File {
 }
 
 fn digest(path: &Path) -> Content {
-    match listed(path).ok()? {
+    match list_directory(path).ok()? {
         None => digest_of_file(path),
         Some(files) => Some(digest_of_names(&files)),
     }

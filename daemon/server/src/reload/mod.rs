@@ -19,7 +19,7 @@ use tollgate::Policy;
 
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
-use crate::config::{Config, ConfigErrors, TokenSecret, watched};
+use crate::config::{Config, ConfigErrors, TokenSecret, watched_paths};
 use crate::daemon::Daemon;
 
 /// How often files are looked at; a change is applied at the second look that finds it.
@@ -330,6 +330,6 @@ fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
         TokenSecret::Text(_) => None,
     });
     let files = file.into_iter().chain(tokens).chain(&config.jwks_file).cloned();
-    let domains = watched(&config.envoy.config);
+    let domains = watched_paths(&config.envoy.config);
     files.chain(domains).collect()
 }

@@ -93,7 +93,7 @@ fn hold_to_store(
 /// What a request is told as a whole.
 fn code(exchange: &Exchange<'_>, asked: &[Asked<'_>], spoken: &[Spoken]) -> Code {
     let envoy = &exchange.live.envoy;
-    if !is_over(asked, spoken, envoy.reference.quota_mode) {
+    if !is_over(asked, spoken, envoy.compat.quota_mode) {
         return Code::Ok;
     }
     if envoy.shadow {

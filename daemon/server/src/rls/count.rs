@@ -27,7 +27,7 @@ pub(super) fn count(
                 let (limit, before) = used(said, spoken);
                 let is_shadow = rule.rule.shadow;
                 let counted = Counted { hits: cost.get(), limit, before, is_shadow };
-                stats.count(&request.domain, &rule.stat, envoy.reference.near_limit, counted);
+                stats.count(&request.domain, &rule.stat, envoy.compat.near_limit, counted);
             }
             Target::Free | Target::Rule(_) | Target::Own(_) => {}
         }

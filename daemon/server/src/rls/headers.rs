@@ -8,7 +8,7 @@ use hyper::header::{HeaderMap, RETRY_AFTER};
 use super::asked::Asked;
 use super::batch::Said;
 use super::status::Spoken;
-use crate::config::ReferenceHeaders;
+use crate::config::CompatHeaders;
 use crate::http::{self, Exchange};
 
 pub(super) fn headers(
@@ -19,7 +19,7 @@ pub(super) fn headers(
 ) -> Vec<HeaderValue> {
     let envoy = &exchange.live.envoy;
     let mut headers = Vec::new();
-    if !envoy.response_headers && envoy.reference.headers.is_none() {
+    if !envoy.response_headers && envoy.compat.headers.is_none() {
         return headers;
     }
     let Some(at) = told(exchange, asked, spoken) else { return headers };
@@ -29,7 +29,7 @@ pub(super) fn headers(
     {
         headers.extend(ours(exchange, asked, said, spoken));
     }
-    if let (Some(names), Some(spoken)) = (&envoy.reference.headers, spoken.get(at)) {
+    if let (Some(names), Some(spoken)) = (&envoy.compat.headers, spoken.get(at)) {
         headers.extend(reference(names, spoken).into_iter().flatten());
     }
     headers
@@ -44,7 +44,7 @@ fn told(exchange: &Exchange<'_>, asked: &[Asked<'_>], spoken: &[Spoken]) -> Opti
         if status.current_limit.is_some() && status.limit_remaining < remaining {
             (least, remaining) = (Some(at), status.limit_remaining);
         }
-        if spoken.denies() && !asked.is_quota(exchange.live.envoy.reference.quota_mode) {
+        if spoken.denies() && !asked.is_quota(exchange.live.envoy.compat.quota_mode) {
             (least, remaining) = (Some(at), 0);
         }
     }
@@ -73,7 +73,7 @@ fn ours(
 }
 
 /// As the reference has them.
-fn reference(names: &ReferenceHeaders, spoken: &Spoken) -> Option<[HeaderValue; 3]> {
+fn reference(names: &CompatHeaders, spoken: &Spoken) -> Option<[HeaderValue; 3]> {
     let status = &spoken.status;
     let limit = status.current_limit.as_ref()?.requests_per_unit;
     let reset =

@@ -130,7 +130,7 @@ fn seconds(wait: Micros) -> Duration {
 /// A limit as Envoy is told of it; a window that is not one of its units has none.
 fn told(limit: &Limit, name: &str) -> RateLimit {
     let spec = limit.spec();
-    let unit = if limit.is_concurrent() { None } else { Unit::of_window(spec.window) };
+    let unit = if limit.is_concurrent() { None } else { Unit::from_window(spec.window) };
     RateLimit {
         name: name.to_owned(),
         requests_per_unit: u32::try_from(spec.count).unwrap_or(u32::MAX),

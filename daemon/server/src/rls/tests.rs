@@ -33,7 +33,7 @@ fn daemon(charging: Charging) -> Daemon {
     let mut config = Config::from_yaml("policies: { own: { limits: [1/s] } }").unwrap();
     config.envoy.charging = charging;
     let options = ReadOptions { charging, ..ReadOptions::default() };
-    let domains = Domains::read(&[Source::new("limits.yaml", LIMITS)], &options).unwrap();
+    let domains = Domains::from_yaml(&[Source::new("limits.yaml", LIMITS)], &options).unwrap();
     let live = Live::of(&config).unwrap().with_domains(domains.into());
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
     Daemon::new(live, MemoryLimiter::builder().clock(clock).build().into())

@@ -21,7 +21,8 @@ pub(super) fn read(resources: &[Any], options: &ReadOptions) -> Result<Domains, 
         return Err(format!("{} resources, and {MAX_RESOURCES} at most are read", resources.len()));
     }
     let configs: Result<Vec<_>, _> = resources.iter().enumerate().map(config).collect();
-    Domains::of_xds(&configs.map_err(bounded)?, options).map_err(|error| bounded(error.to_string()))
+    Domains::from_xds(&configs.map_err(bounded)?, options)
+        .map_err(|error| bounded(error.to_string()))
 }
 
 fn config((at, resource): (usize, &Any)) -> Result<RateLimitConfig, String> {

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use tollgate_server::{Layered, Layers, check_files};
+use tollgate_server::{Layers, LoadedConfig, check_files};
 
 use crate::certificates::Authority;
 
 /// Reads a configuration beside the authority's files.
-fn read(authority: &Authority, yaml: &str) -> Layered {
+fn read(authority: &Authority, yaml: &str) -> LoadedConfig {
     let name = authority.directory.join("tollgate.yaml").display().to_string();
     Layers::new().named_yaml(&name, yaml).read().unwrap()
 }

@@ -7,7 +7,7 @@ use crate::http::headers;
 use crate::http::problem::{MAX_SHOWN, quoted};
 use crate::http::reply::{self, Reply};
 use crate::http::writer::Writer;
-use crate::rules::NoValue;
+use crate::rules::KeyError;
 
 /// The most bytes of the names that a body has: whatever else it says, it stays below 1 KiB.
 const MAX_NAME_BYTES: usize = 512;
@@ -81,7 +81,7 @@ impl Denial {
     }
 
     /// Of a request without a key.
-    pub(super) fn of_no_key(why: &NoValue) -> Self {
+    pub(super) fn of_no_key(why: &KeyError) -> Self {
         Denial::of_rules(why.to_string())
     }
 

@@ -26,7 +26,9 @@ use super::problem::{Kind, Problem};
 use super::reply::{self, Reply};
 use crate::metrics::Surface;
 use crate::query;
-use crate::rules::{Asked, AskedCheck, Client, Facts, NoAddress, NoValue, OnNoRule};
+use crate::rules::{
+    Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, RuleOutcome,
+};
 
 /// Before the name of the dialect.
 pub(super) const PREFIX: &str = "/v1/forward-auth/";
@@ -66,19 +68,20 @@ async fn decide(
 ) -> Result<Reply, Problem> {
     let deny = status_of_denials(dialect, head)?;
     let checks = match asked(dialect, head, exchange)? {
-        Ok(Asked::Checks(checks)) if checks.is_empty() => {
+        Ok(RuleOutcome::Checks(checks)) if checks.is_empty() => {
             return Ok(reply::pass());
         }
-        Ok(Asked::Checks(checks)) => checks,
-        Ok(Asked::NoRule(OnNoRule::Pass)) => {
+        Ok(RuleOutcome::Checks(checks)) => checks,
+        Ok(RuleOutcome::NoRule(OnNoRule::Pass)) => {
             exchange.daemon.metrics.no_rule(true);
             return Ok(reply::pass());
         }
-        Ok(Asked::NoRule(OnNoRule::Deny)) => {
+        Ok(RuleOutcome::NoRule(OnNoRule::Deny)) => {
             exchange.daemon.metrics.no_rule(false);
             return Ok(Denial::of_no_rule().reply(deny));
         }
-        Ok(Asked::Deny(why)) | Err(why @ (NoValue::Ambiguous(_) | NoValue::Long(..))) => {
+        Ok(RuleOutcome::Deny(why))
+        | Err(why @ (KeyError::Ambiguous(_) | KeyError::TooLong(..))) => {
             return Ok(Denial::of_no_key(&why).reply(deny));
         }
         Err(why) => return Err(no_value(&why, dialect)),
@@ -112,14 +115,14 @@ fn asked<'a>(
     dialect: &Dialect,
     head: &Parts,
     exchange: &Exchange<'a>,
-) -> Result<Result<Asked<'a>, NoValue>, Problem> {
+) -> Result<Result<RuleOutcome<'a>, KeyError>, Problem> {
     let live = exchange.live;
     let method = dialect.method(head).map_err(no_decision)?;
     let target = dialect.target(head).map_err(no_decision)?;
     let host = dialect.host(head);
     let mut facts = Facts::new(method, target, &head.headers);
     facts.host = host.as_deref().map_err(String::as_str);
-    facts.client = Client::Told {
+    facts.client = Client::FromHeader {
         header: dialect.address,
         peer: exchange.caller.peer(),
         trusted: &live.trusted_proxies,
@@ -127,12 +130,12 @@ fn asked<'a>(
     facts.ipv6_prefix = live.ipv6_prefix;
     facts.jwt = live.jwt.as_ref();
     facts.now = exchange.daemon.clock.now();
-    Ok(live.rules.find(&facts, live.bounds.key_bytes))
+    Ok(live.rules.evaluate(&facts, live.bounds.key_bytes))
 }
 
 /// Has the checks decided, all together.
 async fn ask(
-    asked: &[AskedCheck<'_>],
+    asked: &[MatchedCheck<'_>],
     deny: StatusCode,
     exchange: &Exchange<'_>,
 ) -> Result<Reply, Problem> {
@@ -163,7 +166,10 @@ async fn ask(
 
 /// The form of its policy that decides for a key. Of a tier that there is not, which a client may
 /// well ask for, it is the usual: that is for everyone.
-fn form_of<'a>(asked: &AskedCheck<'_>, policies: &'a Policies) -> Result<&'a Policy, ResolveError> {
+fn form_of<'a>(
+    asked: &MatchedCheck<'_>,
+    policies: &'a Policies,
+) -> Result<&'a Policy, ResolveError> {
     let tier = asked.tier.as_deref().and_then(|tier| str::from_utf8(tier).ok());
     let form = policies.resolve(asked.policy, &asked.key, tier);
     match form {
@@ -176,13 +182,13 @@ fn no_decision(detail: impl Into<String>) -> Problem {
     Problem::new(Kind::NoDecision, detail)
 }
 
-fn no_value(why: &NoValue, dialect: &Dialect) -> Problem {
+fn no_value(why: &KeyError, dialect: &Dialect) -> Problem {
     match why {
-        NoValue::Address(NoAddress::Untrusted(_)) | NoValue::Host(_) => {
+        KeyError::Address(ClientAddressError::Untrusted(_)) | KeyError::Host(_) => {
             no_decision(why.to_string())
         }
-        NoValue::Address(_) => no_decision(format!("{why}: write {}", dialect.address_line)),
-        NoValue::Missing(_) => no_decision(format!(
+        KeyError::Address(_) => no_decision(format!("{why}: write {}", dialect.address_line)),
+        KeyError::Missing(_) => no_decision(format!(
             "{why}, and the rule's on_missing says that this is an error; leave that out, and it is \
              denied"
         )),

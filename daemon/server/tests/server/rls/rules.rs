@@ -88,7 +88,7 @@ async fn where_all_is_in_shadow_the_statuses_keep_what_they_say() {
 #[tokio::test]
 async fn the_reference_can_have_all_rules_be_of_quotas() {
     let mut config = config("charging: reference", LIMITS);
-    config.envoy.reference.quota_mode = true;
+    config.envoy.compat.quota_mode = true;
     let daemon = Daemon::start_of(config).await;
     check_all(
         &daemon,

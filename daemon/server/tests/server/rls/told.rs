@@ -2,7 +2,7 @@
 
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
-use tollgate_server::ReferenceHeaders;
+use tollgate_server::CompatHeaders;
 
 use super::client::{Client, call, connect};
 use super::lines::request_of;
@@ -32,7 +32,7 @@ async fn headers(client: &mut Client, request: &str) -> String {
 async fn the_reference_s_headers_tell_what_is_over_or_else_what_is_nearest_to_it() {
     let mut config = config("charging: reference", LIMITS);
     let [limit, remaining, reset] = ["L", "Left", "Reset"].map(str::to_owned);
-    config.envoy.reference.headers = Some(ReferenceHeaders { limit, remaining, reset });
+    config.envoy.compat.headers = Some(CompatHeaders { limit, remaining, reset });
     let daemon = Daemon::start_of(config).await;
     let mut client = connect(&daemon).await;
     for (request, expected) in [
