@@ -1,4 +1,4 @@
-//! One connection, from the first byte to the last.
+//! Serving one connection over HTTP.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -22,27 +22,25 @@ use crate::resp;
 use crate::rls;
 use crate::role::Role;
 
-/// The most bytes of a request's head. Under HTTP/2 one that is sent in more than five
-/// CONTINUATION frames is refused too, with the connection: so many fit, and a quarter more.
+/// The maximum size of a request head, in bytes. Under HTTP/2, a head in more than five
+/// CONTINUATION frames also closes the connection: that many fit the limit, plus a quarter.
 const MAX_HEAD_LEN: u32 = 32 * 1024;
-/// How often a silent HTTP/2 peer is asked whether it is there, and how long it has to answer.
+/// The interval of HTTP/2 pings on a silent connection, and the timeout of each.
 const PING: Duration = Duration::from_secs(20);
-/// The most requests of an HTTP/2 connection at a time.
+/// The maximum number of concurrent requests on an HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
-/// The most requests of an HTTP/2 connection that its peer has taken back before they were begun:
-/// with one more the connection is closed, for whoever does this asks for work and not for answers
-/// (CVE-2023-44487).
+/// The maximum number of requests on an HTTP/2 connection that the peer reset before they were
+/// started. One more closes the connection: a rapid reset attack (CVE-2023-44487).
 const MAX_RECLAIMED: usize = 20;
-/// The most requests of an HTTP/2 connection that were refused for what is wrong with them; with
-/// one more it is closed.
+/// The maximum number of malformed requests on an HTTP/2 connection; one more closes it.
 const MAX_REFUSED: usize = 128;
-/// How long what is under way on a connection may take that is too old for more.
+/// How long requests in flight may take on a connection that has reached its maximum age.
 const TO_FINISH: Duration = Duration::from_secs(60);
-/// How long a connection must have been idle to be closed while stopping: whoever has just been
-/// answered may be sending its next request, and would not learn what became of it.
+/// How long a connection must have been idle to be closed while the daemon stops. A client that has
+/// just received a response may be sending its next request.
 const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
 
-/// What all connections of a listener are served with.
+/// The state that all connections of a listener share.
 #[derive(Debug)]
 pub(crate) struct Serving {
     daemon: Arc<Daemon>,
@@ -59,7 +57,7 @@ impl Serving {
         self.daemon.places(self.role)
     }
 
-    /// Counts connections that do not end as their peers would have it.
+    /// Counts connections that the daemon closed.
     pub(crate) fn cut(&self, many: usize, why: Cut) {
         let many = u64::try_from(many).unwrap_or(u64::MAX);
         self.daemon.metrics.traffic(self.role).cuts(many, why);
@@ -69,7 +67,7 @@ impl Serving {
         self.places().count() < self.daemon.live().bounds.connections
     }
 
-    /// Waits until there are fewer connections than may be; a reload may change how many.
+    /// Waits until the number of connections is below the limit, which a reload may change.
     pub(crate) async fn wait_for_place(&self) {
         self.places().wait(|| self.daemon.live().bounds.connections).await;
     }
@@ -78,12 +76,12 @@ impl Serving {
         self.daemon.live().bounds.header_timeout
     }
 
-    /// Of a connection that was just accepted.
+    /// The idle tracker for a new connection.
     pub(crate) fn pulse(&self) -> Pulse {
         Pulse::new(self.daemon.clock.clone())
     }
 
-    /// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
+    /// Serves a connection until the peer leaves, a timeout, an eviction, or the end of the daemon.
     pub(crate) async fn serve(&self, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
         match self.role {
             Role::Resp => resp::serve(&self.daemon, stream, remote, pulse).await,
@@ -93,18 +91,18 @@ impl Serving {
         }
     }
 
-    /// The peer of a connection, if it is one of gRPC.
+    /// The peer of a gRPC connection; `None` for other protocols.
     fn grpc(&self, remote: &Arc<Remote>) -> Option<Arc<rls::Peer>> {
         let peer = || rls::Peer::new(Arc::clone(&self.daemon), Arc::clone(remote));
         (self.role == Role::Grpc).then(|| Arc::new(peer()))
     }
 
-    /// How long a connection of gRPC lives: up to a tenth less than may be, drawn for each, so that
-    /// those which began together do not end together.
+    /// The maximum age of a gRPC connection: the configured age minus a random part of up to 10 %,
+    /// so that connections that were opened together do not end together.
     fn age(&self) -> Duration {
         let most = self.daemon.live().bounds.connection_age;
         let mut drawn = [0; 2];
-        // Without randomness they end together, which is no fault of theirs.
+        // Without randomness all connections get the same age, which is harmless.
         let _ = getrandom::fill(&mut drawn);
         let tenths = u32::from(u16::from_ne_bytes(drawn));
         most - (most / 10).saturating_mul(tenths) / u32::from(u16::MAX)
@@ -144,9 +142,9 @@ impl Serving {
                 () = alarm.as_mut() => {}
                 () = renewal.as_mut(), if grpc.is_some() => {
                     if is_old {
-                        // What is under way does not end: its peer does not read it.
+                        // A request in flight does not end, because its peer does not read it.
                         self.cut(1, Cut::Overdue);
-                        return tracing::debug!(%remote, "connection too old");
+                        return tracing::debug!(%remote, "connection past its maximum age");
                     }
                     is_old = true;
                     renewal.set(sleep(TO_FINISH));
@@ -156,12 +154,12 @@ impl Serving {
             match pulse.verdict(&self.daemon.live().bounds) {
                 Verdict::Wait(time) if stopping => alarm.set(sleep(time.min(IDLE_TO_CLOSE / 4))),
                 Verdict::Wait(time) => alarm.set(sleep(time)),
-                // A peer that is not there any more would hold up a polite end.
+                // A graceful shutdown would wait for a peer that may be gone.
                 Verdict::Overdue => {
                     self.cut(1, Cut::Overdue);
                     return tracing::debug!(%remote, "connection overdue");
                 }
-                Verdict::Evicted => return tracing::debug!(%remote, "connection makes room"),
+                Verdict::Evicted => return tracing::debug!(%remote, "connection evicted"),
             }
             let idle = pulse.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE);
             if !closing && (is_old || stopping && (idle || pulse.is_http2())) {
@@ -173,11 +171,11 @@ impl Serving {
     }
 }
 
-/// How HTTP is spoken.
+/// The HTTP configuration of all connections.
 fn protocol() -> auto::Builder<TokioExecutor> {
     let mut protocol = auto::Builder::new(TokioExecutor::new());
     let max_buffer = usize::try_from(MAX_HEAD_LEN).unwrap_or(usize::MAX);
-    // Hyper would hold idle connections to its time for heads too; `Pulse` tells them apart.
+    // The timeout of hyper would also apply to idle connections; `Pulse` distinguishes them.
     protocol.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(max_buffer);
     protocol
         .http2()
@@ -193,7 +191,7 @@ fn protocol() -> auto::Builder<TokioExecutor> {
     protocol
 }
 
-/// Answers a request; while stopping, as the last of its connection.
+/// Answers a request. While the daemon stops, the response closes an HTTP/1 connection.
 async fn answer(
     daemon: &Daemon,
     role: Role,

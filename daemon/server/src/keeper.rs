@@ -1,4 +1,4 @@
-//! Keeping state over a restart: a directory, read at the start and written now and then.
+//! Snapshots: the state is read from a directory at the start and saved to it at an interval.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tollgate::{MemoryLimiter, RestoreReport, SaveReport, SnapshotDir, SnapshotEr
 
 use crate::config::StoreConfig;
 
-/// A limiter with the directory that its state is kept in.
+/// A limiter with its snapshot directory.
 #[derive(Clone, Debug)]
 pub struct Keeper(Arc<Parts>);
 
@@ -22,7 +22,7 @@ struct Parts {
 }
 
 impl Keeper {
-    /// Opens a directory, and a limiter with what it holds.
+    /// Opens a directory and restores a limiter from it.
     ///
     /// # Errors
     /// The directory cannot be used, or another process uses it.
@@ -42,27 +42,28 @@ impl Keeper {
         &self.0.limiter
     }
 
-    /// Writes what the limiter holds; blocks until it is on the disk.
+    /// Saves a snapshot; blocks until it is on disk.
     ///
     /// # Errors
-    /// It cannot be written; what was written before is still there.
+    /// The snapshot cannot be written; the previous snapshot stays in place.
     pub fn save(&self) -> Result<SaveReport, SnapshotError> {
         self.0.limiter.save(&self.0.directory)
     }
 
-    /// Saves now and then, for ever. What cannot be written is reported and tried again.
+    /// Saves a snapshot at each interval; never returns. Failures are logged, and the next interval
+    /// tries again.
     pub async fn keep(&self) {
         let mut ticks = interval(self.0.interval);
-        // A save that took longer than the interval is not made up for.
+        // Intervals missed during a long save are skipped.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
         loop {
             ticks.tick().await;
             let keeper = self.clone();
             match spawn_blocking(move || keeper.save()).await {
-                Ok(Ok(report)) => tracing::debug!(keys = report.keys, "saved"),
-                Ok(Err(error)) => tracing::error!("state is not saved: {error}"),
-                Err(error) => tracing::error!("saving failed: {error}"),
+                Ok(Ok(report)) => tracing::debug!(keys = report.keys, "snapshot saved"),
+                Ok(Err(error)) => tracing::error!("cannot save the snapshot: {error}"),
+                Err(error) => tracing::error!("the snapshot task failed: {error}"),
             }
         }
     }

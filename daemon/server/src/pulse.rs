@@ -1,4 +1,4 @@
-//! What a connection is waiting for, and since when: what slow and idle peers are held to.
+//! Tracks what a connection waits for, and since when, to enforce the timeouts.
 
 use std::io;
 use std::pin::Pin;
@@ -16,43 +16,43 @@ use tollgate_store::Clock;
 use crate::config::Bounds;
 use crate::listener::Stream;
 
-/// What a connection is waiting for. Its own task changes it, and under HTTP/2 those of its
-/// requests.
+/// What a connection waits for. The task of the connection updates it; under HTTP/2 the tasks of its
+/// requests do too.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     clock: Clock,
-    /// Requests that are not answered yet.
+    /// Requests in flight.
     requests: AtomicU32,
-    /// Whether it has ever asked anything.
+    /// Whether it has ever sent a request.
     has_asked: AtomicBool,
     /// Whether the head of the next request has begun to arrive.
     in_head: AtomicBool,
-    /// Whether it speaks HTTP/2, where what arrives need not be a request.
+    /// Whether it speaks HTTP/2, where bytes that arrive need not belong to a request.
     is_http2: AtomicBool,
-    /// Since when it waits, in µs.
+    /// When the current wait started, in µs.
     since: AtomicU64,
-    /// Whether it is to make room for another, if it still waits for nothing.
+    /// Whether to close it in favour of another connection, if it is still idle.
     is_evicted: AtomicBool,
-    /// Has the connection's task look at all of this.
+    /// Wakes the task of the connection to check all of this.
     nudge: Notify,
 }
 
-/// How long a connection must have waited for nothing to make room for another.
+/// How long a connection must have been idle before it may be evicted.
 const LEAVES_AFTER: Duration = Duration::from_secs(1);
 
-/// What is to be done with a connection.
+/// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Look again at the latest after this.
+    /// Check again after this time at the latest.
     Wait(Duration),
     /// It has waited too long.
     Overdue,
-    /// Another needs its place.
+    /// Another connection needs its place.
     Evicted,
 }
 
 impl Pulse {
-    /// Of a connection that was just accepted, whose first request is due.
+    /// Starts tracking a connection that was just accepted; its first request is due.
     pub(crate) fn new(clock: Clock) -> Self {
         let since = AtomicU64::new(clock.now().as_micros());
         Pulse {
@@ -67,7 +67,7 @@ impl Pulse {
         }
     }
 
-    /// Has the connection's task look.
+    /// Wakes the task of the connection.
     pub(crate) fn nudge(&self) {
         self.nudge.notify_one();
     }
@@ -76,26 +76,25 @@ impl Pulse {
         self.nudge.notified().await;
     }
 
-    /// Asks it to make room. It stays if it has become busy meanwhile.
+    /// Requests the eviction of the connection. It stays open if it has become busy meanwhile.
     pub(crate) fn evict(&self) {
         self.is_evicted.store(true, Ordering::Relaxed);
         self.nudge();
     }
 
-    /// Waits until it has to make room, before its first request.
+    /// Waits for an eviction before the first request.
     pub(crate) async fn evicted(&self) {
         while !self.is_evicted.load(Ordering::Relaxed) {
             self.nudged().await;
         }
     }
 
-    /// Whether it could make room: nothing is being answered, and nothing came for a while.
+    /// Whether it may be evicted: no request is in flight and it has been idle long enough.
     pub(crate) fn can_leave(&self) -> bool {
         !self.is_busy() && self.waited() >= LEAVES_AFTER && !self.is_evicted.load(Ordering::Relaxed)
     }
 
-    /// The more of it, the sooner it goes: who has never asked goes first, then who is silent the
-    /// longest.
+    /// The eviction priority: first connections without any request, then the longest idle.
     pub(crate) fn expendable(&self) -> (bool, Duration) {
         (!self.has_asked(), self.waited())
     }
@@ -108,7 +107,7 @@ impl Pulse {
         self.since.store(self.clock.now().as_micros(), Ordering::Relaxed);
     }
 
-    /// Notes that a request has begun to arrive, unless that is known.
+    /// Records that a request has begun to arrive, unless that is already recorded.
     pub(crate) fn begins(&self) {
         if self.in_head.load(Ordering::Relaxed) {
             return;
@@ -119,7 +118,7 @@ impl Pulse {
         self.in_head.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that bytes have arrived.
+    /// Records that bytes have arrived.
     fn arrived(&self, bytes: &[u8]) {
         if self.is_busy() || self.is_http2() || self.in_head.load(Ordering::Relaxed) {
             return;
@@ -127,7 +126,7 @@ impl Pulse {
         if self.has_asked() {
             self.restart();
         } else if bytes.starts_with(b"PRI * HTTP/2") {
-            // So HTTP/2 begins, and no request of HTTP/1.
+            // The HTTP/2 preface, which is not a request.
             return self.is_http2.store(true, Ordering::Relaxed);
         }
         self.in_head.store(true, Ordering::Relaxed);
@@ -141,7 +140,7 @@ impl Pulse {
         self.is_http2.load(Ordering::Relaxed)
     }
 
-    /// Notes that a request is to be answered, until the guard falls.
+    /// Records a request in flight until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.has_asked.store(true, Ordering::Relaxed);
@@ -149,7 +148,7 @@ impl Pulse {
         Busy(Arc::clone(self))
     }
 
-    /// How long nothing has been asked; nothing while something is being answered or asked.
+    /// The idle time; `None` while a request arrives or is in flight.
     pub(crate) fn idle(&self) -> Option<Duration> {
         let in_head = self.in_head.load(Ordering::Relaxed);
         (!in_head && !self.is_busy()).then(|| self.waited())
@@ -160,9 +159,9 @@ impl Pulse {
         self.clock.now().since(since).into()
     }
 
-    /// Holds the connection to the bounds.
+    /// Checks the connection against the timeouts.
     pub(crate) fn verdict(&self, bounds: &Bounds) -> Verdict {
-        // Looked at this often, a head is late by at most a quarter.
+        // With this interval a timeout fires at most a quarter late.
         let often = bounds.header_timeout / 4;
         if self.is_busy() {
             self.is_evicted.store(false, Ordering::Relaxed);
@@ -182,7 +181,7 @@ impl Pulse {
     }
 }
 
-/// A request that is being answered.
+/// A request in flight.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Pulse>);
 
@@ -195,7 +194,7 @@ impl Drop for Busy {
 }
 
 pin_project! {
-    /// A stream that notes what arrives.
+    /// A stream that records when bytes arrive.
     #[derive(Debug)]
     pub(crate) struct Watched {
         #[pin]

@@ -1,4 +1,4 @@
-//! The daemon from its beginning to its end.
+//! Running the daemon: start, serve, drain, stop.
 
 use std::io;
 use std::sync::Arc;
@@ -17,29 +17,28 @@ use crate::reload::{self, OverridesFiles, Reload};
 use crate::role::Role;
 use crate::store_watch;
 
-/// How often memory of recovered keys is given back, and how much of each shard is looked over.
+/// How often memory of recovered keys is freed, and how many slots of each shard a sweep visits.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_PLACES: usize = 64;
 
-/// How the daemon is to stop.
+/// How to stop the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// As `drain` says: for its delay it is not ready and accepts still.
+    /// For `drain.delay` the daemon reports that it is not ready and still accepts connections.
     AfterDelay,
-    /// Without that delay, for nobody sends to it who would have to learn of it.
+    /// Without that delay, when no load balancer has to notice first.
     WithoutDelay,
 }
 
-/// Serves until `stop` is ready and what was under way is answered, at most the time that the
-/// configuration gives it.
+/// Serves until `stop` is ready and the requests in flight are answered, at most for
+/// `drain.timeout`.
 ///
-/// Decisions are made on the tasks of connections; on memory they never wait. What becomes of a
-/// store on Redis is logged: when it comes, when it goes, and what about it may surprise later.
+/// Decisions are made on the tasks of connections; with the memory store they never wait. Changes
+/// in the availability of a Redis store are logged, as are settings of it that may cause surprises.
 ///
 /// # Errors
-/// A listener is not one that can be asked for its address, or accepting at it came to an
-/// end; a token or a file of overrides cannot be used; the rules cannot be followed, as
-/// [`Rules::check`](crate::rules::Rules::check) says.
+/// The address of a listener is unknown, or a listener failed; a token or an override file cannot
+/// be used; or the rules are invalid, see [`Rules::check`](crate::rules::Rules::check).
 pub async fn run(
     config: Config,
     listeners: Listeners,
@@ -89,7 +88,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Waits for the word to stop, and then as long as it is to be heard.
+/// Waits for `stop`, then marks the daemon as not ready and waits for `drain.delay`.
 async fn drained(daemon: &Daemon, drain: &Drain, stop: impl Future<Output = Stop>) {
     let stop = stop.await;
     daemon.drain();
@@ -98,7 +97,7 @@ async fn drained(daemon: &Daemon, drain: &Drain, stop: impl Future<Output = Stop
     }
 }
 
-/// Does what is to be done now and then, as long as every listener is listened at.
+/// Sweeps the memory store at an interval, until `end` is ready or a listener fails.
 async fn serve_until(
     daemon: &Daemon,
     accepting: &mut JoinSet<()>,
@@ -110,7 +109,7 @@ async fn serve_until(
         tokio::select! {
             biased;
             () = end.as_mut() => return Ok(()),
-            // None ends before it is told to but by a fault of ours.
+            // A listener ends early only if its task panics.
             Some(ended) = accepting.join_next() => return ended.map_err(io::Error::other),
             _ = sweep.tick() => sweep_memory(daemon),
         }

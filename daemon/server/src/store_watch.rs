@@ -1,4 +1,4 @@
-//! Watching a store that others keep: a line in the log when it comes and when it goes.
+//! Logging when a Redis store becomes available or unavailable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tollgate::RedisStore;
 
 use crate::daemon::Daemon;
 
-/// How often is looked, so how often a line is written at most.
+/// How often the store is checked, and the shortest time between two log lines.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Watches until what it returns is dropped. Memory is never away.
+/// Watches the store until the returned set is dropped. The memory store is always available.
 pub(crate) fn start(daemon: &Arc<Daemon>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     if let Some(store) = daemon.limiter().as_redis() {
@@ -34,13 +34,13 @@ async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
         let news = watched.look(ready, without);
         daemon.store_seen(watched.known == Known::There);
         match news {
-            Some(News::There) => tracing::info!("the store is there"),
-            Some(News::Away(why)) => tracing::error!("the store is away: {why}"),
+            Some(News::There) => tracing::info!("store available"),
+            Some(News::Away(why)) => tracing::error!("store unavailable: {why}"),
             Some(News::Late) => {
-                tracing::error!("the store is there and gives no answer: {}", why());
+                tracing::error!("store connected but not responding: {}", why());
             }
             Some(News::Back(made)) => {
-                tracing::info!("the store is back; {made} checks were decided without it");
+                tracing::info!("store available again; {made} checks were decided without it");
             }
             None => {}
         }
@@ -53,34 +53,34 @@ async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
     }
 }
 
-/// What is known of the store.
+/// The known state of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Known {
     #[default]
     Nothing,
     There,
     Away {
-        /// How many checks had been decided without it before it went.
+        /// The number of checks decided without the store before it became unavailable.
         since: u64,
     },
 }
 
-/// What there is to say.
+/// A change to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum News {
     There,
     Away(String),
-    /// It is connected, and does not answer in time.
+    /// It is connected but does not respond in time.
     Late,
-    /// After so many checks that were decided without it.
+    /// It is available again, after this many checks decided without it.
     Back(u64),
 }
 
-/// The store as it was at the last look.
+/// The store at the last check.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     known: Known,
-    /// How many checks had been decided without it by then.
+    /// The number of checks decided without the store by then.
     without: u64,
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_coming_and_going_is_told_once() {
+    fn each_change_of_availability_is_reported_once() {
         let away = || Err("no route".to_owned());
         let mut watched = Watched::default();
         for (ready, without, news) in [
@@ -116,7 +116,7 @@ mod tests {
             (Ok(()), 0, None),
             (away(), 3, Some(News::Away("no route".to_owned()))),
             (away(), 9, None),
-            // Connected again, but decisions are late still.
+            // Connected again, but responses are still late.
             (Ok(()), 12, None),
             (Ok(()), 12, Some(News::Back(12))),
             (Ok(()), 13, Some(News::Late)),

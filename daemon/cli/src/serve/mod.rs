@@ -83,7 +83,7 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
 /// Reads everything again that may have changed.
 fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> {
     if let Some(Err(error)) = tls.map(Tls::reload) {
-        tracing::error!("{error}; the certificate from before is shown still");
+        tracing::error!("{error}; keeping the previous certificate");
     }
     layered(arguments).map(|x| x.config)
 }

@@ -133,7 +133,7 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
             &["--http", "off", "--grpc", "off", "--resp", "off", "--metrics", "off"],
             "every listener is off",
         ),
-        (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory is not there"),
+        (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory does not exist"),
         (
             &[
                 "--http",

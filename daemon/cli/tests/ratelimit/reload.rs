@@ -31,7 +31,7 @@ async fn a_file_that_is_added_holds_and_one_that_is_removed_does_not() {
     wait_for(&mut client, peek, "OK | OK 9/DAY 9").await;
     // One that is wrong is told of, and changes nothing.
     folder.limits("wrong.yaml", "domain: more\n");
-    let said = ratelimit.hear("what was in force stays");
+    let said = ratelimit.hear("keeping the previous one");
     assert!(said.contains("wrong.yaml") && said.contains("duplicate domain 'more'"), "{said}");
     assert_eq!(client::ask(&mut client, peek).await, "OK | OK 9/DAY 9");
     fs::remove_file(folder.path().join("config/wrong.yaml")).unwrap();

@@ -1,4 +1,4 @@
-//! Accepting connections at a listener, and the end of it.
+//! Accepting connections until the daemon stops, and closing those that remain.
 
 use std::io;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::connection::Serving;
 use crate::metrics::Cut;
 use crate::pulse::Pulse;
 
-/// How long accepting rests after it failed, as it does when file descriptors have run out.
+/// The pause after `accept` failed, for example because file descriptors ran out.
 const REST: Duration = Duration::from_millis(50);
 
-/// A listener at which connections are accepted.
+/// A listener that accepts connections.
 #[derive(Debug)]
 pub(crate) struct Accepting {
     socket: Socket,
     tls: Option<Tls>,
     serving: Arc<Serving>,
-    /// Whom there is no place for yet.
+    /// A connection that waits for a free place.
     waiting: Option<(Accepted, Peer)>,
     connections: JoinSet<()>,
 }
@@ -39,8 +39,9 @@ impl Accepting {
         Accepting { socket, tls, serving, waiting: None, connections: JoinSet::new() }
     }
 
-    /// Accepts until `closing` says so; then whoever waits already, so that a listener is closed
-    /// on nobody. What is under way then is finished, or cut after `within`.
+    /// Accepts connections until `closing` is true, then those that are already in the backlog, so
+    /// that closing the listener drops no client. Waits for the open connections to end, and closes
+    /// those that remain after `within`.
     pub(crate) async fn run(mut self, mut closing: watch::Receiver<bool>, within: Duration) {
         loop {
             tokio::select! {
@@ -55,23 +56,26 @@ impl Accepting {
         serving.places().nudge();
         let ended = timeout(within, async { while connections.join_next().await.is_some() {} });
         if ended.await.is_err() {
-            tracing::warn!("{} connections were cut after {within:?}", connections.len());
+            tracing::warn!(
+                "closed {} connections after the drain timeout of {within:?}",
+                connections.len()
+            );
             serving.cut(connections.len(), Cut::Drained);
         }
         connections.shutdown().await;
-        tracing::debug!(totals = ?serving.places().totals(), "no connection is left");
+        tracing::debug!(totals = ?serving.places().totals(), "all connections closed");
     }
 
-    /// Waits for a peer, and for a place for it. Nothing is lost if it is dropped.
+    /// Waits for a connection, and for a place for it. Cancel safe.
     async fn accept(&mut self) {
         while self.connections.try_join_next().is_some() {}
         if self.waiting.is_none() {
             match self.socket.accept().await {
                 Ok(accept) => self.waiting = Some(accept),
-                // A peer that left while it waited is its own affair.
+                // The peer left while it waited in the backlog.
                 Err(error) if is_of_the_peer(&error) => return,
                 Err(error) => {
-                    tracing::warn!("no connection could be accepted: {error}");
+                    tracing::warn!("cannot accept connections: {error}");
                     return sleep(REST).await;
                 }
             }
@@ -80,7 +84,7 @@ impl Accepting {
         self.serve_waiting();
     }
 
-    /// Accepts whoever waits already, as far as there are places.
+    /// Accepts the connections in the backlog, as far as there are places.
     async fn accept_waiting(&mut self) {
         self.serve_waiting();
         while self.serving.has_place() {
@@ -102,7 +106,7 @@ impl Accepting {
     }
 }
 
-/// A connection from its beginning to its end.
+/// Serves a connection until it ends.
 async fn serve(
     accepted: Accepted,
     peer: Peer,
@@ -121,7 +125,7 @@ async fn serve(
     drop(place);
 }
 
-/// Agrees on TLS, within the time for a head, as long as nobody else needs the place.
+/// Performs the TLS handshake within the header timeout, unless the connection is evicted first.
 async fn agree(
     accepted: Accepted,
     peer: Peer,
@@ -140,10 +144,10 @@ async fn agree(
             return Some(agreed);
         }
         Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("not done after {within:?}"),
+        Err(_) => format!("not completed within {within:?}"),
     };
     serving.places().count_failed_handshake();
-    tracing::debug!(%peer, "TLS was not agreed on: {why}");
+    tracing::debug!(%peer, "TLS handshake failed: {why}");
     None
 }
 

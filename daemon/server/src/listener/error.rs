@@ -1,9 +1,9 @@
-//! Why it cannot be listened at an address.
+//! Errors of listeners.
 
 use std::fmt;
 use std::path::Path;
 
-/// Why it cannot be listened at an address.
+/// A listener could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenError {
     message: String,
@@ -17,11 +17,11 @@ impl ListenError {
     }
 
     pub(super) fn taken(path: &Path) -> Self {
-        let message = format!("unix:{} is taken by another program; stop that", path.display());
+        let message = format!("unix:{} is in use by another process; stop it", path.display());
         ListenError { message, is_taken: true }
     }
 
-    /// Whether somebody else listens there.
+    /// Whether another process listens there.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.is_taken

@@ -1,4 +1,4 @@
-//! Where peers come in: sockets, TLS on them, and how many may be in at a time.
+//! Sockets, TLS, and the limit on connections.
 
 mod accept;
 mod error;
@@ -25,7 +25,7 @@ pub(crate) use self::stream::Stream;
 pub use self::tls::{Tls, TlsError};
 use self::unix::UnixSocket;
 
-/// A socket that the caller has bound, and whether TLS is spoken there.
+/// A bound socket, with or without TLS.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
@@ -33,25 +33,25 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at a path of the file system, which this user and its group may open. A socket that
-    /// a process has left there is replaced; the file goes when the listener does.
+    /// Listens on a Unix socket, which this user and its group may connect to. A socket file that
+    /// another process has left behind is replaced; dropping the listener removes the file.
     ///
     /// # Errors
-    /// Somebody listens there, or the path cannot be one; the error says what to do.
+    /// Another process listens there, or the path cannot be used; the message states what to do.
     pub async fn bind_unix(path: &Path) -> Result<Listener, ListenError> {
         Ok(Listener { socket: Socket::Unix(UnixSocket::bind(path).await?), tls: None })
     }
 
-    /// The same, with TLS spoken there if it is given.
+    /// Sets or removes TLS.
     #[must_use]
     pub fn with_tls(self, tls: Option<Tls>) -> Listener {
         Listener { tls, ..self }
     }
 
-    /// Where it is.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn address(&self) -> io::Result<ListenAddress> {
         Ok(match &self.socket {
             Socket::Tcp(tcp) => ListenAddress::Tcp(tcp.local_addr()?),
@@ -66,16 +66,16 @@ impl From<TcpListener> for Listener {
     }
 }
 
-/// Where a listener is.
+/// The address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// At this address.
+    /// A TCP address.
     Tcp(SocketAddr),
-    /// At this path.
+    /// The path of a Unix socket.
     Unix(std::path::PathBuf),
 }
 
-/// As it is written in the configuration.
+/// Formats the address as the configuration writes it.
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,7 +85,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// The sockets that the caller has bound.
+/// The bound sockets, by purpose.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// For `/v1`, `/livez` and `/readyz`.
@@ -94,14 +94,14 @@ pub struct Listeners {
     pub grpc: Option<Listener>,
     /// For clients of Redis.
     pub resp: Option<Listener>,
-    /// For `/livez` and `/readyz` where no gateway sends anybody.
+    /// For `/metrics`, `/livez` and `/readyz`, apart from the traffic of gateways.
     pub metrics: Option<Listener>,
-    /// For people who debug: anybody who reaches it may read what is in force.
+    /// For debugging. Every client that can connect may read the active configuration.
     pub debug: Option<Listener>,
 }
 
 impl Listeners {
-    /// What TLS they speak, each once.
+    /// The TLS configurations of the listeners, each once.
     pub(crate) fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
         let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];

@@ -1,15 +1,15 @@
-//! Who is at the other end of a connection.
+//! The remote end of a connection.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where a connection comes from.
+/// The origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// From this address.
+    /// A TCP address.
     Tcp(SocketAddr),
-    /// From a process of this machine that may open the socket's file.
+    /// A local process that may open the Unix socket.
     Unix,
 }
 
@@ -32,22 +32,22 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The remote end of a connection, with the subject of its certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
     pub(crate) peer: Peer,
-    /// Whom its certificate names, where it had to show one.
+    /// The subject of its client certificate, if the listener requires one.
     pub(crate) subject: Option<Arc<str>>,
 }
 
 impl Remote {
-    /// Somebody of whom no more is known than where.
+    /// A remote end without a certificate.
     pub(crate) fn at(peer: Peer) -> Self {
         Remote { peer, subject: None }
     }
 }
 
-/// As a line of a log names it.
+/// Formats the remote end for log lines.
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.peer)?;

@@ -1,4 +1,4 @@
-//! Who is connected, and who goes when there is no place left.
+//! The connection limit of a listener, and which connection is evicted when it is reached.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use tokio::time::timeout;
 
 use crate::pulse::Pulse;
 
-/// How many are looked at to find one who can go: a peer that makes connections as fast as it can
-/// must not have all of them counted for each.
+/// How many connections are examined to find one to evict. It bounds the work that a peer causes
+/// by connecting as fast as it can.
 const LOOKED_AT: usize = 128;
-/// How long is waited for a place before it is looked again who can go: meanwhile another may have
-/// waited long enough, or a reload may have raised the bound.
+/// How long to wait for a place before searching again: meanwhile another connection may have been
+/// idle long enough, or a reload may have raised the limit.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The connections of a listener.
@@ -22,11 +22,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub(crate) struct Places {
     taken: Mutex<Taken>,
     freed: Notify,
-    /// How many were ever taken.
+    /// Connections accepted since the start.
     accepted: AtomicU64,
-    /// How many handshakes failed, or were not done in time.
+    /// TLS handshakes that failed or timed out.
     failed_handshakes: AtomicU64,
-    /// How many connections had to go for others.
+    /// Connections evicted in favour of others.
     evicted: AtomicU64,
 }
 
@@ -37,17 +37,17 @@ struct Taken {
     next: usize,
 }
 
-/// How many connections a listener ever had.
+/// Totals of a listener since the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     pub(crate) accepted: u64,
-    /// That failed to agree on TLS, or were not done in time.
+    /// Connections whose TLS handshake failed or timed out.
     pub(crate) failed_handshakes: u64,
-    /// That had to go for others.
+    /// Connections evicted in favour of others.
     pub(crate) evicted: u64,
 }
 
-/// One connection's place, until this is dropped.
+/// The place of one connection; dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    // What is held under the lock is whole after each step.
+    // A panic under the lock cannot leave the slab half changed, so a poisoned lock is safe to use.
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,18 +65,18 @@ impl Places {
         Place { places: Arc::clone(self), index: self.lock().pulses.insert(pulse) }
     }
 
-    /// Waits until fewer than `most` are taken, and meanwhile has those leave who can.
+    /// Waits until fewer than `most` places are taken, evicting idle connections meanwhile.
     pub(crate) async fn wait(&self, most: impl Fn() -> usize) {
         while self.count() >= most() {
             let has_asked_one = self.make_room();
-            tracing::debug!(has_asked_one, "every place for a connection is taken");
-            // However it ends, it is looked again.
+            tracing::debug!(has_asked_one, "connection limit reached");
+            // Either way the loop checks again.
             let _ = timeout(LOOK_AGAIN, self.freed.notified()).await;
         }
     }
 
-    /// Asks one to leave who is waiting for nothing, if there is one: rather one that has never
-    /// asked anything, and of these the one that has been silent the longest.
+    /// Evicts one idle connection, if there is one: first those that have never sent a request, and
+    /// among these the one that has been idle the longest.
     fn make_room(&self) -> bool {
         let mut taken = self.lock();
         let capacity = taken.pulses.capacity().max(1);
@@ -94,7 +94,7 @@ impl Places {
         true
     }
 
-    /// Has every connection look at what holds now.
+    /// Wakes every connection to check its limits and whether the daemon stops.
     pub(super) fn nudge(&self) {
         for (_, pulse) in &self.lock().pulses {
             pulse.nudge();
@@ -105,12 +105,12 @@ impl Places {
         self.failed_handshakes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
         self.lock().pulses.len()
     }
 
-    /// How many there ever were, and what became of them.
+    /// The totals since the start.
     pub(crate) fn totals(&self) -> Totals {
         let of = |atomic_u64: &AtomicU64| atomic_u64.load(Ordering::Relaxed);
         Totals {
@@ -146,7 +146,7 @@ mod tests {
         let first = take();
         wait().await;
         let second = take();
-        assert!(timeout(LOOK_AGAIN * 2, wait()).await.is_err(), "both are taken");
+        assert!(timeout(LOOK_AGAIN * 2, wait()).await.is_err(), "both places are taken");
         drop(first);
         wait().await;
         let third = take();

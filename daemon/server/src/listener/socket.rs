@@ -1,4 +1,4 @@
-//! A socket that is listened at: TCP, or a file.
+//! A listening socket: TCP or Unix.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use super::peer::Peer;
 use super::unix::UnixSocket;
 
-/// A socket that is listened at.
+/// A listening socket.
 #[derive(Debug)]
 pub(super) enum Socket {
     Tcp(TcpListener),
     Unix(UnixSocket),
 }
 
-/// A connection as it was accepted, before anything is said on it.
+/// An accepted connection, before any handshake.
 #[derive(Debug)]
 pub(super) enum Accepted {
     Tcp(TcpStream),
@@ -22,12 +22,12 @@ pub(super) enum Accepted {
 }
 
 impl Socket {
-    /// The next peer. Nobody is lost if it is dropped.
+    /// Accepts the next connection. Cancel safe.
     pub(super) async fn accept(&self) -> io::Result<(Accepted, Peer)> {
         match self {
             Socket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                // Answers are small and waited for.
+                // Responses are small and latency matters. Without the option they are only slower.
                 let _ = stream.set_nodelay(true);
                 Ok((Accepted::Tcp(stream), Peer::Tcp(address)))
             }

@@ -1,4 +1,4 @@
-//! The bytes of a connection, however they travel.
+//! The byte stream of a connection, over any transport.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-/// The bytes of a connection. What is encrypted is behind a pointer, for it is large.
+/// The byte stream of a connection. TLS streams are boxed because they are large.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -17,7 +17,7 @@ pub(crate) enum Stream {
     TlsUnix(Box<TlsStream<UnixStream>>),
 }
 
-/// Does the same with whichever it is.
+/// Evaluates the same expression for each variant.
 macro_rules! each {
     ($stream:expr, $it:ident => $does:expr) => {
         match $stream {

@@ -1,4 +1,4 @@
-//! A socket in the file system: who may open it, and what becomes of its file.
+//! Unix sockets: permissions, and the life of the socket file.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -11,26 +11,26 @@ use super::error::ListenError;
 
 /// The owner and its group may connect.
 const MODE: u32 = 0o660;
-/// How many peers may wait to be accepted.
+/// The length of the backlog.
 const WAITING: u32 = 1_024;
 
-/// A socket in the file system, whose file goes with it.
+/// A Unix socket; dropping it removes its file.
 #[derive(Debug)]
 pub(super) struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// The file that it made: device and inode.
+    /// Device and inode of the socket file it created.
     file: (u64, u64),
 }
 
 impl UnixSocket {
-    /// Listens at a path. A file that another process has left there is replaced.
+    /// Listens at a path. A socket file that another process has left behind is replaced.
     pub(super) async fn bind(path: &Path) -> Result<Self, ListenError> {
         make_way(path).await?;
         let failed = |error: io::Error| ListenError::unix(path, &why(&error));
         let socket = tokio::net::UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
-        // Nobody can connect before it listens, so nobody whom the permissions keep out.
+        // Set before `listen`, so that no client can connect before the permissions apply.
         fs::set_permissions(path, Permissions::from_mode(MODE)).map_err(failed)?;
         let file = file(path).map_err(failed)?;
         let listener = socket.listen(WAITING).map_err(failed)?;
@@ -51,7 +51,7 @@ impl Drop for UnixSocket {
         // Another process may listen there by now.
         let is_own = file(&self.path).is_ok_and(|x| x == self.file);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!("{} is left behind: {error}", self.path.display());
+            tracing::warn!("cannot remove the socket file {}: {error}", self.path.display());
         }
     }
 }
@@ -61,25 +61,27 @@ fn file(path: &Path) -> io::Result<(u64, u64)> {
     Ok((value.dev(), value.ino()))
 }
 
-/// Removes a socket that nobody listens at; anything else at this path stays.
+/// Removes a socket file without a listener; leaves any other file in place.
 async fn make_way(path: &Path) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
         Ok(value) if value.file_type().is_socket() => {}
         Ok(_) => {
-            let why = "there is a file that is no socket; name another path, or move that away";
+            let why = "a file that is not a socket exists there; remove it or choose another path";
             return Err(ListenError::unix(path, why));
         }
-        // Why it cannot be looked at is what binding will say too.
+        // `bind` will report the same error.
         Err(_) => return Ok(()),
     }
     match UnixStream::connect(path).await {
         Ok(_) => Err(ListenError::taken(path)),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)
-            .map_err(|error| ListenError::unix(path, &format!("the old socket stays: {error}"))),
-        // It has gone meanwhile.
+            .map_err(|error| {
+                ListenError::unix(path, &format!("cannot remove the old socket: {error}"))
+            }),
+        // Another process has removed it meanwhile.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => {
-            let why = format!("whether somebody listens there is not to be told: {error}");
+            let why = format!("cannot determine whether another process listens there: {error}");
             Err(ListenError::unix(path, &why))
         }
     }
@@ -87,11 +89,13 @@ async fn make_way(path: &Path) -> Result<(), ListenError> {
 
 fn why(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => "its directory is not there; make it, or name another".to_owned(),
-        ErrorKind::PermissionDenied => {
-            "its directory may not be written to by this user; name another".to_owned()
+        ErrorKind::NotFound => {
+            "its directory does not exist; create it or choose another".to_owned()
         }
-        ErrorKind::InvalidInput => format!("{error}; name a shorter path"),
+        ErrorKind::PermissionDenied => {
+            "this user cannot write to its directory; choose another".to_owned()
+        }
+        ErrorKind::InvalidInput => format!("{error}; choose a shorter path"),
         _ => error.to_string(),
     }
 }

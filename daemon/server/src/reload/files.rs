@@ -1,8 +1,8 @@
-//! Whether files have changed, however they were replaced.
+//! Detecting changed files, however they were replaced.
 //!
-//! Files are looked at, not listened to: a write, a rename over the name and a swapped symbolic
-//! link (as Kubernetes does it) all end in another content at the same path, on every file system.
-//! What a directory holds is the names of the files that are read of it.
+//! Files are polled, because a write, a rename and a swapped symbolic link (as in Kubernetes) all
+//! change the content at the same path, on every file system. The content of a directory is the
+//! list of the files in it that are read.
 
 use std::fs::{self, Metadata};
 use std::io::Read;
@@ -13,61 +13,61 @@ use sha2::{Digest, Sha256};
 
 use crate::config::list_directory;
 
-/// Files, as they were when they were last used.
+/// Watched files, with the content that is in use.
 #[derive(Debug, Default)]
 pub(crate) struct Files(Vec<File>);
 
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// What of it is in use.
+    /// The content in use.
     used: Content,
-    /// What the last look found.
+    /// The content that the last poll found.
     found: Content,
     stamp: Option<Stamp>,
-    /// For how many looks the stamp has been the same.
+    /// The number of polls since the stamp last changed.
     rested: u8,
 }
 
-/// A digest of what a file holds; nothing if it cannot be read, as while it is replaced.
+/// The digest of a file; `None` if it cannot be read, for example while it is replaced.
 type Content = Option<[u8; 32]>;
 
-/// What changes with nearly every change of a file and costs no reading: of the file that symbolic
-/// links lead to, device, inode, length, and when content and inode were changed.
+/// Metadata that changes with nearly every change of a file: device, inode, length, `mtime` and
+/// `ctime` of the file that symbolic links lead to.
 type Stamp = [u64; 7];
 
-/// A file whose stamp has been the same for so many looks is not read. Two writes within a tick of
-/// the file system's clock, which may be as long as two seconds, leave one stamp.
+/// A file whose stamp has been the same for this many polls is not read again. Fewer would miss a
+/// second write within one tick of the file system's clock, which can be two seconds long.
 const RESTED: u8 = 10;
 
 impl Files {
-    /// Files to be watched; what they hold now is in use.
+    /// Watches files; their current content counts as in use.
     pub(crate) fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         Files(paths.into_iter().map(File::used).collect())
     }
 
-    /// Looks at all of them: whether some hold something else than is in use, and have held just
-    /// that at the last look too. Whoever writes slowly is given the time to finish.
+    /// Polls all files. Returns whether some differ from the content in use and none has changed
+    /// since the last poll, so that a slow writer can finish.
     pub(crate) fn have_changed(&mut self) -> bool {
         let looked: Vec<_> = self.0.iter_mut().map(File::look).collect();
         let is_settled = looked.iter().all(|looked| *looked != Look::Moving);
         is_settled && looked.contains(&Look::Other)
     }
 
-    /// Whether some hold something else than is in use at this moment, settled or not.
+    /// Whether some differ from the content in use at this moment, even if still being written.
     pub(crate) fn are_others(&self) -> bool {
         self.0.iter().any(|x| digest(&x.path) != x.used)
     }
 }
 
-/// What a look at a file found.
+/// The result of polling a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// What is in use.
+    /// The content in use.
     Used,
-    /// Something that the look before has found too.
+    /// Another content, the same as at the last poll.
     Other,
-    /// Something new.
+    /// Content that differs from the last poll.
     Moving,
 }
 
@@ -99,12 +99,12 @@ fn digest(path: &Path) -> Content {
     }
 }
 
-/// Of a directory: which files are in it. What they hold is told by looks at them.
+/// The digest of the names in a directory. The contents of its files are watched separately.
 fn digest_of_names(files: &[PathBuf]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for file in files {
         digest.update(file.as_os_str().as_encoded_bytes());
-        // No path has it.
+        // A separator that no path contains.
         digest.update([0]);
     }
     digest.finalize().into()
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that goes when it is dropped.
+    /// A temporary directory, removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -162,28 +162,28 @@ mod tests {
         }
     }
 
-    /// A change is told at the second look that finds it, and then at each until it is used.
-    fn assert_told(files: &mut Files) {
+    /// A change is reported from the second poll that finds it until it is used.
+    fn assert_reported(files: &mut Files) {
         assert_eq!([0; 3].map(|_| files.have_changed()), [false, true, true]);
     }
 
-    fn assert_quiet(files: &mut Files) {
+    fn assert_not_reported(files: &mut Files) {
         assert_eq!([0; 3].map(|_| files.have_changed()), [false; 3]);
     }
 
     #[test]
-    fn a_change_is_told_however_it_was_made() {
+    fn writes_renames_and_swapped_links_are_reported() {
         let folder = Folder::new("changes");
         let path = folder.write("a", "one");
         let watch = || Files::of([path.clone()]);
         let mut files = watch();
-        assert_quiet(&mut files);
+        assert_not_reported(&mut files);
         folder.write("a", "two");
-        assert_told(&mut files);
+        assert_reported(&mut files);
 
         let mut files = watch();
         fs::rename(folder.write("b", "six"), &path).unwrap();
-        assert_told(&mut files);
+        assert_reported(&mut files);
 
         fs::remove_file(&path).unwrap();
         symlink(folder.write("first", "1"), &path).unwrap();
@@ -191,34 +191,38 @@ mod tests {
         let swap = folder.0.join("swap");
         symlink(folder.write("second", "2"), &swap).unwrap();
         fs::rename(swap, &path).unwrap();
-        assert_told(&mut files);
+        assert_reported(&mut files);
     }
 
     #[test]
-    fn a_directory_changes_when_files_that_are_read_come_or_go() {
+    fn directories_change_when_files_that_are_read_are_added_or_removed() {
         let folder = Folder::new("listing");
         let watch = || Files::of([folder.0.clone()]);
-        for (name, is_told) in
+        for (name, is_read) in
             [("a.yaml", true), ("b.yml", true), ("c.txt", false), (".d.yaml", false)]
         {
             for text in ["one", "two"] {
                 let mut files = watch();
                 let is_new = !folder.0.join(name).exists();
                 folder.write(name, text);
-                // What a file holds is told by a look at itself.
-                if is_told && is_new { assert_told(&mut files) } else { assert_quiet(&mut files) }
+                // The content of a file is not part of its directory's content.
+                if is_read && is_new {
+                    assert_reported(&mut files)
+                } else {
+                    assert_not_reported(&mut files)
+                }
             }
         }
         let mut files = watch();
         fs::rename(folder.0.join("a.yaml"), folder.0.join("e.yaml")).unwrap();
-        assert_told(&mut files);
+        assert_reported(&mut files);
         let mut files = watch();
         fs::remove_dir_all(&folder.0).unwrap();
-        assert_told(&mut files);
+        assert_reported(&mut files);
     }
 
     #[test]
-    fn what_is_still_being_written_is_waited_for() {
+    fn a_file_that_is_still_being_written_is_not_reported() {
         let folder = Folder::new("slowly");
         let path = folder.write("a", "one");
         let mut files = Files::of([path]);
@@ -230,22 +234,22 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_touched_or_put_back_has_not_changed() {
+    fn rewriting_the_same_content_is_not_reported() {
         let folder = Folder::new("same");
         let path = folder.write("a", "one");
         let mut files = Files::of([path.clone()]);
         folder.write("a", "one");
-        assert_quiet(&mut files);
+        assert_not_reported(&mut files);
         fs::remove_file(&path).unwrap();
         assert!(!files.have_changed());
         folder.write("a", "one");
-        assert_quiet(&mut files);
+        assert_not_reported(&mut files);
         fs::remove_file(&path).unwrap();
-        assert_told(&mut files);
+        assert_reported(&mut files);
     }
 
     #[test]
-    fn a_file_that_rests_is_not_read_and_still_seen_to_change() {
+    fn a_change_after_reading_has_paused_is_reported() {
         let folder = Folder::new("rests");
         let path = folder.write("a", "one");
         let mut files = Files::of([path]);
@@ -254,6 +258,6 @@ mod tests {
         }
         assert_eq!(files.0[0].rested, RESTED + 1);
         folder.write("a", "other");
-        assert_told(&mut files);
+        assert_reported(&mut files);
     }
 }

@@ -1,7 +1,7 @@
-//! Reading the configuration again: as soon as one of its files has changed, and when told to.
+//! Reloading the configuration when one of its files has changed, and on request.
 //!
-//! A configuration is applied whole or refused whole. One that is refused changes nothing: what
-//! was in force stays, and why is told by the log, by `/readyz?verbose` and by a metric.
+//! A configuration is applied or rejected as a whole. After a rejection the previous configuration
+//! stays active; the log, `/readyz?verbose` and a metric report the reason.
 
 mod files;
 mod overrides;
@@ -22,18 +22,18 @@ pub(crate) use self::overrides::OverridesFiles;
 use crate::config::{Config, ConfigErrors, TokenSecret, watched_paths};
 use crate::daemon::Daemon;
 
-/// How often files are looked at; a change is applied at the second look that finds it.
+/// How often files are polled; a change is applied at the second poll that finds it.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// After how many looks what was refused is tried again: what is wrong may be in a file that it
-/// names for the first time, which is not looked at before it has been in force.
+/// The number of polls after which a rejected configuration is tried again. The mistake may be in a
+/// file that it names for the first time: such a file is not watched until it has been active.
 const TRY_AGAIN: u32 = 20;
 
 type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
 type Applied = dyn Fn(&Config) + Send + Sync;
 type Told = dyn Fn() + Send + Sync;
 
-/// Where a configuration is read again from, and who may ask for that.
+/// How to reload the configuration: its source and the triggers.
 pub struct Reload {
     file: Option<PathBuf>,
     read: Arc<Read>,
@@ -45,8 +45,8 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Reads the configuration again by `read` as soon as `file` has changed, or a file that it
-    /// names, and whenever something comes through `told`, as on SIGHUP.
+    /// Calls `read` when `file`, or a file that it names, has changed, and for each message on
+    /// `told`, which a SIGHUP sends.
     pub fn new(
         file: Option<PathBuf>,
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
@@ -63,15 +63,15 @@ impl Reload {
         }
     }
 
-    /// Looks at the files this often, in place of four times a second.
+    /// Sets how often the files are polled; by default four times a second.
     #[must_use]
     pub fn every(mut self, time: Duration) -> Self {
         self.every = time;
         self
     }
 
-    /// Tells that a reload has begun, and that it has ended, well or badly. What is read as the
-    /// daemon starts, for files may have changed meanwhile, is part of its start and no reload.
+    /// Calls `begun` before each reload and `ended` after it, whether it succeeds or not. Reading
+    /// files that changed while the daemon started is part of the start and not a reload.
     #[must_use]
     pub fn around(
         mut self,
@@ -82,7 +82,7 @@ impl Reload {
         self
     }
 
-    /// Tells of each configuration that was read again and is in force from then on.
+    /// Calls `tell` with each configuration that a reload has made active.
     #[must_use]
     pub fn on_applied(mut self, tell: impl Fn(&Config) + Send + Sync + 'static) -> Self {
         self.applied = Arc::new(tell);
@@ -96,12 +96,12 @@ impl fmt::Debug for Reload {
     }
 }
 
-/// What became of the last reload.
+/// The result of the last reload.
 #[derive(Debug, Default)]
 pub(crate) struct Standing(Mutex<Option<Arc<str>>>);
 
 impl Standing {
-    /// Why the files are not what is in force, if so.
+    /// Why the last reload was rejected, if it was.
     pub(crate) fn refusal(&self) -> Option<Arc<str>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -111,7 +111,7 @@ impl Standing {
     }
 }
 
-/// Reads again, for ever.
+/// Reloads the configuration; never returns.
 pub(crate) async fn watch(
     reload: Reload,
     config: Config,
@@ -144,7 +144,7 @@ pub(crate) async fn watch(
                 it.is_some()
             }
         };
-        // Files are read, and perhaps a million overrides with them.
+        // Blocking: the files may contain a million overrides.
         let is_first = std::mem::take(&mut is_begin);
         let looked = spawn_blocking(move || {
             if is_first {
@@ -158,32 +158,32 @@ pub(crate) async fn watch(
         match looked.await {
             Ok(looked) => reloader = looked,
             Err(value) => {
-                return tracing::error!("the configuration is not watched any more: {value}");
+                return tracing::error!("watching the configuration failed: {value}");
             }
         }
     }
 }
 
-/// What is in force, and what it is compared with.
+/// The active configuration and the watched files.
 struct Reloader {
     file: Option<PathBuf>,
     read: Arc<Read>,
     applied: Arc<Applied>,
     begun: Box<Told>,
     ended: Box<Told>,
-    /// In force, but for the files of overrides.
+    /// The active configuration, without the override files.
     config: Config,
     files: Files,
     overrides: OverridesFiles,
-    /// Why what the files say now is not what is in force, but for those of overrides.
+    /// Why the files were rejected, without the override files.
     refusal: Option<String>,
-    /// For how many looks it has been refused.
+    /// The number of polls since the rejection.
     refused_looks: u32,
     daemon: Arc<Daemon>,
 }
 
 impl Reloader {
-    /// Reads what may have changed since the daemon was started with it.
+    /// Reads the files again, because they may have changed while the daemon started.
     fn begin(&mut self) {
         if let Err(why) = self.read_and_apply() {
             self.refusal = Some(why);
@@ -208,8 +208,8 @@ impl Reloader {
         }
     }
 
-    /// Reads everything that has changed. Where that is tried only again, its failing for the same
-    /// reason is no news.
+    /// Reads everything that has changed. A retry that fails for the same reason is not reported
+    /// again.
     fn reload(&mut self, is_news: bool) {
         let refusal = match self.read_and_apply() {
             Ok(true) => None,
@@ -223,7 +223,7 @@ impl Reloader {
         }
     }
 
-    /// Whether what was read is in force; it is not if it changed while it was read.
+    /// Returns false if the files changed while they were read; then nothing is applied.
     fn read_and_apply(&mut self) -> Result<bool, String> {
         let Some(config) = self.read_whole()? else { return Ok(false) };
         self.apply(&config)?;
@@ -232,7 +232,7 @@ impl Reloader {
         Ok(true)
     }
 
-    /// Reads the files of overrides that have changed, whatever the rest of the configuration is.
+    /// Reads the override files that have changed, even if the configuration was rejected.
     fn reload_overrides(&mut self) {
         if let Err(why) = self.apply(&self.config.clone()) {
             self.refusal = Some(why);
@@ -245,20 +245,20 @@ impl Reloader {
         Ok(())
     }
 
-    /// Tells the log, and whoever asks, what has come of it.
+    /// Reports the result to the log, the readiness page and the metrics.
     fn tell(&self) {
         let refusals: Vec<_> =
             self.refusal.iter().cloned().chain(self.overrides.refusal()).collect();
         if refusals.is_empty() {
             let policies = self.config.policies.iter().count();
             let rules = self.config.rules.rules.len();
-            tracing::info!(policies, rules, "the configuration was read again and is in force");
+            tracing::info!(policies, rules, "configuration reloaded");
             self.count(true);
             return self.daemon.reloads.set(None);
         }
         self.count(false);
         let why = refusals.join("\n");
-        tracing::error!("the configuration is refused, and what was in force stays: {why}");
+        tracing::error!("configuration rejected, keeping the previous one: {why}");
         self.daemon.reloads.set(Some(why.into()));
     }
 
@@ -266,15 +266,15 @@ impl Reloader {
         self.daemon.metrics.reloaded(is_good, self.daemon.clock.now());
     }
 
-    /// Reads the configuration; nothing if it changed meanwhile, which the next look finds, for it
-    /// is watched with all files that it names from before they are read.
+    /// Reads the configuration. Returns `None` if a file changed meanwhile. All files are watched
+    /// from before they are read, so the next poll finds that change.
     fn read_whole(&mut self) -> Result<Option<Config>, String> {
         let mut paths = files_of(self.file.as_ref(), &self.config);
         loop {
             self.files = Files::of(paths.clone());
             self.refuse_nothing()?;
             let read = (self.read)();
-            // What was amiss may have been that.
+            // An error may come from the half-written change.
             if self.files.are_others() {
                 return Ok(None);
             }
@@ -287,8 +287,8 @@ impl Reloader {
         }
     }
 
-    /// A file without a byte is a configuration without a policy. So it looks too between the two
-    /// steps in which most programs write a file in place: nobody is to be refused for that.
+    /// Rejects an empty file, which would be a valid configuration without policies. Most programs
+    /// truncate a file before they write it, and that moment must not remove every policy.
     fn refuse_nothing(&self) -> Result<(), String> {
         let is_empty =
             |path_buf: &PathBuf| fs::metadata(path_buf).is_ok_and(|x| x.is_file() && x.len() == 0);
@@ -309,10 +309,10 @@ impl Reloader {
             return Ok(config);
         }
         let fields = fields.join(", ");
-        Err(format!("{fields}: this cannot change while the daemon runs; it needs a restart"))
+        Err(format!("{fields}: cannot change while the daemon runs; restart the daemon"))
     }
 
-    /// The policies whose keys would have to move to another table of the memory.
+    /// The policies whose keys would have to move to another table of the memory store.
     fn other_tables(&self, config: &Config) -> Vec<String> {
         let has_own = |policy: &Policy| policy.max_keys().is_some();
         let policies = self.config.policies.iter();
@@ -323,7 +323,7 @@ impl Reloader {
     }
 }
 
-/// The files that a configuration is read from, but for those of overrides.
+/// The files that a configuration is read from, without the override files.
 fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
     let tokens = config.tokens.iter().filter_map(|token| match &token.secret {
         TokenSecret::File(path) => Some(path),

@@ -1,4 +1,4 @@
-//! Files of overrides, each read again only when it has changed: one may have a million rows.
+//! Override files. Each is read again only when it has changed, because it may have a million rows.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::files::Files;
 use crate::config::{Config, OverridesFile, read_overrides};
 use crate::live::Live;
 
-/// Files of overrides with what they said when they were last read.
+/// Override files, with their rows as last read.
 #[derive(Debug, Default)]
 pub(crate) struct OverridesFiles(HashMap<PathBuf, Known>);
 
@@ -17,19 +17,19 @@ pub(crate) struct OverridesFiles(HashMap<PathBuf, Known>);
 struct Known {
     files: Files,
     rows: Overrides,
-    /// Why what the file says now is not what is in force, if so.
+    /// Why the current file was rejected, if it was.
     refusal: Option<String>,
 }
 
 impl OverridesFiles {
     /// Whether one of them has changed.
     pub(super) fn have_changed(&mut self) -> bool {
-        // Each has to be looked at: a change must be found by two looks.
+        // Polls every file, without short-circuiting: a change is reported at the second poll.
         let changed: Vec<_> = self.0.values_mut().map(|value| value.files.have_changed()).collect();
         changed.contains(&true)
     }
 
-    /// Why what files say now is not what is in force, if so.
+    /// Why some of the current files were rejected, if they were.
     pub(super) fn refusal(&self) -> Option<String> {
         let mut all: Vec<_> =
             self.0.values().filter_map(|value| value.refusal.as_deref()).collect();
@@ -37,10 +37,10 @@ impl OverridesFiles {
         (!all.is_empty()).then(|| all.join("\n"))
     }
 
-    /// What is to be in force by a configuration with its files of overrides.
+    /// Builds the state for a configuration, including its override files.
     ///
     /// # Errors
-    /// As [`OverridesFiles::put_into`] and [`Live::of`]; or rules cannot be followed.
+    /// As [`OverridesFiles::put_into`] and [`Live::of`]; or the rules are invalid.
     pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
         let mut live = Live::of(config)?;
         self.put_into(&mut live.policies, &config.overrides_files)?;
@@ -48,11 +48,11 @@ impl OverridesFiles {
         Ok(live)
     }
 
-    /// Gives policies what their files say; one that says just what it said is not read again, and
-    /// of one that cannot be used holds what it said before.
+    /// Adds the rows of the files to the policies. A file that has not changed is not read again; a
+    /// file that cannot be used keeps its previous rows.
     ///
     /// # Errors
-    /// Files that have said nothing before cannot be used; all that is wrong with each.
+    /// A file that has no previous rows cannot be used; lists every mistake in each such file.
     fn put_into(&mut self, policies: &mut Policies, files: &[OverridesFile]) -> Result<(), String> {
         self.0.retain(|path, _| files.iter().any(|file| file.path == *path));
         let mut wrong = Vec::new();
@@ -69,7 +69,7 @@ impl OverridesFiles {
 
     fn rows(&mut self, path: &Path) -> Result<&Overrides, String> {
         if self.0.get(path).is_none_or(|x| x.files.are_others()) {
-            // Fixed before it is read: if it changes meanwhile, the next look finds that.
+            // Watched from before it is read, so that the next poll finds a change in between.
             let files = Files::of([path.to_owned()]);
             let read = read_overrides(path).map_err(|errors| {
                 errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -82,7 +82,7 @@ impl OverridesFiles {
                 (Err(why), None) => return Err(why),
             }
         }
-        let known = self.0.get(path).ok_or_else(|| format!("{}: it is not known", path.display()));
+        let known = self.0.get(path).ok_or_else(|| format!("{}: not loaded", path.display()));
         Ok(&known?.rows)
     }
 }

@@ -85,7 +85,9 @@ fn files_of_tls_are_read_and_held_against_each_other() {
         ),
         (
             "cert: cert.pem, key: other.pem",
-            &["tollgate.yaml:1:39: listen.tls.key: other.pem: it does not fit the certificate, "],
+            &[
+                "tollgate.yaml:1:39: listen.tls.key: other.pem: it does not match the certificate in ",
+            ],
         ),
     ] {
         check(&authority, &format!("listen: {{ tls: {{ {files} }} }}\n"), expected);

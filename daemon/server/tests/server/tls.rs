@@ -108,7 +108,7 @@ async fn whom_the_authority_vouches_for_must_have_the_name_that_is_asked_for() {
     files.client_ca = Some(authority.write("ca.pem", &authority.pem));
     files.client_name = Some("no name".to_owned());
     let error = Tls::open(files).unwrap_err().to_string();
-    assert!(error.contains("\"no name\" is no name that a certificate can have"), "{error}");
+    assert!(error.contains("\"no name\" is not a name that a certificate can have"), "{error}");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn new_files_are_shown_to_new_connections_and_bad_ones_to_nobody() {
     // One of the two is new: they do not fit.
     authority.write("key.pem", &second.key);
     let error = tls.reload().unwrap_err().to_string();
-    assert!(error.starts_with("listen.tls.key: ") && error.contains("does not fit"), "{error}");
+    assert!(error.starts_with("listen.tls.key: ") && error.contains("does not match"), "{error}");
     assert!(shows(&connect(daemon.address, &authority.client(None, &[])).await.unwrap(), &first));
     // Now both are; nobody says so, the daemon looks.
     authority.write("cert.pem", &second.cert);
@@ -158,7 +158,7 @@ fn what_is_wrong_with_the_files_is_said() {
             &*pair.cert,
             &*other.key,
             None,
-            "listen.tls.key: DIR/key.pem: it does not fit the certificate, DIR/cert.pem",
+            "listen.tls.key: DIR/key.pem: it does not match the certificate in DIR/cert.pem",
         ),
         (&pair.cert, encrypted, None, "listen.tls.key: DIR/key.pem: it is encrypted"),
         (&pair.cert, old, None, "listen.tls.key: DIR/key.pem: it is encrypted"),

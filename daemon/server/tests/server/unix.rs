@@ -48,7 +48,7 @@ async fn an_old_socket_is_replaced_and_nothing_else() {
     let first = Listener::bind_unix(&path).await.unwrap();
     let taken = Listener::bind_unix(&path).await.unwrap_err();
     assert!(
-        taken.is_taken() && taken.to_string().contains("is taken by another program"),
+        taken.is_taken() && taken.to_string().contains("is in use by another process"),
         "{taken}"
     );
     // Another has taken the path over: its file stays when the first goes.
@@ -60,12 +60,12 @@ async fn an_old_socket_is_replaced_and_nothing_else() {
     assert!(!path.exists());
     fs::write(&path, "somebody's").unwrap();
     let error = Listener::bind_unix(&path).await.unwrap_err().to_string();
-    assert!(error.contains("there is a file that is no socket"), "{error}");
+    assert!(error.contains("a file that is not a socket exists there"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's");
     fs::remove_file(&path).unwrap();
     let long = std::env::temp_dir().join("x".repeat(200));
     for (path, why) in
-        [(&*long, "a shorter path"), (Path::new("/nowhere/s"), "its directory is not there")]
+        [(&*long, "a shorter path"), (Path::new("/nowhere/s"), "its directory does not exist")]
     {
         let error = Listener::bind_unix(path).await.unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

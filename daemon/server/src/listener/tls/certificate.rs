@@ -1,4 +1,4 @@
-//! What a certificate says of itself.
+//! The validity and the subject of a certificate.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use tollgate_store::Clock;
 use x509_cert::Certificate;
 use x509_cert::der::{DateTime, Decode};
 
-/// How long before its end it is said to end, in seconds.
+/// How long before its expiry a certificate is reported, in seconds.
 const SOON: u64 = 14 * 24 * 60 * 60;
-/// The most characters of a name that are kept.
+/// The maximum length of a subject, in characters; the rest is cut off.
 const MAX_NAME_LEN: usize = 256;
 
-/// When a certificate holds.
+/// The validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lifetime {
     from: DateTime,
     to: DateTime,
 }
 
-/// The lifetime of the first of a chain.
+/// The lifetime of the first certificate of a chain.
 pub(super) fn lifetime(chain: &[CertificateDer<'_>]) -> Result<Lifetime, String> {
-    let first = chain.first().ok_or("there is no certificate in it")?;
-    let read =
-        Certificate::from_der(first).map_err(|error| format!("it is no certificate: {error}"))?;
+    let first = chain.first().ok_or("it contains no certificate")?;
+    let read = Certificate::from_der(first)
+        .map_err(|error| format!("it is not a certificate: {error}"))?;
     let validity = read.tbs_certificate.validity;
     Ok(Lifetime { from: validity.not_before.to_date_time(), to: validity.not_after.to_date_time() })
 }
 
 impl Lifetime {
-    /// What there is to say of it now.
+    /// The warning to log now, if any.
     pub(super) fn warning(&self) -> Option<String> {
         self.warning_at(Clock::system().now())
     }
@@ -39,16 +39,16 @@ impl Lifetime {
         let now = now.as_micros() / 1_000_000;
         let (from, to) = (self.from.unix_duration().as_secs(), self.to.unix_duration().as_secs());
         if now < from {
-            return Some(format!("it holds only from {} on, so peers refuse it", self.from));
+            return Some(format!("it is not valid before {}, so peers reject it", self.from));
         }
         if now >= to {
-            return Some(format!("it ended at {}, so peers refuse it; renew it", self.to));
+            return Some(format!("it expired at {}, so peers reject it; renew it", self.to));
         }
-        (to - now < SOON).then(|| format!("it ends at {}; renew it", self.to))
+        (to - now < SOON).then(|| format!("it expires at {}; renew it", self.to))
     }
 }
 
-/// Whom a certificate names, as a line of a log can show it.
+/// The subject of a certificate, on one line and with bounded length, for the log.
 pub(super) fn subject(certificate: &CertificateDer<'_>) -> Option<Arc<str>> {
     let read = Certificate::from_der(certificate).ok()?;
     let name = read.tbs_certificate.subject.to_string();
@@ -62,30 +62,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_said_two_weeks_before() {
+    fn expiry_is_reported_two_weeks_before() {
         let day = |x| DateTime::new(2026, 3, x, 0, 0, 0).unwrap();
         let lifetime = Lifetime { from: day(1), to: day(31) };
         for (date, warning) in [
-            (DateTime::new(2026, 2, 28, 23, 59, 59).unwrap(), Some("holds only from 2026-03-01")),
+            (DateTime::new(2026, 2, 28, 23, 59, 59).unwrap(), Some("not valid before 2026-03-01")),
             (day(1), None),
             (day(17), None),
-            (DateTime::new(2026, 3, 17, 0, 0, 1).unwrap(), Some("it ends at 2026-03-31")),
-            (DateTime::new(2026, 3, 30, 23, 59, 59).unwrap(), Some("it ends at 2026-03-31")),
-            (day(31), Some("it ended at 2026-03-31")),
+            (DateTime::new(2026, 3, 17, 0, 0, 1).unwrap(), Some("it expires at 2026-03-31")),
+            (DateTime::new(2026, 3, 30, 23, 59, 59).unwrap(), Some("it expires at 2026-03-31")),
+            (day(31), Some("it expired at 2026-03-31")),
         ] {
             let now = Timestamp::from_micros(date.unix_duration().as_secs() * 1_000_000);
-            let said = lifetime.warning_at(now);
-            let is_said = match (&said, warning) {
-                (Some(said), Some(warning)) => said.contains(warning),
+            let actual = lifetime.warning_at(now);
+            let is_expected = match (&actual, warning) {
+                (Some(actual), Some(warning)) => actual.contains(warning),
                 (None, None) => true,
                 _ => false,
             };
-            assert!(is_said, "{date}: {said:?}");
+            assert!(is_expected, "{date}: {actual:?}");
         }
     }
 
     #[test]
-    fn a_name_is_shown_on_one_line_of_bounded_length() {
+    fn a_subject_is_one_line_of_bounded_length() {
         let long = "x".repeat(1_000);
         for (name, shown) in [
             ("gateway", "CN=gateway"),

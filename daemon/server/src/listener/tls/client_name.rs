@@ -1,4 +1,4 @@
-//! Clients whose certificates must have a name.
+//! Client certificates that must carry a certain name.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// Takes of the clients that another takes those whose certificate has this name among its
-/// alternative ones.
+/// Accepts a client certificate that another verifier accepts and that has this subject alternative
+/// name.
 #[derive(Debug)]
 pub(super) struct NamedClients {
     verifier: Arc<dyn ClientCertVerifier>,
@@ -22,7 +22,8 @@ impl NamedClients {
         verifier: Arc<dyn ClientCertVerifier>,
         name: &str,
     ) -> Result<NamedClients, String> {
-        let wrong = |_| format!("{name:?} is no name that a certificate can have; write a host's");
+        let wrong =
+            |_| format!("{name:?} is not a name that a certificate can have; write a host name");
         let name = ServerName::try_from(name.to_owned()).map_err(wrong)?;
         Ok(NamedClients { verifier, name })
     }
@@ -40,7 +41,7 @@ impl ClientCertVerifier for NamedClients {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let verified = self.verifier.verify_client_cert(end_entity, intermediates, now)?;
-        // Names are held against certificates in one way, whoever shows them.
+        // The rules for matching names are the same for clients and servers.
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, &self.name)?;
         Ok(verified)
     }

@@ -1,11 +1,11 @@
-//! Why the files cannot be used.
+//! Errors of the TLS files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::config::TlsConfig;
 
-/// Why the files of TLS cannot be used: the field, the file and what to do.
+/// A file of `listen.tls` cannot be used: the field, the file and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     field: &'static str,
@@ -36,7 +36,7 @@ impl TlsError {
         &self.file
     }
 
-    /// What is wrong with it, without its name.
+    /// The reason, without the name of the file.
     pub(crate) fn why(&self) -> &str {
         &self.why
     }

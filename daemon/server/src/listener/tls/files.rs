@@ -1,4 +1,4 @@
-//! What is in the files: certificates and a key, as PEM.
+//! The contents of the TLS files: certificates and a key, as PEM.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use super::error::TlsError;
 use crate::config::TlsConfig;
 use crate::pem;
 
-/// What is in the files, as it is there. It is compared to see whether they have changed: however
-/// a file was replaced, what counts is what is in it.
+/// The bytes of the files. A reload compares them, so a change is found however the file was
+/// replaced.
 #[derive(PartialEq, Eq)]
 pub(super) struct Contents {
     cert: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Contents {
     client_ca: Option<Vec<u8>>,
 }
 
-/// Without the key.
+/// Omits the contents, because they include the private key.
 impl std::fmt::Debug for Contents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Contents").finish_non_exhaustive()
@@ -34,14 +34,14 @@ impl Contents {
         })
     }
 
-    /// Every file that cannot be read.
+    /// One error for each file that cannot be read.
     pub(super) fn unread(files: &TlsConfig) -> Vec<TlsError> {
         let named = [("cert", Some(&files.cert)), ("key", Some(&files.key))];
         let named = named.into_iter().chain([("client_ca", files.client_ca.as_ref())]);
         named.filter_map(|(field, file)| read(field, file?).err()).collect()
     }
 
-    /// The certificate to show, and those that lead to it.
+    /// The certificate of the daemon and its intermediates.
     pub(super) fn chain(
         &self,
         files: &TlsConfig,
@@ -53,7 +53,7 @@ impl Contents {
         pem::private_key(&files.key, &self.key).map_err(|error| TlsError::key(files, error))
     }
 
-    /// The certificates that a client's must lead to, with the file that they are in.
+    /// The authorities for client certificates, with the file that contains them.
     pub(super) fn client_ca<'a>(
         &self,
         files: &'a TlsConfig,

@@ -1,4 +1,4 @@
-//! TLS: what is shown to peers, what they must show, and new files in the place of old ones.
+//! TLS: the certificate of the daemon, client certificates, and reloading both.
 
 mod certificate;
 mod client_name;
@@ -23,9 +23,9 @@ pub use self::error::TlsError;
 use self::files::Contents;
 use crate::config::TlsConfig;
 
-/// How often the files are looked at.
+/// How often the files are polled.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// After how many looks it is said again that the certificate ends soon: once a day.
+/// The number of polls in a day: a certificate that expires soon is reported once a day.
 const LOOKS_OF_A_DAY: u32 = 43_200;
 
 /// The certificate and key of listeners. Clones share them.
@@ -36,11 +36,11 @@ pub struct Tls(Arc<Shared>);
 struct Shared {
     files: TlsConfig,
     loaded: ArcSwap<Loaded>,
-    /// Why the files as they are now cannot be used, if so; it is said once.
+    /// The last error that was logged, so that it is logged only once.
     refused: Mutex<Option<TlsError>>,
 }
 
-/// What connections are begun with.
+/// The state that new connections use.
 #[derive(Debug)]
 struct Loaded {
     contents: Contents,
@@ -65,11 +65,10 @@ impl Loaded {
 }
 
 impl Tls {
-    /// Reads the files; blocks while it does. A certificate that has ended, or soon does, is
-    /// logged.
+    /// Reads the files, blocking. Logs a certificate that has expired or expires soon.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what it should be; the error names it and what to do.
+    /// A file cannot be read or used; the error names it and what to do.
     pub fn open(files: TlsConfig) -> Result<Tls, TlsError> {
         let loaded = Loaded::of(&files, Contents::read(&files)?)?;
         loaded.warn(&files);
@@ -77,22 +76,22 @@ impl Tls {
         Ok(Tls(Arc::new(Shared { files, loaded, refused: Mutex::new(None) })))
     }
 
-    /// All that is wrong with the files; blocks while it reads them.
+    /// Returns every error in the files. Reads them, blocking.
     pub(crate) fn mistakes(files: &TlsConfig) -> Vec<TlsError> {
         let unread = Contents::unread(files);
         if !unread.is_empty() {
             return unread;
         }
-        // What is in one is held against what is in another, so the first mistake ends it.
+        // The files are checked against each other, so only the first error is meaningful.
         let loaded = Contents::read(files).and_then(|x| Loaded::of(files, x));
         loaded.err().into_iter().collect()
     }
 
-    /// Reads the files again if they have changed; blocks while it does. Connections from then on
-    /// are begun with what is in them, and those that there are live on. Whether anything changed.
+    /// Reads the files again, blocking. New connections use the new contents; open connections are
+    /// not affected. Returns whether anything changed.
     ///
     /// # Errors
-    /// They cannot be used, so those from before still are.
+    /// The files cannot be used; the previous contents stay in use.
     pub fn reload(&self) -> Result<bool, TlsError> {
         let Shared { files, loaded, .. } = &*self.0;
         let contents = Contents::read(files)?;
@@ -105,18 +104,18 @@ impl Tls {
         Ok(true)
     }
 
-    /// Whether it is the same.
+    /// Pointer equality; does not compare the files.
     pub(super) fn is(&self, other: &Tls) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether peers must show a certificate.
+    /// Whether clients must present a certificate.
     #[must_use]
     pub fn asks_for_certificates(&self) -> bool {
         self.0.files.client_ca.is_some()
     }
 
-    /// Looks at the files now and then, for ever.
+    /// Polls the files; never returns.
     pub(crate) async fn watch(self) {
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -130,34 +129,34 @@ impl Tls {
             let tls = self.clone();
             match spawn_blocking(move || tls.reload()).await {
                 Ok(looked) => self.tell(looked),
-                Err(error) => tracing::error!("the files of listen.tls are not read: {error}"),
+                Err(error) => tracing::error!("reading the listen.tls files failed: {error}"),
             }
         }
     }
 
-    /// Logs what became of a look. While one file is new and the other not yet, they do not fit;
-    /// what is refused is told once.
+    /// Logs the result of a poll, an error only once. While only one of the two files is replaced,
+    /// certificate and key do not match.
     fn tell(&self, looked: Result<bool, TlsError>) {
         let mut refused = self.0.refused.lock().unwrap_or_else(PoisonError::into_inner);
         match looked {
             Ok(changed) => {
                 if changed {
-                    tracing::info!("new connections are shown the new certificate");
+                    tracing::info!("certificate reloaded");
                 } else if refused.is_some() {
-                    tracing::info!("the files of listen.tls are those from before again");
+                    tracing::info!("the listen.tls files match the certificate in use again");
                 }
                 *refused = None;
             }
             Err(error) => {
                 if refused.as_ref() != Some(&error) {
-                    tracing::error!("{error}; the certificate from before is shown still");
+                    tracing::error!("{error}; keeping the previous certificate");
                 }
                 *refused = Some(error);
             }
         }
     }
 
-    /// Agrees with a peer; the stream, and whom the peer's certificate names.
+    /// Performs the handshake. Returns the stream and the subject of the client certificate.
     pub(super) async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Option<Arc<str>>)>
     where
         S: AsyncRead + AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! What connections are begun with.
+//! The rustls configuration of a listener.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use super::error::TlsError;
 use super::files::Contents;
 use crate::config::TlsConfig;
 
-/// What is spoken, the best first.
+/// The ALPN protocols, in order of preference.
 const SPOKEN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// TLS 1.2 and 1.3, with this chain. What was agreed with a peer is kept with these settings, so
-/// that after a change nobody goes on with what an authority vouched for that is gone.
+/// Builds a configuration for TLS 1.2 and 1.3 with this chain. The session cache belongs to the
+/// configuration, so after a change no client resumes a session that a removed authority allowed.
 pub(super) fn of(
     files: &TlsConfig,
     contents: &Contents,
     chain: Vec<CertificateDer<'static>>,
 ) -> Result<ServerConfig, TlsError> {
-    // Named here, so that it does not matter what else of the process chooses for all.
+    // Explicit, so that it does not depend on the default provider of the process.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -46,7 +46,9 @@ fn verifier(
     let failed = |why: String| TlsError::new("client_ca", file, why);
     let mut roots = RootCertStore::empty();
     for authority in authorities {
-        roots.add(authority).map_err(|error| failed(format!("it is no authority: {error}")))?;
+        roots
+            .add(authority)
+            .map_err(|error| failed(format!("it is not a certificate authority: {error}")))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
     let verifier = verifier.map_err(|error| failed(error.to_string()))?;
@@ -61,8 +63,8 @@ fn misfit(files: &TlsConfig, error: &Error) -> TlsError {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
             let cert = files.cert.display();
             let why = format!(
-                "it does not fit the certificate, {cert}, whose first certificate must be the one \
-                 that was made for this key"
+                "it does not match the certificate in {cert}; the first certificate in that file \
+                 must belong to this key"
             );
             TlsError::key(files, why)
         }
