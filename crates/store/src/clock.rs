@@ -1,4 +1,4 @@
-//! The clock: the only place that asks what time it is.
+//! Clocks. No other module reads the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -7,25 +7,23 @@ use tollgate_core::{Micros, Timestamp};
 
 use crate::sync::{Mutex, lock};
 
-/// Whose time decides.
+/// The clock of a store.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// This machine's.
+    /// The system clock.
     System(Arc<SystemClock>),
-    /// A clock that stands still until it is moved: for tests, and for logs replayed at their
-    /// own time.
+    /// A clock that advances only when told to, for tests and for replaying logs.
     Manual(ManualClock),
 }
 
 impl Clock {
-    /// This machine's clock. Making one calibrates it, which takes some milliseconds once a
-    /// process.
+    /// Creates a system clock. The first one of a process takes a few milliseconds to calibrate.
     #[must_use]
     pub fn system() -> Self {
         Clock::System(Arc::new(SystemClock::new()))
     }
 
-    /// The time.
+    /// Returns the time.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Timestamp {
@@ -36,9 +34,9 @@ impl Clock {
     }
 }
 
-/// A clock that stands still until it is moved. Clones show the same time.
+/// A clock that advances only when told to. Clones share the time.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_core::{Micros, Timestamp};
 /// use tollgate_store::ManualClock;
@@ -50,63 +48,63 @@ impl Clock {
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// A clock that shows this time.
+    /// Creates a clock set to `time`.
     #[must_use]
     pub fn at(time: Timestamp) -> Self {
         ManualClock(Arc::new(AtomicU64::new(time.as_micros())))
     }
 
-    /// The time it shows.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
 
-    /// Shows another time, which may be an earlier one.
+    /// Sets the time, which may be earlier than before.
     pub fn set(&self, time: Timestamp) {
         self.0.store(time.as_micros(), Ordering::SeqCst);
     }
 
-    /// Shows a later time.
-    pub fn advance(&self, span: Micros) {
-        self.0.fetch_add(span.get(), Ordering::SeqCst);
+    /// Advances the time by `duration`.
+    pub fn advance(&self, duration: Micros) {
+        self.0.fetch_add(duration.get(), Ordering::SeqCst);
     }
 }
 
-/// How often the counter is held against the system's clocks, in µs.
-const ANCHOR_EVERY: u64 = 100_000;
-/// How fast time is slewed towards the wall clock: 500 µs a second, as NTP does.
+/// The interval at which the counter is compared with the system's clocks, in µs.
+const ANCHOR_INTERVAL: u64 = 100_000;
+/// The maximum slew towards the wall clock: 500 µs per second, as in NTP.
 const SLEW_PER_SECOND: i64 = 500;
-/// Fractional bits of the µs that a tick of the counter lasts.
+/// Fractional bits of the rate, which is in µs per tick of the counter.
 const RATE_BITS: u32 = 40;
 
-/// The wall time at start plus a monotonic clock that counts suspension, slewed towards the wall
-/// clock, never backwards.
+/// The wall time at start plus a monotonic clock that includes suspension, slewed towards the wall
+/// clock. It never goes backwards.
 ///
-/// Reading it costs a read of the CPU's time stamp counter and a multiplication. Every 100 ms one
-/// reader holds the counter against the system's clocks and sets its rate anew.
+/// A read costs a read of the CPU's time stamp counter and a multiplication. Every 100 ms, one reader
+/// compares the counter with the system's clocks and adjusts its rate.
 #[derive(Debug)]
 pub struct SystemClock {
     counter: quanta::Clock,
-    /// Odd while the anchor is being moved.
+    /// A sequence lock: odd while the anchor is being updated.
     sequence: AtomicU64,
-    /// The counter, at the anchor.
+    /// The counter at the anchor.
     ticks: AtomicU64,
-    /// The time, at the anchor.
+    /// The time at the anchor, in µs since the epoch.
     time: AtomicU64,
-    /// µs a tick, with [`RATE_BITS`] of fraction.
+    /// µs per tick, with [`RATE_BITS`] fractional bits.
     rate: AtomicU64,
-    /// Ticks after which the anchor is moved.
-    reach: AtomicU64,
+    /// Ticks after which the anchor is updated.
+    anchor_ticks: AtomicU64,
     steering: Mutex<Steering>,
 }
 
-/// What moving the anchor needs to know of the last time.
+/// The previous update of the anchor.
 #[derive(Debug)]
 struct Steering {
     ticks: u64,
     monotonic: u64,
-    /// The time less the monotonic clock.
+    /// The time minus the monotonic clock.
     offset: i64,
 }
 
@@ -115,17 +113,18 @@ impl SystemClock {
         let counter = quanta::Clock::new();
         let ticks = counter.raw();
         let (monotonic, wall) = (monotonic_micros(), wall_micros());
-        // A million ticks are long enough to divide and short enough for the product.
+        // A million ticks: enough for precision, and too few to overflow.
         let nanos = counter.delta_as_nanos(0, 1_000_000).max(1);
         let rate = (u128::from(nanos) << RATE_BITS) / 1_000_000_000;
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX).max(1);
+        #[expect(clippy::expect_used, reason = "only a counter below 1 Hz would overflow")]
+        let rate = u64::try_from(rate).expect("a tick is shorter than a second").max(1);
         SystemClock {
             counter,
             sequence: AtomicU64::new(0),
             ticks: AtomicU64::new(ticks),
             time: AtomicU64::new(wall),
             rate: AtomicU64::new(rate),
-            reach: AtomicU64::new(reach_of(rate)),
+            anchor_ticks: AtomicU64::new(anchor_ticks(rate)),
             steering: Mutex::new(Steering {
                 ticks,
                 monotonic,
@@ -134,7 +133,7 @@ impl SystemClock {
         }
     }
 
-    /// The time.
+    /// Returns the time.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Timestamp {
@@ -142,47 +141,49 @@ impl SystemClock {
         let ticks = self.ticks.load(Ordering::Relaxed);
         let time = self.time.load(Ordering::Relaxed);
         let rate = self.rate.load(Ordering::Relaxed);
-        let reach = self.reach.load(Ordering::Relaxed);
+        let anchor_ticks = self.anchor_ticks.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         let span = self.counter.raw().wrapping_sub(ticks);
-        let settled =
+        let is_consistent =
             self.sequence.load(Ordering::Relaxed) == sequence && sequence.is_multiple_of(2);
-        if settled && span <= reach {
+        if is_consistent && span <= anchor_ticks {
             return Timestamp::from_micros(time + ((span * rate) >> RATE_BITS));
         }
-        self.move_anchor()
+        self.update_anchor()
     }
 
-    /// Holds the counter against the system's clocks, and sets the rate so that it meets them.
+    /// Compares the counter with the system's clocks, and adjusts the rate.
     #[cold]
-    fn move_anchor(&self) -> Timestamp {
+    fn update_anchor(&self) -> Timestamp {
         let mut steering = lock(&self.steering);
         let (ticks, monotonic, wall) = (self.counter.raw(), monotonic_micros(), wall_micros());
         let anchor = self.ticks.load(Ordering::Relaxed);
         let mut rate = self.rate.load(Ordering::Relaxed);
-        // Another reader may have moved it while this one waited; a counter that went back was
-        // reset by a suspension.
+        // Another reader may have updated the anchor meanwhile. A suspension may have reset the
+        // counter, which is then behind the anchor.
         let span = ticks.wrapping_sub(anchor);
         let time = self.time.load(Ordering::Relaxed);
-        let counted = span <= 2 * self.reach.load(Ordering::Relaxed);
-        let shown = if counted { time + ((span * rate) >> RATE_BITS) } else { time };
+        let anchor_ticks = self.anchor_ticks.load(Ordering::Relaxed);
+        let is_plausible = span <= 2 * anchor_ticks;
+        let shown = if is_plausible { time + ((span * rate) >> RATE_BITS) } else { time };
         let passed = monotonic.saturating_sub(steering.monotonic);
-        if counted && span < self.reach.load(Ordering::Relaxed) / 2 {
+        if is_plausible && span < anchor_ticks / 2 {
             return Timestamp::from_micros(shown);
         }
-        let slew = SLEW_PER_SECOND * i64::try_from(passed / 1_000_000 + 1).unwrap_or(1);
+        let slew = SLEW_PER_SECOND * (passed / 1_000_000 + 1).cast_signed();
         let wanted = wall.cast_signed().wrapping_sub(monotonic.cast_signed());
         steering.offset += (wanted - steering.offset).clamp(-slew, slew);
         let target = monotonic.saturating_add_signed(steering.offset);
-        if counted && passed > ANCHOR_EVERY / 2 && ticks > steering.ticks {
+        if is_plausible && passed > ANCHOR_INTERVAL / 2 && ticks > steering.ticks {
             let measured = (u128::from(passed) << RATE_BITS) / u128::from(ticks - steering.ticks);
+            // A measurement that overflows is implausible, like one beyond the clamp.
             rate =
                 u64::try_from(measured).unwrap_or(rate).clamp(rate - rate / 16, rate + rate / 16);
         }
         let next = target.max(shown);
-        // Time that ran ahead runs slower until the clocks meet, at most by a twentieth.
-        let ahead = (next - target).min(ANCHOR_EVERY / 20);
-        let steered = rate - rate / ANCHOR_EVERY * ahead;
+        // If the time is ahead of the target, slow the clock down by up to 5 % until they agree.
+        let ahead = (next - target).min(ANCHOR_INTERVAL / 20);
+        let steered = rate - rate / ANCHOR_INTERVAL * ahead;
         steering.ticks = ticks;
         steering.monotonic = monotonic;
         self.publish(ticks, next, steered.max(1));
@@ -195,38 +196,42 @@ impl SystemClock {
         self.ticks.store(ticks, Ordering::Relaxed);
         self.time.store(time, Ordering::Relaxed);
         self.rate.store(rate, Ordering::Relaxed);
-        self.reach.store(reach_of(rate), Ordering::Relaxed);
+        self.anchor_ticks.store(anchor_ticks(rate), Ordering::Relaxed);
         self.sequence.fetch_add(1, Ordering::Release);
     }
 }
 
-/// The ticks that pass between two anchors.
-const fn reach_of(rate: u64) -> u64 {
-    (ANCHOR_EVERY << RATE_BITS) / rate
+/// Returns the ticks between two updates of the anchor.
+const fn anchor_ticks(rate: u64) -> u64 {
+    (ANCHOR_INTERVAL << RATE_BITS) / rate
 }
 
-/// µs of a clock that is never set and counts suspension.
+/// Returns the µs of a clock that is never set and includes suspension.
 #[cfg(target_os = "linux")]
 pub(crate) fn monotonic_micros() -> u64 {
-    let value = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let micros = value.tv_sec.saturating_mul(1_000_000).saturating_add(value.tv_nsec / 1_000);
-    u64::try_from(micros).unwrap_or(0)
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000);
+    #[expect(clippy::expect_used, reason = "the clock counts from boot")]
+    u64::try_from(micros).expect("the time since boot is positive")
 }
 
-/// µs of a clock that is never set. Whether it counts suspension is the platform's choice.
+/// Returns the µs of a clock that is never set. Whether it includes suspension depends on the
+/// platform.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn monotonic_micros() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let elapsed = START.get_or_init(std::time::Instant::now).elapsed();
+    // Saturates after 584,000 years.
     u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// µs of the wall clock since the epoch; 0 before it.
+/// Returns the µs of the wall clock since the epoch; 0 if the clock is set before it.
 pub(crate) fn wall_micros() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let now = std::time::SystemTime::now();
     let span = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Saturates in the year 586,000.
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -235,11 +240,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_never_goes_back_and_keeps_to_the_wall_clock() {
+    fn time_is_monotonic_and_follows_the_wall_clock() {
         let clock = SystemClock::new();
         let (start, mut last) = (wall_micros(), clock.now());
         // Long enough for several anchors.
-        while wall_micros() < start + 4 * ANCHOR_EVERY {
+        while wall_micros() < start + 4 * ANCHOR_INTERVAL {
             let now = clock.now();
             assert!(now >= last, "{last} then {now}");
             last = now;
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_was_reset_is_found_out() {
+    fn a_counter_reset_by_a_suspension_is_detected() {
         let clock = SystemClock::new();
         let before = clock.now();
         // As after a suspension: the counter is behind its anchor.

@@ -1,26 +1,26 @@
-//! Why a store that others keep gave no answer.
+//! Failures of a remote store.
 
 use std::fmt;
 
-/// A failure of the store, in its own words and in ours.
+/// A failure of the store.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_store::{Failure, FailureKind};
 /// let failure = Failure::new(FailureKind::Loading, "LOADING Redis is loading the dataset in memory");
 /// assert!(failure.kind.was_not_executed());
-/// assert!(failure.to_string().starts_with("the server is still reading its data"));
+/// assert!(failure.to_string().starts_with("the server is loading its data"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What it means.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// What the server or the system said; may be empty.
+    /// The message of the server or the system; may be empty.
     pub message: Box<str>,
 }
 
 impl Failure {
-    /// A failure of this kind, in the server's or the system's words.
+    /// Creates a failure.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Box<str>>) -> Self {
         Failure { kind, message: message.into() }
@@ -36,60 +36,60 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The conditions in which a store gives no answer. Each says what it means and what to do.
+/// The kinds of failure. The `Display` text states what happened and what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// Nothing could be sent.
+    /// There is no connection: the request was not sent.
     Unreachable,
-    /// It was sent and no reply came: the outcome is unknown.
+    /// The request was sent and no reply arrived: the outcome is unknown.
     ConnectionLost,
-    /// The caller's deadline passed first: the outcome is unknown.
+    /// The caller's deadline passed: the outcome is unknown.
     Deadline,
-    /// Too many requests wait.
+    /// Too many requests are waiting.
     Overloaded,
-    /// The server is still reading its data.
+    /// The server is loading its data.
     Loading,
     /// The server is a replica.
     ReadOnly,
     /// The server's memory is full.
     OutOfMemory,
-    /// The server cannot save its data, and takes no writes until it can.
+    /// The server cannot save its data, so it rejects writes.
     Misconfigured,
-    /// A script of somebody else keeps the server busy.
+    /// Another script blocks the server.
     Busy,
-    /// The cluster does not serve.
+    /// The cluster is down.
     ClusterDown,
     /// A replica has lost its primary.
     MasterDown,
-    /// The server has fewer replicas than it demands.
+    /// The server has fewer replicas than it requires.
     NoReplicas,
-    /// The user may not do what is needed.
+    /// The user lacks a permission.
     NoPermission,
     /// The user or the password is wrong or missing.
     WrongPassword,
-    /// The server does not know a command that is needed.
+    /// The server does not know a required command.
     UnknownCommand,
-    /// Keys of one call were in different slots.
+    /// The keys of a call are in different slots.
     CrossSlot,
     /// A key was written by a newer version.
     Schema,
-    /// The script and the library decided differently.
+    /// The script and this library decided differently.
     VerificationFailed,
-    /// The reply is none that the script can give.
+    /// The reply is invalid.
     Protocol,
-    /// Keys are on the move between nodes.
+    /// Keys are being migrated between nodes.
     TryAgain,
-    /// The server is set up in another way than the URL says.
+    /// The server is not of the kind that the URL names.
     WrongTopology,
-    /// Keys of this namespace are divided into another number of groups.
+    /// The namespace is divided into another number of partitions.
     PartitionMismatch,
-    /// The server refused for a reason of its own.
+    /// The server rejected the request for another reason.
     Rejected,
 }
 
 impl FailureKind {
-    /// The word that stands for it in metrics and logs.
+    /// Returns the name in metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether the request may have been decided and charged all the same.
+    /// Returns whether the request may have been charged.
     #[must_use]
     pub const fn is_outcome_unknown(self) -> bool {
         matches!(
@@ -131,7 +131,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether it is certain that nothing was charged, so that the request may be repeated.
+    /// Returns whether it is certain that nothing was charged, so that the request can be repeated.
     #[must_use]
     pub const fn was_not_executed(self) -> bool {
         !self.is_outcome_unknown()
@@ -140,70 +140,70 @@ impl FailureKind {
     const fn meaning(self) -> &'static str {
         match self {
             FailureKind::Unreachable => {
-                "the server cannot be reached, so nothing was charged: check its address, and that it runs"
+                "the server cannot be reached, so nothing was charged: check its address and that it is running"
             }
             FailureKind::ConnectionLost => {
-                "the connection was lost, or no reply came in time, after the request was sent: whether it was charged is unknown"
+                "the connection was lost or timed out after the request was sent: it may have been charged"
             }
             FailureKind::Deadline => {
-                "no answer came within the deadline: whether it was charged is unknown; raise the deadline if this is usual"
+                "the store did not answer within the deadline: the request may have been charged; raise the deadline if this happens often"
             }
             FailureKind::Overloaded => {
-                "too many requests wait for the server, so this one was not sent: add servers, or lower the load"
+                "too many requests wait for the server, so this one was not sent: add servers or reduce the load"
             }
             FailureKind::Loading => {
-                "the server is still reading its data after a start: wait until it has"
+                "the server is loading its data after a start: wait until it has finished"
             }
             FailureKind::ReadOnly => {
-                "the server is a replica and takes no writes: point the URL at the primary, or name the sentinels"
+                "the server is a replica and rejects writes: point the URL at the primary or at the sentinels"
             }
             FailureKind::OutOfMemory => {
-                "the server's memory is full: raise its maxmemory, or give Tollgate a server of its own"
+                "the server's memory is full: raise its maxmemory or use a dedicated server"
             }
             FailureKind::Misconfigured => {
-                "the server cannot save its data and takes no writes until it can: look at its disk and its log"
+                "the server cannot save its data and rejects writes: check its disk and its log"
             }
             FailureKind::Busy => {
-                "somebody else's script keeps the server busy: end it with SCRIPT KILL, or FUNCTION KILL"
+                "another script blocks the server: stop it with SCRIPT KILL or FUNCTION KILL"
             }
             FailureKind::ClusterDown => {
-                "the cluster does not serve: look at CLUSTER INFO for slots without a node"
+                "the cluster is down: check CLUSTER INFO for slots without a node"
             }
             FailureKind::MasterDown => {
                 "the server is a replica that has lost its primary: restore the primary or promote the replica"
             }
             FailureKind::NoReplicas => {
-                "the server has fewer replicas than min-replicas-to-write demands: restore them, or lower that"
+                "the server has fewer replicas than min-replicas-to-write requires: restore them or lower the setting"
             }
             FailureKind::NoPermission => {
-                "the user may not do what is needed: the rights are listed in the documentation of tollgate-redis, as a line to paste"
+                "the user lacks a permission: the documentation of tollgate-redis has the ACL rule to use"
             }
             FailureKind::WrongPassword => {
-                "the user or the password is wrong or missing: put them into the URL or the options"
+                "the user or the password is wrong or missing: set them in the URL or the options"
             }
             FailureKind::UnknownCommand => {
-                "the server does not know a command that is needed, scripts may be turned off: use Redis 7.0, Valkey 7.2 or later, with EVALSHA and SCRIPT LOAD"
+                "the server does not know a required command, or scripts are disabled: use Redis 7.0, Valkey 7.2 or later, with EVALSHA and SCRIPT LOAD"
             }
             FailureKind::CrossSlot => {
-                "keys of one call were in different slots of the cluster: this is a bug of Tollgate, please report it"
+                "the keys of a call are in different slots of the cluster: this is a bug in Tollgate, please report it"
             }
             FailureKind::Schema => {
-                "the key was written by a newer version of Tollgate and is left alone: update this one"
+                "a newer version of Tollgate wrote the key, which is left unchanged: update this version"
             }
             FailureKind::VerificationFailed => {
-                "the script and the library decided differently: this is a bug of Tollgate, please report it"
+                "the script and the library decided differently: this is a bug in Tollgate, please report it"
             }
             FailureKind::Protocol => {
-                "the reply is none that the script gives: something between here and the server changes replies, or this is a bug of Tollgate"
+                "invalid reply: a proxy changed it, or this is a bug in Tollgate"
             }
             FailureKind::TryAgain => {
-                "the cluster moves the keys between two nodes, and did not come to an end in time: try again"
+                "the cluster is migrating the keys and did not finish in time: try again"
             }
-            FailureKind::WrongTopology => "the server is set up in another way than the URL says",
+            FailureKind::WrongTopology => "the server is not of the kind that the URL names",
             FailureKind::PartitionMismatch => {
-                "keys of this namespace are divided into another number of groups: set the option groups to the number that is stored, or choose another namespace"
+                "the namespace is divided into another number of groups: set the option groups to the stored number or choose another namespace"
             }
-            FailureKind::Rejected => "the server refused",
+            FailureKind::Rejected => "the server rejected the request",
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Who is limited: any bytes, and ways to join several into one without a collision.
+//! Keys: the bytes that identify who is limited.
 
 use std::fmt;
 
 use tollgate_core::{MAX_KEY_LEN, RequestError};
 
-/// A key: 1 to 65,536 bytes, any bytes.
+/// A key: any 1 to 65,536 bytes.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_store::Key;
 /// assert_eq!(Key::new("user:42")?.as_bytes(), b"user:42");
@@ -17,10 +17,10 @@ use tollgate_core::{MAX_KEY_LEN, RequestError};
 pub struct Key<'a>(&'a [u8]);
 
 impl<'a> Key<'a> {
-    /// The key of these bytes.
+    /// Creates a key from bytes.
     ///
     /// # Errors
-    /// They are none, or more than 65,536.
+    /// Returns an error if there are no bytes, or more than 65,536.
     #[inline]
     pub fn new<B: AsRef<[u8]> + ?Sized>(bytes: &'a B) -> Result<Self, RequestError> {
         let bytes = bytes.as_ref();
@@ -31,7 +31,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     #[inline]
     pub const fn as_bytes(self) -> &'a [u8] {
@@ -45,18 +45,18 @@ impl fmt::Debug for Key<'_> {
     }
 }
 
-/// A key of its own bytes, such as one joined from parts.
+/// An owned key, such as one joined from parts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyBuf(Box<[u8]>);
 
 impl KeyBuf {
-    /// Joins parts with `|`; within a part `|` and `%` are written `%7C` and `%25`. So different
-    /// parts never make the same key: `a`, `bc` is `a|bc`, and `ab`, `c` is `ab|c`.
+    /// Joins parts with `|`. Within a part, `|` and `%` are escaped as `%7C` and `%25`, so that
+    /// different parts never form the same key: `a`, `bc` is `a|bc`, and `ab`, `c` is `ab|c`.
     ///
     /// # Errors
-    /// There is no part, or the whole is longer than 65,536 bytes.
+    /// Returns an error if the result is empty or longer than 65,536 bytes.
     ///
-    /// # Example
+    /// # Examples
     /// ```
     /// use tollgate_store::KeyBuf;
     /// let key = KeyBuf::join(["acme", "10.0.0.1"])?;
@@ -82,7 +82,7 @@ impl KeyBuf {
         Ok(KeyBuf(bytes.into_boxed_slice()))
     }
 
-    /// It, borrowed.
+    /// Borrows the key.
     #[must_use]
     pub fn key(&self) -> Key<'_> {
         Key(&self.0)

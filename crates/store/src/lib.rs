@@ -1,5 +1,4 @@
-//! Where Tollgate's state lives: the contract that stores keep, keys, the clock, and the memory
-//! store.
+//! Stores of rate limit state: the [`Store`] trait, keys, clocks, and the in-memory store.
 
 mod clock;
 mod failure;

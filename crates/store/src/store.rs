@@ -1,4 +1,4 @@
-//! The contract that every store keeps.
+//! The [`Store`] trait, and its results.
 
 use std::fmt;
 use std::future::Future;
@@ -7,19 +7,19 @@ use tollgate_core::{Decision, Micros, Request, RequestError};
 
 use crate::failure::{Failure, FailureKind};
 
-/// Where state lives and whose clock counts.
+/// A store of rate limit state, with its own clock.
 pub trait Store {
-    /// Decides the requests in order, each as a whole; one answer for each.
+    /// Decides each request as a whole; returns one answer per request, in order.
     fn decide(
         &self,
         requests: &[Request<'_>],
     ) -> impl Future<Output = Vec<Result<Answer, StoreError>>> + Send;
 }
 
-/// The answer to a request: a decision for each of its checks, in order.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// One for each check.
+    /// One decision per check, in order.
     pub decisions: Vec<Decision>,
 }
 
@@ -35,61 +35,63 @@ impl Answer {
         decision
     }
 
-    /// Whether the request may go on: whether every check was admitted.
+    /// Returns whether every check was admitted.
     #[must_use]
     pub fn allowed(&self) -> bool {
         self.decisions.iter().all(|decision| decision.allowed)
     }
 
-    /// Whether a cost is above a capacity, so that waiting does not help.
+    /// Returns whether a cost exceeds a capacity, so that no retry can succeed.
     #[must_use]
     pub fn never(&self) -> bool {
         self.decisions.iter().any(|decision| decision.never)
     }
 
-    /// When the same request would be admitted; absent where there is no such time.
+    /// Returns how long to wait until the same request is admitted; `None` if the request was admitted
+    /// or if the time is unknown.
     #[must_use]
     pub fn retry_after(&self) -> Option<Micros> {
-        let denied = || self.decisions.iter().filter(|decision| !decision.allowed);
-        let endless = denied().any(|x| x.retry_after.is_none());
-        self.decisions.iter().filter_map(|decision| decision.retry_after).max().filter(|_| !endless)
+        let mut denied = self.decisions.iter().filter(|decision| !decision.allowed);
+        let is_unknown = denied.any(|decision| decision.retry_after.is_none());
+        let latest = self.decisions.iter().filter_map(|decision| decision.retry_after).max();
+        latest.filter(|_| !is_unknown)
     }
 }
 
-/// Why a store gave no answer.
+/// Why a store did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The request cannot be decided, here or anywhere.
+    /// The request is invalid.
     Request(RequestError),
-    /// The store could not say.
+    /// The store failed.
     Unavailable(Failure),
 }
 
 impl StoreError {
-    /// A failure of the store, in its words.
+    /// Creates a failure of the store; `message` is that of the server or the system.
     #[must_use]
     pub fn unavailable(kind: FailureKind, message: impl Into<Box<str>>) -> Self {
         StoreError::Unavailable(Failure::new(kind, message))
     }
 
-    /// The kind of failure, unless the request itself is at fault.
+    /// Returns the kind of failure; `None` if the request is invalid.
     #[must_use]
     pub const fn failure(&self) -> Option<FailureKind> {
         match self {
             StoreError::Request(_) => None,
-            StoreError::Unavailable(unavailable) => Some(unavailable.kind),
+            StoreError::Unavailable(failure) => Some(failure.kind),
         }
     }
 
-    /// Whether the request may have been decided and charged all the same. It must not be blindly
-    /// repeated then.
+    /// Returns whether the request may have been charged. Do not repeat such a request without a
+    /// request id.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.failure().is_some_and(FailureKind::is_outcome_unknown)
     }
 
-    /// Whether it is certain that nothing was charged.
+    /// Returns whether it is certain that nothing was charged.
     #[must_use]
     pub fn was_not_executed(&self) -> bool {
         !self.is_outcome_unknown()
@@ -97,14 +99,14 @@ impl StoreError {
 }
 
 impl From<Failure> for StoreError {
-    fn from(it: Failure) -> Self {
-        StoreError::Unavailable(it)
+    fn from(failure: Failure) -> Self {
+        StoreError::Unavailable(failure)
     }
 }
 
 impl From<RequestError> for StoreError {
-    fn from(it: RequestError) -> Self {
-        StoreError::Request(it)
+    fn from(error: RequestError) -> Self {
+        StoreError::Request(error)
     }
 }
 
@@ -112,7 +114,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Request(request) => request.fmt(f),
-            StoreError::Unavailable(unavailable) => unavailable.fmt(f),
+            StoreError::Unavailable(failure) => failure.fmt(f),
         }
     }
 }

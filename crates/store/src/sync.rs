@@ -1,12 +1,12 @@
-//! The primitives that loom replaces in its models.
+//! Synchronization primitives, which loom replaces in its models.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
-/// Locks. A panic elsewhere under this lock does not spread: state is changed in single steps,
-/// each of which leaves it whole.
+/// Locks a mutex, even if it is poisoned: a panic cannot leave the state inconsistent, because each
+/// change is a single step.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -1,4 +1,4 @@
-//! The table's bound: who leaves, who stays, and that memory stays flat.
+//! The bound of the table: evictions, and constant memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use tollgate_core::{
@@ -22,12 +22,12 @@ impl Bench {
     }
 
     fn check(&self, policy: &Policy, key: &str) -> Decision {
-        self.ask(Operation::Check { lease: Some(Id::from_u128(1)) }, policy, key, Cost::ONE)
+        self.execute(Operation::Check { lease: Some(Id::from_u128(1)) }, policy, key, Cost::ONE)
     }
 
-    fn ask(&self, verb: Operation, policy: &Policy, key: &str, cost: Cost) -> Decision {
+    fn execute(&self, operation: Operation, policy: &Policy, key: &str, cost: Cost) -> Decision {
         let checks = [Check { policy, key: key.as_bytes(), cost }];
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { verb: operation, checks: &checks, request_id: None };
         self.store.decide_now(&request).unwrap().decisions.remove(0)
     }
 }
@@ -37,7 +37,7 @@ fn policy(limits: &str) -> Policy {
 }
 
 #[test]
-fn ten_million_keys_leave_memory_flat_and_a_denied_key_denied() {
+fn ten_million_keys_need_constant_memory_and_a_denied_key_stays_denied() {
     let bench = Bench::new(1_000_000, TableFull::Deny);
     let limit = policy("5/min log; 10/min");
     for _ in 0..10 {
@@ -60,98 +60,105 @@ fn ten_million_keys_leave_memory_flat_and_a_denied_key_denied() {
     }
     let stats = bench.store.stats();
     assert!(stats.evicted >= 9_000_000 && stats.full == 0, "{stats:?}");
-    assert!(!bench.check(&limit, "attacker").allowed(), "eviction must not forgive");
+    assert!(!bench.check(&limit, "attacker").allowed(), "eviction must not reset a denied key");
 }
 
 #[test]
-fn recovered_entries_go_first_then_the_soonest_to_recover() {
+fn recovered_entries_are_evicted_first_then_the_soonest_to_recover() {
     let bench = Bench::new(3, TableFull::Deny);
     let (fast, slow) = (policy("10/s"), policy("10/h"));
     bench.check(&slow, "slow");
     bench.check(&fast, "fast");
     bench.check(&policy("10/min"), "middle");
     bench.clock.advance(Micros::from_millis(200));
-    // `fast` has recovered: it goes, and nothing is lost.
+    // `fast` has recovered: it is removed without loss.
     bench.check(&slow, "new 1");
     assert_eq!(bench.store.stats().evicted, 0);
-    // Now `middle` is the soonest to recover of three live ones.
+    // Of three live entries, `middle` is now the soonest to recover.
     bench.check(&slow, "new 2");
     assert_eq!(bench.store.stats().evicted, 1);
     assert_eq!(bench.check(&slow, "slow").remaining, 8, "it was not evicted");
-    assert_eq!(bench.ask(Operation::Peek, &policy("10/min"), "middle", Cost::ONE).remaining, 10);
+    assert_eq!(
+        bench.execute(Operation::Peek, &policy("10/min"), "middle", Cost::ONE).remaining,
+        10
+    );
 }
 
 #[test]
-fn a_refund_brings_an_entry_forward() {
+fn a_refund_makes_an_entry_evictable_sooner() {
     let bench = Bench::new(2, TableFull::Deny);
     let limit = policy("10/h");
-    bench.ask(Operation::Check { lease: None }, &limit, "a", Cost::from(2));
-    bench.ask(Operation::Check { lease: None }, &limit, "b", Cost::from(3));
-    // The queues are made now: c pushes out a, the soonest to recover.
-    bench.ask(Operation::Check { lease: None }, &limit, "c", Cost::from(4));
-    bench.ask(Operation::Refund { time: None }, &limit, "c", Cost::from(3));
+    bench.execute(Operation::Check { lease: None }, &limit, "a", Cost::from(2));
+    bench.execute(Operation::Check { lease: None }, &limit, "b", Cost::from(3));
+    // This creates the queues: c evicts a, the soonest to recover.
+    bench.execute(Operation::Check { lease: None }, &limit, "c", Cost::from(4));
+    bench.execute(Operation::Refund { time: None }, &limit, "c", Cost::from(3));
     bench.check(&limit, "d");
-    assert_eq!(bench.ask(Operation::Peek, &limit, "b", Cost::ONE).remaining, 7, "c went, not b");
+    assert_eq!(
+        bench.execute(Operation::Peek, &limit, "b", Cost::ONE).remaining,
+        7,
+        "c was evicted, not b"
+    );
 }
 
 #[test]
-fn denying_blocked_and_leased_keys_never_leave() {
+fn denying_blocked_and_leased_keys_are_never_evicted() {
     let bench = Bench::new(3, TableFull::Deny);
     let (log, jobs) = (policy("1/min log"), policy("5 concurrent lease 10min"));
     assert!(bench.check(&log, "denying").allowed());
     assert!(bench.check(&jobs, "leased").allowed());
-    bench.ask(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
-    // They recover later than those that must stay.
+    bench.execute(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
+    // The other keys recover later than those that must stay.
     let other = policy("10/d");
     for index in 0..1_000 {
         assert!(bench.check(&other, &format!("flood {index}")).allowed());
     }
     assert!(!bench.check(&log, "denying").allowed());
     assert_eq!(bench.check(&log, "blocked").reason, Reason::Blocked);
-    assert_eq!(bench.ask(Operation::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
+    assert_eq!(bench.execute(Operation::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
 }
 
 #[test]
-fn a_full_table_answers_as_it_was_told() {
-    for (answer, allowed) in [(TableFull::Deny, false), (TableFull::Allow, true)] {
-        let bench = Bench::new(2, answer);
+fn a_full_table_decides_as_configured() {
+    for (decision, allowed) in [(TableFull::Deny, false), (TableFull::Allow, true)] {
+        let bench = Bench::new(2, decision);
         let limit = policy("1/min log");
         assert!(bench.check(&limit, "a").allowed() && bench.check(&limit, "b").allowed());
         let third = bench.check(&limit, "c");
         assert_eq!((third.allowed, third.reason), (allowed, Reason::Store));
         assert_eq!(third.retry_after, Some(Micros::from_secs(60)).filter(|_| !allowed));
         assert_eq!(bench.store.stats().full, 1);
-        assert!(!bench.check(&limit, "a").allowed(), "the others are as they were");
+        assert!(!bench.check(&limit, "a").allowed(), "other keys are unaffected");
         bench.clock.advance(Micros::from_secs(60));
-        assert_eq!(bench.check(&limit, "c").reason, Reason::Limit, "now there is room");
+        assert_eq!(bench.check(&limit, "c").reason, Reason::Limit, "there is room again");
     }
 }
 
 #[test]
-fn a_request_of_several_checks_is_denied_whole_where_one_finds_no_room() {
+fn a_request_is_denied_as_a_whole_if_one_check_has_no_room() {
     let bench = Bench::new(2, TableFull::Deny);
     let (limit, wide) = (policy("1/min log"), policy("10/min"));
     bench.check(&limit, "a");
-    let ask = |verb: Operation| {
+    let execute = |operation: Operation| {
         let checks =
             ["b", "c"].map(|key| Check { policy: &wide, key: key.as_bytes(), cost: Cost::ONE });
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { verb: operation, checks: &checks, request_id: None };
         bench.store.decide_now(&request).unwrap()
     };
-    let denied = ask(Operation::Check { lease: None });
+    let denied = execute(Operation::Check { lease: None });
     assert!(!denied.allowed(), "there is room for one of two");
-    assert!(denied.decisions.iter().all(|it| it.granted == 0));
-    assert_eq!(ask(Operation::Peek).decisions[0].remaining, 10, "nothing was charged");
+    assert!(denied.decisions.iter().all(|decision| decision.granted == 0));
+    assert_eq!(execute(Operation::Peek).decisions[0].remaining, 10, "nothing was charged");
 }
 
-/// A key that holds the lease is answered though its limit is full; the other one still needs room.
+/// A key that holds the lease is admitted although its limit is exhausted; the other key needs room.
 #[test]
-fn a_lease_that_comes_again_brings_no_key_past_the_bound() {
+fn a_repeated_lease_does_not_exceed_the_bound() {
     let bench = Bench::new(1, TableFull::Deny);
-    let places = policy("1 concurrent lease 60s");
+    let jobs = policy("1 concurrent lease 60s");
     let lease = Id::from_u128(1);
-    assert!(bench.ask(Operation::Acquire { lease }, &places, "a", Cost::ONE).allowed());
-    let checks = [b"a", b"b"].map(|key| Check { policy: &places, key, cost: Cost::ONE });
+    assert!(bench.execute(Operation::Acquire { lease }, &jobs, "a", Cost::ONE).allowed());
+    let checks = [b"a", b"b"].map(|key| Check { policy: &jobs, key, cost: Cost::ONE });
     let request = Request { verb: Operation::Acquire { lease }, checks: &checks, request_id: None };
     let answer = bench.store.decide_now(&request).unwrap();
     assert_eq!(answer.decisions[1].reason, Reason::Store);
@@ -159,7 +166,7 @@ fn a_lease_that_comes_again_brings_no_key_past_the_bound() {
 }
 
 #[test]
-fn memory_is_given_back_as_keys_recover() {
+fn memory_is_freed_as_keys_recover() {
     let bench = Bench::new(1_000_000, TableFull::Deny);
     let limit = policy("10/s");
     let empty = bench.store.stats().bytes;
@@ -177,7 +184,7 @@ fn memory_is_given_back_as_keys_recover() {
 }
 
 #[test]
-fn a_policy_with_a_bound_of_its_own_takes_nobody_elses_room() {
+fn a_policy_with_its_own_bound_does_not_evict_other_keys() {
     let bench = Bench::new(2, TableFull::Deny);
     let own = policy("10/min").with_max_keys(3);
     let shared = policy("1/min log");

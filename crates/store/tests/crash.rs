@@ -1,9 +1,9 @@
-//! Kill -9 in the midst of saving, again and again: a store always restarts, with all that was
-//! charged before the last finished save began, and with nothing that was not charged.
+//! Repeated `kill -9` during saves: a store always restarts with all charges made before the last
+//! finished save started, and with no charge that was not made.
 //!
-//! The parent runs this program again as the victim, which says what it does on its standard
-//! output, line by line, and kills it after some of them. The clock never gets as far as a recovery.
-//! `TOLLGATE_CRASHES` says how often.
+//! The parent runs this program as a child process, the victim, which reports each step on its
+//! standard output, and kills it after some lines. The clock does not advance far enough for any
+//! recovery. `TOLLGATE_CRASHES` sets the number of kills.
 #![cfg(unix)]
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
@@ -26,7 +26,7 @@ const DIR: &str = "TOLLGATE_CRASH_DIR";
 const LIFE: &str = "TOLLGATE_CRASH_LIFE";
 const KEYS: usize = 240;
 
-/// Limits of which nothing whole recovers meanwhile; key i is of the i-th, modulo.
+/// Limits that do not recover during the test; key i uses limit i, modulo their number.
 const LIMITS: &[&str] = &[
     "1/d burst 1000000",
     "1000000/d fixed",
@@ -35,10 +35,10 @@ const LIMITS: &[&str] = &[
     "1000000/d sliding by 1h",
     "10000 concurrent lease 1d",
 ];
-/// Keys of this number, modulo 6 like all others, are blocked as they are charged.
+/// Keys with this number, modulo 6, are blocked instead of charged.
 const BLOCKED: usize = 5 * LIMITS.len();
 
-/// Splitmix64, of Steele, Lea and Flood.
+/// A deterministic random number generator (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -59,17 +59,17 @@ struct Victim {
 }
 
 impl Victim {
-    fn ask(&self, verb: Operation, key: usize, cost: u32) -> Decision {
+    fn execute(&self, operation: Operation, key: usize, cost: u32) -> Decision {
         let policy = &self.policies[key % LIMITS.len()];
         let bytes = key.to_string();
         let checks = [Check { policy, key: bytes.as_bytes(), cost: Cost::from(cost) }];
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { verb: operation, checks: &checks, request_id: None };
         self.store.decide_now(&request).unwrap().decisions.remove(0)
     }
 
-    /// How often a key has been charged, or whether it is blocked.
+    /// Returns how often a key was charged, or whether it is blocked.
     fn count(&self, key: usize) -> u64 {
-        let peek = self.ask(Operation::Peek, key, 1);
+        let peek = self.execute(Operation::Peek, key, 1);
         if key < BLOCKED {
             return u64::from(peek.reason == Reason::Blocked);
         }
@@ -78,23 +78,23 @@ impl Victim {
 
     fn charge(&self, key: usize, random: &mut Random) {
         self.clock.advance(Micros::new(1));
-        let verb = match key {
+        let operation = match key {
             0..BLOCKED => Operation::Block { span: None },
             _ => Operation::Check { lease: Some(Id::from_u128(u128::from(random.0))) },
         };
-        say(&format!("begin {key}"));
+        report(&format!("begin {key}"));
         // In a long run the places of requests in flight run out.
-        let charged = self.ask(verb, key, 1).allowed() || key < BLOCKED;
-        say(&format!("{} {key}", if charged { "done" } else { "denied" }));
+        let charged = self.execute(operation, key, 1).allowed() || key < BLOCKED;
+        report(&format!("{} {key}", if charged { "done" } else { "denied" }));
     }
 }
 
-/// Writes a line at once and whole.
-fn say(line: &str) {
+/// Writes a line at once.
+fn report(line: &str) {
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
 }
 
-/// Charges and saves until it is killed, if it is called to.
+/// The body of the child process: charges and saves until it is killed.
 #[test]
 fn victim() {
     let Some(dir) = env::var_os(DIR) else { return };
@@ -108,10 +108,10 @@ fn victim() {
     for key in 0..KEYS {
         match victim.count(key) {
             0 => {}
-            count => say(&format!("has {key} {count}")),
+            count => report(&format!("has {key} {count}")),
         }
     }
-    say("ready");
+    report("ready");
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut random = Random(life);
@@ -121,30 +121,30 @@ fn victim() {
             }
         });
         loop {
-            say("save");
+            report("save");
             dir.save(&victim.store).unwrap();
-            say("saved");
+            report("saved");
         }
     });
 }
 
 // The parent.
 
-/// What is known of the victim's keys, by what it said.
+/// What the victim has reported about its keys.
 #[derive(Default)]
 struct Known {
-    /// Charged, at most.
+    /// The maximum number of charges.
     begun: Vec<u64>,
     done: Vec<u64>,
-    /// What was done when the save began that is under way.
+    /// The charges made when the save in progress started.
     at_save: Option<Vec<u64>>,
-    /// What the last finished save holds, at least.
+    /// The minimum contents of the last finished save.
     saved: Vec<u64>,
     saves: u32,
 }
 
 impl Known {
-    fn hear(&mut self, line: &str) {
+    fn read_line(&mut self, line: &str) {
         let mut words = line.split(' ');
         let word = words.next().unwrap_or_default();
         let key = words.next().and_then(|word| word.parse::<usize>().ok());
@@ -162,8 +162,8 @@ impl Known {
         }
     }
 
-    /// Holds what a new life has against what may be, and begins anew from there. How many charges
-    /// were lost.
+    /// Compares the state after a restart with the bounds, and continues from there. Returns how many
+    /// charges were lost.
     fn restart(&mut self, has: Vec<u64>) -> u64 {
         for (key, count) in has.iter().enumerate() {
             let most = if key < BLOCKED { 1 } else { u64::MAX };
@@ -192,7 +192,7 @@ impl Life {
         Life { child, lines }
     }
 
-    /// What it has when it is ready.
+    /// Reads the state that the victim reports after its start.
     fn has(&mut self) -> Vec<u64> {
         let mut has = vec![0; KEYS];
         for line in self.lines.by_ref() {
@@ -205,25 +205,25 @@ impl Life {
         panic!("the victim did not start: {}", self.child.wait().unwrap());
     }
 
-    /// Hears of so many saves, then so many lines, kills it, and hears what it had said until then.
+    /// Waits for a number of saves, then of lines; kills the victim and reads the rest of its output.
     fn end(mut self, known: &mut Known, saves: u32, lines: usize) {
         let until = known.saves + saves;
         while known.saves < until {
-            known.hear(&self.lines.next().unwrap().unwrap());
+            known.read_line(&self.lines.next().unwrap().unwrap());
         }
         for line in self.lines.by_ref().take(lines) {
-            known.hear(&line.unwrap());
+            known.read_line(&line.unwrap());
         }
         self.child.kill().unwrap();
         for line in self.lines {
-            known.hear(&line.unwrap());
+            known.read_line(&line.unwrap());
         }
         let status = self.child.wait().unwrap();
         assert_eq!(status.signal(), Some(9), "it ended by itself: {status}");
     }
 }
 
-fn empty_place() -> PathBuf {
+fn empty_dir() -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash");
     if place.exists() {
         fs::remove_dir_all(&place).unwrap();
@@ -232,14 +232,14 @@ fn empty_place() -> PathBuf {
 }
 
 #[test]
-fn a_killed_store_restarts_with_all_that_was_saved() {
+fn a_killed_store_restarts_with_all_saved_charges() {
     if env::var_os(DIR).is_some() {
         return;
     }
     let kills = env::var("TOLLGATE_CRASHES").map_or(100, |x| x.parse::<usize>().unwrap());
     let mut random = Random(RandomState::new().hash_one(kills));
     println!("seed {}", random.0);
-    let dir = empty_place();
+    let dir = empty_dir();
     let zeros = || vec![0; KEYS];
     let mut known = Known { begun: zeros(), done: zeros(), saved: zeros(), ..Known::default() };
     let (mut killed, mut amid, mut lost) = (0, 0, Vec::new());

@@ -12,13 +12,13 @@ use tollgate_store::{Answer, Key, ManualClock, MemoryStore};
 
 const CHECK: Operation = Operation::Check { lease: None };
 
-/// A store of two shards whose clock stands still.
+/// A store of two shards with a manual clock.
 fn store(max_keys: usize) -> Arc<MemoryStore> {
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
     Arc::new(MemoryStore::builder().clock(clock).max_keys(max_keys).build())
 }
 
-/// Runs a model, and holds that it was run in several orders.
+/// Runs a model, and asserts that several interleavings were run.
 fn model(body: impl Fn() + Send + Sync + 'static) {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let before = RUNS.load(Ordering::SeqCst);
@@ -26,7 +26,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
         RUNS.fetch_add(1, Ordering::SeqCst);
         body();
     });
-    assert!(RUNS.load(Ordering::SeqCst) > before + 1, "only one order was tried");
+    assert!(RUNS.load(Ordering::SeqCst) > before + 1, "only one interleaving was run");
 }
 
 fn policy(limits: &str) -> Policy {
@@ -49,11 +49,11 @@ fn together(store: &MemoryStore, policy: &Policy, keys: &[&str], id: Option<&[u8
 fn three_threads_share_two_tokens_exactly() {
     model(|| {
         let (store, limit) = (store(128), policy("2/h"));
-        let ask = || {
+        let spawn_check = || {
             let (store, limit) = (Arc::clone(&store), limit.clone());
             thread::spawn(move || usize::from(check(&store, &limit, "a")))
         };
-        let others = [ask(), ask()];
+        let others = [spawn_check(), spawn_check()];
         let mine = usize::from(check(&store, &limit, "a"));
         let admitted: usize = others.into_iter().map(|other| other.join().unwrap()).sum();
         assert_eq!(admitted + mine, 2);
@@ -92,7 +92,7 @@ fn two_requests_of_one_id_are_charged_once() {
 }
 
 #[test]
-fn making_room_forgives_no_denied_key() {
+fn eviction_does_not_reset_a_denied_key() {
     model(|| {
         // One shard, of two keys.
         let (store, limit, wide) = (store(2), policy("1/h log"), policy("9/h"));
@@ -103,7 +103,7 @@ fn making_room_forgives_no_denied_key() {
             thread::spawn(move || check(&store, &wide, "c"))
         };
         assert!(!check(&store, &limit, "a"));
-        assert!(other.join().unwrap(), "b leaves, for it would be admitted");
+        assert!(other.join().unwrap(), "b is evicted, because it would be admitted");
         assert!(!check(&store, &limit, "a"));
     });
 }

@@ -1,17 +1,16 @@
-//! Blocks: entries of their own by (policy, key), outside the table's bound.
+//! Blocks by (policy, key), stored separately and not counted towards `max_keys`.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_core::{Block, Policy, Timestamp};
 
-/// The blocks of a shard. They are in order, so that a snapshot can go on behind the last that it
-/// has copied.
+/// The blocks of a shard, sorted, so that a snapshot can resume after the last block copied.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks(BTreeMap<Box<str>, BTreeMap<Box<[u8]>, Block>>);
 
 /// The policy and key of a block.
-pub(crate) type Blocked = (Box<str>, Box<[u8]>);
+pub(crate) type BlockKey = (Box<str>, Box<[u8]>);
 
 impl Blocks {
     #[inline]
@@ -27,7 +26,7 @@ impl Blocks {
         self.0.get(policy.name())?.get(key).copied()
     }
 
-    /// Sets or lifts a block; which there was.
+    /// Sets or lifts a block; returns the previous one.
     pub(crate) fn set(&mut self, policy: &str, key: &[u8], block: Option<Block>) -> Option<Block> {
         let Some(block) = block else {
             let of_policy = self.0.get_mut(policy)?;
@@ -40,18 +39,18 @@ impl Blocks {
         self.0.entry(policy.into()).or_default().insert(key.into(), block)
     }
 
-    /// Forgets the blocks that have ended.
+    /// Removes the blocks that have ended.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.0.retain(|_, of_policy| {
-            of_policy.retain(|_, policy| policy.holds(now));
+            of_policy.retain(|_, block| block.holds(now));
             !of_policy.is_empty()
         });
     }
 
-    /// Those behind the one of this policy and key, in order; all without.
+    /// Returns the blocks after this policy and key, in order; all blocks if there is none.
     pub(crate) fn after(
         &self,
-        last: Option<&Blocked>,
+        last: Option<&BlockKey>,
     ) -> impl Iterator<Item = (&str, &[u8], Block)> {
         let of_last = last.and_then(|(policy, key)| {
             let (policy, of_policy) = self.0.get_key_value(policy)?;

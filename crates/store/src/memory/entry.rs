@@ -1,14 +1,17 @@
-//! One key of the table: 64 bytes, with keys of up to 26 bytes inside.
+//! An entry of the table: 64 bytes, with keys of up to 26 bytes inline.
 
 use tollgate_core::{KeyState, Policy};
 
-use super::shard::Tag;
+/// The hash of a (policy, key) within its shard.
+pub(crate) type Tag = u32;
 
-/// The longest key that needs no allocation of its own.
+/// The index of an entry's slot in its shard. It is stable until the shard is compacted.
+pub(crate) type SlotIndex = u32;
+
+/// The maximum length of a key that is stored without an allocation.
 const INLINE: usize = 26;
 
-/// The bytes of a key, and its tag in the index. The tag is in each arm so that it takes no room
-/// of its own.
+/// The bytes of a key, and its tag. The tag is in each variant, where it fits into padding.
 #[derive(Clone, Debug)]
 enum Bytes {
     Inline(u8, [u8; INLINE], Tag),
@@ -36,7 +39,7 @@ impl Bytes {
     }
 }
 
-/// A key and all that is kept of it, under the policy that its state names: one cache line.
+/// A key and its state, which refers to the policy: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Entry {
@@ -63,11 +66,11 @@ impl Entry {
     }
 
     #[inline]
-    pub(crate) fn is_of(&self, policy: &Policy, key: &[u8]) -> bool {
+    pub(crate) fn matches(&self, policy: &Policy, key: &[u8]) -> bool {
         self.key() == key && self.state.policy().is_some_and(|p| p.shares_name(policy))
     }
 
-    /// The bytes it keeps outside the table.
+    /// Returns the bytes allocated outside the table.
     pub(crate) fn heap_bytes(&self) -> usize {
         let key = match &self.key {
             Bytes::Inline(..) => 0,

@@ -1,49 +1,49 @@
-//! The memory store: a sharded table, decided on the caller's own thread.
+//! The in-memory store: a sharded table; requests are decided on the caller's thread.
 
 mod blocks;
-mod check;
 mod entry;
 mod eviction;
 mod request_ids;
-mod several;
 mod shard;
+mod single_key;
 mod snapshot;
 mod table;
+mod transaction;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tollgate_core::{Decision, Micros, Operation, Policy, Request, RequestError, Timestamp};
 
 use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
 use crate::sync::{Mutex, lock};
-use request_ids::{Known, RequestIds};
+use request_ids::{Lookup, RequestIds};
 pub(crate) use shard::Shard;
-pub(crate) use snapshot::{PutBack, Step};
+pub(crate) use snapshot::{KeyRestore, Step};
 use table::HashState;
 pub(crate) use table::Table;
 
-/// What a new key is told when the table is full and nobody can leave.
+/// The decision for a new key when the table is full and no key can be evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableFull {
-    /// It is denied, with `reason: store`.
+    /// Deny, with [`Reason::Store`](tollgate_core::Reason::Store).
     #[default]
     Deny,
-    /// It is admitted, and not counted.
+    /// Admit without counting.
     Allow,
 }
 
-/// How many keys a table holds unless told otherwise.
+/// The default maximum number of keys of a table.
 pub const MAX_KEYS: usize = 1_000_000;
-/// How long a request id is remembered unless told otherwise.
+/// How long a request id is remembered by default.
 pub const REQUEST_ID_HORIZON: Micros = Micros::from_secs(30);
 
-/// The parts that request ids are kept in.
-const ID_SHARDS: usize = 16;
+/// The number of partitions of the request ids, each under its own lock.
+const ID_PARTITIONS: u8 = 16;
 
-/// How a [`MemoryStore`] is built.
+/// Configures a [`MemoryStore`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct MemoryStoreBuilder {
@@ -54,31 +54,32 @@ pub struct MemoryStoreBuilder {
 }
 
 impl MemoryStoreBuilder {
-    /// Decides by this clock: for tests, and for logs replayed at their own time.
+    /// Uses a clock that advances only when told to, for tests and for replaying logs.
     pub fn clock(mut self, clock: ManualClock) -> Self {
         self.clock = Some(Clock::Manual(clock));
         self
     }
 
-    /// Holds at most this many keys, at least 1; a million unless told otherwise.
-    pub const fn max_keys(mut self, most: usize) -> Self {
-        self.max_keys = most;
+    /// Sets the maximum number of keys, at least 1; the default is [`MAX_KEYS`].
+    pub const fn max_keys(mut self, max: usize) -> Self {
+        self.max_keys = max;
         self
     }
 
-    /// Tells new keys this when the table is full and nobody can leave.
-    pub const fn table_full(mut self, answer: TableFull) -> Self {
-        self.table_full = answer;
+    /// Sets what is decided for a new key when the table is full and no key can be evicted; the
+    /// default is [`TableFull::Deny`].
+    pub const fn table_full(mut self, decision: TableFull) -> Self {
+        self.table_full = decision;
         self
     }
 
-    /// Remembers request ids this long; 30 s unless told otherwise.
+    /// Sets how long request ids are remembered; the default is [`REQUEST_ID_HORIZON`].
     pub const fn request_id_horizon(mut self, horizon: Micros) -> Self {
         self.horizon = horizon;
         self
     }
 
-    /// The store.
+    /// Builds the store.
     #[must_use]
     pub fn build(self) -> MemoryStore {
         MemoryStore {
@@ -89,17 +90,17 @@ impl MemoryStoreBuilder {
             table_full: self.table_full,
             horizon: self.horizon,
             id_hasher: HashState::default(),
-            request_ids: (0..ID_SHARDS).map(|_| Mutex::default()).collect(),
+            request_ids: (0..ID_PARTITIONS).map(|_| Mutex::default()).collect(),
         }
     }
 }
 
-/// State in this process's memory.
+/// A store that keeps its state in this process.
 ///
-/// A check is decided on the caller's own thread under the lock of one of up to 256 shards; on a
-/// key that is known it allocates nothing.
+/// A check runs on the caller's thread under the lock of one of up to 256 shards, and allocates
+/// nothing if the key is known.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_core::{Cost, Id, Policy};
 /// use tollgate_store::{Key, MemoryStore};
@@ -117,8 +118,9 @@ impl MemoryStoreBuilder {
 pub struct MemoryStore {
     clock: Clock,
     table: Table,
-    /// Tables of policies that have a bound of their own.
+    /// The tables of policies with their own `max_keys`.
     own_tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
+    /// Held while a snapshot copies the tables.
     copying: Mutex<()>,
     table_full: TableFull,
     horizon: Micros,
@@ -126,7 +128,7 @@ pub struct MemoryStore {
     request_ids: Box<[Mutex<RequestIds>]>,
 }
 
-/// How full a memory store is, and what has happened in it.
+/// How full a memory store is, and counters since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
@@ -136,30 +138,30 @@ pub struct MemoryStats {
     pub bytes: usize,
     /// Live keys evicted to make room for new ones.
     pub evicted: u64,
-    /// New keys that found no room.
+    /// New keys for which there was no room.
     pub full: u64,
-    /// States too far ahead of the clock to be believed.
+    /// States too far ahead of the clock to be plausible.
     pub disbelieved: u64,
-    /// Log entries merged because a key has more than a log keeps.
+    /// Log entries merged because a key exceeded the maximum length of its log.
     pub merged: u64,
 }
 
-/// How full a [`MemoryStore`] is, and whom that has cost.
+/// How full a [`MemoryStore`] is, and how many keys that affected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
     /// Keys in all tables.
     pub keys: usize,
-    /// The most there may be in them.
+    /// The maximum number of keys in all tables.
     pub max_keys: usize,
     /// Live keys evicted to make room for new ones.
     pub evicted: u64,
-    /// New keys that found no room.
+    /// New keys for which there was no room.
     pub full: u64,
 }
 
 impl MemoryStore {
-    /// A store to be configured.
+    /// Returns a builder with the defaults.
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder {
             clock: None,
@@ -169,16 +171,16 @@ impl MemoryStore {
         }
     }
 
-    /// The store's time.
+    /// Returns the store's time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Decides a request of any verb, at once.
+    /// Executes a request synchronously.
     ///
     /// # Errors
-    /// The request is not one that can be decided; see [`Request::validate`].
+    /// Returns an error if the request is invalid; see [`Request::validate`].
     pub fn decide_now(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         request.validate()?;
         let now = self.clock.now();
@@ -188,24 +190,27 @@ impl MemoryStore {
         }
     }
 
-    /// Decides a request unless its id was answered within the horizon.
+    /// Executes a request, unless its id was answered within the horizon.
     fn decide_once(
         &self,
         id: &[u8],
         request: &Request<'_>,
         now: Timestamp,
     ) -> Result<Answer, RequestError> {
-        let part = usize::try_from(self.id_hasher.hash_one(id)).unwrap_or(0) % ID_SHARDS;
-        // Held while deciding: of two at once with the same id, one waits for the other's answer.
-        let mut ids = lock(&self.request_ids[part]);
+        #[expect(clippy::expect_used, reason = "the remainder is below ID_PARTITIONS")]
+        let partition = usize::try_from(self.id_hasher.hash_one(id) % u64::from(ID_PARTITIONS))
+            .expect("a partition fits usize");
+        // Held while deciding, so that of two concurrent requests with one id the second waits for
+        // the answer to the first.
+        let mut ids = lock(&self.request_ids[partition]);
         match ids.look_up(id, request, now) {
-            Known::Repeat(answer) => Ok(answer),
-            Known::Reused => Err(RequestError::RequestIdReused),
-            Known::New => {
+            Lookup::Repeat(answer) => Ok(answer),
+            Lookup::Reused => Err(RequestError::RequestIdReused),
+            Lookup::New => {
                 let answer = self.decide_at(request, now);
                 if answer.allowed() {
-                    let most = self.table.bound() / ID_SHARDS;
-                    ids.remember(id, request, &answer, now.after(self.horizon), most);
+                    let max = self.table.bound() / usize::from(ID_PARTITIONS);
+                    ids.record(id, request, &answer, now.after(self.horizon), max);
                 }
                 Ok(answer)
             }
@@ -220,27 +225,28 @@ impl MemoryStore {
         }
     }
 
-    /// The table of a policy with a bound of its own. The bound is that of the last who asks: it
-    /// may have changed since the table was made, or restored.
+    /// Returns the table of a policy with its own `max_keys`. The table takes on the bound, which
+    /// may have changed since the table was created or restored.
     pub(crate) fn own_table(&self, name: &str, bound: usize) -> Arc<Table> {
-        let known =
-            self.own_tables.read().unwrap_or_else(|error| error.into_inner()).get(name).cloned();
+        let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
+        let known = tables.get(name).cloned();
+        drop(tables);
         if let Some(table) = known {
             table.set_bound(bound);
             return table;
         }
-        let mut tables = self.own_tables.write().unwrap_or_else(|error| error.into_inner());
+        let mut tables = self.own_tables.write().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Table::new(bound));
         Arc::clone(tables.entry(name.into()).or_insert_with(new))
     }
 
     fn tables(&self) -> Vec<Arc<Table>> {
-        let tables = self.own_tables.read().unwrap_or_else(|error| error.into_inner());
+        let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.values().cloned().collect()
     }
 
-    /// What a check of a new key is told when there is no room for it.
-    fn no_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
+    /// Decides a check of a new key for which there is no room.
+    fn decide_without_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
         let allowed = self.table_full == TableFull::Allow;
         let retry = retry_at.map(|at| Timestamp::from_micros(at).since(now));
         let mut decision = Decision::of_store(allowed, retry, now);
@@ -248,31 +254,30 @@ impl MemoryStore {
         decision
     }
 
-    /// Gives memory back: looks over at most `places` places in each shard for keys that
-    /// recovered a second ago or more. The table does so by itself as new keys come; a process that has none calls
-    /// this now and then.
-    pub fn sweep(&self, places: usize) {
+    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots of
+    /// each shard. Inserting new keys does the same, so only an idle process needs to call this.
+    pub fn sweep(&self, slots: usize) {
         let now = self.clock.now();
         for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
-            (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, places));
+            (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, slots));
         }
     }
 
-    /// How full it is. Takes each shard's lock for a moment and looks at no key.
+    /// Returns how full the store is. Locks each shard briefly, and reads no keys.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        let mut occupancy = Usage::default();
+        let mut usage = Usage::default();
         for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
             let counts = table.counts();
-            occupancy.keys += table.keys();
-            occupancy.max_keys = occupancy.max_keys.saturating_add(table.bound());
-            occupancy.evicted += counts.evicted;
-            occupancy.full += counts.full;
+            usage.keys += table.keys();
+            usage.max_keys = usage.max_keys.saturating_add(table.bound());
+            usage.evicted += counts.evicted;
+            usage.full += counts.full;
         }
-        occupancy
+        usage
     }
 
-    /// How full it is, and what has happened in it. Looks at every key: not for a hot path.
+    /// Returns how full the store is, and counters. Reads every key: not for a hot path.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let mut stats = MemoryStats::default();

@@ -1,4 +1,4 @@
-//! Answers to requests that carry an id: a repeat within the horizon gets the first one again.
+//! Idempotency: a request whose id was answered within the horizon gets the same answer again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,56 +6,56 @@ use tollgate_core::{Check, Id, Operation, Request, Timestamp};
 
 use crate::store::Answer;
 
-/// A request as its id remembers it: equal for the same verb, policies, keys and costs.
+/// The part of a request that a repeat must share: operation, policies, keys and costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
-    verb: Operation,
-    checks: Box<[AskedCheck]>,
+struct Arguments {
+    operation: Operation,
+    checks: Box<[CheckArguments]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct AskedCheck {
+struct CheckArguments {
     policy: Box<str>,
     key: Box<[u8]>,
     cost: u64,
 }
 
-impl Asked {
-    fn of(request: &Request<'_>) -> Self {
-        let check = |check: &Check<'_>| AskedCheck {
+impl Arguments {
+    fn new(request: &Request<'_>) -> Self {
+        let check = |check: &Check<'_>| CheckArguments {
             policy: check.policy.name().into(),
             key: check.key.into(),
             cost: check.cost.get(),
         };
-        // Ids are drawn anew for a repeat that brings none, so they are not part of what was asked.
-        let unnamed = Id::from_u128(0);
-        let verb = match request.verb {
+        // A repeat without an id of its own gets a new random one, so ids are not compared.
+        let any_id = Id::from_u128(0);
+        let operation = match request.verb {
             Operation::Check { .. } => Operation::Check { lease: None },
-            Operation::Acquire { .. } => Operation::Acquire { lease: unnamed },
-            Operation::Reserve { max_wait, .. } => Operation::Reserve { id: unnamed, max_wait },
-            verb => verb,
+            Operation::Acquire { .. } => Operation::Acquire { lease: any_id },
+            Operation::Reserve { max_wait, .. } => Operation::Reserve { id: any_id, max_wait },
+            operation => operation,
         };
-        Asked { verb, checks: request.checks.iter().map(check).collect() }
+        Arguments { operation, checks: request.checks.iter().map(check).collect() }
     }
 }
 
 #[derive(Debug)]
-struct Remembered {
-    asked: Asked,
+struct Record {
+    arguments: Arguments,
     answer: Answer,
-    until: Timestamp,
+    expires_at: Timestamp,
 }
 
-/// The remembered answers of a part of all ids.
+/// The recent answers of one partition of the request ids.
 #[derive(Debug, Default)]
 pub(crate) struct RequestIds {
-    by_id: HashMap<Box<[u8]>, Remembered>,
-    /// In the order in which they are forgotten.
+    records: HashMap<Box<[u8]>, Record>,
+    /// The ids in the order of expiry.
     order: VecDeque<(Timestamp, Box<[u8]>)>,
 }
 
-/// What an id says of a request.
-pub(crate) enum Known {
+/// The result of looking up a request by its id.
+pub(crate) enum Lookup {
     New,
     Repeat(Answer),
     /// The id was used with other arguments.
@@ -63,47 +63,49 @@ pub(crate) enum Known {
 }
 
 impl RequestIds {
-    /// Looks a request up by its id.
-    pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Known {
-        self.forget(now);
-        let Some(known) = self.by_id.get(id).filter(|by_id| now < by_id.until) else {
-            return Known::New;
+    /// Looks up a request by its id.
+    pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Lookup {
+        self.remove_expired(now);
+        let Some(record) = self.records.get(id).filter(|record| now < record.expires_at) else {
+            return Lookup::New;
         };
-        if known.asked != Asked::of(request) {
-            return Known::Reused;
+        if record.arguments != Arguments::new(request) {
+            return Lookup::Reused;
         }
-        let mut answer = known.answer.clone();
+        let mut answer = record.answer.clone();
         answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
-        Known::Repeat(answer)
+        Lookup::Repeat(answer)
     }
 
-    /// Remembers an admitted answer; with more than `most` the oldest is forgotten.
-    pub(crate) fn remember(
+    /// Records an answer; removes the oldest records beyond `max`.
+    pub(crate) fn record(
         &mut self,
         id: &[u8],
         request: &Request<'_>,
         answer: &Answer,
-        until: Timestamp,
-        most: usize,
+        expires_at: Timestamp,
+        max: usize,
     ) {
-        while self.order.len() >= most.max(1) {
-            self.forget_oldest();
+        while self.order.len() >= max.max(1) {
+            self.remove_oldest();
         }
-        let remembered = Remembered { asked: Asked::of(request), answer: answer.clone(), until };
-        self.by_id.insert(id.into(), remembered);
-        self.order.push_back((until, id.into()));
+        let arguments = Arguments::new(request);
+        let record = Record { arguments, answer: answer.clone(), expires_at };
+        self.records.insert(id.into(), record);
+        self.order.push_back((expires_at, id.into()));
     }
 
-    fn forget(&mut self, now: Timestamp) {
-        while self.order.front().is_some_and(|(until, _)| now >= *until) {
-            self.forget_oldest();
+    fn remove_expired(&mut self, now: Timestamp) {
+        while self.order.front().is_some_and(|(expires_at, _)| now >= *expires_at) {
+            self.remove_oldest();
         }
     }
 
-    fn forget_oldest(&mut self) {
-        let Some((until, id)) = self.order.pop_front() else { return };
-        if self.by_id.get(&id).is_some_and(|by_id| by_id.until == until) {
-            self.by_id.remove(&id);
+    fn remove_oldest(&mut self) {
+        let Some((expires_at, id)) = self.order.pop_front() else { return };
+        // The id may have been recorded again since.
+        if self.records.get(&id).is_some_and(|record| record.expires_at == expires_at) {
+            self.records.remove(&id);
         }
     }
 }

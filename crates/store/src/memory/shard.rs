@@ -1,4 +1,4 @@
-//! A part of the table under one lock: an index by hash, and the entries it points to.
+//! A shard: the part of a table under one lock, with an index by hash and the entries it refers to.
 
 use std::ops::Range;
 
@@ -6,47 +6,41 @@ use hashbrown::HashTable;
 use tollgate_core::{Effects, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
-use super::entry::Entry;
+use super::entry::{Entry, SlotIndex, Tag};
 use super::eviction::Eviction;
 
-/// The hash of a (policy, key) within its shard.
-pub(crate) type Tag = u32;
-
-/// Where an entry is; it stays there as long as it lives.
-pub(crate) type Place = u32;
-
-/// How many places each new key looks over for recovered ones.
+/// How many slots each insertion checks for recovered entries.
 const SWEEP: usize = 4;
 
-/// How long ago a key must have recovered before a sweep takes it: one that is busy, with a limit
-/// that recovers soon, would else be taken out and put back all the time.
+/// How long ago an entry must have recovered before a sweep removes it. Without it, a busy key whose
+/// limit recovers quickly would be removed and inserted repeatedly.
 const GRACE: Micros = Micros::from_secs(1);
 
-/// The smallest number of places that is worth giving back.
-const SMALL: usize = 64;
+/// The minimum number of slots worth compacting.
+const MIN_COMPACT: usize = 64;
 
-/// Keys of one shard, and the blocks that belong to it.
+/// The keys and blocks of one shard.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    index: HashTable<Place>,
+    index: HashTable<SlotIndex>,
     pub(super) entries: Vec<Option<Entry>>,
-    free: Vec<Place>,
-    /// Where the next sweep begins.
+    free: Vec<SlotIndex>,
+    /// The slot before the next sweep.
     cursor: usize,
-    /// The most entries.
+    /// The maximum number of entries.
     bound: usize,
-    /// Who goes next; only once the shard has been full.
+    /// Created when the shard is first full.
     eviction: Option<Eviction>,
     pub(crate) blocks: Blocks,
     pub(crate) counts: Counts,
-    /// The places that a snapshot has yet to copy.
+    /// The slots that a snapshot has yet to copy.
     pub(super) to_copy: Range<usize>,
 }
 
-/// What has happened to the entries of a shard.
+/// Counters of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Live entries that were evicted to make room.
+    /// Live entries evicted to make room.
     pub(crate) evicted: u64,
     /// New keys that found no room.
     pub(crate) full: u64,
@@ -72,24 +66,24 @@ impl Shard {
         self.index.len()
     }
 
-    /// Where the key is.
+    /// Finds the slot of a key.
     #[inline]
-    pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<Place> {
-        let is_it = |place: &Place| {
-            self.entry(*place).is_some_and(|x| x.tag() == tag && x.is_of(policy, key))
+    pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<SlotIndex> {
+        let is_match = |slot: &SlotIndex| {
+            self.entry(*slot).is_some_and(|entry| entry.tag() == tag && entry.matches(policy, key))
         };
-        self.index.find(spread(tag), is_it).copied()
+        self.index.find(spread(tag), is_match).copied()
     }
 
     #[inline]
-    pub(crate) fn entry(&self, place: Place) -> Option<&Entry> {
-        self.entries.get(index_of(place))?.as_ref()
+    pub(crate) fn entry(&self, slot: SlotIndex) -> Option<&Entry> {
+        self.entries.get(index_of(slot))?.as_ref()
     }
 
-    /// The state of a known key, and what is noticed while it is decided upon, if a check of it is
-    /// one limit and nothing else.
+    /// Returns the state of a known key, and the shard's counters, if the fast path can decide a
+    /// check of it: if its policy has one limit and nothing else, and the shard has no blocks.
     #[inline]
-    pub(crate) fn plain_mut(
+    pub(crate) fn fast_path_mut(
         &mut self,
         tag: Tag,
         policy: &Policy,
@@ -98,37 +92,41 @@ impl Shard {
         if !self.blocks.is_empty() {
             return None;
         }
-        let place = self.find(tag, policy, key)?;
-        let entry = self.entries.get_mut(index_of(place))?.as_mut()?;
-        let plain = entry.state.is_plain(policy);
-        plain.then_some((&mut entry.state, &mut self.counts.effects))
+        let slot = self.find(tag, policy, key)?;
+        let entry = self.entries.get_mut(index_of(slot))?.as_mut()?;
+        let is_plain = entry.state.is_plain(policy);
+        is_plain.then_some((&mut entry.state, &mut self.counts.effects))
     }
 
+    /// Returns the state in an occupied slot.
     #[inline]
-    pub(crate) fn state_mut(&mut self, place: Place) -> Option<&mut KeyState> {
-        self.entries.get_mut(index_of(place))?.as_mut().map(|entry| &mut entry.state)
+    pub(crate) fn state_mut(&mut self, slot: SlotIndex) -> &mut KeyState {
+        let entry = self.entries[index_of(slot)].as_mut();
+        #[expect(clippy::expect_used, reason = "callers found the slot under the same lock")]
+        &mut entry.expect("the slot is occupied").state
     }
 
-    /// Entries with their places, from a place on.
-    pub(crate) fn entries_from(&self, place: Place) -> impl Iterator<Item = (Place, &Entry)> {
-        let from = index_of(place).min(self.entries.len());
-        let places = place..;
-        places.zip(&self.entries[from..]).filter_map(|(at, entry)| entry.as_ref().map(|i| (at, i)))
+    /// Returns the entries with their slots.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (SlotIndex, &Entry)> {
+        (0..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
-    /// Makes room for one more key, if there is a way: a place, a recovered entry, or one that
-    /// would be admitted, the soonest to recover first. `keep` are not evicted.
-    pub(crate) fn make_room(&mut self, now: Timestamp, keep: &[Place]) -> Result<(), Full> {
+    /// Makes room for one more key; evicts if necessary, see [`Eviction`]. `keep` are not evicted.
+    pub(crate) fn make_room(
+        &mut self,
+        now: Timestamp,
+        keep: &[SlotIndex],
+    ) -> Result<(), ShardFull> {
         self.sweep(now, SWEEP);
         self.make_room_for(1, now, keep)
     }
 
-    /// Bounds the entries anew; those beyond leave as new ones come.
+    /// Changes the bound. Excess entries are evicted as new keys are inserted.
     pub(crate) fn set_bound(&mut self, bound: usize) {
         self.bound = bound.max(1);
     }
 
-    /// Whether that many more keys fit as it is.
+    /// Returns whether that many more keys fit without eviction.
     pub(crate) fn has_room(&self, count: usize) -> bool {
         self.len() + count <= self.bound
     }
@@ -138,133 +136,140 @@ impl Shard {
         &mut self,
         count: usize,
         now: Timestamp,
-        keep: &[Place],
-    ) -> Result<(), Full> {
+        keep: &[SlotIndex],
+    ) -> Result<(), ShardFull> {
         while self.len() + count > self.bound {
             let mut eviction = match self.eviction.take() {
-                Some(eviction) if eviction.len() <= 2 * self.bound + SMALL => eviction,
-                _ => Eviction::of(self, now),
+                Some(eviction) if eviction.len() <= 2 * self.bound + MIN_COMPACT => eviction,
+                _ => Eviction::new(self, now),
             };
             let victim = eviction.next(self, now, keep);
             let retry_at = eviction.next_time();
             self.eviction = Some(eviction);
             let Some(victim) = victim else {
                 self.counts.full += 1;
-                return Err(Full { retry_at });
+                return Err(ShardFull { retry_at });
             };
-            let recovered = self.entry(victim).is_none_or(|x| x.state.is_untouched(now));
+            let recovered = self.entry(victim).is_none_or(|entry| entry.state.is_untouched(now));
             self.counts.evicted += u64::from(!recovered);
             self.remove(victim);
         }
         Ok(())
     }
 
-    /// Adds a key that is not there yet; room has been made.
-    pub(crate) fn insert(&mut self, entry: Entry, now: Timestamp) -> Place {
+    /// Inserts a key that is not in the shard; the caller has made room.
+    pub(crate) fn insert(&mut self, entry: Entry, now: Timestamp) {
         let tag = entry.tag();
-        let place = match self.free.pop() {
-            Some(place) => place,
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
             None => {
                 if self.entries.len() == self.entries.capacity() {
-                    // An eighth at a time: the table is mostly entries, and doubling would waste
-                    // half of them.
+                    // Grow by an eighth: doubling would waste up to half of the memory.
                     self.entries.reserve_exact((self.entries.len() / 8).max(8));
                 }
                 self.entries.push(None);
-                Place::try_from(self.entries.len() - 1).unwrap_or(Place::MAX)
+                slot_of(self.entries.len() - 1)
             }
         };
         if let Some(eviction) = &mut self.eviction {
-            eviction.add(place, &entry.state, now);
+            eviction.add(slot, &entry.state, now);
         }
-        self.entries[index_of(place)] = Some(entry);
+        self.entries[index_of(slot)] = Some(entry);
         let entries = &self.entries;
-        self.index.insert_unique(spread(tag), place, |index| hash_at(entries, *index));
-        place
+        self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
     }
 
     /// Notes that an entry may recover sooner than when it was last charged.
-    pub(crate) fn eased(&mut self, place: Place, now: Timestamp) {
+    pub(crate) fn note_refund(&mut self, slot: SlotIndex, now: Timestamp) {
         let Some(mut eviction) = self.eviction.take() else { return };
-        if let Some(entry) = self.entry(place) {
-            eviction.add(place, &entry.state, now);
+        if let Some(entry) = self.entry(slot) {
+            eviction.add(slot, &entry.state, now);
         }
         self.eviction = Some(eviction);
     }
 
-    pub(crate) fn remove(&mut self, place: Place) {
-        let Some(entry) = self.entries.get_mut(index_of(place)).and_then(Option::take) else {
+    pub(crate) fn remove(&mut self, slot: SlotIndex) {
+        let Some(entry) = self.entries.get_mut(index_of(slot)).and_then(Option::take) else {
             return;
         };
-        self.free.push(place);
-        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |index| *index == place) {
+        self.free.push(slot);
+        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |other| *other == slot) {
             found.remove();
         }
     }
 
-    /// Looks over some places, and removes recovered entries.
-    pub(crate) fn sweep(&mut self, now: Timestamp, places: usize) {
-        let then = now.before(GRACE);
-        for _ in 0..places.min(self.entries.len()) {
+    /// Checks the next slots, and removes entries that have recovered.
+    pub(crate) fn sweep(&mut self, now: Timestamp, slots: usize) {
+        let deadline = now.before(GRACE);
+        for _ in 0..slots.min(self.entries.len()) {
             self.cursor = if self.cursor + 1 < self.entries.len() { self.cursor + 1 } else { 0 };
             let recovered = self.entries[self.cursor]
                 .as_ref()
-                .is_some_and(|entry| entry.state.is_untouched(then));
+                .is_some_and(|entry| entry.state.is_untouched(deadline));
             if recovered {
-                self.remove(Place::try_from(self.cursor).unwrap_or(Place::MAX));
+                self.remove(slot_of(self.cursor));
             }
         }
-        if self.entries.len() > SMALL && self.len() < self.entries.len() / 4 {
+        if self.entries.len() > MIN_COMPACT && self.len() < self.entries.len() / 4 {
             self.compact();
         }
     }
 
-    /// Gives memory back: entries move together, and the index is made anew.
+    /// Frees memory: moves the entries together and rebuilds the index.
     fn compact(&mut self) {
-        let moved = |place: usize| self.entries.iter().take(place).flatten().count();
+        let moved = |slot: usize| self.entries.iter().take(slot).flatten().count();
         self.to_copy = moved(self.to_copy.start)..moved(self.to_copy.end);
         let entries: Vec<_> = std::mem::take(&mut self.entries).into_iter().flatten().collect();
         self.entries = Vec::with_capacity(entries.len() + entries.len() / 8);
         self.free = Vec::new();
         self.index = HashTable::with_capacity(entries.len());
-        for (place, entry) in (0..).zip(entries) {
+        for (slot, entry) in (0..).zip(entries) {
             let tag = entry.tag();
             self.entries.push(Some(entry));
             let entries = &self.entries;
-            self.index.insert_unique(spread(tag), place, |index| hash_at(entries, *index));
+            self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
         }
         self.cursor = 0;
         self.eviction = None;
     }
 
-    /// The bytes that are allocated for the shard.
+    /// Returns the bytes allocated for the shard.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.entries.capacity() * size_of::<Option<Entry>>();
-        let index = self.index.allocation_size() + self.free.capacity() * size_of::<Place>();
+        let index = self.index.allocation_size() + self.free.capacity() * size_of::<SlotIndex>();
         let eviction = self.eviction.as_ref().map_or(0, Eviction::bytes);
         let heap: usize = self.entries.iter().flatten().map(Entry::heap_bytes).sum();
         entries + index + eviction + heap + self.blocks.bytes()
     }
 }
 
-/// No room for a new key, and when there may be.
+/// There is no room for a new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full {
+pub(crate) struct ShardFull {
+    /// When an entry can next be evicted, in µs since the epoch.
     pub(crate) retry_at: Option<u64>,
 }
 
 #[inline]
-fn index_of(place: Place) -> usize {
-    usize::try_from(place).unwrap_or(usize::MAX)
+#[expect(clippy::expect_used, reason = "every slot index was a usize")]
+fn index_of(slot: SlotIndex) -> usize {
+    slot.try_into().expect("a slot index fits usize")
 }
 
-/// The hash of the entry at a place. The index keeps places only, and a tag is beside its key.
-fn hash_at(entries: &[Option<Entry>], place: Place) -> u64 {
-    entries.get(index_of(place)).and_then(Option::as_ref).map_or(0, |x| spread(x.tag()))
+#[expect(clippy::expect_used, reason = "4 billion slots of 64 bytes exceed any shard")]
+fn slot_of(index: usize) -> SlotIndex {
+    index.try_into().expect("a shard has at most 2^32 slots")
 }
 
-/// A tag over 64 bits, as the index wants a hash: its low bits choose the place, its high bits
-/// are compared first.
+/// Returns the hash of the entry in a slot of the index.
+fn hash_at(entries: &[Option<Entry>], slot: SlotIndex) -> u64 {
+    #[expect(clippy::expect_used, reason = "removal takes a slot out of the index, too")]
+    let entry = entries[index_of(slot)].as_ref().expect("an indexed slot is occupied");
+    spread(entry.tag())
+}
+
+/// Spreads a tag over 64 bits: the index selects a bucket by the low bits of a hash, and compares
+/// the high bits first.
 #[inline]
 fn spread(tag: Tag) -> u64 {
     u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)

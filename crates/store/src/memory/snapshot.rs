@@ -1,76 +1,74 @@
-//! What a snapshot needs of the table: to copy it out in short steps while it is used, and to put
-//! it back.
+//! Copying tables for a snapshot in short steps while they are in use, and restoring them.
 //!
-//! A shard's lock is held for one step at a time, so entries come and go between two. A place keeps
-//! its entry as long as that lives, and when places move all at once (`Shard::compact`), what is
-//! still to be copied moves with them. So every entry that lives throughout is copied. One that
-//! leaves before it was copied had recovered, was reset or was evicted: what it held is gone from
-//! the store, too. It may come back at a place that is behind; then all it holds was charged since
-//! the snapshot began, as what is charged behind the cursor is. It may also be copied twice, when
-//! it comes back before the cursor: the later copy is then the one that counts.
+//! A copy holds a shard's lock for one step at a time, so entries come and go between steps. An entry
+//! stays in its slot, and when all slots move (`Shard::compact`), the range still to copy moves with
+//! them. So an entry that lives throughout is copied. An entry that is removed before it was copied
+//! had recovered, was reset or was evicted: its state is lost to the store, too. If its key is
+//! inserted again behind the cursor, all of its state was charged after the snapshot began, like any
+//! charge behind the cursor. If its key is inserted again ahead of the cursor, it is copied twice,
+//! and a restore uses the later copy.
 //!
-//! Places that are added after the copying began are not copied, so it ends however many keys come.
+//! Slots added after the copy began are not copied, so a copy ends however many keys arrive.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::MemoryStore;
-use super::blocks::Blocked;
+use super::blocks::BlockKey;
 use super::entry::Entry;
 use super::shard::Shard;
 use super::table::Table;
 use crate::sync::{MutexGuard, lock};
 
-/// The most that is done under one hold of a shard's lock: some 20 µs for 256 keys of 24 bytes,
-/// which are 13 KB. The longest entry, of 16 logs of 10,000 entries, takes 16 times 60 µs; a policy
-/// that keeps more of a log has it copied in one piece all the same.
+/// The bounds of one step, under one lock: about 20 µs for 256 keys of 24 bytes (13 KB). A step may
+/// exceed `bytes` by one entry; an entry with 16 logs of 10,000 entries takes about 1 ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) entries: usize,
-    /// Bytes copied; the entry that passes them is the last.
+    /// Bytes copied; the entry that reaches the bound is the last.
     pub(crate) bytes: usize,
-    /// Places looked at, most of which may be empty.
-    pub(crate) places: usize,
+    /// Slots visited, most of which may be empty.
+    pub(crate) slots: usize,
 }
 
 impl Step {
-    pub(crate) const SHORT: Step = Step { entries: 256, bytes: 64 * 1024, places: 4_096 };
+    pub(crate) const SHORT: Step = Step { entries: 256, bytes: 64 * 1024, slots: 4_096 };
 }
 
 impl Shard {
-    /// Begins to copy entries: all that are there now.
+    /// Starts a copy of all current entries.
     pub(crate) fn begin_copy(&mut self) {
         self.to_copy = 0..self.entries.len();
     }
 
-    /// Visits the next entries; `visit` says how many bytes were copied so far in this step.
-    /// Whether there is more.
+    /// Visits the next entries; `visit` returns how many bytes this step has copied so far. Returns
+    /// whether there are more entries.
     pub(crate) fn copy_step(
         &mut self,
         step: Step,
         mut visit: impl FnMut(&[u8], &KeyState) -> usize,
     ) -> bool {
-        let mut left = step.entries;
-        for place in self.to_copy.clone().take(step.places) {
-            self.to_copy.start = place + 1;
-            let Some(Some(entry)) = self.entries.get(place) else { continue };
-            left = left.saturating_sub(1);
-            if visit(entry.key(), &entry.state) >= step.bytes || left == 0 {
+        let mut remaining = step.entries;
+        for slot in self.to_copy.clone().take(step.slots) {
+            self.to_copy.start = slot + 1;
+            let Some(entry) = &self.entries[slot] else { continue };
+            remaining = remaining.saturating_sub(1);
+            if visit(entry.key(), &entry.state) >= step.bytes || remaining == 0 {
                 break;
             }
         }
         !self.to_copy.is_empty()
     }
 
-    /// Visits the blocks behind one of this policy and key, as [`Shard::copy_step`] does entries.
-    /// Which was the last, if there was any.
+    /// Visits the blocks after a policy and key, as [`Shard::copy_step`] visits entries. Returns the
+    /// last block visited, if any.
     pub(crate) fn copy_blocks(
         &self,
-        after: Option<&Blocked>,
+        after: Option<&BlockKey>,
         step: Step,
         mut visit: impl FnMut(&str, &[u8], Block) -> usize,
-    ) -> Option<Blocked> {
+    ) -> Option<BlockKey> {
         let mut last = None;
         for (policy, key, block) in self.blocks.after(after).take(step.entries) {
             last = Some((policy, key));
@@ -82,49 +80,49 @@ impl Shard {
     }
 }
 
-/// What became of a key that was put back.
+/// The result of restoring a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PutBack {
-    /// It was not there.
+pub(crate) enum KeyRestore {
+    /// The key was inserted.
     New,
-    /// It took the place of what was known of it.
+    /// The key replaced an earlier copy.
     Replaced,
-    /// It was not, for it has recovered.
+    /// The key has recovered since, so it was not restored.
     Recovered,
-    /// It was not, for the shard is full and nobody may leave.
+    /// The shard is full and no key can be evicted, so the key was not restored.
     NoRoom,
 }
 
 impl Table {
-    /// Puts a key back, in place of what is known of it. If `fits`, the table is not full: then the
-    /// key is taken even where its shard is, for the keys of a file fall to the shards otherwise
-    /// than they did before, and a table that held them all must not lose some of them.
-    pub(crate) fn put_back(
+    /// Restores a key, in place of an earlier copy. If `fits`, the table as a whole is not full: then
+    /// the key is inserted even if its shard is full, because hashing differs between processes, and
+    /// a table that held all keys before must hold them again.
+    pub(crate) fn restore_key(
         &self,
         key: &[u8],
         state: KeyState,
         fits: bool,
         now: Timestamp,
-    ) -> PutBack {
-        let Some(policy) = state.policy() else { return PutBack::Recovered };
+    ) -> KeyRestore {
+        let Some(policy) = state.policy() else { return KeyRestore::Recovered };
         let address = self.address(policy, key);
         let mut shard = self.lock(address.shard);
         let known = shard.find(address.tag, policy, key);
-        if let Some(place) = known {
-            shard.remove(place);
+        if let Some(slot) = known {
+            shard.remove(slot);
         }
         if state.is_untouched(now) {
-            return PutBack::Recovered;
+            return KeyRestore::Recovered;
         }
         if known.is_none() && !fits && shard.make_room_for(1, now, &[]).is_err() {
-            return PutBack::NoRoom;
+            return KeyRestore::NoRoom;
         }
         shard.insert(Entry::new(address.tag, key, state), now);
-        if known.is_none() { PutBack::New } else { PutBack::Replaced }
+        if known.is_none() { KeyRestore::New } else { KeyRestore::Replaced }
     }
 
-    /// Puts a block back, in place of an earlier one; whether there was none.
-    pub(crate) fn put_back_block(&self, policy: &str, key: &[u8], block: Block) -> bool {
+    /// Restores a block, in place of an earlier one; returns whether there was none.
+    pub(crate) fn restore_block(&self, policy: &str, key: &[u8], block: Block) -> bool {
         let address = self.address_under(Policy::hash_of_name(policy), key);
         self.lock(address.shard).blocks.set(policy, key, Some(block)).is_none()
     }
@@ -135,22 +133,13 @@ impl MemoryStore {
         &self.table
     }
 
-    /// The tables of policies that have a bound of their own, by name.
+    /// Returns the tables of policies with their own `max_keys`, by name.
     pub(crate) fn tables_by_name(&self) -> Vec<(Box<str>, Arc<Table>)> {
-        let tables = self.own_tables.read().unwrap_or_else(|error| error.into_inner());
+        let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
     }
 
-    /// How many keys there are, and how many live ones had to go.
-    pub(crate) fn keys_and_evicted(&self) -> (u64, u64) {
-        let tables = self.tables();
-        let tables = || tables.iter().map(|table| &**table).chain([&self.table]);
-        let keys: usize = tables().map(Table::keys).sum();
-        let evicted = tables().map(|table| table.counts().evicted).sum();
-        (u64::try_from(keys).unwrap_or(u64::MAX), evicted)
-    }
-
-    /// Held by the one who copies the tables out: a shard knows of one copy at a time.
+    /// Locks the store for a copy of its tables: a shard supports one copy at a time.
     pub(crate) fn lock_copying(&self) -> MutexGuard<'_, ()> {
         lock(&self.copying)
     }
@@ -166,7 +155,7 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::memory::MemoryStore;
 
-    const STEP: Step = Step { entries: 7, bytes: usize::MAX, places: usize::MAX };
+    const STEP: Step = Step { entries: 7, bytes: usize::MAX, slots: usize::MAX };
 
     /// A store of one shard, with keys of one byte each.
     struct Bench {
@@ -179,17 +168,17 @@ mod tests {
             let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
             let store = MemoryStore::builder().clock(clock).max_keys(127).build();
             let bench = Bench { store, policy: "5/h".parse().unwrap() };
-            (0..keys).for_each(|key| bench.ask(Operation::Check { lease: None }, key));
+            (0..keys).for_each(|key| bench.execute(Operation::Check { lease: None }, key));
             bench
         }
 
-        fn ask(&self, verb: Operation, key: u8) {
+        fn execute(&self, operation: Operation, key: u8) {
             let checks = [Check { policy: &self.policy, key: &[key], cost: Cost::ONE }];
-            let request = Request { verb, checks: &checks, request_id: None };
+            let request = Request { verb: operation, checks: &checks, request_id: None };
             assert!(self.store.decide_now(&request).unwrap().allowed());
         }
 
-        /// Takes a step; whether there is more.
+        /// Runs a step; returns whether there are more entries.
         fn copy(&self, step: Step, copied: &mut BTreeMap<u8, u32>) -> bool {
             let mut bytes = 0;
             self.store.main_table().lock(0).copy_step(step, |key, _| {
@@ -201,23 +190,23 @@ mod tests {
     }
 
     #[test]
-    fn places_that_move_take_what_is_left_to_copy_with_them() {
+    fn compaction_during_a_copy_loses_and_repeats_no_entry() {
         for steps_before in 0..18 {
             let bench = Bench::new(120);
             let mut copied = BTreeMap::new();
             bench.store.main_table().lock(0).begin_copy();
             (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
-            // Four of five leave, so that the others move together; others come.
-            (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.ask(Operation::Reset, key));
+            // Remove four of five entries, so that the shard compacts, then insert others.
+            (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.execute(Operation::Reset, key));
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 120);
             bench.store.sweep(1);
             assert_eq!(bench.store.main_table().lock(0).entries.len(), 24);
-            (200..250).for_each(|key| bench.ask(Operation::Check { lease: None }, key));
+            (200..250).for_each(|key| bench.execute(Operation::Check { lease: None }, key));
             let mut steps = 0;
             while bench.copy(STEP, &mut copied) {
                 steps += 1;
             }
-            assert!(steps <= 24 / 7, "what came since is not waited for");
+            assert!(steps <= 24 / 7, "later insertions do not prolong the copy");
             for key in (0..120).step_by(5) {
                 assert_eq!(copied.get(&key), Some(&1), "{key} after {steps_before} steps");
             }
@@ -225,24 +214,24 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_leaves_and_comes_back_was_forgotten_between() {
+    fn a_key_removed_and_inserted_behind_the_cursor_is_not_copied() {
         let bench = Bench::new(20);
         let mut copied = BTreeMap::new();
         bench.store.main_table().lock(0).begin_copy();
         bench.copy(STEP, &mut copied);
-        // The first place is behind the cursor: the next who comes takes it.
-        bench.ask(Operation::Reset, 19);
-        bench.ask(Operation::Reset, 0);
-        bench.ask(Operation::Check { lease: None }, 19);
+        // The first slot is behind the cursor, and the next insertion reuses it.
+        bench.execute(Operation::Reset, 19);
+        bench.execute(Operation::Reset, 0);
+        bench.execute(Operation::Check { lease: None }, 19);
         while bench.copy(STEP, &mut copied) {}
-        assert_eq!(copied.get(&19), None, "all that it holds was charged since");
+        assert_eq!(copied.get(&19), None, "all of its state was charged since");
         assert_eq!(copied.len(), 19);
     }
 
     #[test]
     fn a_step_ends_at_each_of_its_bounds() {
         let bench = Bench::new(40);
-        let long = Step { entries: 40, bytes: usize::MAX, places: 40 };
+        let long = Step { entries: 40, bytes: usize::MAX, slots: 40 };
         let check = |step: Step, count: usize, more: bool| {
             let mut copied = BTreeMap::new();
             bench.store.main_table().lock(0).begin_copy();
@@ -252,12 +241,12 @@ mod tests {
         check(long, 40, false);
         check(Step { entries: 39, ..long }, 39, true);
         check(Step { entries: 1, ..long }, 1, true);
-        check(Step { places: 39, ..long }, 39, true);
+        check(Step { slots: 39, ..long }, 39, true);
         check(Step { bytes: 100, ..long }, 10, true);
         check(Step { bytes: 101, ..long }, 11, true);
         check(Step { bytes: 1, ..long }, 1, true);
-        (0..30).for_each(|key| bench.ask(Operation::Reset, key));
-        check(Step { places: 30, ..long }, 0, true);
+        (0..30).for_each(|key| bench.execute(Operation::Reset, key));
+        check(Step { slots: 30, ..long }, 0, true);
         check(Step { entries: 5, ..long }, 5, true);
     }
 }

@@ -1,4 +1,4 @@
-//! Shards by hash, each under its own lock.
+//! A bounded table of keys: shards selected by hash, each under its own lock.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +9,13 @@ pub(crate) use foldhash::fast::FixedState as HashState;
 pub(crate) use foldhash::fast::RandomState as HashState;
 use tollgate_core::{Policy, Timestamp};
 
-use super::shard::{Counts, Shard, Tag};
+use super::entry::Tag;
+use super::shard::{Counts, Shard};
 use crate::sync::{Mutex, MutexGuard, lock};
 
-/// The most shards of a table.
+/// The maximum number of shards of a table.
 const MAX_SHARDS: usize = 256;
-/// The fewest keys that a shard is made for.
+/// The minimum number of keys per shard.
 const KEYS_PER_SHARD: usize = 64;
 
 /// A lock on a cache line of its own.
@@ -25,13 +26,13 @@ struct Padded(Mutex<Shard>);
 /// A bounded table of keys.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Seeded at random, so that nobody can choose keys of one shard; loom needs the same each time.
+    /// Randomly seeded, so that a client cannot choose keys of one shard. Loom needs a fixed seed.
     hasher: HashState,
     shards: Box<[Padded]>,
     bound: AtomicUsize,
 }
 
-/// Where a (policy, key) is to be looked for.
+/// The shard of a (policy, key), and its tag there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) shard: usize,
@@ -41,7 +42,7 @@ pub(crate) struct Address {
 impl Table {
     pub(crate) fn new(bound: usize) -> Self {
         let count = (bound / KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
-        // A power of two at or below.
+        // Round down to a power of two.
         let count = 1 << count.ilog2();
         let shard = |index| Padded(Mutex::new(Shard::new(share(bound, count, index))));
         Table {
@@ -51,7 +52,7 @@ impl Table {
         }
     }
 
-    /// Bounds the table anew, if that is another bound; the number of its shards stays.
+    /// Changes the bound; the number of shards stays.
     pub(crate) fn set_bound(&self, bound: usize) {
         if self.bound() == bound {
             return;
@@ -66,16 +67,17 @@ impl Table {
         self.address_under(policy.name_hash(), key)
     }
 
-    /// As [`Table::address`], by the hash of the policy's name.
+    /// As [`Table::address`], with the hash of the policy's name.
     #[inline]
     pub(crate) fn address_under(&self, name_hash: u64, key: &[u8]) -> Address {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
         let hash = hasher.finish() ^ name_hash;
         let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let high = usize::try_from(hash >> 32).unwrap_or(0);
-        let low = hash.rotate_left(20) & u64::from(Tag::MAX);
-        Address { shard: high & (self.shards.len() - 1), tag: Tag::try_from(low).unwrap_or(0) }
+        let shard = high_half(hash);
+        #[expect(clippy::expect_used, reason = "32 bits fit usize")]
+        let shard = usize::try_from(shard).expect("32 bits fit usize") & (self.shards.len() - 1);
+        Address { shard, tag: high_half(hash.rotate_left(52)) }
     }
 
     #[inline]
@@ -104,15 +106,15 @@ impl Table {
         (0..self.shards.len()).map(|n| self.lock(n).counts).fold(Counts::default(), Counts::plus)
     }
 
-    /// Gives back what has recovered in one shard, a bounded number of places at a time.
-    pub(crate) fn sweep(&self, shard: usize, now: Timestamp, places: usize) {
+    /// Removes recovered entries among the next slots of a shard, and blocks that have ended.
+    pub(crate) fn sweep(&self, shard: usize, now: Timestamp, slots: usize) {
         let mut shard = self.lock(shard);
-        shard.sweep(now, places);
+        shard.sweep(now, slots);
         shard.blocks.sweep(now);
     }
 }
 
-/// How many of `bound` keys one of so many shards holds.
+/// Returns how many of `bound` keys the shard with this index holds.
 fn share(bound: usize, shards: usize, index: usize) -> usize {
     bound / shards + usize::from(index < bound % shards)
 }
@@ -125,4 +127,11 @@ impl Counts {
             effects: self.effects.plus(other.effects),
         }
     }
+}
+
+/// Returns the high 32 bits.
+#[inline]
+const fn high_half(hash: u64) -> u32 {
+    let [a, b, c, d, ..] = hash.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
 }

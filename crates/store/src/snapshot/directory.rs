@@ -1,4 +1,4 @@
-//! A directory that keeps the newest snapshot, for one process at a time.
+//! A directory for the newest snapshot, used by one process at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter};
@@ -6,31 +6,30 @@ use std::path::{Path, PathBuf};
 
 use tollgate_core::Micros;
 
+use super::error::{InvalidSnapshot, SnapshotError};
 use super::reader::ReadError;
-use super::{InvalidSnapshot, QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotError};
+use super::report::{QuarantinedSnapshot, RestoreReport, SaveReport};
 use crate::clock::{monotonic_micros, wall_micros};
 use crate::memory::{MemoryStore, MemoryStoreBuilder};
 use crate::sync::{Mutex, lock};
 
 const LOCK: &str = "lock";
 const SNAPSHOT: &str = "snapshot";
-/// What is being written, until it takes the snapshot's place.
+/// The file being written, until it replaces the snapshot.
 const UNFINISHED: &str = "snapshot.unfinished";
-/// What was not believed; the time at which it was set aside follows.
-const REJECTED: &str = "snapshot.rejected-";
+/// The prefix of a quarantined snapshot; the time of the quarantine follows, in seconds.
+const QUARANTINED: &str = "snapshot.rejected-";
 
-/// How many rejected snapshots are kept: the newest. Somebody may want to look at them, but a disk
-/// must not fill with them.
-const MAX_REJECTED: usize = 3;
+/// How many quarantined snapshots are kept: the newest, so that they do not fill the disk.
+const MAX_QUARANTINED: usize = 3;
 
-/// A directory that keeps the newest snapshot of a [`MemoryStore`]. One process at a time has it.
+/// A directory for the newest snapshot of a [`MemoryStore`], locked for one process.
 ///
-/// A snapshot holds counters, blocks, leases and reservations; not request ids, so a request that is
-/// repeated after a restart is charged anew. Nothing is saved by itself: whoever has the directory
-/// calls [`SnapshotDir::save`], every 5 s or so. What was charged since the last save began is what a
-/// crash loses.
+/// A snapshot contains counters, blocks, leases and reservations. It does not contain request ids,
+/// so a request that is repeated after a restart is charged again. Call [`SnapshotDir::save`]
+/// regularly, for example every 5 s: a crash loses the charges made since the last save started.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_store::{MemoryStore, SnapshotDir};
 ///
@@ -49,54 +48,55 @@ const MAX_REJECTED: usize = 3;
 #[derive(Debug)]
 pub struct SnapshotDir {
     path: PathBuf,
-    /// The locked file. Its mutex is held while saving: there is one unfinished file.
+    /// The lock file. The mutex is held while saving, because saves share one unfinished file.
     lock: Mutex<File>,
 }
 
 impl SnapshotDir {
-    /// Opens a directory, which is made if it is not there, and locks it for this process. What an
-    /// earlier one left unfinished is removed.
+    /// Opens a directory, and creates it if necessary; locks it for this process. Removes an unfinished
+    /// snapshot of an earlier process.
     ///
     /// # Errors
-    /// Another process has it; or it cannot be made, read or written.
+    /// Returns an error if another process has locked the directory, or if it cannot be created,
+    /// read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SnapshotError> {
         let path = path.as_ref();
-        fs::create_dir_all(path).map_err(SnapshotError::doing("make the data directory", path))?;
+        fs::create_dir_all(path).map_err(SnapshotError::on("create the data directory", path))?;
         let file = path.join(LOCK);
         let lock = private().create(true).truncate(false).open(&file);
-        let lock = lock.map_err(SnapshotError::doing("open", &file))?;
+        let lock = lock.map_err(SnapshotError::on("open", &file))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => SnapshotError::Locked { dir: path.to_owned() },
-            TryLockError::Error(error) => SnapshotError::doing("lock", &file)(error),
+            TryLockError::Error(error) => SnapshotError::on("lock", &file)(error),
         })?;
         let unfinished = path.join(UNFINISHED);
         if let Err(error) = fs::remove_file(&unfinished)
             && error.kind() != io::ErrorKind::NotFound
         {
-            return Err(SnapshotError::doing("remove", &unfinished)(error));
+            return Err(SnapshotError::on("remove", &unfinished)(error));
         }
         Ok(SnapshotDir { path: path.to_owned(), lock: Mutex::new(lock) })
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Builds a store with what the newest snapshot holds, if there is one.
+    /// Builds a store from the newest snapshot, if there is one.
     ///
-    /// One that is damaged, foreign or of a version that is not known is set aside and reported, and
-    /// the store begins empty.
+    /// An invalid snapshot (damaged, foreign, or of an unknown version) is quarantined: it is renamed
+    /// and reported, and the store starts empty.
     ///
     /// # Errors
-    /// The directory cannot be read; or what is no good cannot be set aside.
+    /// Returns an error if the directory cannot be read, or if an invalid snapshot cannot be renamed.
     pub fn restore(
         &self,
         builder: MemoryStoreBuilder,
     ) -> Result<(MemoryStore, RestoreReport), SnapshotError> {
         let path = self.path.join(SNAPSHOT);
-        let reading = SnapshotError::doing("read", &path);
+        let reading = SnapshotError::on("read", &path);
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok((builder.build(), RestoreReport::default()));
@@ -108,64 +108,64 @@ impl SnapshotDir {
             Err(error) => return Err(reading(error)),
         };
         match builder.clone().restore_from(BufReader::with_capacity(BUFFER, file), length) {
-            Ok(restored) => Ok(restored),
+            Ok((store, report)) => Ok((store, report)),
             Err(ReadError::Io(error)) => Err(reading(error)),
-            Err(ReadError::InvalidSnapshot(reason)) => {
+            Err(ReadError::Invalid(reason)) => {
                 let quarantined = Some(self.quarantine(&path, reason)?);
                 Ok((builder.build(), RestoreReport { quarantined, ..RestoreReport::default() }))
             }
         }
     }
 
-    /// Gives a snapshot that is no good another name, and forgets the oldest of those.
+    /// Renames an invalid snapshot, and deletes the oldest quarantined snapshots.
     fn quarantine(
         &self,
         from: &Path,
         reason: InvalidSnapshot,
     ) -> Result<QuarantinedSnapshot, SnapshotError> {
-        let mut rejected: Vec<_> = fs::read_dir(&self.path)
-            .map_err(SnapshotError::doing("list", &self.path))?
-            .filter_map(|error| rejected_at(&error.ok()?.path()))
+        let mut quarantined: Vec<_> = fs::read_dir(&self.path)
+            .map_err(SnapshotError::on("list", &self.path))?
+            .filter_map(|entry| quarantined_at(&entry.ok()?.path()))
             .collect();
-        rejected.sort_unstable();
-        let name = |second: &u64| self.path.join(format!("{REJECTED}{second}"));
-        // Two of one second have two names, in their order.
-        let second = rejected.last().map_or(0, |rejected| rejected.saturating_add(1));
+        quarantined.sort_unstable();
+        let name = |second: &u64| self.path.join(format!("{QUARANTINED}{second}"));
+        // Two snapshots of the same second need different names, in order.
+        let second = quarantined.last().map_or(0, |last| last.saturating_add(1));
         let path = name(&second.max(wall_micros() / 1_000_000));
-        fs::rename(from, &path).map_err(SnapshotError::doing("quarantine", from))?;
-        let too_many = (rejected.len() + 1).saturating_sub(MAX_REJECTED);
-        for old in rejected.iter().take(too_many).map(name) {
-            fs::remove_file(&old).map_err(SnapshotError::doing("remove", &old))?;
+        fs::rename(from, &path).map_err(SnapshotError::on("quarantine", from))?;
+        let too_many = (quarantined.len() + 1).saturating_sub(MAX_QUARANTINED);
+        for old in quarantined.iter().take(too_many).map(name) {
+            fs::remove_file(&old).map_err(SnapshotError::on("remove", &old))?;
         }
         Ok(QuarantinedSnapshot { path, reason })
     }
 
-    /// Writes a snapshot of the store, which takes the place of the one before once it is whole and
-    /// on the disk.
+    /// Writes a snapshot of the store, which atomically replaces the previous one when it is complete
+    /// and on disk.
     ///
-    /// It blocks its thread for as long as the disk takes, and no check for longer than it takes to
-    /// copy 256 keys or 64 KiB. A million keys of 24 bytes are 50 MB and take some 0.1 s.
+    /// This blocks the calling thread until the disk is done, and other threads at most for the time
+    /// it takes to copy 256 keys or 64 KiB. A million keys of 24 bytes need 50 MB and about 0.1 s.
     ///
     /// # Errors
-    /// It cannot be written. The one before is then still there.
+    /// Returns an error if the snapshot cannot be written. The previous snapshot stays.
     pub fn save(&self, store: &MemoryStore) -> Result<SaveReport, SnapshotError> {
-        let _one_at_a_time = lock(&self.lock);
-        let begun = monotonic_micros();
+        let _one_save_at_a_time = lock(&self.lock);
+        let start = monotonic_micros();
         let unfinished = self.path.join(UNFINISHED);
         let saved = self.replace(&unfinished, store);
         if saved.is_err() {
-            // It may be what fills the disk. Should this fail too, the next save writes over it.
+            // Free the disk space. If this fails, too, the next save overwrites the file.
             let _ = fs::remove_file(&unfinished);
         }
-        let took = Micros::new(monotonic_micros().saturating_sub(begun));
+        let took = Micros::new(monotonic_micros().saturating_sub(start));
         saved.map(|saved| SaveReport { took, ..saved })
     }
 
     fn replace(&self, unfinished: &Path, store: &MemoryStore) -> Result<SaveReport, SnapshotError> {
-        let report = write(unfinished, store).map_err(SnapshotError::doing("write", unfinished))?;
+        let report = write(unfinished, store).map_err(SnapshotError::on("write", unfinished))?;
         let snapshot = self.path.join(SNAPSHOT);
-        fs::rename(unfinished, &snapshot).map_err(SnapshotError::doing("replace", &snapshot))?;
-        sync_directory(&self.path).map_err(SnapshotError::doing("write", &self.path))?;
+        fs::rename(unfinished, &snapshot).map_err(SnapshotError::on("replace", &snapshot))?;
+        sync_directory(&self.path).map_err(SnapshotError::on("write", &self.path))?;
         Ok(report)
     }
 }
@@ -179,7 +179,7 @@ fn write(path: &Path, store: &MemoryStore) -> io::Result<SaveReport> {
     Ok(report)
 }
 
-/// Files that only their owner reads: keys are often names or addresses.
+/// Options for files that only their owner can read: keys are often names or addresses.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -188,13 +188,13 @@ fn private() -> OpenOptions {
     options
 }
 
-/// A new name is safe once its directory is on the disk. Elsewhere than on Unix a directory cannot
-/// be opened, and names are written with what they name.
+/// Syncs a directory, so that a rename survives a crash. Other systems than Unix cannot open a
+/// directory, and need no sync.
 fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-/// When a file was set aside, if it was.
-fn rejected_at(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_prefix(REJECTED)?.parse().ok()
+/// Returns when a file was quarantined, in seconds since the epoch, if it was.
+fn quarantined_at(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_prefix(QUARANTINED)?.parse().ok()
 }

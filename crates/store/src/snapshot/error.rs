@@ -1,4 +1,4 @@
-//! Why a directory cannot be used, and why a snapshot is not believed.
+//! Errors of snapshot directories and snapshots.
 
 use std::fmt;
 use std::io;
@@ -6,31 +6,33 @@ use std::path::{Path, PathBuf};
 
 use tollgate_core::codec::Malformed;
 
+use super::format::VERSION;
+
 /// Why a snapshot directory cannot be opened, read or written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// Another process holds it.
+    /// Another process has locked the directory.
     Locked {
         /// The directory.
         dir: PathBuf,
     },
-    /// The file system refused something.
+    /// A file system operation failed.
     Io {
-        /// What was tried.
-        doing: &'static str,
-        /// On which file or directory.
+        /// The operation, as a verb.
+        operation: &'static str,
+        /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl SnapshotError {
-    /// Says what was being done when the file system refused.
-    pub(super) fn doing(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Returns a function that adds the operation and the path to an I/O error.
+    pub(super) fn on(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |error| SnapshotError::Io { doing, path, error }
+        move |error| SnapshotError::Io { operation, path, error }
     }
 }
 
@@ -39,11 +41,16 @@ impl fmt::Display for SnapshotError {
         match self {
             SnapshotError::Locked { dir } => write!(
                 f,
-                "another tollgate is using the data directory {}; stop it, or give each its own",
+                "the data directory {} is in use by another process; stop it or choose another directory",
                 dir.display()
             ),
-            SnapshotError::Io { doing, path, error } => {
-                write!(f, "cannot {doing} {}: {error}; {}", path.display(), remedy(error.kind()))
+            SnapshotError::Io { operation, path, error } => {
+                write!(
+                    f,
+                    "cannot {operation} {}: {error}; {}",
+                    path.display(),
+                    remedy(error.kind())
+                )
             }
         }
     }
@@ -61,32 +68,32 @@ impl std::error::Error for SnapshotError {
 fn remedy(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied => {
-            "let the user that tollgate runs as read and write there, or name another directory"
+            "allow the user that tollgate runs as to read and write it, or choose another directory"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on that disk",
-        io::ErrorKind::ReadOnlyFilesystem => "name a directory on a disk that can be written",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space on that disk",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a directory on a writable disk",
         io::ErrorKind::AlreadyExists
         | io::ErrorKind::NotADirectory
-        | io::ErrorKind::IsADirectory => "name a directory that is tollgate's alone",
-        io::ErrorKind::NotFound => "make the directory again, or restart tollgate",
-        io::ErrorKind::Unsupported => "name a directory on a local disk",
-        _ => "look after that disk, or name another directory",
+        | io::ErrorKind::IsADirectory => "choose a directory that only tollgate uses",
+        io::ErrorKind::NotFound => "create the directory again or restart tollgate",
+        io::ErrorKind::Unsupported => "choose a directory on a local disk",
+        _ => "check that disk or choose another directory",
     }
 }
 
-/// Why a snapshot is not believed.
+/// Why a snapshot is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidSnapshot {
-    /// It does not begin as a snapshot does.
+    /// The file does not start like a snapshot.
     Foreign,
-    /// It is of a version that this tollgate does not know.
+    /// The version of the format is unknown.
     Version(u32),
-    /// It ends too early.
+    /// The file is truncated.
     Truncated,
-    /// Its bytes are not those that were written.
+    /// A checksum does not match.
     Checksum,
-    /// Its bytes are as they were written, but say what cannot be.
+    /// The checksums match, but the content is invalid.
     Malformed(&'static str),
 }
 
@@ -99,16 +106,17 @@ impl From<Malformed> for InvalidSnapshot {
 impl fmt::Display for InvalidSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InvalidSnapshot::Foreign => f.write_str("it is no snapshot of tollgate's"),
+            InvalidSnapshot::Foreign => f.write_str("not a snapshot of tollgate"),
             InvalidSnapshot::Version(version) => write!(
                 f,
-                "it is of version {version}, and this tollgate reads version {}; the tollgate that \
-                 wrote it can read it",
-                super::VERSION
+                "unknown version {version}; this tollgate reads version {VERSION}; use the tollgate \
+                 that wrote it"
             ),
-            InvalidSnapshot::Truncated => f.write_str("it ends too early"),
-            InvalidSnapshot::Checksum => f.write_str("its checksum does not match: it was damaged"),
-            InvalidSnapshot::Malformed(reason) => write!(f, "it says what cannot be: {reason}"),
+            InvalidSnapshot::Truncated => f.write_str("the file is truncated"),
+            InvalidSnapshot::Checksum => {
+                f.write_str("a checksum does not match; the file is damaged")
+            }
+            InvalidSnapshot::Malformed(reason) => write!(f, "invalid content: {reason}"),
         }
     }
 }

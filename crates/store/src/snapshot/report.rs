@@ -1,4 +1,4 @@
-//! What a save and a restore have to say.
+//! Reports of saving and restoring.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use tollgate_core::{Micros, Timestamp};
 
 use super::error::InvalidSnapshot;
 
-/// What was saved, and what it cost.
+/// The result of writing a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveReport {
@@ -16,44 +16,43 @@ pub struct SaveReport {
     pub blocks: u64,
     /// Bytes written.
     pub bytes: u64,
-    /// How long it took, by the machine's clock.
+    /// How long the save took.
     pub took: Micros,
-    /// How often a lock was held to copy something out.
+    /// How often a shard was locked.
     pub locks: u64,
-    /// The longest that one was held, by the machine's clock; a thread that was not running
-    /// meanwhile is counted in.
+    /// The longest time that a lock was held, including time when the thread was not scheduled.
     pub longest_lock: Micros,
-    /// The most keys or blocks copied under one hold.
+    /// The maximum number of keys or blocks copied under one lock.
     pub most_per_lock: u64,
-    /// The most bytes copied under one hold.
+    /// The maximum number of bytes copied under one lock.
     pub most_bytes_per_lock: u64,
 }
 
-/// What a store was given of a snapshot.
+/// The result of restoring a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreReport {
-    /// When the snapshot was begun, by the clock of the store that wrote it; absent if there was
-    /// none.
+    /// When the snapshot was started, by the clock of the store that wrote it; `None` if there was
+    /// no snapshot.
     pub taken: Option<Timestamp>,
-    /// Keys the store now holds.
+    /// Keys in the restored store.
     pub keys: u64,
-    /// Blocks the store now holds.
+    /// Blocks in the restored store.
     pub blocks: u64,
-    /// Keys and blocks left out because their time has passed.
+    /// Keys and blocks that were skipped because they have expired since.
     pub recovered: u64,
-    /// Live keys left out because `max_keys` is less than it was.
+    /// Live keys that were dropped because `max_keys` is smaller than it was.
     pub no_room: u64,
-    /// The snapshot that was not taken. The store then began empty.
+    /// The snapshot that was invalid; the store then starts empty.
     pub quarantined: Option<QuarantinedSnapshot>,
 }
 
-/// A snapshot that is no good, out of the way.
+/// An invalid snapshot that was renamed, so that it is kept for inspection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuarantinedSnapshot {
-    /// Where it is now.
+    /// The new path of the file.
     pub path: PathBuf,
-    /// Why it is there.
+    /// Why the snapshot is invalid.
     pub reason: InvalidSnapshot,
 }

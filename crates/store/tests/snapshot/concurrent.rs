@@ -1,4 +1,4 @@
-//! Saving while others charge.
+//! Saving while other threads charge.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use crate::{Bench, Random, named};
 const KEYS: usize = 4_000;
 const MAX_CHECKS: u64 = 1_000_000;
 
-/// How often each key was charged: before it is, and after it has been.
+/// Counts the charges of each key, before and after each.
 struct Tally {
-    begun: Vec<AtomicU64>,
+    started: Vec<AtomicU64>,
     done: Vec<AtomicU64>,
 }
 
 impl Tally {
     fn new() -> Self {
         let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
-        Tally { begun: zeros(), done: zeros() }
+        Tally { started: zeros(), done: zeros() }
     }
 
     fn read(all: &[AtomicU64]) -> Vec<u64> {
@@ -28,7 +28,7 @@ impl Tally {
     }
 }
 
-/// Stops the others at the end, also at that of a test that fails.
+/// Stops the other threads when it is dropped, even if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -42,14 +42,14 @@ fn key(index: usize) -> [u8; 8] {
 }
 
 #[test]
-fn what_was_charged_before_a_save_is_in_it() {
+fn a_snapshot_contains_all_charges_made_before_the_save_started() {
     let policies = ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|x| named("api", x));
     let flood = named("flood", "5/d log");
     let bench = Bench::of(|builder| builder.max_keys(200_000));
     let (tally, stop) = (Tally::new(), AtomicBool::new(false));
     let charge = |index: usize| {
         let policy = &policies[index % 2];
-        tally.begun[index].fetch_add(1, Ordering::SeqCst);
+        tally.started[index].fetch_add(1, Ordering::SeqCst);
         assert!(bench.check(policy, &key(index), 1).allowed());
         tally.done[index].fetch_add(1, Ordering::SeqCst);
     };
@@ -65,13 +65,14 @@ fn what_was_charged_before_a_save_is_in_it() {
                 }
             });
         }
-        // Keys come and go, so that shards grow, and are made small again: places change.
+        // Insert and remove keys, so that shards grow and are compacted, which moves slots.
         scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
                 let keys = || (KEYS..KEYS + 30_000).map(key);
                 keys().for_each(|key| assert!(bench.check(&flood, &key, 1).allowed()));
-                keys()
-                    .for_each(|key| assert!(bench.ask(Operation::Reset, &flood, &key, 0).changed));
+                keys().for_each(|key| {
+                    assert!(bench.execute(Operation::Reset, &flood, &key, 0).changed)
+                });
                 bench.store.sweep(1);
             }
         });
@@ -79,7 +80,7 @@ fn what_was_charged_before_a_save_is_in_it() {
             let before = Tally::read(&tally.done);
             let mut snapshot = Vec::new();
             let report = bench.store.write_snapshot(&mut snapshot).unwrap();
-            let after = Tally::read(&tally.begun);
+            let after = Tally::read(&tally.started);
             assert!(report.most_per_lock <= 256, "{report:?}");
             let (store, _) =
                 crate::builder(&bench.clock).max_keys(200_000).restore(&snapshot).unwrap();
@@ -92,7 +93,7 @@ fn what_was_charged_before_a_save_is_in_it() {
     });
 }
 
-/// How long a lock is held is printed; that it is short is held by how much is done under it.
+/// Asserts how much is done under one lock; prints how long that takes.
 #[test]
 fn a_lock_is_held_for_a_bounded_step() {
     let bench = Bench::of(|builder| builder.max_keys(200_000));
@@ -119,7 +120,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     }
     let report = bench.store.write_snapshot(std::io::sink()).unwrap();
     println!("keys of 64 KiB: the longest {} s", report.longest_lock);
-    assert_eq!(report.most_per_lock, 1, "64 KiB are a step by themselves");
+    assert_eq!(report.most_per_lock, 1, "a key of 64 KiB fills a step");
     assert!(report.most_bytes_per_lock < 66_000, "{report:?}");
 
     for _ in 0..10_000 {
@@ -131,17 +132,17 @@ fn a_lock_is_held_for_a_bounded_step() {
     assert!(report.most_bytes_per_lock < 160_000 + 66_000, "{report:?}");
 }
 
-/// Two who save one store at once wait for each other. Its shards take three steps each, so that
-/// they would else meet between two.
+/// Concurrent saves of one store wait for each other. Each shard takes three steps, so without a
+/// lock they would interleave.
 #[test]
-fn two_saves_at_once_are_both_whole() {
+fn two_concurrent_saves_are_both_complete() {
     let bench = Bench::of(|builder| builder.max_keys(1_000_000));
     let api = named("api", "10/h");
     (0..150_000).for_each(|index| _ = bench.check(&api, &key(index), 1));
-    let together = Barrier::new(2);
+    let barrier = Barrier::new(2);
     let save = || {
         let saves = (0..5).map(|_| {
-            together.wait();
+            barrier.wait();
             bench.store.write_snapshot(std::io::sink()).unwrap().keys
         });
         assert_eq!(saves.collect::<Vec<_>>(), [150_000; 5]);

@@ -1,13 +1,12 @@
-//! A snapshot read by its documented format alone, beside the store's own reader. The fuzz target
-//! reads with it, too.
+//! An independent reader of the documented snapshot format, which the fuzz target also uses.
 
 use std::collections::BTreeSet;
 
-/// Where the sections begin.
+/// The length of the header.
 const HEADER: usize = 24;
 
-/// What a snapshot that is whole says of keys and blocks, whatever the order: table, policy and
-/// state, key; or table and block.
+/// Returns the keys and blocks of a valid snapshot, in any order: table, policy and state, key; or
+/// table and block.
 pub(crate) fn contents(snapshot: &[u8]) -> BTreeSet<Vec<u8>> {
     let (mut policies, mut table) = (Vec::new(), Vec::new());
     let mut contents = BTreeSet::new();
@@ -27,7 +26,7 @@ pub(crate) fn contents(snapshot: &[u8]) -> BTreeSet<Vec<u8>> {
     contents
 }
 
-/// The kinds and bodies of the sections; those that are whole.
+/// Returns the kinds and bodies of the complete sections.
 pub(crate) fn sections(snapshot: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = snapshot.get(HEADER..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -46,13 +45,13 @@ fn records(mut body: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A length of 32 bits and that many bytes; then the rest.
+/// Splits off a 32-bit length and that many bytes.
 fn prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
-/// The same bytes with checksums that hold, as far as there are sections.
+/// Returns the same bytes with valid checksums, as far as the sections are complete.
 pub(crate) fn sealed(snapshot: &[u8]) -> Vec<u8> {
     let mut sealed = snapshot.to_vec();
     let mut sum = crc32fast::Hasher::new();

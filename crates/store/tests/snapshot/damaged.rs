@@ -1,4 +1,4 @@
-//! Bytes that are no snapshot, or not the one that was written: refused, whatever they are.
+//! Damaged and foreign snapshots are rejected.
 
 use tollgate_core::{Micros, Operation, Policy};
 use tollgate_store::{InvalidSnapshot, MemoryStore, MemoryStoreBuilder, RestoreReport};
@@ -6,7 +6,7 @@ use tollgate_store::{InvalidSnapshot, MemoryStore, MemoryStoreBuilder, RestoreRe
 use crate::contents::{contents, sealed, sections};
 use crate::{Bench, builder, id, named};
 
-/// A snapshot with something of each kind in it.
+/// A snapshot with state of every kind.
 fn sample() -> (Bench, Vec<u8>) {
     let bench = Bench::of(|builder| builder.max_keys(64));
     for limits in ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"]
@@ -19,9 +19,9 @@ fn sample() -> (Bench, Vec<u8>) {
     bench.check(&old, b"stray", 1);
     bench.check(&new, b"stray", 1);
     let reserve = Operation::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
-    assert!(bench.ask(reserve, &new, b"stray", 1).allowed());
-    bench.ask(Operation::Block { span: None }, &new, b"blocked", 0);
-    bench.ask(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
+    assert!(bench.execute(reserve, &new, b"stray", 1).allowed());
+    bench.execute(Operation::Block { span: None }, &new, b"blocked", 0);
+    bench.execute(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
     let snapshot = bench.saved();
     (bench, snapshot)
 }
@@ -38,7 +38,7 @@ fn restore(
 }
 
 #[test]
-fn each_flipped_byte_is_found() {
+fn every_flipped_byte_is_detected() {
     let (bench, snapshot) = sample();
     assert!(restore(&bench, &snapshot).is_ok());
     for at in 0..snapshot.len() {
@@ -51,7 +51,7 @@ fn each_flipped_byte_is_found() {
 }
 
 #[test]
-fn each_end_before_the_end_is_found() {
+fn every_truncation_and_excess_data_are_detected() {
     let (bench, snapshot) = sample();
     for end in 0..snapshot.len() {
         let reason = restore(&bench, &snapshot[..end]).err();
@@ -60,26 +60,26 @@ fn each_end_before_the_end_is_found() {
     let more = [&snapshot[..], b"\0"].concat();
     assert_eq!(
         restore(&bench, &more).err(),
-        Some(InvalidSnapshot::Malformed("more behind its end"))
+        Some(InvalidSnapshot::Malformed("data after the end"))
     );
 }
 
-/// Checksums do not help here: what is said must make sense, and what is taken must be kept.
+/// With valid checksums, damaged content is either rejected or restored consistently.
 #[test]
-fn each_flipped_byte_under_a_valid_checksum_is_refused_or_means_something() {
+fn flipped_bytes_with_valid_checksums_are_rejected_or_restored_consistently() {
     let (bench, snapshot) = sample();
     let policies =
         ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"];
     let mut policies: Vec<Policy> = policies.iter().map(|policy| policy.parse().unwrap()).collect();
     policies.push(named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10));
     policies.extend(["2/s", "3/s; 9/h log"].map(|x| named("api", x)));
-    let mut taken = 0;
+    let mut accepted = 0;
     for at in 0..snapshot.len() {
         for flip in [1, 0x10, 0x80, 0xff] {
             let mut damaged = snapshot.clone();
             damaged[at] ^= flip;
             let Ok((store, restored)) = restore(&bench, &sealed(&damaged)) else { continue };
-            taken += 1;
+            accepted += 1;
             let clock = bench.clock.clone();
             let other = Bench { clock, store };
             let again = other.saved();
@@ -90,24 +90,24 @@ fn each_flipped_byte_under_a_valid_checksum_is_refused_or_means_something() {
             decide_all(&other, &policies);
         }
     }
-    println!("{taken} of {} were taken", 4 * snapshot.len());
-    assert!(taken > 100, "{taken}: keys, ids and numbers that can be so");
+    println!("{accepted} of {} were accepted", 4 * snapshot.len());
+    assert!(accepted > 100, "{accepted}: changed keys, ids and numbers can be valid");
 }
 
-/// Decides this and that: state that was taken never makes the arithmetic overflow.
+/// Executes operations: accepted state never makes the arithmetic overflow.
 fn decide_all(bench: &Bench, policies: &[Policy]) {
     for policy in policies {
         for key in [&b"k"[..], b"job", b"stray"] {
-            bench.ask(Operation::Peek, policy, key, 1);
-            bench.ask(Operation::Penalize, policy, key, 9);
+            bench.execute(Operation::Peek, policy, key, 1);
+            bench.execute(Operation::Penalize, policy, key, 9);
             bench.check(policy, key, 1);
         }
     }
 }
 
-/// Each section left out, twice, or in the other's place.
+/// Each section removed, repeated, and swapped with each other.
 #[test]
-fn sections_are_neither_left_out_nor_exchanged() {
+fn removed_repeated_and_swapped_sections_are_detected() {
     let (bench, snapshot) = sample();
     let header = &snapshot[..24];
     let mut at = 24;
@@ -140,7 +140,7 @@ fn sections_are_neither_left_out_nor_exchanged() {
 }
 
 #[test]
-fn what_is_no_snapshot_is_named() {
+fn foreign_bytes_and_unknown_versions_are_reported() {
     let bench = Bench::new();
     let mut newer = bench.saved();
     newer[8] = 3;
@@ -159,9 +159,8 @@ fn what_is_no_snapshot_is_named() {
     }
 }
 
-/// A file that has no policy, table or key where it says so.
 #[test]
-fn what_says_nothing_sensible_is_refused() {
+fn inconsistent_content_is_rejected() {
     let bench = Bench::new();
     let header = bench.saved()[..24].to_vec();
     let section = |kind: u8, body: &[u8]| {
@@ -176,24 +175,24 @@ fn what_says_nothing_sensible_is_refused() {
     };
     check(&[&main, &end], "");
     check(&[&end], "");
-    check(&[&section(0, b""), &end], "a section of a kind that is not known");
-    check(&[&section(6, b""), &end], "a section of a kind that is not known");
-    check(&[&section(5, b"\0")], "more in a section than it holds");
-    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\0\0\0\0"), &end], "a table that no policy has");
-    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0="), &end], "a table that no policy has");
-    check(&[&section(2, b"\0\0\0\0\0\0\0\0\x01\0\0\0a"), &end], "a table that no policy has");
+    check(&[&section(0, b""), &end], "unknown kind of section");
+    check(&[&section(6, b""), &end], "unknown kind of section");
+    check(&[&section(5, b"\0")], "excess data in a section");
+    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\0\0\0\0"), &end], "invalid table");
+    check(&[&section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0="), &end], "invalid table");
+    check(&[&section(2, b"\0\0\0\0\0\0\0\0\x01\0\0\0a"), &end], "invalid table");
     check(&[&main, &section(3, b"\x01\0\0\0"), &end], "it ends too early");
     let no_policy = section(3, b"\x04\0\0\0\0\0\0\0");
-    check(&[&main, &no_policy, &end], "a key of a policy that is not there");
+    check(&[&main, &no_policy, &end], "a key refers to an unknown policy");
     let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xffk");
     check(&[&main, &block, &end], "");
     check(&[&block, &end], "a key outside the table of its policy");
     let own = section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0b");
     check(&[&own, &block, &end], "a key outside the table of its policy");
     let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xfe\xff\xff\xff\xff\xff\xff\xffk");
-    check(&[&main, &block, &end], "a time that cannot be");
+    check(&[&main, &block, &end], "invalid timestamp");
     let block = section(4, b"\x0d\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff");
-    check(&[&main, &block, &end], "a key that cannot be");
+    check(&[&main, &block, &end], "invalid key");
     let block = section(4, b"\x0e\0\0\0\x01\0\0\x005\xff\xff\xff\xff\xff\xff\xff\xffk");
-    check(&[&main, &block, &end], "a block of a policy that cannot be");
+    check(&[&main, &block, &end], "a block has an invalid policy name");
 }

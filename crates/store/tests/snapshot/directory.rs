@@ -1,4 +1,4 @@
-//! The directory that keeps the newest snapshot.
+//! The snapshot directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use tollgate_store::{InvalidSnapshot, SnapshotDir, SnapshotError};
 
 use crate::{Bench, builder, named};
 
-/// An empty place for a test's files.
-fn place(test: &str) -> PathBuf {
+/// Returns an empty directory for a test.
+fn empty_dir(test: &str) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("snapshot-{test}"));
     if place.exists() {
         fs::remove_dir_all(&place).unwrap();
@@ -25,7 +25,7 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn a_store_is_saved_and_restored() {
-    let place = place("restored").join("made/for it");
+    let place = empty_dir("restored").join("created/for it");
     let bench = Bench::new();
     let api = named("api", "5/h");
     bench.check(&api, b"k", 2);
@@ -49,20 +49,23 @@ fn a_store_is_saved_and_restored() {
 }
 
 #[test]
-fn a_directory_is_of_one_process() {
-    let place = place("locked");
+fn a_directory_is_locked_for_one_process() {
+    let place = empty_dir("locked");
     let first = SnapshotDir::open(&place).unwrap();
     let error = SnapshotDir::open(&place).unwrap_err();
     assert!(matches!(&error, SnapshotError::Locked { dir } if *dir == place));
     let text = error.to_string();
-    assert!(text.contains(place.to_str().unwrap()) && text.contains("another tollgate"), "{text}");
+    assert!(
+        text.contains(place.to_str().unwrap()) && text.contains("in use by another process"),
+        "{text}"
+    );
     drop(first);
     SnapshotDir::open(&place).unwrap();
 }
 
 #[test]
-fn what_is_no_good_is_set_aside_and_reported() {
-    let place = place("set-aside");
+fn an_invalid_snapshot_is_quarantined_and_reported() {
+    let place = empty_dir("quarantined");
     let bench = Bench::new();
     bench.check(&named("api", "5/h"), b"k", 1);
     let mut damaged = bench.saved();
@@ -81,10 +84,10 @@ fn what_is_no_good_is_set_aside_and_reported() {
         fs::write(place.join("snapshot"), &bytes).unwrap();
         let (store, restored) = dir.restore(builder(&bench.clock)).unwrap();
         assert_eq!((store.stats().keys, restored.keys, restored.taken), (0, 0, None));
-        let aside = restored.quarantined.unwrap();
-        assert_eq!(aside.reason, reason);
-        assert_eq!(fs::read(&aside.path).unwrap(), bytes, "it is what it was");
-        assert!(aside.path.starts_with(&place) && !place.join("snapshot").exists());
+        let quarantined = restored.quarantined.unwrap();
+        assert_eq!(quarantined.reason, reason);
+        assert_eq!(fs::read(&quarantined.path).unwrap(), bytes, "the file is unchanged");
+        assert!(quarantined.path.starts_with(&place) && !place.join("snapshot").exists());
     }
     let kept = names(&place);
     assert_eq!(kept.len(), 4, "the lock and the newest three: {kept:?}");
@@ -93,8 +96,8 @@ fn what_is_no_good_is_set_aside_and_reported() {
 }
 
 #[test]
-fn what_was_left_unfinished_is_removed_and_the_one_before_stays() {
-    let place = place("unfinished");
+fn an_unfinished_file_is_removed_and_the_previous_snapshot_stays() {
+    let place = empty_dir("unfinished");
     let bench = Bench::new();
     bench.check(&named("api", "5/h"), b"k", 1);
     let dir = SnapshotDir::open(&place).unwrap();
@@ -112,17 +115,17 @@ fn what_was_left_unfinished_is_removed_and_the_one_before_stays() {
 }
 
 #[test]
-fn what_cannot_be_used_is_an_error_with_a_remedy() {
-    let place = place("refused");
+fn unusable_paths_are_rejected_with_a_remedy() {
+    let place = empty_dir("refused");
     fs::create_dir_all(&place).unwrap();
     let file = place.join("file");
     fs::write(&file, b"").unwrap();
     for path in [file.clone(), file.join("below")] {
         let error = SnapshotDir::open(&path).unwrap_err().to_string();
-        let remedy = "name a directory that is tollgate's alone";
+        let remedy = "choose a directory that only tollgate uses";
         assert!(error.contains(path.to_str().unwrap()) && error.ends_with(remedy), "{error}");
     }
-    // A directory where the snapshot should be is not a bad snapshot: nothing is set aside.
+    // A directory in place of the snapshot is an I/O error, not an invalid snapshot.
     let dir = SnapshotDir::open(place.join("dir")).unwrap();
     fs::create_dir(dir.path().join("snapshot")).unwrap();
     let error = dir.restore(builder(&Bench::new().clock)).unwrap_err().to_string();
@@ -132,9 +135,9 @@ fn what_cannot_be_used_is_an_error_with_a_remedy() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_reads_keys() {
+fn only_the_owner_can_read_a_snapshot() {
     use std::os::unix::fs::PermissionsExt;
-    let place = place("private");
+    let place = empty_dir("private");
     let dir = SnapshotDir::open(&place).unwrap();
     dir.save(&Bench::new().store).unwrap();
     let mode = fs::metadata(place.join("snapshot")).unwrap().permissions().mode();

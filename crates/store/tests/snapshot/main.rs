@@ -1,16 +1,16 @@
-//! Snapshots: what is restored is decided as what was saved, and nothing else is restored.
+//! Snapshots: a restored store decides like the store that was saved.
 #![allow(
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "tests, and what they share"
+    reason = "tests and their helpers"
 )]
 
 mod concurrent;
 mod contents;
 mod damaged;
 mod directory;
-mod kept;
+mod restored;
 mod traces;
 
 use tollgate_core::parse_limits;
@@ -19,7 +19,7 @@ use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, Resto
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
-/// A store with a clock that stands still.
+/// A store with a manual clock.
 struct Bench {
     clock: ManualClock,
     store: MemoryStore,
@@ -43,30 +43,30 @@ impl Bench {
         snapshot
     }
 
-    /// Another store, restored from a snapshot of this one, with a clock that shows the same.
+    /// Restores a snapshot of this store into another store, with a clock set to the same time.
     fn restored(&self) -> (Bench, RestoreReport) {
         let clock = ManualClock::at(self.clock.now());
         let (store, restored) = builder(&clock).restore(&self.saved()).unwrap();
         (Bench { clock, store }, restored)
     }
 
-    fn ask_all(&self, verb: Operation, checks: &[Check<'_>]) -> Answer {
-        let request = Request { verb, checks, request_id: None };
-        self.store.decide_now(&request).unwrap_or_else(|error| panic!("{verb:?}: {error}"))
+    fn execute_all(&self, operation: Operation, checks: &[Check<'_>]) -> Answer {
+        let request = Request { verb: operation, checks, request_id: None };
+        self.store.decide_now(&request).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
     }
 
-    fn ask(&self, verb: Operation, policy: &Policy, key: &[u8], cost: u64) -> Decision {
+    fn execute(&self, operation: Operation, policy: &Policy, key: &[u8], cost: u64) -> Decision {
         let cost = Cost::new(cost).unwrap();
-        self.ask_all(verb, &[Check { policy, key, cost }]).decisions.remove(0)
+        self.execute_all(operation, &[Check { policy, key, cost }]).decisions.remove(0)
     }
 
     fn check(&self, policy: &Policy, key: &[u8], cost: u64) -> Decision {
-        self.ask(Operation::Check { lease: Some(id(1)) }, policy, key, cost)
+        self.execute(Operation::Check { lease: Some(id(1)) }, policy, key, cost)
     }
 
-    /// What is left to a key of its only limit.
+    /// Returns what remains of the only limit of a key.
     fn remaining(&self, policy: &Policy, key: &[u8]) -> u64 {
-        self.ask(Operation::Peek, policy, key, 0).remaining
+        self.execute(Operation::Peek, policy, key, 0).remaining
     }
 
     fn advance(&self, seconds: u64) {
@@ -82,11 +82,11 @@ fn named(name: &str, limits: &str) -> Policy {
     Policy::new(name, parse_limits(limits).unwrap()).unwrap()
 }
 
-fn id(it: u128) -> Id {
-    Id::from_u128(it)
+fn id(value: u128) -> Id {
+    Id::from_u128(value)
 }
 
-/// Marsaglia's xorshift64*: the same each time for the same seed.
+/// A deterministic random number generator (xorshift64*).
 struct Random(u64);
 
 impl Random {

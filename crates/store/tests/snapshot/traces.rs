@@ -1,11 +1,11 @@
-//! Random traces on a store, saved in their midst: the restored store goes on as the other does.
+//! Random traces, saved midway: the restored store continues exactly like the saved one.
 
 use tollgate_core::{Check, Cost, KeyList, Micros, Operation, Policy, Request, Timestamp};
 
 use crate::{Bench, Random, START, id, named};
 
-/// Forms of one policy, used in turn on the same keys.
-const FORMS: &[&[&str]] = &[
+/// Limits of one policy, used in turn on the same keys.
+const LIMITS: &[&[&str]] = &[
     &["10/s burst 20"],
     &["10/s", "15/s burst 40"],
     &["7/3s queue 5", "9/3s queue 8; 20/min"],
@@ -22,19 +22,20 @@ const FORMS: &[&[&str]] = &[
 
 const KEYS: &[&[u8]] = &[b"a", b"user:42|10.0.0.1", b"\0\xff\n", &[b'x'; 65_536]];
 
-/// What a row of forms becomes: two policies of a table they share, one of them a shadow, one with
-/// a table of its own, and one without a name.
-fn policies(forms: &[&str]) -> Vec<Policy> {
+/// Returns policies with these limits: with the shared table, with a table of its own, a shadow, one
+/// without a name, and one with a deny list.
+fn policies(limits: &[&str]) -> Vec<Policy> {
     let own = |text: &&str| named("own", text).with_max_keys(100).with_log_entries(4);
-    let mut policies: Vec<_> = forms.iter().map(|text| named("api", text)).collect();
-    policies.extend(forms.iter().map(own));
-    policies.push(named("shadow", forms[0]).shadow());
-    policies.push(forms[0].parse().unwrap());
-    policies.push(named("listed", forms[0]).with_deny_list(["a"].into_iter().collect::<KeyList>()));
+    let mut policies: Vec<_> = limits.iter().map(|text| named("api", text)).collect();
+    policies.extend(limits.iter().map(own));
+    policies.push(named("shadow", limits[0]).shadow());
+    policies.push(limits[0].parse().unwrap());
+    policies
+        .push(named("listed", limits[0]).with_deny_list(["a"].into_iter().collect::<KeyList>()));
     policies
 }
 
-fn verb(random: &mut Random, now: Timestamp) -> Operation {
+fn operation(random: &mut Random, now: Timestamp) -> Operation {
     let value = id(u128::try_from(random.below(6)).unwrap());
     match random.below(17) {
         0 => Operation::Peek,
@@ -54,36 +55,37 @@ fn verb(random: &mut Random, now: Timestamp) -> Operation {
     }
 }
 
-/// Decides a random request on every store, and holds the answers against each other; a request
-/// that cannot be decided is none.
+/// Executes a random request on every store and compares the answers; skips invalid requests.
 fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
-    let verb = verb(random, stores[0].clock.now());
-    let several = matches!(verb, Operation::Check { .. } | Operation::Peek) && random.below(4) == 0;
+    let operation = operation(random, stores[0].clock.now());
+    let takes_several =
+        matches!(operation, Operation::Check { .. } | Operation::Peek) && random.below(4) == 0;
     let check = |_| Check {
         policy: random.one_of(policies),
         key: random.one_of::<&[u8]>(KEYS),
         cost: Cost::from(*random.one_of(&[0, 1, 1, 1, 2, 3, 7, 11])),
     };
-    let checks: Vec<_> = (0..if several { 3 } else { 1 }).map(check).collect();
-    let request = Request { verb, checks: &checks, request_id: None };
+    let checks: Vec<_> = (0..if takes_several { 3 } else { 1 }).map(check).collect();
+    let request = Request { verb: operation, checks: &checks, request_id: None };
     if request.validate().is_err() {
         return;
     }
-    let answers: Vec<_> = stores.iter().map(|store| store.ask_all(verb, &checks)).collect();
-    assert!(answers.iter().all(|it| *it == answers[0]), "{request:?}: {answers:#?}");
+    let answers: Vec<_> =
+        stores.iter().map(|store| store.execute_all(operation, &checks)).collect();
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{request:?}: {answers:#?}");
 }
 
 #[test]
-fn a_restored_store_goes_on_as_the_saved_one_does() {
-    for (row, forms) in FORMS.iter().enumerate() {
-        let policies = policies(forms);
+fn a_restored_store_continues_like_the_saved_store() {
+    for (row, limits) in LIMITS.iter().enumerate() {
+        let policies = policies(limits);
         for seed in 0..24 {
             let random = &mut Random::new(u64::try_from(row).unwrap() << 32 | seed);
             let saved = Bench::new();
             for _ in 0..80 {
                 step(random, &policies, &[&saved]);
-                // A clock may step back; what has recovered by then may be in use again, but is not
-                // saved, so after saving it goes forward only.
+                // The clock may step back, after which recovered state counts again. Recovered state
+                // is not saved, so after the save the clock only advances.
                 let now = saved.clock.now().as_micros();
                 let by = *random.one_of(&[0, 0, 1, 100_000, 1_500_000, -700_000]);
                 saved.clock.set(Timestamp::from_micros(now.saturating_add_signed(by)));
@@ -101,17 +103,17 @@ fn a_restored_store_goes_on_as_the_saved_one_does() {
 }
 
 #[test]
-fn a_snapshot_of_a_restored_store_says_the_same() {
-    for (row, forms) in FORMS.iter().enumerate() {
+fn a_snapshot_of_a_restored_store_has_the_same_contents() {
+    for (row, limits) in LIMITS.iter().enumerate() {
         let random = &mut Random::new(u64::try_from(row).unwrap());
         let saved = Bench::new();
-        let policies = policies(forms);
+        let policies = policies(limits);
         (0..200).for_each(|_| step(random, &policies, &[&saved]));
         let (restored, report) = saved.restored();
         let contents = crate::contents::contents(&saved.saved());
-        assert_eq!(crate::contents::contents(&restored.saved()), contents, "{forms:?}");
+        assert_eq!(crate::contents::contents(&restored.saved()), contents, "{limits:?}");
         let entries = usize::try_from(report.keys + report.blocks).unwrap();
-        assert_eq!(contents.len(), entries, "{forms:?}");
+        assert_eq!(contents.len(), entries, "{limits:?}");
         assert_eq!(report.taken, Some(START));
     }
 }

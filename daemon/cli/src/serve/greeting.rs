@@ -179,9 +179,9 @@ impl Greeting<'_> {
         match (&restored.quarantined, restored.taken) {
             (Some(value), _) => writeln!(
                 f,
-                ": begun empty, for {}; what was there is now {}",
-                value.reason,
-                value.path.display()
+                ": started empty; quarantined {}: {}",
+                value.path.display(),
+                value.reason
             ),
             (None, Some(_)) => writeln!(f, ": {} keys restored", restored.keys),
             (None, None) => writeln!(f, ": new"),

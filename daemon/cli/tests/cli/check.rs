@@ -160,7 +160,7 @@ fn a_data_directory_that_a_daemon_has_is_left_alone() {
     let asked = ["check", SLOW, "a", "--url", nobody, "--data", data.to_str().unwrap()];
     let (code, _, complaint) = run(asked);
     assert_eq!(code, 2);
-    assert!(complaint.contains("another tollgate is using the data directory"), "{complaint}");
+    assert!(complaint.contains("is in use by another process"), "{complaint}");
     daemon.stop();
     assert_eq!(run(asked).0, 0);
     std::fs::remove_dir_all(data).unwrap();

@@ -172,7 +172,7 @@ fn a_restart_forgets_nothing_that_is_kept() {
     second.stop();
     std::fs::write(data.join("snapshot"), "not one of ours").unwrap();
     let third = Daemon::start(arguments);
-    assert!(third.greeting.contains("begun empty, for it is no snapshot"), "{}", third.greeting);
+    assert!(third.greeting.contains("not a snapshot of tollgate"), "{}", third.greeting);
     third.stop();
     std::fs::remove_dir_all(data).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a snapshot holds, thing by thing.
+//! What a snapshot contains.
 
 use tollgate_core::{Check, Cost, Micros, Operation, Policy, Reason, Request};
 
@@ -9,24 +9,28 @@ fn leases_are_renewed_and_released_after_a_restore() {
     let policy = named("jobs", "2 concurrent lease 60s");
     let saved = Bench::new();
     for lease in [id(1), id(2)] {
-        assert!(saved.ask(Operation::Acquire { lease }, &policy, b"k", 1).allowed());
+        assert!(saved.execute(Operation::Acquire { lease }, &policy, b"k", 1).allowed());
     }
     saved.advance(40);
     let (restored, _) = saved.restored();
-    let ask = |verb| restored.ask(verb, &policy, b"k", 1);
-    assert!(!ask(Operation::Acquire { lease: id(3) }).allowed());
-    assert!(ask(Operation::Acquire { lease: id(1) }).replayed, "it is held already");
-    assert!(ask(Operation::Renew { lease: id(1) }).changed);
+    let execute = |operation| restored.execute(operation, &policy, b"k", 1);
+    assert!(!execute(Operation::Acquire { lease: id(3) }).allowed());
+    assert!(execute(Operation::Acquire { lease: id(1) }).replayed, "the lease is held already");
+    assert!(execute(Operation::Renew { lease: id(1) }).changed);
     restored.advance(30);
-    assert_eq!(restored.remaining(&policy, b"k"), 1, "the second has lapsed, the first has not");
-    assert!(ask(Operation::Release { lease: id(1) }).changed);
-    assert!(!ask(Operation::Release { lease: id(1) }).changed);
+    assert_eq!(
+        restored.remaining(&policy, b"k"),
+        1,
+        "the second lease has expired, the first has not"
+    );
+    assert!(execute(Operation::Release { lease: id(1) }).changed);
+    assert!(!execute(Operation::Release { lease: id(1) }).changed);
     assert_eq!(restored.remaining(&policy, b"k"), 2);
 }
 
-/// A snapshot with one such key was set aside as a whole: no policy of that name could be read.
+/// Regression test: a snapshot with such a key was rejected, because the policy name is reserved.
 #[test]
-fn keys_of_protocols_are_kept_beside_others() {
+fn keys_of_reserved_policies_are_restored() {
     let limits = || ["3/30w burst 2".parse().unwrap()];
     let throttle = Policy::of_protocol("@throttle", limits()).unwrap();
     let (rule, api) = (Policy::of_protocol("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
@@ -46,22 +50,22 @@ fn reservations_are_cancelled_after_a_restore() {
     let saved = Bench::new();
     saved.check(&policy, b"k", 1);
     let reserve = Operation::Reserve { id: id(7), max_wait: Micros::from_secs(9) };
-    assert_eq!(saved.ask(reserve, &policy, b"k", 1).delay, Micros::from_secs(1));
+    assert_eq!(saved.execute(reserve, &policy, b"k", 1).delay, Micros::from_secs(1));
     let (restored, _) = saved.restored();
-    assert!(restored.ask(reserve, &policy, b"k", 1).replayed);
-    let cancelled = restored.ask(Operation::Cancel { id: id(7) }, &policy, b"k", 0);
+    assert!(restored.execute(reserve, &policy, b"k", 1).replayed);
+    let cancelled = restored.execute(Operation::Cancel { id: id(7) }, &policy, b"k", 0);
     assert_eq!((cancelled.changed, cancelled.granted), (true, 1));
     restored.advance(1);
     assert!(restored.check(&policy, b"k", 1).allowed());
 }
 
 #[test]
-fn blocks_are_kept_to_their_end_or_for_ever() {
+fn blocks_are_restored_with_their_end() {
     let (api, own) = (named("api", "5/s"), named("own", "5/s").with_max_keys(10));
     let unnamed = "5/s".parse().unwrap();
     let saved = Bench::new();
     for policy in [&api, &own, &unnamed] {
-        let block = |key: &[u8], span| saved.ask(Operation::Block { span }, policy, key, 0);
+        let block = |key: &[u8], span| saved.execute(Operation::Block { span }, policy, key, 0);
         block(b"for ever", None);
         block(b"a minute", Some(Micros::from_secs(60)));
         block(b"over", Some(Micros::from_secs(1)));
@@ -76,7 +80,7 @@ fn blocks_are_kept_to_their_end_or_for_ever() {
         assert_eq!(denied.retry_after(), Some(Micros::from_secs(59)));
         let denied = restored.check(policy, b"for ever", 1);
         assert_eq!((denied.reason, denied.retry_after()), (Reason::Blocked, None));
-        assert!(restored.ask(Operation::Unblock, policy, b"for ever", 0).changed);
+        assert!(restored.execute(Operation::Unblock, policy, b"for ever", 0).changed);
     }
     let (_, report) = restored.restored();
     assert_eq!(report.blocks, 3);
@@ -84,12 +88,12 @@ fn blocks_are_kept_to_their_end_or_for_ever() {
 
 /// A thousand blocks of one shard are copied in several steps.
 #[test]
-fn many_blocks_are_all_kept() {
+fn all_of_many_blocks_are_restored() {
     let saved = Bench::of(|builder| builder.max_keys(1));
     let policies = ["a", "b", "c"].map(|name| named(name, "5/s"));
     for index in 0..1_000_u32 {
         let policy = &policies[usize::try_from(index % 3).unwrap()];
-        saved.ask(Operation::Block { span: None }, policy, &index.to_be_bytes(), 0);
+        saved.execute(Operation::Block { span: None }, policy, &index.to_be_bytes(), 0);
     }
     let mut out = Vec::new();
     let report = saved.store.write_snapshot(&mut out).unwrap();
@@ -98,7 +102,7 @@ fn many_blocks_are_all_kept() {
 }
 
 #[test]
-fn state_of_a_limit_that_the_policy_lacks_is_kept_until_it_recovers() {
+fn state_of_a_removed_limit_is_restored_until_it_recovers() {
     let (old, new) = (named("api", "5/h log; 50/s"), named("api", "50/s"));
     let saved = Bench::new();
     (0..5).for_each(|_| assert!(saved.check(&old, b"k", 1).allowed()));
@@ -111,28 +115,28 @@ fn state_of_a_limit_that_the_policy_lacks_is_kept_until_it_recovers() {
 }
 
 #[test]
-fn what_recovers_between_is_left_out() {
+fn recovered_keys_are_neither_saved_nor_restored() {
     let (short, long) = (named("short", "5/min"), named("long", "5/h log"));
     let saved = Bench::new();
     saved.check(&short, b"k", 1);
     saved.check(&long, b"k", 1);
-    saved.ask(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
+    saved.execute(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
     let snapshot = saved.saved();
     saved.advance(60);
     let (_, restored) = crate::builder(&saved.clock).restore(&snapshot).unwrap();
     assert_eq!((restored.keys, restored.blocks, restored.recovered), (1, 0, 2));
-    assert_eq!(crate::contents::contents(&saved.saved()).len(), 1, "nor is it saved");
+    assert_eq!(crate::contents::contents(&saved.saved()).len(), 1, "recovered keys are not saved");
 }
 
-/// A table of its own takes the bound that its policy has after the restart.
+/// A restored table takes on the bound of its policy after the restart.
 #[test]
 fn a_restored_table_has_the_bound_of_its_policy() {
-    let policy = |most| named("own", "2/h log").with_max_keys(most);
+    let policy = |max| named("own", "2/h log").with_max_keys(max);
     let saved = Bench::new();
     for key in 0..10_u8 {
         (0..2).for_each(|_| assert!(saved.check(&policy(10), &[key], 1).allowed()));
     }
-    assert_eq!(saved.check(&policy(10), b"k", 1).reason, Reason::Store, "it is full");
+    assert_eq!(saved.check(&policy(10), b"k", 1).reason, Reason::Store, "the table is full");
     let (restored, report) = saved.restored();
     assert_eq!((report.keys, report.no_room), (10, 0));
     assert_eq!(restored.check(&policy(10), b"k", 1).reason, Reason::Store);
@@ -140,9 +144,9 @@ fn a_restored_table_has_the_bound_of_its_policy() {
     assert!(!restored.check(&policy(11), &[3], 1).allowed());
 }
 
-/// Keys fall to the shards otherwise than before, and the fullest must not lose any.
+/// Hashing differs between processes, so a shard may have to hold more keys than its bound.
 #[test]
-fn a_full_table_is_restored_whole() {
+fn a_full_table_is_restored_completely() {
     let idle = named("idle", "9/h log");
     let saved = Bench::of(|builder| builder.max_keys(1_024));
     (0..9_000_u32).for_each(|key| _ = saved.check(&idle, &key.to_be_bytes(), 1));
@@ -153,11 +157,11 @@ fn a_full_table_is_restored_whole() {
     assert_eq!((restored.keys, restored.no_room), (1_024, 0));
     let restored = Bench { clock, store };
     (9_000..19_000_u32).for_each(|key| _ = restored.check(&idle, &key.to_be_bytes(), 1));
-    assert_eq!(restored.store.stats().keys, 1_024, "as new keys come, each shard has its share");
+    assert_eq!(restored.store.stats().keys, 1_024, "insertions shrink each shard to its share");
 }
 
 #[test]
-fn a_smaller_table_takes_what_it_can() {
+fn a_smaller_table_keeps_the_keys_that_deny() {
     let (denying, idle) = (named("denying", "1/h log"), named("idle", "9/h log"));
     let saved = Bench::new();
     for key in 0..40_u8 {
@@ -170,14 +174,14 @@ fn a_smaller_table_takes_what_it_can() {
     (0..4).for_each(|key| assert!(!small.check(&denying, &[key], 1).allowed(), "{key} is denied"));
 }
 
-/// A repeat after a restart is charged anew: the ids are not in a snapshot.
+/// A repeat after a restart is charged again.
 #[test]
-fn request_ids_are_not_kept() {
+fn request_ids_are_not_saved() {
     let policy = named("api", "5/h");
     let saved = Bench::new();
     let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
-    let verb = Operation::Check { lease: None };
-    let request = Request { verb, checks: &checks, request_id: Some(b"id") };
+    let operation = Operation::Check { lease: None };
+    let request = Request { verb: operation, checks: &checks, request_id: Some(b"id") };
     saved.store.decide_now(&request).unwrap();
     assert!(saved.store.decide_now(&request).unwrap().decisions[0].replayed);
     let (restored, _) = saved.restored();

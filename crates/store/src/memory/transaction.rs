@@ -1,0 +1,238 @@
+//! Requests with several checks, decided atomically under all their locks.
+
+use tollgate_core::{
+    Block, Check, Decision, Effects, KeyState, Operation, Policy, Request, Slot, Timestamp, decide,
+};
+
+use super::entry::{Entry, SlotIndex};
+use super::shard::{Shard, ShardFull};
+use super::table::{Address, Table};
+use super::{MemoryStore, TableFull};
+use crate::store::Answer;
+use crate::sync::MutexGuard;
+
+/// All checks of a request on one (policy, key), with the sum of their costs.
+struct Group<'a> {
+    policy: &'a Policy,
+    key: &'a [u8],
+    cost: u64,
+    /// The address of the table, see [`table_address`].
+    table: usize,
+    address: Address,
+    /// Index of the shard's guard among the locks held.
+    lock: usize,
+    slot: Option<SlotIndex>,
+    state: KeyState,
+    block: Option<Block>,
+}
+
+impl MemoryStore {
+    pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
+        if let [check] = request.checks {
+            let (policy, key) = (check.policy, check.key);
+            let decision = self.decide_key(&request.verb, policy, key, check.cost.get(), now);
+            return Answer { decisions: vec![decision] };
+        }
+        let own_tables: Vec<_> = request
+            .checks
+            .iter()
+            .map(|check| {
+                check.policy.max_keys().map(|max| self.own_table(check.policy.name(), max))
+            })
+            .collect();
+        let tables: Vec<&Table> =
+            own_tables.iter().map(|own| own.as_deref().unwrap_or(&self.table)).collect();
+        let (mut groups, group_of_check) = group(request.checks, &tables);
+        let mut guards = lock_all(&mut groups, &tables);
+        let decisions = decide_together(self, &request.verb, &mut groups, &mut guards, now);
+        let decide_check = |(check, group): (&Check<'_>, &usize)| {
+            let mut decision = decisions[*group].clone();
+            if group_of_check.iter().filter(|other| *other == group).count() > 1 {
+                // Several checks share the decision: each was granted its own cost, or nothing.
+                decision.granted = if decision.granted > 0 { check.cost.get() } else { 0 };
+            }
+            decision
+        };
+        let checks = request.checks.iter().zip(&group_of_check);
+        Answer { decisions: checks.map(decide_check).collect() }
+    }
+}
+
+/// Groups checks by (policy, key); returns also the index of each check's group.
+fn group<'a>(checks: &'a [Check<'a>], tables: &[&Table]) -> (Vec<Group<'a>>, Vec<usize>) {
+    let mut groups: Vec<Group<'a>> = Vec::with_capacity(checks.len());
+    let mut group_of_check = Vec::with_capacity(checks.len());
+    for (check, table) in checks.iter().zip(tables) {
+        let is_same =
+            |group: &Group<'_>| group.key == check.key && group.policy.shares_name(check.policy);
+        let index = groups.iter().position(is_same).unwrap_or(groups.len());
+        group_of_check.push(index);
+        if let Some(group) = groups.get_mut(index) {
+            group.cost = group.cost.saturating_add(check.cost.get());
+            continue;
+        }
+        groups.push(Group {
+            policy: check.policy,
+            key: check.key,
+            cost: check.cost.get(),
+            table: table_address(table),
+            address: table.address(check.policy, check.key),
+            lock: 0,
+            slot: None,
+            state: KeyState::default(),
+            block: None,
+        });
+    }
+    (groups, group_of_check)
+}
+
+/// The identity of a table, and its place in the locking order: its address in memory.
+fn table_address(table: &Table) -> usize {
+    std::ptr::from_ref(table).addr()
+}
+
+/// Locks every shard that the groups need, once each, in one global order to prevent deadlocks.
+fn lock_all<'t>(groups: &mut [Group<'_>], tables: &[&'t Table]) -> Vec<MutexGuard<'t, Shard>> {
+    let mut needed: Vec<_> =
+        groups.iter().map(|group| (group.table, group.address.shard)).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    for group in groups.iter_mut() {
+        let shard = (group.table, group.address.shard);
+        let index = needed.iter().position(|needed| *needed == shard);
+        #[expect(clippy::expect_used, reason = "needed has the shard of every group")]
+        let index = index.expect("the shard of a group is locked");
+        group.lock = index;
+    }
+    let mut guards = Vec::with_capacity(needed.len());
+    for (address, shard) in needed {
+        let table = tables.iter().find(|table| table_address(table) == address);
+        #[expect(clippy::expect_used, reason = "the address is that of one of the tables")]
+        guards.push(table.expect("every group has one of the tables").lock(shard));
+    }
+    guards
+}
+
+fn decide_together(
+    store: &MemoryStore,
+    operation: &Operation,
+    groups: &mut [Group<'_>],
+    guards: &mut [MutexGuard<'_, Shard>],
+    now: Timestamp,
+) -> Vec<Decision> {
+    for group in groups.iter_mut() {
+        let shard = &guards[group.lock];
+        group.block = shard.blocks.get(group.policy, group.key);
+        group.slot = shard.find(group.address.tag, group.policy, group.key);
+    }
+    let mut effects = Effects::default();
+    let full = make_room(operation, groups, guards, now, &mut effects);
+    let is_denied = full.iter().any(Option::is_some) && store.table_full == TableFull::Deny;
+    let operation = if is_denied { &Operation::Peek } else { operation };
+    let mut decided =
+        decide_groups(operation, groups, guards, &full, now, &mut effects).into_iter();
+    if let Some(shard) = guards.first_mut() {
+        shard.counts.effects = shard.counts.effects.plus(effects);
+    }
+    let mut decisions = Vec::with_capacity(groups.len());
+    for (group, full) in groups.iter().zip(&full) {
+        decisions.push(match full {
+            Some(full) => store.decide_without_room(full.retry_at, group.cost, now),
+            #[expect(clippy::expect_used, reason = "a default would deny")]
+            None => decided.next().expect("one decision for each group with room"),
+        });
+    }
+    decisions
+}
+
+/// Makes room for the keys that are new, if the request would charge them; returns an error for
+/// each group that gets none.
+fn make_room(
+    operation: &Operation,
+    groups: &mut [Group<'_>],
+    guards: &mut [MutexGuard<'_, Shard>],
+    now: Timestamp,
+    effects: &mut Effects,
+) -> Vec<Option<ShardFull>> {
+    let none = vec![None; groups.len()];
+    let keep: Vec<_> =
+        groups.iter().filter_map(|group| group.slot.map(|slot| (group.lock, slot))).collect();
+    let needs_room = groups
+        .iter()
+        .any(|group| group.slot.is_none() && !guards[group.lock].has_room(groups.len()));
+    if !needs_room || *operation == Operation::Peek {
+        return none;
+    }
+    let trial = decide_groups(&Operation::Peek, groups, guards, &none, now, effects);
+    let counts_denied =
+        |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
+    // A peek ignores leases: a key that holds the request's lease may deny the peek and still admit.
+    let may_hold_lease = match operation {
+        Operation::Check { lease } => lease.is_some(),
+        operation => matches!(operation, Operation::Acquire { .. }),
+    };
+    let is_admitted = may_hold_lease || trial.iter().all(|decision| decision.allowed);
+    if !is_admitted && !groups.iter().any(counts_denied) {
+        return none;
+    }
+    let mut reserved = vec![0; guards.len()];
+    let mut make_room_for = |group: &Group<'_>| {
+        if group.slot.is_some() {
+            return None;
+        }
+        let keep: Vec<_> =
+            keep.iter().filter(|(lock, _)| *lock == group.lock).map(|(_, slot)| *slot).collect();
+        let made = guards[group.lock].make_room_for(reserved[group.lock] + 1, now, &keep);
+        reserved[group.lock] += usize::from(made.is_ok());
+        made.err()
+    };
+    groups.iter().map(&mut make_room_for).collect()
+}
+
+/// Decides the groups that have room, on their own states.
+fn decide_groups(
+    operation: &Operation,
+    groups: &mut [Group<'_>],
+    guards: &mut [MutexGuard<'_, Shard>],
+    full: &[Option<ShardFull>],
+    now: Timestamp,
+    effects: &mut Effects,
+) -> Vec<Decision> {
+    for group in groups.iter_mut() {
+        if let Some(slot) = group.slot {
+            group.state = std::mem::take(guards[group.lock].state_mut(slot));
+        }
+    }
+    let mut contexts: Vec<_> = groups
+        .iter_mut()
+        .zip(full)
+        .filter(|(_, full)| full.is_none())
+        .map(|(group, _)| Slot {
+            policy: group.policy,
+            state: &mut group.state,
+            block: &mut group.block,
+            cost: group.cost,
+        })
+        .collect();
+    let decisions = decide(operation, &mut contexts, now, effects);
+    drop(contexts);
+    for group in groups.iter_mut() {
+        store_state(group, &mut guards[group.lock], now);
+    }
+    decisions
+}
+
+/// Moves the state of a group back to its shard.
+fn store_state(group: &mut Group<'_>, shard: &mut Shard, now: Timestamp) {
+    let state = std::mem::take(&mut group.state);
+    match group.slot {
+        Some(slot) => {
+            *shard.state_mut(slot) = state;
+            shard.note_refund(slot, now);
+        }
+        None if state.is_untouched(now) => {}
+        None => {
+            shard.insert(Entry::new(group.address.tag, group.key, state), now);
+        }
+    }
+}
