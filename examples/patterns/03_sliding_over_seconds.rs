@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\nsecond  {:<28}  stubborn", "patient");
     let (mut of_patient, mut of_stubborn) = (Vec::new(), Vec::new());
     for second in 0..18 {
-        clock.set(Timestamp::EPOCH.after(Micros::from_secs(second)));
+        clock.set(Timestamp::EPOCH.saturating_add(Micros::from_secs(second)));
         let rests = (6..15).contains(&second);
         let (passed, said) = hits(patient, if rests { 0 } else { 1000 });
         let (passed_too, said_too) = hits(stubborn, 1000);

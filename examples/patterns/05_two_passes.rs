@@ -18,7 +18,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let policy: Policy = "10/s fixed; 120/min fixed; 240/h sliding by 1m".parse()?;
     let user = Key::new("user:42")?;
     let check = |minute: u64, second: u64, cost: u32| {
-        clock.set(Timestamp::EPOCH.after(Micros::from_secs(6 * 3600 + minute * 60 + second)));
+        clock.set(
+            Timestamp::EPOCH.saturating_add(Micros::from_secs(6 * 3600 + minute * 60 + second)),
+        );
         limiter.check_cost(&policy, user, Cost::from(cost))
     };
     // What is left of the second, the minute and the hour, and when the same would pass.

@@ -33,13 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// How many pass in the two seconds around 11:00:00.
 fn passed(policy: &Policy, arrivals: &Arrivals) -> Result<usize, Box<dyn Error>> {
-    let start = Timestamp::EPOCH.after(Micros::from_secs(10 * 3600 + 59 * 60));
+    let start = Timestamp::EPOCH.saturating_add(Micros::from_secs(10 * 3600 + 59 * 60));
     let clock = ManualClock::at(start);
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let key = Key::new("user:42")?;
     let mut passed = 0;
     for (second, hits) in arrivals {
-        clock.set(start.after(Micros::from_secs(*second)));
+        clock.set(start.saturating_add(Micros::from_secs(*second)));
         let allowed = (0..*hits).filter(|_| limiter.check(policy, key).allowed()).count();
         if *second >= 59 {
             passed += allowed;

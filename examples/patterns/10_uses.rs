@@ -27,7 +27,7 @@ const TRANSFERS: [(u64, u32, bool, u64); 7] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::default();
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
-    let hour = |hour| clock.set(Timestamp::EPOCH.after(Micros::from_secs(hour * 3600)));
+    let hour = |hour| clock.set(Timestamp::EPOCH.saturating_add(Micros::from_secs(hour * 3600)));
     let mut policies = Policies::new();
     policies.define("sms", "10/d log")?;
     policies.define("transfer", "200000/d log")?;

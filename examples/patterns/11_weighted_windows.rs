@@ -41,7 +41,7 @@ fn run(arrivals: &Arrivals) -> Result<(), Box<dyn Error>> {
     let policy: Policy = "100/min sliding".parse()?;
     let key = Key::new("user:42")?;
     for (millis, sent, expected) in arrivals {
-        clock.set(Timestamp::EPOCH.after(Micros::from_millis(*millis)));
+        clock.set(Timestamp::EPOCH.saturating_add(Micros::from_millis(*millis)));
         let decisions: Vec<_> = (0..*sent).map(|_| limiter.check(&policy, key)).collect();
         let passed = decisions.iter().filter(|decision| decision.allowed()).count();
         let retry = decisions.last().and_then(|decision| decision.retry_after());

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let queued = limiter.check(&queue, key);
         let passed = limiter.check(&bucket, key);
         if queued.allowed() {
-            departures.push(clock.now().after(queued.delay));
+            departures.push(clock.now().saturating_add(queued.delay));
         }
         if [1, 2, 3, 100, 101, 102, 104, 105, 106].contains(&request) {
             let said = match queued.retry_after() {
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(passed.delay, Micros::ZERO);
     }
 
-    let gaps = departures.windows(2).map(|pair| pair[1].since(pair[0]));
+    let gaps = departures.windows(2).map(|pair| pair[1].duration_since(pair[0]));
     assert!(gaps.clone().all(|it| it == Micros::from_millis(50)));
     println!("\n{} leave, each 0.05 s after the one before", departures.len());
     assert_eq!(departures.len(), 103);

@@ -40,7 +40,10 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             again = decision.retry_after();
         }
         let again = again.map_or("-".into(), |again| again.to_string());
-        println!("{:>9}  {hits:>4}  {passed:>6}  {again:>8}", clock.now().since(start).to_string());
+        println!(
+            "{:>9}  {hits:>4}  {passed:>6}  {again:>8}",
+            clock.now().duration_since(start).to_string()
+        );
         assert_eq!(passed, expected);
     }
 

@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("\nsecond  {:<28}  stubborn", "patient");
     let mut passed = [Vec::new(), Vec::new()];
     for second in 0..18 {
-        clock.set(start.after(Micros::from_secs(second)));
+        clock.set(start.saturating_add(Micros::from_secs(second)));
         let mut said = Vec::new();
         for ((name, ip), passed) in ips.iter().zip(&mut passed) {
             if *name == "patient" && (6..15).contains(&second) {

@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         assert!(process.check(&policy, knocking).await?.allowed());
     }
     for second in (10..=70).step_by(10) {
-        clock.set(start.after(Micros::from_secs(second)));
+        clock.set(start.saturating_add(Micros::from_secs(second)));
         let decision = processes[0].check(&policy, knocking).await?;
         let said = if decision.allowed() { "allowed" } else { "denied" };
         let again =

@@ -83,7 +83,7 @@ pub(crate) async fn run(server: &Served, load: &Rc<Load>, asks: usize) -> Result
     let before = cpu_ns(server.id())?;
     let begun = load.clock.now();
     let mut took = drive(server, load, asks).await?;
-    let elapsed = load.clock.now().since(begun).get();
+    let elapsed = load.clock.now().duration_since(begun).get();
     let spent = cpu_ns(server.id())?.saturating_sub(before);
     took.sort_unstable();
     let quantile = |percent| took.get(took.len() * percent / 100).copied().unwrap_or(0);
@@ -134,7 +134,7 @@ async fn ask_on(
         }
         let begun = load.clock.now();
         send = ask(send, load.message(at), at == 0).await?;
-        progress.took_us.borrow_mut().push(load.clock.now().since(begun).get());
+        progress.took_us.borrow_mut().push(load.clock.now().duration_since(begun).get());
     }
 }
 

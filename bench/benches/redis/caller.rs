@@ -50,7 +50,7 @@ pub(crate) async fn run<C: Caller>(
     for done in tasks.join_all().await {
         done?;
     }
-    Ok(clock.now().since(begun))
+    Ok(clock.now().duration_since(begun))
 }
 
 /// One who asks the store.
@@ -159,7 +159,7 @@ pub(crate) async fn fill(server: &Server, row: &Row) -> Result<()> {
             let store = open(&server.url(), options).await?;
             for entry in 0..filled.entries {
                 let age = filled.apart * (filled.entries - 1 - entry);
-                clock.set(now.before(Micros::new(age)));
+                clock.set(now.saturating_sub(Micros::new(age)));
                 charge_all(&store, row, policies, entry).await?;
             }
         }

@@ -1,20 +1,20 @@
-//! The answer to a check, and what each limit of the policy said.
+//! The decision about a check, and the decisions of the limits of its policy.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::key_list::Listed;
-use crate::request::Id;
+use crate::id::Id;
+use crate::policy::Listed;
 use crate::time::{Micros, Timestamp};
 
-/// Why a check was decided as it was.
+/// The reason for a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// The limits decided.
     #[default]
     Limit,
-    /// The cost is above a limit's capacity: it never passes.
+    /// The cost exceeds a limit's capacity, so it is never admitted.
     Never,
     /// An operator blocked the key.
     Blocked,
@@ -22,12 +22,12 @@ pub enum Reason {
     DenyList,
     /// The key is on the policy's allow list.
     AllowList,
-    /// The store could not answer, and the policy says what that means.
+    /// The store was unavailable; the policy's `on_store_error` decided.
     Store,
 }
 
 impl Reason {
-    /// The word that stands for it on every surface.
+    /// The name in every protocol.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,23 +41,23 @@ impl Reason {
     }
 }
 
-/// Who answered.
+/// The source of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// The store itself.
+    /// The store.
     #[default]
     Store,
     /// A lease of quota held by this process.
     Lease,
-    /// This process's memory of an earlier denial.
+    /// An earlier denial that this process remembers.
     DenyCache,
-    /// What the policy puts in the store's place while that is away.
+    /// The policy's answer while the store is unavailable.
     Fallback,
 }
 
 impl Source {
-    /// The word that stands for it on every surface.
+    /// The name in every protocol.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,85 +69,89 @@ impl Source {
     }
 }
 
-/// What one limit of a policy said. In a [`Decision`] they stand in the policy's canonical order.
+/// The decision of one limit. A [`Decision`] has them in the policy's canonical order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitDecision {
-    /// Whether this limit alone admits.
+    /// Whether this limit admits the cost.
     pub allowed: bool,
-    /// Whether the cost is above its capacity.
+    /// Whether the cost exceeds the capacity.
     pub never: bool,
-    /// Whether this is the limit that speaks for the policy.
+    /// Whether this is the limit whose numbers the decision reports.
     pub binding: bool,
-    /// The most it can hold.
+    /// The capacity.
     pub capacity: u64,
-    /// What could still be spent at once, after this decision.
+    /// The greatest cost that would be admitted after this decision.
     pub remaining: u64,
-    /// When the same cost would pass this limit; absent if it passes, and for never.
+    /// When this limit would admit the same cost; `None` if it admits it or never will.
     pub retry_after: Option<Micros>,
-    /// Until no later decision of this limit can differ from an unknown key's.
+    /// The time until this limit decides as for an unknown key.
     pub reset_after: Micros,
 }
 
-/// The answer to one check.
+/// The decision about one check.
 ///
-/// A denial is an answer, not an error: see [`Decision::allowed`].
+/// A denial is a decision, not an error: see [`Decision::allowed`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Whether the request may go on.
+    /// Whether the request is admitted.
     pub allowed: bool,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The cost is above the capacity: waiting does not help.
+    /// Whether the cost exceeds the capacity, so that waiting does not help.
     pub never: bool,
     /// The capacity of the binding limit.
     pub capacity: u64,
-    /// What could still be spent at once, after this decision: the least of the limits'.
+    /// The greatest cost that would be admitted after this decision.
     pub remaining: u64,
-    /// With no other traffic the same cost is denied a microsecond before this and admitted at
-    /// it. Absent if it was admitted, never will be, or is blocked for ever.
+    /// When the same cost is admitted if there is no other traffic: exactly then, and not a
+    /// microsecond earlier. `None` if it was admitted, never will be, or the key is blocked for ever.
     pub retry_after: Option<Micros>,
-    /// Until no later decision can differ from an unknown key's; absent if that is never.
+    /// The time until decisions are those for an unknown key; `None` if the key is blocked for ever.
     pub reset_after: Option<Micros>,
-    /// How long to wait before acting, once admitted.
+    /// How long an admitted request must wait before it proceeds.
     pub delay: Micros,
-    /// What was charged; for a refund or cancel, what was given back.
+    /// The cost that was charged, or for a refund or a cancellation, that was refunded.
     pub granted: u64,
-    /// Whether anything in the store changed.
+    /// Whether the store changed.
     pub changed: bool,
-    /// Who answered.
+    /// The source of the decision.
     pub source: Source,
-    /// Whether a failure of the store decided.
+    /// Whether the decision was made without the store because it is unavailable.
     pub degraded: bool,
-    /// Whether this is the remembered answer to an earlier request with the same id.
+    /// Whether this repeats the decision about an earlier request with the same id.
     pub replayed: bool,
-    /// Whether the policy only records: its limits say what they would, the rest ignores it.
+    /// Whether the policy is a shadow policy: only the decisions of its limits may deny.
     pub shadow: bool,
-    /// The store's time of the decision.
+    /// The time of the decision on the store's clock.
     pub time: Timestamp,
     /// The lease that was acquired, renewed or released.
     pub lease: Option<Id>,
     /// The reservation that was made or cancelled.
     pub reservation: Option<Id>,
-    /// Which limit is binding, in the policy's canonical order.
+    /// The index of the binding limit in the policy's canonical order.
     pub binding: usize,
     pub(crate) details: Details,
 }
 
-/// What each limit said, without an allocation for up to four of them.
+/// The most limits whose decisions are stored without an allocation.
+pub(crate) const MAX_INLINE_LIMITS: usize = 4;
+
+/// The decisions of the limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Details {
-    /// A single limit says what the decision says.
+    /// The decision of the only limit is that of the policy.
     #[default]
     Single,
-    Few(u8, [LimitDecision; 4]),
+    /// The number of limits, and their decisions.
+    Few(usize, [LimitDecision; MAX_INLINE_LIMITS]),
     Many(Box<[LimitDecision]>),
 }
 
 impl Decision {
-    /// A decision of which nothing is known but its time.
+    /// A denial at this time, for the caller to fill in.
     #[inline]
-    pub(crate) const fn blank(time: Timestamp) -> Decision {
+    pub(crate) const fn denied(time: Timestamp) -> Decision {
         Decision {
             allowed: false,
             reason: Reason::Limit,
@@ -171,9 +175,9 @@ impl Decision {
         }
     }
 
-    /// What a list says, before any limit is asked.
+    /// Creates the decision about a key on a list. No limit is checked.
     #[must_use]
-    pub fn of_list(listed: Listed, time: Timestamp) -> Decision {
+    pub fn from_list(listed: Listed, time: Timestamp) -> Decision {
         let (allowed, reason) = match listed {
             Listed::Allow => (true, Reason::AllowList),
             Listed::Deny => (false, Reason::DenyList),
@@ -182,48 +186,48 @@ impl Decision {
         Decision { allowed, reason, time, details, ..Decision::default() }
     }
 
-    /// What a store says where it has no state to ask the limits about.
+    /// Creates the decision of a store that has no state to check the limits against.
     #[must_use]
-    pub fn of_store(allowed: bool, retry_after: Option<Micros>, time: Timestamp) -> Decision {
+    pub fn from_store(allowed: bool, retry_after: Option<Micros>, time: Timestamp) -> Decision {
         let details = Details::Few(0, Default::default());
         let retry_after = retry_after.filter(|_| !allowed);
         let reason = Reason::Store;
         Decision { allowed, reason, retry_after, time, details, ..Decision::default() }
     }
 
-    /// Whether the request may go on.
+    /// Whether the request is admitted.
     #[must_use]
     pub const fn allowed(&self) -> bool {
         self.allowed
     }
 
-    /// When the same cost would be admitted, exactly; absent where there is no such time.
+    /// When the same cost would be admitted; `None` if there is no such time.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Micros> {
         self.retry_after
     }
 
-    /// What each limit said, in the policy's canonical order.
+    /// The decisions of the limits, in the policy's canonical order.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitDecision> {
         self.each_limit().collect()
     }
 
-    /// What each limit said, as in [`Decision::limits`], without an allocation.
+    /// The decisions of the limits as in [`Decision::limits`], without an allocation.
     pub fn each_limit(&self) -> impl Iterator<Item = LimitDecision> + Clone + '_ {
         let (only, several) = match &self.details {
             Details::Single => (Some(self.only_limit()), &[][..]),
-            Details::Few(len, all) => (None, &all[..usize::from(*len)]),
+            Details::Few(len, all) => (None, &all[..*len]),
             Details::Many(all) => (None, &all[..]),
         };
         only.into_iter().chain(several.iter().copied())
     }
 
-    /// Whether this admits for no other reason than that the policy only records: one of its
-    /// limits would have denied.
+    /// Whether the request was admitted only because the policy is a shadow policy: one of its limits
+    /// denied.
     #[must_use]
     pub fn is_shadow_denial(&self) -> bool {
-        self.shadow && self.each_limit().any(|each_limit| !each_limit.allowed)
+        self.shadow && self.each_limit().any(|limit| !limit.allowed)
     }
 
     pub(crate) fn only_limit(&self) -> LimitDecision {
@@ -234,6 +238,7 @@ impl Decision {
             capacity: self.capacity,
             remaining: self.remaining,
             retry_after: self.retry_after,
+            // The decision of a single limit has a reset; a block stores the limit first.
             reset_after: self.reset_after.unwrap_or_default(),
         }
     }

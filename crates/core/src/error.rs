@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::limit::Spec;
-use crate::notation::Length;
+use crate::limit::spec::Spec;
+use crate::notation::display::Length;
 use crate::time::Micros;
 
 /// Why numbers do not make a limit.

@@ -1,9 +1,7 @@
 //! What a store is asked: verbs, checks, and the ids that make a retry safe.
 
-use core::fmt;
-use core::str::FromStr;
-
 use crate::error::RequestError;
+use crate::id::Id;
 use crate::policy::Policy;
 use crate::time::{Micros, Timestamp};
 
@@ -41,55 +39,6 @@ impl Default for Cost {
 impl From<u32> for Cost {
     fn from(units: u32) -> Self {
         Cost(u64::from(units))
-    }
-}
-
-/// 128 bits that name a lease or a reservation; the caller draws them at random.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(u128);
-
-impl Id {
-    /// The id of these 128 bits.
-    #[must_use]
-    pub const fn from_u128(bits: u128) -> Self {
-        Id(bits)
-    }
-
-    /// Its 128 bits.
-    #[must_use]
-    pub const fn as_u128(self) -> u128 {
-        self.0
-    }
-}
-
-/// 32 hexadecimal digits.
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// A text that is not an [`Id`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdError(());
-
-impl fmt::Display for IdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id is 32 hexadecimal digits")
-    }
-}
-
-impl core::error::Error for IdError {}
-
-impl FromStr for Id {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !hex {
-            return Err(IdError(()));
-        }
-        u128::from_str_radix(text, 16).map(Id).map_err(|_| IdError(()))
     }
 }
 

@@ -1,16 +1,16 @@
-//! State as bytes: what was read is decided as what was written, and nothing else is read.
+//! The codec: decoded state decides as the encoded state does, and everything else is rejected.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests, and what they share")]
 
 use proptest::prelude::*;
 use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{
-    Check, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Operation, Policy, Request, Slot,
-    Timestamp, decide, parse_limits,
+    Anomalies, Check, CheckContext, Cost, Decision, Id, KeyState, Limit, Micros, Operation, Policy,
+    Request, Timestamp, decide, parse_limits,
 };
 
-/// Forms of one policy, each row used in turn on one key: state of the others becomes stray.
-const FORMS: &[&[&str]] = &[
+/// Versions of one policy. Those of a row charge one key in turn, which detaches state.
+const VERSIONS: &[&[&str]] = &[
     &["10/s burst 20"],
     &["10/s", "15/s burst 40", "7/s"],
     &["7/3s queue 5", "9/3s queue 8; 20/min"],
@@ -28,12 +28,14 @@ const FORMS: &[&[&str]] = &[
 /// Spans between two requests, in µs; some clocks step back.
 const SPANS: &[i64] = &[0, 0, 1, 999, 100_000, 300_000, 1_000_000, 12_000_000, -1, -2_000_000];
 
+const IMPOSSIBLE: &str = "no charge can produce the state of a limit";
+
 const START: u64 = 1_763_650_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    form: usize,
-    verb: u8,
+    version: usize,
+    operation: u8,
     cost: u64,
     id: u128,
     span: usize,
@@ -41,13 +43,19 @@ struct Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0..3_usize, 0..12_u8, prop_oneof![Just(1), 0..12_u64], 0..6_u128, 0..SPANS.len())
-        .prop_map(|(form, verb, cost, id, span)| Step { form, verb, cost, id, span });
+        .prop_map(|(version, operation, cost, id, span)| Step {
+            version,
+            operation,
+            cost,
+            id,
+            span,
+        });
     prop::collection::vec(step, 1..60)
 }
 
-fn verb_of(step: &Step, now: Timestamp) -> Operation {
+fn operation(step: &Step, now: Timestamp) -> Operation {
     let id = Id::from_u128(step.id);
-    match step.verb {
+    match step.operation {
         0 => Operation::Peek,
         1 => Operation::Take,
         2 | 3 => Operation::Reserve { id, max_wait: Micros::from_secs(60) },
@@ -61,106 +69,106 @@ fn verb_of(step: &Step, now: Timestamp) -> Operation {
     }
 }
 
-fn written(state: &KeyState) -> Vec<u8> {
+fn encode(state: &KeyState) -> Vec<u8> {
     let mut bytes = Vec::new();
     state.encode(&mut bytes);
     bytes
 }
 
-fn read(policy: &Policy, bytes: &[u8]) -> Result<KeyState, Malformed> {
+fn decode(policy: &Policy, bytes: &[u8]) -> Result<KeyState, Malformed> {
     let mut from = Bytes::new(bytes);
     let state = KeyState::decode(policy, &mut from)?;
-    if from.is_empty() { Ok(state) } else { Err(Malformed("more than a state")) }
+    if from.is_empty() { Ok(state) } else { Err(Malformed("unexpected data after the state")) }
 }
 
-/// What is written of the state, read again; an unknown key's is not written.
-fn copy_of(state: &KeyState) -> KeyState {
+/// Encodes and decodes the state. That of an unknown key is not encoded.
+fn round_trip(state: &KeyState) -> KeyState {
     let Some(policy) = state.policy() else { return KeyState::default() };
-    let bytes = written(state);
-    let copy = read(policy, &bytes).unwrap_or_else(|error| panic!("{state:?}: {error}"));
-    assert_eq!(written(&copy), bytes, "{state:?}");
+    let bytes = encode(state);
+    let copy = decode(policy, &bytes).unwrap_or_else(|error| panic!("{state:?}: {error}"));
+    assert_eq!(encode(&copy), bytes, "{state:?}");
     copy
 }
 
 fn decide_one(
-    verb: &Operation,
+    operation: &Operation,
     policy: &Policy,
     state: &mut KeyState,
     cost: u64,
     now: Timestamp,
 ) -> Vec<Decision> {
-    let slot = Slot { policy, state, block: &mut None, cost };
-    decide(verb, &mut [slot], now, &mut Effects::default())
+    let context = CheckContext { policy, state, block: &mut None, cost };
+    decide(operation, &mut [context], now, &mut Anomalies::default())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn what_is_read_is_decided_as_what_was_written(row in 0..FORMS.len(), steps in steps()) {
+    fn decoded_state_decides_as_the_encoded_state(row in 0..VERSIONS.len(), steps in steps()) {
         let policy = |text: &&str| {
             Policy::new("api", parse_limits(text).unwrap()).unwrap().with_log_entries(4)
         };
-        let forms: Vec<_> = FORMS[row].iter().map(policy).collect();
+        let versions: Vec<_> = VERSIONS[row].iter().map(policy).collect();
         let mut state = KeyState::default();
         let mut now = START;
         for step in steps {
             now = now.saturating_add_signed(SPANS[step.span]);
             let at = Timestamp::from_micros(now);
-            let policy = &forms[step.form % forms.len()];
-            let verb = verb_of(&step, at);
+            let policy = &versions[step.version % versions.len()];
+            let operation = operation(&step, at);
             let cost = Cost::new(step.cost).unwrap();
             let checks = [Check { policy, key: b"k", cost }];
-            if (Request { verb, checks: &checks, request_id: None }).validate().is_err() {
+            if (Request { verb: operation, checks: &checks, request_id: None }).validate().is_err() {
                 continue;
             }
-            let mut copy = copy_of(&state);
-            let decided = decide_one(&verb, policy, &mut state, step.cost, at);
-            prop_assert_eq!(&decide_one(&verb, policy, &mut copy, step.cost, at), &decided);
-            prop_assert_eq!(written(&copy), written(&state));
+            let mut copy = round_trip(&state);
+            let decided = decide_one(&operation, policy, &mut state, step.cost, at);
+            prop_assert_eq!(&decide_one(&operation, policy, &mut copy, step.cost, at), &decided);
+            prop_assert_eq!(encode(&copy), encode(&state));
         }
     }
 
     #[test]
-    fn any_bytes_are_a_state_or_an_error(row in 0..FORMS.len(), mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let policy: Policy = FORMS[row][0].parse().unwrap();
-        // Flags first, so that some get further than the first byte.
+    fn arbitrary_bytes_are_decoded_or_rejected(row in 0..VERSIONS.len(), mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let policy: Policy = VERSIONS[row][0].parse().unwrap();
+        // Valid flags, so that the decoder gets beyond the first byte.
         for flag in bytes.iter_mut().take(2) {
             *flag %= 2;
         }
-        if let Ok(state) = read(&policy, &bytes) {
-            prop_assert_eq!(written(&state), bytes);
+        if let Ok(state) = decode(&policy, &bytes) {
+            prop_assert_eq!(encode(&state), bytes);
             prop_assert!(state.recovers_at(Timestamp::from_micros(START)) < u64::MAX);
         }
     }
 }
 
-/// The numbers of a state of one limit, behind the flags: no more, and touched.
-fn of_numbers(numbers: &[u64]) -> Vec<u8> {
+/// The encoding of a state of one limit: flags, then these numbers.
+fn state_bytes(numbers: &[u64]) -> Vec<u8> {
     let mut bytes = vec![0, 1];
     numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     bytes
 }
 
-/// As [`of_numbers`], with a count of 32 bits behind the first `before` numbers.
-fn of_list(before: usize, count: u32, numbers: &[u64]) -> Vec<u8> {
+/// As [`state_bytes`], with a count after the first `before` numbers.
+fn list_bytes(before: usize, count: u32, numbers: &[u64]) -> Vec<u8> {
     let (head, tail) = numbers.split_at(before);
-    let mut bytes = of_numbers(head);
+    let mut bytes = state_bytes(head);
     bytes.extend_from_slice(&count.to_le_bytes());
     tail.iter().for_each(|tail| bytes.extend_from_slice(&tail.to_le_bytes()));
     bytes
 }
 
 #[test]
-fn state_that_no_charge_makes_is_refused() {
+fn state_that_no_charge_can_produce_is_rejected() {
     const LAST: u64 = Timestamp::MAX.as_micros();
     const SECOND: u64 = 1_000_000;
-    // What can just be, and what cannot.
+    // The policy, an extreme valid state, and an invalid one.
     let rows: &[(&str, &[u64], &[u64])] = &[
-        // A bucket holds 20 tokens of 100,000 units, twice that with its debt.
+        // The bucket holds 20 tokens of 100,000 units, and twice as many with debt.
         ("10/s burst 20", &[LAST, 4_000_000], &[LAST, 4_000_001]),
         ("10/s burst 20", &[START, 1], &[LAST + 1, 1]),
-        // Its tick is 10 ms.
+        // The tick is 10 ms.
         ("9999991/30d", &[START, 1], &[START + 1, 1]),
         ("10/s fixed", &[LAST + SECOND, 20], &[LAST + SECOND + 1, 20]),
         ("10/s fixed", &[START + 300_000, 20], &[START, 21]),
@@ -168,33 +176,33 @@ fn state_that_no_charge_makes_is_refused() {
         ("10/10s sliding", &[START, 0, 20], &[START, 0, 21]),
         ("10/10s sliding", &[START, 1, 1], &[START + SECOND, 1, 1]),
     ];
-    for (text, whole, broken) in rows {
+    for (text, valid, invalid) in rows {
         let policy: Policy = text.parse().unwrap();
-        assert!(read(&policy, &of_numbers(whole)).is_ok(), "{text} {whole:?}");
-        assert!(read(&policy, &of_numbers(broken)).is_err(), "{text} {broken:?}");
+        assert!(decode(&policy, &state_bytes(valid)).is_ok(), "{text} {valid:?}");
+        assert!(decode(&policy, &state_bytes(invalid)).is_err(), "{text} {invalid:?}");
     }
 }
 
 #[test]
-fn lists_that_no_charge_makes_are_refused() {
+fn logs_and_leases_that_no_charge_can_produce_are_rejected() {
     const SECOND: u64 = 1_000_000;
     let check = |text: &str, bytes: &[u8], expected: Result<(), &str>| {
         let policy: Policy = text.parse().unwrap();
-        let read = read(&policy, bytes).map(|_| ()).map_err(|error| error.0);
+        let read = decode(&policy, bytes).map(|_| ()).map_err(|error| error.0);
         assert_eq!(read, expected, "{text} {bytes:?}");
     };
-    let log = |count, numbers: &[u64]| of_list(0, count, numbers);
-    let (two, bad) = ([START, 7, START + 1, 13], Err("a log that cannot be"));
+    let log = |count, numbers: &[u64]| list_bytes(0, count, numbers);
+    let (two, bad) = ([START, 7, START + 1, 13], Err(IMPOSSIBLE));
     check("10/10s log", &log(2, &two), Ok(()));
     check("10/10s log", &log(2, &[START, 7, START + 1, 14]), bad);
     check("10/10s log", &log(2, &[START, 7, START, 1]), bad);
     check("10/10s log", &log(2, &[START, 7, START + 1, 0]), bad);
     check("10/10s log", &log(1, &[Timestamp::MAX.as_micros() + 1, 1]), bad);
-    check("10/10s log", &log(3, &two), Err("it ends too early"));
-    check("10/10s log", &log(u32::MAX, &two), Err("it ends too early"));
-    check("10/10s log", &log(1, &two), Err("more than a state"));
+    check("10/10s log", &log(3, &two), Err("unexpected end of data"));
+    check("10/10s log", &log(u32::MAX, &two), Err("unexpected end of data"));
+    check("10/10s log", &log(1, &two), Err("unexpected data after the state"));
     let sums = [START, u64::MAX, START + 1, 1];
-    check("10/10s log", &log(2, &sums), Err("a log whose costs have no sum"));
+    check("10/10s log", &log(2, &sums), Err("the sum of a log overflows"));
 
     let buckets: Vec<_> = (0..4).flat_map(|n| [START + n * SECOND, 20]).collect();
     check("10/3s sliding by 1s", &log(4, &buckets), Ok(()));
@@ -203,23 +211,23 @@ fn lists_that_no_charge_makes_are_refused() {
     check("10/3s sliding by 1s", &log(1, &[START + 1, 1]), bad);
 
     // An id is two numbers.
-    let leases = |count, numbers: &[u64]| of_list(1, count, numbers);
-    let (text, bad) = ("5 concurrent lease 2s", Err("leases that cannot be"));
+    let leases = |count, numbers: &[u64]| list_bytes(1, count, numbers);
+    let (text, bad) = ("5 concurrent lease 2s", Err(IMPOSSIBLE));
     check(text, &leases(2, &[START, 1, 0, 2, START + 1, 2, 0, 1, START + 1]), Ok(()));
     check(text, &leases(2, &[START, 1, 0, 2, START + 1, 2, 0, 1, START]), bad);
     check(text, &leases(1, &[START, 1, 0, 0, START + 1]), bad);
     check(text, &leases(1, &[START, 1, 0, 10_001, START + 1]), bad);
     check(text, &leases(1, &[START, 1, 0, 1, START + 367 * 86_400 * SECOND]), bad);
     let sums = [START, 1, 0, u64::MAX, START, 1, 0, 1, START];
-    check(text, &leases(2, &sums), Err("leases whose costs have no sum"));
+    check(text, &leases(2, &sums), Err("the sum of the leases overflows"));
 }
 
-/// A state of `10/s` with these limits and ranks aside, each with one token used of 10/s.
-fn with_aside(strays: &[(&str, u8)]) -> Vec<u8> {
-    let mut bytes = of_numbers(&[START, 100_000]);
+/// A state of `10/s` with detached states of these limits and ranks, each with one used token.
+fn with_detached(detached: &[(&str, u8)]) -> Vec<u8> {
+    let mut bytes = state_bytes(&[START, 100_000]);
     bytes[0] = 1;
-    bytes.extend_from_slice(&u32::try_from(strays.len()).unwrap().to_le_bytes());
-    for (limit, rank) in strays {
+    bytes.extend_from_slice(&u32::try_from(detached.len()).unwrap().to_le_bytes());
+    for (limit, rank) in detached {
         bytes.extend_from_slice(&u32::try_from(limit.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(limit.as_bytes());
         bytes.push(*rank);
@@ -230,12 +238,12 @@ fn with_aside(strays: &[(&str, u8)]) -> Vec<u8> {
 }
 
 #[test]
-fn states_aside_that_no_charge_leaves_are_refused() {
+fn detached_states_that_no_charge_can_produce_are_rejected() {
     let policy: Policy = "10/s".parse().unwrap();
-    let (twice, many) = (Err("two states of one limit"), Err("more states aside than a key has"));
-    let check = |strays: &[(&str, u8)], expected: Result<(), &str>| {
-        let read = read(&policy, &with_aside(strays)).map(|_| ()).map_err(|error| error.0);
-        assert_eq!(read, expected, "{strays:?}");
+    let (twice, many) = (Err("a limit has two states"), Err("a key has too many detached states"));
+    let check = |detached: &[(&str, u8)], expected: Result<(), &str>| {
+        let read = decode(&policy, &with_detached(detached)).map(|_| ()).map_err(|error| error.0);
+        assert_eq!(read, expected, "{detached:?}");
     };
     check(&[("10/s burst 20", 0), ("10/s burst 30", 0), ("10/s burst 20", 1)], Ok(()));
     check(&[("10/s", 0)], twice);
@@ -248,33 +256,34 @@ fn states_aside_that_no_charge_leaves_are_refused() {
 }
 
 #[test]
-fn reservations_of_two_forms_are_read_as_they_were_written() {
-    let forms =
+fn reservations_under_two_versions_are_decoded() {
+    let versions =
         ["1/s burst 4", "1/s burst 8"].map(|x| Policy::new("p", parse_limits(x).unwrap()).unwrap());
     let mut state = KeyState::default();
     let now = Timestamp::from_micros(START);
     let check = Operation::Check { lease: None };
-    decide_one(&check, &forms[0], &mut state, 4, now);
-    for (id, policy, cost) in [(0, &forms[0], 2), (1, &forms[1], 6), (2, &forms[1], 2)] {
-        let verb = Operation::Reserve { id: Id::from_u128(id), max_wait: Micros::from_secs(60) };
-        assert!(decide_one(&verb, policy, &mut state, cost, now)[0].allowed);
+    decide_one(&check, &versions[0], &mut state, 4, now);
+    for (id, policy, cost) in [(0, &versions[0], 2), (1, &versions[1], 6), (2, &versions[1], 2)] {
+        let operation =
+            Operation::Reserve { id: Id::from_u128(id), max_wait: Micros::from_secs(60) };
+        assert!(decide_one(&operation, policy, &mut state, cost, now)[0].allowed);
     }
-    let mut copy = copy_of(&state);
+    let mut copy = round_trip(&state);
     for (id, policy, changed) in [(0, 1, false), (0, 0, true), (1, 0, false), (1, 1, true)] {
-        let verb = Operation::Cancel { id: Id::from_u128(id) };
-        let decided = decide_one(&verb, &forms[policy], &mut copy, 0, now);
-        assert_eq!(decided[0].changed, changed, "{id} under form {policy}");
-        assert_eq!(decided, decide_one(&verb, &forms[policy], &mut state, 0, now));
+        let operation = Operation::Cancel { id: Id::from_u128(id) };
+        let decided = decide_one(&operation, &versions[policy], &mut copy, 0, now);
+        assert_eq!(decided[0].changed, changed, "{id} under version {policy}");
+        assert_eq!(decided, decide_one(&operation, &versions[policy], &mut state, 0, now));
     }
 }
 
 #[test]
-fn policies_and_flags_are_taken_in_one_form_only() {
+fn policies_and_flags_in_another_form_are_rejected() {
     let mut bytes = Vec::new();
     let named = Policy::new("api", parse_limits("240/h; 10/s").unwrap()).unwrap();
     let unnamed: Policy = "10/s burst 20".parse().unwrap();
-    let of_protocol = Policy::of_protocol("@envoy.shop", ["10/s".parse().unwrap()]).unwrap();
-    let all = [named, unnamed, of_protocol];
+    let reserved = Policy::reserved("@envoy.shop", ["10/s".parse().unwrap()]).unwrap();
+    let all = [named, unnamed, reserved];
     all.iter().for_each(|x| x.encode(&mut bytes));
     let mut from = Bytes::new(&bytes);
     for policy in all {
@@ -301,28 +310,28 @@ fn policies_and_flags_are_taken_in_one_form_only() {
     let limit: Limit = "10/s".parse().unwrap();
     let policy: Policy = limit.to_string().parse().unwrap();
     for (bytes, reason) in [
-        (&[0, 2][..], "a flag that is neither 0 nor 1"),
-        (&[2, 0], "a flag that is neither 0 nor 1"),
-        (&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0], "more to come, and nothing comes"),
-        (&[], "it ends too early"),
+        (&[0, 2][..], "a flag is neither 0 nor 1"),
+        (&[2, 0], "a flag is neither 0 nor 1"),
+        (&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0], "announced states are missing"),
+        (&[], "unexpected end of data"),
     ] {
-        assert_eq!(read(&policy, bytes).map(|_| ()), Err(Malformed(reason)), "{bytes:?}");
+        assert_eq!(decode(&policy, bytes).map(|_| ()), Err(Malformed(reason)), "{bytes:?}");
     }
 }
 
-/// Policies are compared by address first. State that was read is of one that nobody else has, and
-/// must not be compared limit by limit ever after.
+/// Policies are compared by address first. Decoded state has a policy of its own; after a charge it
+/// has that of the charge, so that later checks do not compare the limits.
 #[test]
-fn state_that_was_read_becomes_that_of_the_policy_it_is_charged_under() {
+fn decoded_state_takes_the_policy_of_its_first_charge() {
     for text in ["10/s", "10/s; 20/min log"] {
         let policy: Policy = text.parse().unwrap();
         let mut state = KeyState::default();
         let now = Timestamp::from_micros(START);
-        let verb = Operation::Check { lease: None };
-        decide_one(&verb, &policy, &mut state, 1, now);
-        let mut read = read(&text.parse().unwrap(), &written(&state)).unwrap();
-        assert!(!read.policy().unwrap().is(&policy));
-        decide_one(&verb, &policy, &mut read, 1, now);
-        assert!(read.policy().unwrap().is(&policy), "{text}");
+        let operation = Operation::Check { lease: None };
+        decide_one(&operation, &policy, &mut state, 1, now);
+        let mut read = decode(&text.parse().unwrap(), &encode(&state)).unwrap();
+        assert!(!read.policy().unwrap().ptr_eq(&policy));
+        decide_one(&operation, &policy, &mut read, 1, now);
+        assert!(read.policy().unwrap().ptr_eq(&policy), "{text}");
     }
 }

@@ -4,16 +4,19 @@
 //! words of an answer follow from that by the same arithmetic that decides in memory, run here, so
 //! the server does no more than it must, and each decision is made twice and compared.
 
+use std::sync::Arc;
+
 use redis::Value;
-use tollgate_core::codec::{Bytes, Unreadable};
+use tollgate_core::codec::Bytes;
 use tollgate_core::{
-    Block, Decision, Effects, Id, Inspection, KeyState, Operation, Policy, RequestError, Timestamp,
-    decide, inspect,
+    Anomalies, Block, CheckContext, Decision, Id, Inspection, KeyState, Operation, Policy,
+    RequestError, Timestamp, decide, inspect,
 };
 use tollgate_store::{Answer, StoreError};
 
 use crate::ask::{Call, Slot};
 use crate::asked::Asked;
+use crate::encoding::{self, PolicyEncoding, Unreadable};
 use crate::error;
 
 /// What one request was told.
@@ -29,7 +32,7 @@ pub(crate) struct Answered {
     pub(crate) outcomes: Vec<Result<Told, StoreError>>,
     /// How many keys held what no charge can have made.
     pub(crate) junk: u64,
-    pub(crate) effects: Effects,
+    pub(crate) anomalies: Anomalies,
 }
 
 /// Reads the reply to the call of these requests.
@@ -42,17 +45,18 @@ pub(crate) fn decode(
     let mut keys: Vec<Kept> = call
         .checked
         .iter()
+        .zip(&call.encodings)
         .zip(&reply.keys)
-        .map(|((policy, _), bytes)| Kept::read(policy, bytes))
+        .map(|(((policy, _), encoding), bytes)| Kept::read(policy, encoding, bytes))
         .collect();
-    let mut effects = Effects::default();
+    let mut anomalies = Anomalies::default();
     let each = requests.iter().zip(&call.slots).zip(&reply.verdicts).enumerate();
     let outcomes = each.map(|(index, ((request, slots), verdict))| {
         let added: Vec<&[u8]> = reply.added_to(index).collect();
         match verdict {
             b'0' | b'1' => {
                 let once = Once { request, slots, now: reply.now, added };
-                once.tell(&mut keys, *verdict == b'1', &mut effects)
+                once.tell(&mut keys, *verdict == b'1', &mut anomalies)
             }
             b'r' => repeat(request, slots, &added),
             b'u' => Err(RequestError::RequestIdReused.into()),
@@ -61,7 +65,7 @@ pub(crate) fn decode(
         }
     });
     let outcomes = outcomes.collect();
-    Ok(Answered { outcomes, junk: reply.junk, effects })
+    Ok(Answered { outcomes, junk: reply.junk, anomalies })
 }
 
 /// The parts of a reply.
@@ -115,15 +119,15 @@ struct Kept {
 const JUNK: &[u8] = b"?";
 
 impl Kept {
-    fn read(policy: &Policy, bytes: &[u8]) -> Kept {
+    fn read(policy: &Policy, encoding: &PolicyEncoding, bytes: &[u8]) -> Kept {
         if bytes == JUNK {
             return Kept::default();
         }
-        match KeyState::from_script(policy, bytes) {
+        match encoding::decode_key(policy, encoding, bytes) {
             Ok((state, block)) => Kept { state, block, unreadable: false },
-            Err(Unreadable::Junk(_)) => Kept { unreadable: true, ..Kept::default() },
+            Err(Unreadable::Corrupt) => Kept { unreadable: true, ..Kept::default() },
             // The script has left it alone, and says so in the verdict.
-            Err(Unreadable::Schema(_)) => Kept::default(),
+            Err(Unreadable::Schema) => Kept::default(),
         }
     }
 }
@@ -142,11 +146,11 @@ impl Once<'_> {
         &self,
         keys: &mut [Kept],
         admitted: bool,
-        effects: &mut Effects,
+        anomalies: &mut Anomalies,
     ) -> Result<Told, StoreError> {
         let mut kept: Vec<Kept> =
             self.slots.iter().map(|slot| std::mem::take(&mut keys[slot.place])).collect();
-        let told = self.tell_of(&mut kept, effects);
+        let told = self.tell_of(&mut kept, anomalies);
         let unreadable = kept.iter().any(|x| x.unreadable);
         for (slot, kept) in self.slots.iter().zip(kept) {
             keys[slot.place] = kept;
@@ -173,7 +177,7 @@ impl Once<'_> {
         self.added.iter().copied().filter(of_sort).filter_map(|added| added.get(1..))
     }
 
-    fn tell_of(&self, kept: &mut [Kept], effects: &mut Effects) -> Result<Told, StoreError> {
+    fn tell_of(&self, kept: &mut [Kept], anomalies: &mut Anomalies) -> Result<Told, StoreError> {
         let malformed = |_| error::protocol("a reservation");
         for bytes in self.added_as(b'k') {
             let unreadable = || error::disagreement("what a key holds");
@@ -182,7 +186,7 @@ impl Once<'_> {
             let (Some(slot), Some(kept)) = (self.slots.get(place), kept.get_mut(place)) else {
                 return Err(unreadable());
             };
-            *kept = Kept::read(&slot.policy, bytes);
+            *kept = Kept::read(&slot.policy, &slot.encoding, bytes);
         }
         if let ([slot], [kept]) = (self.slots, &mut *kept) {
             let named = match self.request.verb {
@@ -194,23 +198,18 @@ impl Once<'_> {
                     Some(id) => (id, bytes),
                     None => with_id(bytes).ok_or_else(|| error::protocol("a reservation"))?,
                 };
-                let state = &mut kept.state;
-                state
-                    .add_script_reservation(&slot.policy, id, bytes, self.now)
+                let Slot { policy, encoding, .. } = slot;
+                encoding::add_reservation(&mut kept.state, policy, encoding, id, bytes, self.now)
                     .map_err(malformed)?;
             }
             if self.request.inspects {
                 let (policy, cost) = (&slot.policy, slot.cost);
-                let slot = tollgate_core::Slot {
-                    policy,
-                    state: &mut kept.state,
-                    block: &mut kept.block,
-                    cost,
-                };
-                return Ok(Told::Inspection(inspect(&slot, self.now)));
+                let context =
+                    CheckContext { policy, state: &mut kept.state, block: &mut kept.block, cost };
+                return Ok(Told::Inspection(inspect(&context, self.now)));
             }
         }
-        let decisions = decide_slots(&self.request.verb, self.slots, kept, self.now, effects);
+        let decisions = decide_slots(&self.request.verb, self.slots, kept, self.now, anomalies);
         Ok(Told::Decisions(answer(self.request, self.slots, decisions)))
     }
 }
@@ -225,19 +224,19 @@ fn decide_slots(
     slots: &[Slot],
     kept: &mut [Kept],
     now: Timestamp,
-    effects: &mut Effects,
+    anomalies: &mut Anomalies,
 ) -> Vec<Decision> {
     let mut decided: Vec<_> = slots
         .iter()
         .zip(kept)
-        .map(|(slot, kept)| tollgate_core::Slot {
+        .map(|(slot, kept)| CheckContext {
             policy: &slot.policy,
             state: &mut kept.state,
             block: &mut kept.block,
             cost: slot.cost,
         })
         .collect();
-    decide(verb, &mut decided, now, effects)
+    decide(verb, &mut decided, now, anomalies)
 }
 
 /// A decision for each check: those of one key share one, and each was granted its own cost.
@@ -261,25 +260,31 @@ fn repeat(request: &Asked, slots: &[Slot], added: &[&[u8]]) -> Result<Told, Stor
         let mut from = Bytes::new(
             added.first().and_then(|added| added.strip_prefix(b"i")).unwrap_or_default(),
         );
-        let now = Timestamp::from_micros(tollgate_core::codec::number(&mut from)?);
+        let now = Timestamp::from_micros(encoding::number(&mut from)?);
         let drawn = from.prefixed()?.try_into().ok().map(u128::from_be_bytes).map(Id::from_u128);
         let mut kept = Vec::with_capacity(slots.len());
         let mut then = Vec::with_capacity(slots.len());
         for slot in slots {
             // The limits may have changed since.
-            let policy = slot.policy.in_script_form(from.prefixed()?)?;
-            let (state, block) = KeyState::from_script(&policy, from.prefixed()?)?;
+            let policy = slot.encoding.version(&slot.policy, from.prefixed()?)?;
+            let encoding = if policy.ptr_eq(&slot.policy) {
+                Arc::clone(&slot.encoding)
+            } else {
+                Arc::new(PolicyEncoding::new(&policy))
+            };
+            let (state, block) = encoding::decode_key(&policy, &encoding, from.prefixed()?)?;
             kept.push(Kept { state, block, unreadable: false });
-            then.push(Slot { policy, ..slot.clone() });
+            then.push(Slot { policy, encoding, ..slot.clone() });
         }
         let slots = &then[..];
         let (verb, rest) = (with_drawn(request.verb, drawn), from.take_rest());
         if let (Operation::Reserve { id, .. } | Operation::Cancel { id }, [slot], [kept], false) =
             (verb, slots, &mut kept[..], rest.is_empty())
         {
-            kept.state.add_script_reservation(&slot.policy, id, rest, now)?;
+            let Slot { policy, encoding, .. } = slot;
+            encoding::add_reservation(&mut kept.state, policy, encoding, id, rest, now)?;
         }
-        let decisions = decide_slots(&verb, slots, &mut kept, now, &mut Effects::default());
+        let decisions = decide_slots(&verb, slots, &mut kept, now, &mut Anomalies::default());
         let mut answer = answer(request, slots, decisions);
         answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
         Ok(Told::Decisions(answer))

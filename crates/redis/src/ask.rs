@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
-use tollgate_core::codec::put_number;
 use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
 use crate::asked::Asked;
+use crate::encoding::{PolicyEncoding, PolicyEncodings, put_number};
 use crate::names::{Names, Part};
 
 /// A call of the script.
@@ -19,6 +20,8 @@ pub(crate) struct Call {
     pub(crate) slots: Vec<Vec<Slot>>,
     /// The policy and key of each of the first keys.
     pub(crate) checked: Vec<(Policy, Box<[u8]>)>,
+    /// The encoding of each of these policies.
+    pub(crate) encodings: Vec<Arc<PolicyEncoding>>,
 }
 
 /// What a test brings, or a log that is replayed.
@@ -40,6 +43,9 @@ impl fmt::Display for Injected {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) policy: Policy,
+    pub(crate) encoding: Arc<PolicyEncoding>,
+    /// The index of the policy among the arguments, counted from 1.
+    pub(crate) argument: usize,
     pub(crate) place: usize,
     pub(crate) cost: u64,
     /// Which checks of the request it stands for.
@@ -55,10 +61,11 @@ const NAMED: u8 = 128;
 pub(crate) fn encode(
     requests: &[Asked],
     names: &Names,
+    encodings: &PolicyEncodings,
     now: Option<Injected>,
     horizon: Micros,
 ) -> Call {
-    let mut writer = Writer { names, horizon, ..Writer::new(names) };
+    let mut writer = Writer::new(names, encodings, horizon);
     for request in requests {
         writer.find_slots(request);
     }
@@ -96,26 +103,31 @@ fn own_parts(request: &Asked, policy: &Policy) -> Vec<Part> {
 
 struct Writer<'a> {
     names: &'a Names,
+    encodings: &'a PolicyEncodings,
     horizon: Micros,
     call: Call,
     places: HashMap<(&'a str, &'a [u8]), usize>,
     /// Where the keys are that belong to those of checks, and those of request ids.
     others: HashMap<Vec<u8>, usize>,
-    policies: Vec<&'a Policy>,
+    /// The policies of the slots, with their encodings and their indexes among the arguments.
+    policies: Vec<(&'a Policy, Arc<PolicyEncoding>, usize)>,
+    arguments: Vec<Arc<PolicyEncoding>>,
     /// For each request the place of its id's key, counted from 1.
     ids: Vec<usize>,
     requests: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(names: &'a Names) -> Self {
+    fn new(names: &'a Names, encodings: &'a PolicyEncodings, horizon: Micros) -> Self {
         Writer {
             names,
-            horizon: Micros::ZERO,
+            encodings,
+            horizon,
             call: Call::default(),
             places: HashMap::new(),
             others: HashMap::new(),
             policies: Vec::new(),
+            arguments: Vec::new(),
             ids: Vec::new(),
             requests: Vec::new(),
         }
@@ -131,8 +143,14 @@ impl<'a> Writer<'a> {
                 slot.checks.push(index);
                 continue;
             }
+            let (encoding, argument) = self.encoding(&check.policy);
+            if place == self.call.encodings.len() {
+                self.call.encodings.push(Arc::clone(&encoding));
+            }
             slots.push(Slot {
                 policy: check.policy.clone(),
+                encoding,
+                argument,
                 place,
                 cost,
                 checks: vec![index],
@@ -206,8 +224,7 @@ impl<'a> Writer<'a> {
         let slots = std::mem::take(&mut self.call.slots[index]);
         self.requests.extend([verb + named, u8::try_from(slots.len()).unwrap_or(u8::MAX)]);
         for slot in &slots {
-            let policy = self.policy(&request.checks[slot.checks[0]].policy);
-            self.put_u16(policy);
+            self.put_u16(slot.argument);
             self.put_u16(slot.place + 1);
             self.put_u16(slot.own);
             put_number(&mut self.requests, slot.cost);
@@ -240,16 +257,21 @@ impl<'a> Writer<'a> {
         self.call.slots[index] = slots;
     }
 
-    /// The place of a policy among the arguments, counted from 1.
-    fn policy(&mut self, policy: &'a Policy) -> usize {
-        // The script is told no more of it, so those that say the same are one.
-        let argument = policy.script_argument();
-        let same = |p: &&Policy| p.is(policy) || p.script_argument() == argument;
-        let known = self.policies.iter().position(same).unwrap_or(self.policies.len());
-        if known == self.policies.len() {
-            self.policies.push(policy);
+    /// The encoding of a policy, and its index among the arguments, counted from 1.
+    fn encoding(&mut self, policy: &'a Policy) -> (Arc<PolicyEncoding>, usize) {
+        let known = self.policies.iter().find(|(known, ..)| known.ptr_eq(policy));
+        if let Some((_, encoding, argument)) = known {
+            return (Arc::clone(encoding), *argument);
         }
-        known + 1
+        let encoding = self.encodings.get(policy);
+        // The script gets nothing else, so policies with equal encodings share an argument.
+        let equal = self.arguments.iter().position(|known| *known == encoding);
+        let index = equal.unwrap_or_else(|| {
+            self.arguments.push(Arc::clone(&encoding));
+            self.arguments.len() - 1
+        });
+        self.policies.push((policy, Arc::clone(&encoding), index + 1));
+        (encoding, index + 1)
     }
 
     fn put_u16(&mut self, number: usize) {
@@ -260,7 +282,8 @@ impl<'a> Writer<'a> {
         let now = now.map_or(Vec::new(), |now| now.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
-        self.call.args.extend(self.policies.iter().map(|policy| policy.script_argument().to_vec()));
+        let arguments = self.arguments.iter().map(|encoding| encoding.argument().to_vec());
+        self.call.args.extend(arguments);
         self.call
     }
 }

@@ -24,6 +24,7 @@
 mod answer;
 mod ask;
 mod asked;
+mod encoding;
 mod erase;
 mod error;
 mod link;

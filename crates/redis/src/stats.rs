@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tollgate_core::Effects;
+use tollgate_core::Anomalies;
 use tollgate_store::{FailureKind, StoreError};
 
 /// What has happened in a [`RedisStore`](crate::RedisStore) since it was opened.
@@ -77,13 +77,13 @@ impl Counters {
         }
     }
 
-    pub(crate) fn answered(&self, junk: u64, effects: Effects) {
+    pub(crate) fn answered(&self, junk: u64, anomalies: Anomalies) {
         if junk > 0 {
             self.junk.fetch_add(junk, Ordering::Relaxed);
         }
-        if effects != Effects::default() {
-            self.disbelieved.fetch_add(effects.disbelieved, Ordering::Relaxed);
-            self.merged.fetch_add(effects.merged, Ordering::Relaxed);
+        if anomalies != Anomalies::default() {
+            self.disbelieved.fetch_add(anomalies.implausible, Ordering::Relaxed);
+            self.merged.fetch_add(anomalies.merged, Ordering::Relaxed);
         }
     }
 

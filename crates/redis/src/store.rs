@@ -11,6 +11,7 @@ use tollgate_store::{Answer, Clock, FailureKind, Key, Store, StoreError};
 
 use crate::answer::Told;
 use crate::asked::{Asked, AskedCheck};
+use crate::encoding::PolicyEncodings;
 use crate::link::Dialer;
 use crate::names::{Groups, Names};
 use crate::node::{Common, Node, Status};
@@ -195,6 +196,7 @@ impl Inner {
         let sentinels = Dialer::new(&options, &sentinels, 0, is_tls);
         let common = Arc::new(Common {
             names: Names::new(&options.namespace, groups),
+            encodings: PolicyEncodings::default(),
             dialer: Dialer::new(&options, &login, database, is_tls),
             clock: Clock::system(),
             counters: Counters::default(),

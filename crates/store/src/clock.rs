@@ -260,6 +260,6 @@ mod tests {
         // As after a suspension: the counter is behind its anchor.
         clock.publish(u64::MAX / 2, before.as_micros(), clock.rate.load(Ordering::Relaxed));
         let after = clock.now();
-        assert!(after >= before && after.since(before) < Micros::from_secs(5));
+        assert!(after >= before && after.duration_since(before) < Micros::from_secs(5));
     }
 }

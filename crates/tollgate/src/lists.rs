@@ -80,9 +80,9 @@ impl ListedRequest<'_> {
         for (check, listed) in self.request.checks.iter().zip(&self.listed) {
             match listed {
                 Some(Listed::Deny) if check.policy.is_shadow() => {
-                    merged.push(Decision::of_list(Listed::Allow, now));
+                    merged.push(Decision::from_list(Listed::Allow, now));
                 }
-                Some(listed) => merged.push(Decision::of_list(*listed, now)),
+                Some(listed) => merged.push(Decision::from_list(*listed, now)),
                 None => merged.extend(decisions.next()),
             }
         }

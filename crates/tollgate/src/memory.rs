@@ -144,7 +144,7 @@ impl MemoryLimiter {
     #[inline]
     pub fn check_cost(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
         match policy.listed(key.as_bytes()) {
-            Some(listed) => Decision::of_list(listed, self.now()),
+            Some(listed) => Decision::from_list(listed, self.now()),
             None => self.0.store.check(policy, key, cost, random_id),
         }
     }

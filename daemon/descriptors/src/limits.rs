@@ -71,7 +71,7 @@ impl Maker {
         limits: impl IntoIterator<Item = Limit>,
         shadow: bool,
     ) -> Result<Policy, String> {
-        let policy = Policy::of_protocol(&self.name, limits).map_err(|error| error.to_string())?;
+        let policy = Policy::reserved(&self.name, limits).map_err(|error| error.to_string())?;
         let policy = policy.with_on_store_error(self.options.on_store_error);
         Ok(if shadow { policy.shadow() } else { policy })
     }

@@ -156,7 +156,7 @@ impl Pulse {
 
     fn waited(&self) -> Duration {
         let since = Timestamp::from_micros(self.since.load(Ordering::Relaxed));
-        self.clock.now().since(since).into()
+        self.clock.now().duration_since(since).into()
     }
 
     /// Checks the connection against the timeouts.

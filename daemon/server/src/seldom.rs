@@ -30,7 +30,7 @@ impl Seldom {
         if now < counts.next {
             return None;
         }
-        counts.next = now.after(SAY_EVERY);
+        counts.next = now.saturating_add(SAY_EVERY);
         Some((std::mem::take(&mut counts.untold), counts.all))
     }
 }

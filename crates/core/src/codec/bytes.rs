@@ -1,10 +1,27 @@
-//! Reading bytes whose lengths cannot be trusted, and writing such.
+//! Reading untrusted bytes, and writing lengths and counts.
 
 use alloc::vec::Vec;
+use core::fmt;
 
-use super::{Malformed, ensure};
+/// An error for bytes that cannot be decoded, with the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
 
-/// What is left of some bytes that are being read.
+/// Writes the reason.
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+/// Fails with `reason` unless `condition` is true.
+pub(super) fn ensure(condition: bool, reason: &'static str) -> Result<(), Malformed> {
+    if condition { Ok(()) } else { Err(Malformed(reason)) }
+}
+
+/// A cursor over untrusted bytes.
 ///
 /// # Example
 /// ```
@@ -19,103 +36,103 @@ use super::{Malformed, ensure};
 pub struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// These bytes, none of them read.
+    /// Creates a cursor at the start of the bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Bytes(bytes)
     }
 
-    /// How many are left.
+    /// The number of remaining bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is left.
+    /// Whether no byte remains.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next `len` bytes.
+    /// Reads `len` bytes.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
         let (taken, left) = self.0.split_at_checked(len).ok_or(CUT_OFF)?;
         self.0 = left;
         Ok(taken)
     }
 
-    /// All that are left.
+    /// Reads all remaining bytes.
     pub fn take_rest(&mut self) -> &'a [u8] {
         core::mem::take(&mut self.0)
     }
 
-    /// The next bytes, as an array.
+    /// Reads an array of bytes.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (taken, left) = self.0.split_first_chunk().ok_or(CUT_OFF)?;
         self.0 = left;
         Ok(*taken)
     }
 
-    /// The next byte.
+    /// Reads a byte.
     ///
     /// # Errors
-    /// None is left.
+    /// No byte remains.
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         self.array().map(u8::from_le_bytes)
     }
 
-    /// The next byte, as yes or no.
+    /// Reads a flag: a byte that is 0 or 1.
     ///
     /// # Errors
-    /// None is left, or it is neither 0 nor 1.
+    /// No byte remains, or it is neither 0 nor 1.
     pub fn flag(&mut self) -> Result<bool, Malformed> {
         let value = self.u8()?;
-        ensure(value <= 1, "a flag that is neither 0 nor 1")?;
+        ensure(value <= 1, "a flag is neither 0 nor 1")?;
         Ok(value == 1)
     }
 
-    /// The next 16 bits.
+    /// Reads a 16-bit integer.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// The next 32 bits.
+    /// Reads a 32-bit integer.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// The next 64 bits.
+    /// Reads a 64-bit integer.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// The next 128 bits.
+    /// Reads a 128-bit integer.
     ///
     /// # Errors
-    /// Fewer are left.
+    /// Fewer bytes remain.
     pub fn u128(&mut self) -> Result<u128, Malformed> {
         self.array().map(u128::from_le_bytes)
     }
 
-    /// A count of things that take at least `each` bytes: so many that they can be there.
+    /// Reads a count of items of at least `each` bytes.
     ///
     /// # Errors
-    /// That many bytes are not left.
+    /// Fewer bytes remain than the items need.
     pub fn count(&mut self, each: usize) -> Result<usize, Malformed> {
         let count = usize::try_from(self.u32()?).map_err(|_| CUT_OFF)?;
         let bytes = count.checked_mul(each).ok_or(CUT_OFF)?;
@@ -123,32 +140,34 @@ impl<'a> Bytes<'a> {
         Ok(count)
     }
 
-    /// A length and that many bytes.
+    /// Reads a length and that many bytes.
     ///
     /// # Errors
-    /// That many are not left.
+    /// Fewer bytes remain.
     pub fn prefixed(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.count(1)?;
         self.take(len)
     }
 
-    /// A length and that many bytes of UTF-8.
+    /// Reads a length and that many bytes of UTF-8.
     ///
     /// # Errors
-    /// That many are not left, or they are not UTF-8.
+    /// Fewer bytes remain, or they are not UTF-8.
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
-        core::str::from_utf8(self.prefixed()?).map_err(|_| Malformed("a text that is not UTF-8"))
+        core::str::from_utf8(self.prefixed()?).map_err(|_| Malformed("a text is not UTF-8"))
     }
 }
 
-const CUT_OFF: Malformed = Malformed("it ends too early");
+const CUT_OFF: Malformed = Malformed("unexpected end of data");
 
 /// Appends a count or a length.
 ///
-/// None that is kept comes near 2^32: a key has at most 64 KiB, a log takes 16 bytes an entry.
-/// One that did would be written as 2^32 − 1, which reading refuses.
+/// # Panics
+/// The count is 2^32 or more. The greatest counts are far smaller: a key has at most 64 KiB, a log
+/// takes 16 bytes an entry.
+#[expect(clippy::expect_used, reason = "documented under Panics")]
 pub fn put_count(out: &mut Vec<u8>, count: usize) {
-    out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+    out.extend_from_slice(&u32::try_from(count).expect("a count of 32 bits").to_le_bytes());
 }
 
 /// Appends a length and the bytes.

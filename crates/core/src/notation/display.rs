@@ -1,15 +1,15 @@
-//! The canonical text of a limit, which parses back to the same limit.
+//! The canonical text of a limit.
 
 use core::fmt;
 
 use super::words;
-use crate::limit::{Kind, Limit, Spec};
+use crate::limit::spec::{Kind, Spec};
 use crate::time::Micros;
 
 /// A length of time as the notation writes it, in the largest unit that divides it: `10min`.
 ///
-/// What is not whole milliseconds is written in `us`, a unit that no limit takes: such a length
-/// shows as what it is, and the parser says why it is refused.
+/// A length that is not whole milliseconds is written in `us`. The parser rejects that unit with a
+/// reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length(pub(crate) Micros);
 
@@ -29,7 +29,7 @@ impl fmt::Display for Length {
     }
 }
 
-/// A window behind its slash, where `1min` is `min`.
+/// A window after its slash, where `1min` is written `min`.
 struct Window(Micros);
 
 impl fmt::Display for Window {
@@ -41,10 +41,10 @@ impl fmt::Display for Window {
     }
 }
 
-/// The canonical text: units reduced, words in one order, nothing that is understood anyway.
+/// Writes the canonical text: reduced units, a fixed order of words, no defaults.
 ///
-/// Numbers that do not make a limit are shown all the same; a window, offset or precision that
-/// is not whole milliseconds is then written in `us`, which does not parse.
+/// Invalid numbers are written too. A window, offset or precision that is not whole milliseconds is
+/// written in `us`, which does not parse.
 ///
 /// # Example
 /// ```
@@ -75,20 +75,5 @@ impl fmt::Display for Spec {
             Kind::Queue { places } => write!(f, " queue {places}")?,
         }
         f.write_str(if count_denied { " count-denied" } else { "" })
-    }
-}
-
-/// The canonical text: it parses back to the same limit, and equal limits have the same.
-///
-/// # Example
-/// ```
-/// use tollgate_core::Limit;
-/// let limit: Limit = "240 / 60 minutes strict sliding by 60s".parse()?;
-/// assert_eq!(limit.to_string(), "240/h sliding by 1min strict");
-/// # Ok::<(), tollgate_core::NotationError>(())
-/// ```
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spec().fmt(f)
     }
 }

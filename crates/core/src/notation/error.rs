@@ -124,7 +124,7 @@ impl NotationError {
     }
 
     /// Limits that can all be read and do not make a policy.
-    pub(crate) fn of_policy(text: &str, error: PolicyError) -> Self {
+    pub(crate) fn from_policy(text: &str, error: PolicyError) -> Self {
         NotationError::new(text, Fault::new(0..text.len(), NotationErrorKind::Policy(error)))
     }
 

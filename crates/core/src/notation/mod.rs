@@ -1,6 +1,6 @@
-//! The text of a limit: `10/s burst 50`, read and written.
+//! The notation of limits, such as `10/s burst 50`.
 
-mod display;
+pub(crate) mod display;
 mod draft;
 mod error;
 mod message;
@@ -10,6 +10,5 @@ mod parse;
 mod token;
 mod words;
 
-pub(crate) use display::Length;
 pub use error::{NotationError, NotationErrorKind};
 pub use parse::{parse_duration, parse_limits};

@@ -24,7 +24,7 @@ fn scaled(limit: &Limit, by: u64) -> Limit {
 fn play(key: &mut Key, steps: &[Step]) -> tollgate_core::Timestamp {
     let mut now = START;
     for step in steps {
-        now = now.after(step.later);
+        now = now.saturating_add(step.later);
         key.check(step.cost, now);
     }
     now
@@ -45,7 +45,7 @@ proptest! {
         let back = key.ask(Operation::Refund { time: Some(now) }, taken, now);
         prop_assert_eq!(back.granted, taken);
         for units in 1..=decision.capacity {
-            let then = now.after(Micros::new(later));
+            let then = now.saturating_add(Micros::new(later));
             let (a, b) = (key.peek(units, then), untouched.peek(units, then));
             prop_assert_eq!((a.allowed, a.retry_after), (b.allowed, b.retry_after));
         }
@@ -69,7 +69,7 @@ proptest! {
         let now = play(&mut less, &steps);
         let mut more = less.clone();
         more.ask(Operation::Penalize, extra, now);
-        let then = now.after(Micros::new(later));
+        let then = now.saturating_add(Micros::new(later));
         prop_assert!(less.peek(units, then).allowed || !more.peek(units, then).allowed);
         prop_assert!(less.peek(units, then).remaining >= more.peek(units, then).remaining);
     }
@@ -91,8 +91,8 @@ proptest! {
         let shift = Micros::new(k * policy.limits()[0].spec().window.get());
         let (mut here, mut there, mut now) = (Key::new(&policy), Key::new(&policy), START);
         for step in &steps {
-            now = now.after(step.later);
-            let (a, b) = (here.check(step.cost, now), there.check(step.cost, now.after(shift)));
+            now = now.saturating_add(step.later);
+            let (a, b) = (here.check(step.cost, now), there.check(step.cost, now.saturating_add(shift)));
             prop_assert_eq!(a.limits(), b.limits());
         }
     }
@@ -104,7 +104,7 @@ proptest! {
         let large = Policy::new("p", [scaled(&small.limits()[0], k)]).unwrap();
         let (mut a, mut b, mut now) = (Key::new(&small), Key::new(&large), START);
         for step in &steps {
-            now = now.after(step.later);
+            now = now.saturating_add(step.later);
             let (a, b) = (a.check(step.cost, now), b.check(step.cost * k, now));
             prop_assert_eq!((a.allowed, a.retry_after), (b.allowed, b.retry_after));
             prop_assert_eq!((a.delay, a.reset_after), (b.delay, b.reset_after));

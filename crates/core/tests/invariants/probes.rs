@@ -21,7 +21,7 @@ fn each_step(
 ) -> Result<(), TestCaseError> {
     let (mut key, mut now) = (Key::new(policy), START);
     for step in steps {
-        now = now.after(step.later);
+        now = now.saturating_add(step.later);
         let decision = key.check(step.cost, now);
         probe(&key, step.cost, decision, now)?;
     }
@@ -44,9 +44,9 @@ proptest! {
     fn a_reset_is_when_the_key_is_as_unknown(policy in policy(), steps in steps()) {
         each_step(&policy, &steps, |key, _, decision, now| {
             let reset = decision.reset_after.unwrap();
-            prop_assert!(key.state.is_untouched(now.after(reset)), "{decision:?}");
+            prop_assert!(key.state.is_untouched(now.saturating_add(reset)), "{decision:?}");
             if reset > Micros::ZERO {
-                let before = now.after(reset).before(Micros::new(1));
+                let before = now.saturating_add(reset).saturating_sub(Micros::new(1));
                 prop_assert!(!key.state.is_untouched(before), "{decision:?}");
             }
             Ok(())
@@ -57,7 +57,7 @@ proptest! {
     fn peeks_and_denials_change_nothing(policy in policy(), steps in steps()) {
         let (mut key, mut now) = (Key::new(&policy), START);
         for step in &steps {
-            now = now.after(step.later);
+            now = now.saturating_add(step.later);
             let before = format!("{:?}", key.state);
             let peeked = key.peek(step.cost, now);
             let decision = key.check(step.cost, now);
@@ -75,7 +75,7 @@ proptest! {
     fn without_its_denials_a_trace_is_decided_the_same(policy in policy(), steps in steps()) {
         let (mut full, mut erased, mut now) = (Key::new(&policy), Key::new(&policy), START);
         for step in &steps {
-            now = now.after(step.later);
+            now = now.saturating_add(step.later);
             let decision = full.check(step.cost, now);
             if decision.allowed {
                 let same = erased.check(step.cost, now);
@@ -109,10 +109,10 @@ proptest! {
     ) {
         let (mut key, mut now) = (Key::new(&policy), START);
         for step in &steps {
-            now = now.after(step.later);
+            now = now.saturating_add(step.later);
             key.check(step.cost, now);
         }
-        let earlier = key.peek(cost, now.before(Micros::new(back)));
+        let earlier = key.peek(cost, now.saturating_sub(Micros::new(back)));
         let here = key.peek(cost, now);
         if let Some(retry) = earlier.retry_after {
             let longest = back + here.reset_after.unwrap().get() + 60_000_000;
@@ -135,7 +135,7 @@ fn a_limit_slower_than_time_is_told_apart_does_not_overflow() {
         assert!(key.check(capacity, START).allowed);
         let denied = key.check(capacity, START);
         assert!(denied.retry_after > Some(Micros::from_secs(366 * 86_400)), "{denied:?}");
-        assert!(key.peek(1, START.before(Micros::from_secs(60))).retry_after.is_some());
+        assert!(key.peek(1, START.saturating_sub(Micros::from_secs(60))).retry_after.is_some());
     }
 }
 
@@ -155,9 +155,9 @@ fn a_retry_is_exact_on_both_sides() {
         };
         retries.set(retries.get() + 1);
         prop_assert!(retry > Micros::ZERO && !decision.allowed);
-        let then = now.after(retry);
+        let then = now.saturating_add(retry);
         prop_assert!(key.peek(cost, then).allowed, "denied at the retry: {decision:?}");
-        let before = then.before(Micros::new(1));
+        let before = then.saturating_sub(Micros::new(1));
         prop_assert!(!key.peek(cost, before).allowed, "admitted before it: {decision:?}");
         Ok(())
     };

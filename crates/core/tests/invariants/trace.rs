@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::{
-    Block, Cost, Decision, Effects, Id, KeyState, Limit, Micros, Operation, Policy, Slot,
+    Anomalies, Block, CheckContext, Cost, Decision, Id, KeyState, Limit, Micros, Operation, Policy,
     Timestamp, decide_one,
 };
 
@@ -32,8 +32,8 @@ impl Key {
 
     pub(crate) fn ask(&mut self, verb: Operation, cost: u64, now: Timestamp) -> Decision {
         let Key { policy, state, block, .. } = self;
-        let mut slot = Slot { policy, state, block, cost };
-        decide_one(&verb, &mut slot, now, &mut Effects::default())
+        let mut slot = CheckContext { policy, state, block, cost };
+        decide_one(&verb, &mut slot, now, &mut Anomalies::default())
     }
 
     pub(crate) fn check(&mut self, cost: u64, now: Timestamp) -> Decision {
@@ -107,7 +107,7 @@ pub(crate) fn play(limit: &Limit, steps: &[Step]) -> Vec<Admitted> {
     let mut key = Key::new(&Policy::new("p", [*limit]).unwrap());
     let (mut now, mut admitted) = (START, Vec::new());
     for step in steps {
-        now = now.after(step.later);
+        now = now.saturating_add(step.later);
         let decision = key.check(step.cost, now);
         if decision.allowed && step.cost > 0 {
             let at = now.as_micros();

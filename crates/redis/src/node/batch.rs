@@ -31,7 +31,8 @@ impl Batch {
             short_log: options.short_log,
         };
         let now = options.clock.as_ref().map(injected);
-        let call = ask::encode(&asked, &common.names, now, options.request_id_horizon);
+        let call =
+            ask::encode(&asked, &common.names, &common.encodings, now, options.request_id_horizon);
         Some(Batch { line, asked, callers, call, loads: 0 })
     }
 
@@ -43,7 +44,7 @@ impl Batch {
     pub(super) fn answer(self, reply: Value, common: &Common) {
         match answer::decode(&self.asked, &self.call, reply) {
             Ok(answered) => {
-                common.counters.answered(answered.junk, answered.effects);
+                common.counters.answered(answered.junk, answered.anomalies);
                 for (caller, outcome) in self.callers.into_iter().zip(answered.outcomes) {
                     if let Err(error) = &outcome {
                         common.counters.failed(error);

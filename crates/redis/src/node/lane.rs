@@ -90,7 +90,7 @@ impl Lane {
     pub(super) fn expire(&self) {
         let longest = self.common.options.call_timeout.as_micros();
         let longest = Micros::new(u64::try_from(longest).unwrap_or(u64::MAX));
-        let oldest: Timestamp = self.common.clock.now().before(longest);
+        let oldest: Timestamp = self.common.clock.now().saturating_sub(longest);
         let older = self.lock().queue.take_older(oldest);
         if !older.is_empty() {
             self.left(older.len());

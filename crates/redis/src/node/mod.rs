@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tollgate_store::{Clock, Failure};
 
+use crate::encoding::PolicyEncodings;
 use crate::link::Dialer;
 use crate::names::Names;
 use crate::options::RedisOptions;
@@ -27,6 +28,7 @@ use lane::Lane;
 pub(crate) struct Common {
     pub(crate) options: RedisOptions,
     pub(crate) names: Names,
+    pub(crate) encodings: PolicyEncodings,
     pub(crate) dialer: Dialer,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,

@@ -228,7 +228,7 @@ impl Task {
         let longest = common.options.call_timeout.as_micros();
         let longest = u64::try_from(longest).unwrap_or(u64::MAX);
         let now = common.clock.now();
-        let is_late = |waiting: &Waiting| now.since(waiting.caller.since).get() > longest;
+        let is_late = |waiting: &Waiting| now.duration_since(waiting.caller.since).get() > longest;
         let (late, requests) = requests.into_iter().partition(is_late);
         self.lane.fail(late, &failure.clone().into());
         requests

@@ -47,7 +47,7 @@ impl GroupsCheck {
     pub(super) async fn check(&self, common: &Common, found: &Found) -> Result<(), Failure> {
         let now = common.clock.now();
         let checked = Timestamp::from_micros(self.checked.load(Ordering::Relaxed));
-        if now.since(checked) < EVERY {
+        if now.duration_since(checked) < EVERY {
             return Ok(());
         }
         let node = found.of_slot(self.slot).ok_or_else(|| {

@@ -222,7 +222,7 @@ impl Topology {
             if self.held.len() >= self.common.options.queue {
                 let message = "they wait until it is known where the keys are";
                 self.routes.fail(waiting, &Failure::new(FailureKind::Overloaded, message));
-            } else if now.since(waiting.caller.since) > longest {
+            } else if now.duration_since(waiting.caller.since) > longest {
                 let message = "where the keys are was not found out in time";
                 self.routes.fail(waiting, &Failure::new(FailureKind::Unreachable, message));
             } else {

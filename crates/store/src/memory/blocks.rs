@@ -42,7 +42,7 @@ impl Blocks {
     /// Removes the blocks that have ended.
     pub(crate) fn sweep(&mut self, now: Timestamp) {
         self.0.retain(|_, of_policy| {
-            of_policy.retain(|_, block| block.holds(now));
+            of_policy.retain(|_, block| block.is_active(now));
             !of_policy.is_empty()
         });
     }

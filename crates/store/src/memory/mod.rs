@@ -210,7 +210,7 @@ impl MemoryStore {
                 let answer = self.decide_at(request, now);
                 if answer.allowed() {
                     let max = self.table.bound() / usize::from(ID_PARTITIONS);
-                    ids.record(id, request, &answer, now.after(self.horizon), max);
+                    ids.record(id, request, &answer, now.saturating_add(self.horizon), max);
                 }
                 Ok(answer)
             }
@@ -248,8 +248,8 @@ impl MemoryStore {
     /// Decides a check of a new key for which there is no room.
     fn decide_without_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
         let allowed = self.table_full == TableFull::Allow;
-        let retry = retry_at.map(|at| Timestamp::from_micros(at).since(now));
-        let mut decision = Decision::of_store(allowed, retry, now);
+        let retry = retry_at.map(|at| Timestamp::from_micros(at).duration_since(now));
+        let mut decision = Decision::from_store(allowed, retry, now);
         decision.granted = if allowed { cost } else { 0 };
         decision
     }
@@ -287,8 +287,8 @@ impl MemoryStore {
             stats.bytes += table.bytes();
             stats.evicted += counts.evicted;
             stats.full += counts.full;
-            stats.disbelieved += counts.effects.disbelieved;
-            stats.merged += counts.effects.merged;
+            stats.disbelieved += counts.anomalies.implausible;
+            stats.merged += counts.anomalies.merged;
         }
         stats
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashTable;
-use tollgate_core::{Effects, KeyState, Micros, Policy, Timestamp};
+use tollgate_core::{Anomalies, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
 use super::entry::{Entry, SlotIndex, Tag};
@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     pub(crate) evicted: u64,
     /// New keys that found no room.
     pub(crate) full: u64,
-    pub(crate) effects: Effects,
+    pub(crate) anomalies: Anomalies,
 }
 
 impl Shard {
@@ -88,14 +88,14 @@ impl Shard {
         tag: Tag,
         policy: &Policy,
         key: &[u8],
-    ) -> Option<(&mut KeyState, &mut Effects)> {
+    ) -> Option<(&mut KeyState, &mut Anomalies)> {
         if !self.blocks.is_empty() {
             return None;
         }
         let slot = self.find(tag, policy, key)?;
         let entry = self.entries.get_mut(index_of(slot))?.as_mut()?;
-        let is_plain = entry.state.is_plain(policy);
-        is_plain.then_some((&mut entry.state, &mut self.counts.effects))
+        let is_plain = entry.state.is_single_limit_of(policy);
+        is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
 
     /// Returns the state in an occupied slot.
@@ -200,7 +200,7 @@ impl Shard {
 
     /// Checks the next slots, and removes entries that have recovered.
     pub(crate) fn sweep(&mut self, now: Timestamp, slots: usize) {
-        let deadline = now.before(GRACE);
+        let deadline = now.saturating_sub(GRACE);
         for _ in 0..slots.min(self.entries.len()) {
             self.cursor = if self.cursor + 1 < self.entries.len() { self.cursor + 1 } else { 0 };
             let recovered = self.entries[self.cursor]

@@ -1,8 +1,8 @@
 //! Operations on a single key, under one lock.
 
 use tollgate_core::{
-    Cost, Decision, Id, Inspection, KeyState, Operation, Policy, Slot, Timestamp, check_plain,
-    decide_one, inspect,
+    CheckContext, Cost, Decision, Id, Inspection, KeyState, Operation, Policy, Timestamp,
+    check_single_limit, decide_one, inspect,
 };
 
 use super::MemoryStore;
@@ -22,16 +22,16 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
-        if !policy.is_plain() {
+        if !policy.is_single_limit() {
             let lease = policy.has_concurrent().then(lease);
             return self.check_any(policy, key.as_bytes(), cost, lease);
         }
         let now = self.clock.now();
         let address = self.table.address(policy, key.as_bytes());
         let mut shard = self.table.lock(address.shard);
-        if let Some((state, effects)) = shard.fast_path_mut(address.tag, policy, key.as_bytes()) {
+        if let Some((state, anomalies)) = shard.fast_path_mut(address.tag, policy, key.as_bytes()) {
             // A tail call: the decision is written directly to the caller's memory.
-            return check_plain(policy, state, cost.get(), now, effects);
+            return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
         drop(shard);
         self.check_any(policy, key.as_bytes(), cost, None)
@@ -57,7 +57,7 @@ impl MemoryStore {
                 Some(slot) => shard.state_mut(slot),
                 None => &mut unknown,
             };
-            inspect(&Slot { policy, state, block: &mut block, cost: 0 }, now)
+            inspect(&CheckContext { policy, state, block: &mut block, cost: 0 }, now)
         })
     }
 
@@ -102,9 +102,10 @@ impl Call<'_> {
     fn decide(&self, shard: &mut Shard, state: &mut KeyState) -> Decision {
         let known = shard.blocks.get(self.policy, self.key);
         let mut block = known;
-        let mut context = Slot { policy: self.policy, state, block: &mut block, cost: self.cost };
+        let mut context =
+            CheckContext { policy: self.policy, state, block: &mut block, cost: self.cost };
         let decision =
-            decide_one(self.operation, &mut context, self.now, &mut shard.counts.effects);
+            decide_one(self.operation, &mut context, self.now, &mut shard.counts.anomalies);
         if block != known {
             shard.blocks.set(self.policy.name(), self.key, block);
         }

@@ -124,7 +124,7 @@ impl Counts {
         Counts {
             evicted: self.evicted + other.evicted,
             full: self.full + other.full,
-            effects: self.effects.plus(other.effects),
+            anomalies: self.anomalies.plus(other.anomalies),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Requests with several checks, decided atomically under all their locks.
 
 use tollgate_core::{
-    Block, Check, Decision, Effects, KeyState, Operation, Policy, Request, Slot, Timestamp, decide,
+    Anomalies, Block, Check, CheckContext, Decision, KeyState, Operation, Policy, Request,
+    Timestamp, decide,
 };
 
 use super::entry::{Entry, SlotIndex};
@@ -125,14 +126,14 @@ fn decide_together(
         group.block = shard.blocks.get(group.policy, group.key);
         group.slot = shard.find(group.address.tag, group.policy, group.key);
     }
-    let mut effects = Effects::default();
-    let full = make_room(operation, groups, guards, now, &mut effects);
+    let mut anomalies = Anomalies::default();
+    let full = make_room(operation, groups, guards, now, &mut anomalies);
     let is_denied = full.iter().any(Option::is_some) && store.table_full == TableFull::Deny;
     let operation = if is_denied { &Operation::Peek } else { operation };
     let mut decided =
-        decide_groups(operation, groups, guards, &full, now, &mut effects).into_iter();
+        decide_groups(operation, groups, guards, &full, now, &mut anomalies).into_iter();
     if let Some(shard) = guards.first_mut() {
-        shard.counts.effects = shard.counts.effects.plus(effects);
+        shard.counts.anomalies = shard.counts.anomalies.plus(anomalies);
     }
     let mut decisions = Vec::with_capacity(groups.len());
     for (group, full) in groups.iter().zip(&full) {
@@ -152,7 +153,7 @@ fn make_room(
     groups: &mut [Group<'_>],
     guards: &mut [MutexGuard<'_, Shard>],
     now: Timestamp,
-    effects: &mut Effects,
+    anomalies: &mut Anomalies,
 ) -> Vec<Option<ShardFull>> {
     let none = vec![None; groups.len()];
     let keep: Vec<_> =
@@ -163,7 +164,7 @@ fn make_room(
     if !needs_room || *operation == Operation::Peek {
         return none;
     }
-    let trial = decide_groups(&Operation::Peek, groups, guards, &none, now, effects);
+    let trial = decide_groups(&Operation::Peek, groups, guards, &none, now, anomalies);
     let counts_denied =
         |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
     // A peek ignores leases: a key that holds the request's lease may deny the peek and still admit.
@@ -196,7 +197,7 @@ fn decide_groups(
     guards: &mut [MutexGuard<'_, Shard>],
     full: &[Option<ShardFull>],
     now: Timestamp,
-    effects: &mut Effects,
+    anomalies: &mut Anomalies,
 ) -> Vec<Decision> {
     for group in groups.iter_mut() {
         if let Some(slot) = group.slot {
@@ -207,14 +208,14 @@ fn decide_groups(
         .iter_mut()
         .zip(full)
         .filter(|(_, full)| full.is_none())
-        .map(|(group, _)| Slot {
+        .map(|(group, _)| CheckContext {
             policy: group.policy,
             state: &mut group.state,
             block: &mut group.block,
             cost: group.cost,
         })
         .collect();
-    let decisions = decide(operation, &mut contexts, now, effects);
+    let decisions = decide(operation, &mut contexts, now, anomalies);
     drop(contexts);
     for group in groups.iter_mut() {
         store_state(group, &mut guards[group.lock], now);

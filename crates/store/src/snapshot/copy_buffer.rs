@@ -49,7 +49,7 @@ impl CopyBuffer {
 
     /// Copies a block; returns the number of bytes in the buffer.
     pub(super) fn push_block(&mut self, policy: &str, key: &[u8], block: Block) -> usize {
-        if block.holds(self.now) {
+        if block.is_active(self.now) {
             let until = match block {
                 Block::Until(end) => end.as_micros(),
                 Block::Forever => FOREVER,
@@ -90,14 +90,15 @@ struct PolicyNumbers {
 impl PolicyNumbers {
     fn number(&mut self, policy: &Policy) -> u32 {
         if let Some((last, number)) = &self.last
-            && last.is(policy)
+            && last.ptr_eq(policy)
         {
             return *number;
         }
         let known = self.by_name.entry(policy.name_hash()).or_default();
         // Only the name and the limits are written, so policies that share them share a number.
         let is_same = |other: &Policy| {
-            other.is(policy) || (other.name() == policy.name() && other.limits() == policy.limits())
+            other.ptr_eq(policy)
+                || (other.name() == policy.name() && other.limits() == policy.limits())
         };
         let found = known.iter().find(|(other, _)| is_same(other)).map(|(_, number)| *number);
         let number = found.unwrap_or_else(|| {

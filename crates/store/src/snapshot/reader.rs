@@ -262,7 +262,7 @@ impl<'a> Restore<'a> {
             return Err(Malformed("a block has an invalid policy name"));
         }
         let key = key(record)?;
-        if !block.holds(self.now) {
+        if !block.is_active(self.now) {
             self.report.recovered += 1;
         } else if target.table().restore_block(policy, key, block) {
             self.report.blocks += 1;

@@ -181,7 +181,7 @@ fn inconsistent_content_is_rejected() {
     check(&[&section(2, b"\x01\0\0\0\0\0\0\0\0\0\0\0"), &end], "invalid table");
     check(&[&section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0="), &end], "invalid table");
     check(&[&section(2, b"\0\0\0\0\0\0\0\0\x01\0\0\0a"), &end], "invalid table");
-    check(&[&main, &section(3, b"\x01\0\0\0"), &end], "it ends too early");
+    check(&[&main, &section(3, b"\x01\0\0\0"), &end], "unexpected end of data");
     let no_policy = section(3, b"\x04\0\0\0\0\0\0\0");
     check(&[&main, &no_policy, &end], "a key refers to an unknown policy");
     let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xffk");

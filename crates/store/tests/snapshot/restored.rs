@@ -32,8 +32,8 @@ fn leases_are_renewed_and_released_after_a_restore() {
 #[test]
 fn keys_of_reserved_policies_are_restored() {
     let limits = || ["3/30w burst 2".parse().unwrap()];
-    let throttle = Policy::of_protocol("@throttle", limits()).unwrap();
-    let (rule, api) = (Policy::of_protocol("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
+    let throttle = Policy::reserved("@throttle", limits()).unwrap();
+    let (rule, api) = (Policy::reserved("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
     let saved = Bench::new();
     let policies = [&throttle, &rule, &api];
     policies.iter().for_each(|policy| assert!(saved.check(policy, b"k", 1).allowed()));

@@ -111,7 +111,7 @@ impl Remote {
         let deadline = deadline.min(own_deadline);
         let start = self.0.clock.now();
         let answers = timeout(deadline, self.0.store.decide(requests)).await;
-        self.0.latency.record(self.0.clock.now().since(start));
+        self.0.latency.record(self.0.clock.now().duration_since(start));
         let answers = answers.unwrap_or_else(|_| {
             requests.iter().map(|_| Err(deadline_exceeded(deadline))).collect()
         });

@@ -184,7 +184,7 @@ fn replacing_one_set_keeps_the_other_and_the_tiers() {
     policies.set_additional_overrides("api", &Overrides::default()).unwrap();
     policies.set_tiers("api", &Tiers::new()).unwrap();
     assert_eq!(decides(&policies, b"vip", None), "10/s burst 20");
-    assert!(policies.resolve("api", b"vip", None).unwrap().is(policies.get("api").unwrap()));
+    assert!(policies.resolve("api", b"vip", None).unwrap().ptr_eq(policies.get("api").unwrap()));
 }
 
 #[test]

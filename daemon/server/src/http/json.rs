@@ -95,7 +95,7 @@ pub(super) fn inspection(policy: &Policy, it: &Inspection) -> String {
         None => json.text("null"),
         Some(Block::Forever) => json.text(r#"{"ends_after":null}"#),
         Some(Block::Until(end)) => {
-            let ends_after: Micros = end.since(it.time);
+            let ends_after: Micros = end.duration_since(it.time);
             json.put(r#"{"ends_after":"#, ends_after);
             json.text("}");
         }

@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
         for (policy, word) in words {
             told.add(&self.live.tallies.of(policy).policy, word);
         }
-        let took = self.daemon.clock.now().since(self.since);
+        let took = self.daemon.clock.now().duration_since(self.since);
         told.tell(self.surface, None, self.since, took);
     }
 }
@@ -127,7 +127,7 @@ impl Drop for Batch<'_> {
             return;
         }
         self.add();
-        let took = self.daemon.clock.now().since(self.since);
+        let took = self.daemon.clock.now().duration_since(self.since);
         self.daemon.metrics.latency(self.surface).count_many(took, self.requests);
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Timed<'a> {
     #[inline]
     fn took(self, is_notable: bool, told: Option<Told>) {
         let now = self.daemon.clock.now();
-        let took = now.since(self.since);
+        let took = now.duration_since(self.since);
         let latency = self.daemon.metrics.latency(self.surface);
         latency.count(took);
         if (is_notable || took >= SLOW)

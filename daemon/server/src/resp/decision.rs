@@ -114,7 +114,7 @@ pub(super) fn write_inspection(out: &mut Out, policy: &Policy, it: &Inspection) 
             out.map(1);
             let ends_after = match block {
                 Block::Forever => None,
-                Block::Until(end) => Some(end.since(it.time)),
+                Block::Until(end) => Some(end.duration_since(it.time)),
             };
             time(out, "ends_after_us", ends_after);
         }

@@ -57,6 +57,6 @@ impl Shared {
     }
 
     fn uptime(&self, now: Timestamp) -> Micros {
-        now.since(self.started)
+        now.duration_since(self.started)
     }
 }

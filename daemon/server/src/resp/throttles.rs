@@ -35,7 +35,7 @@ impl Quota {
             Some(widened) => widened,
             None => self.limit_of(self.count, self.period)?,
         };
-        match Policy::of_protocol(NAME, [limit]) {
+        match Policy::reserved(NAME, [limit]) {
             Ok(policy) => Ok(policy),
             Err(error) => unreachable!("the name is a protocol's, and the limit is one: {error}"),
         }
@@ -150,9 +150,10 @@ mod tests {
     /// Also where the tick of a limit is coarser than a microsecond, which no model covers.
     #[test]
     fn the_shared_window_computes_as_the_period_does() {
-        // What a script computes with stands at the end of what it is told; 23 bytes into that, the
-        // tick.
-        let computed = |policy: &Policy| *policy.script_argument().last_chunk::<44>().unwrap();
+        let computed = |policy: &Policy| {
+            let limit = policy.limits()[0];
+            (limit.capacity(), limit.parameters())
+        };
         let (mut widened, mut coarse) = (0, 0);
         for capacity in [1, 10, 1_001, 123_456, 10_000_019, 3_000_000_001] {
             for count in [1, 3, 7, 10, 999, 1_000, 1_024, 65_537, 1_000_003, 12_345_678_901] {
@@ -162,11 +163,11 @@ mod tests {
                         assert!(quota.policy().is_err(), "{quota:?}");
                         continue;
                     };
-                    let own = Policy::of_protocol(NAME, [own]).unwrap();
+                    let own = Policy::reserved(NAME, [own]).unwrap();
                     let policy = quota.policy().unwrap();
                     assert_eq!(computed(&policy), computed(&own), "{quota:?}");
                     widened += u32::from(policy.to_string() != own.to_string());
-                    coarse += u32::from(computed(&policy)[23] != 1);
+                    coarse += u32::from(policy.limits()[0].tick() != Micros::new(1));
                 }
             }
         }

@@ -90,7 +90,7 @@ pub fn a_step_costs_one_limit(subject: &mut impl Subject, plan: Plan) -> Result<
         }
         subject.forget_all();
         let first = drain(subject, &policy, START, seen)?;
-        let again = drain(subject, &policy, START.before(Micros::new(back)), seen)?;
+        let again = drain(subject, &policy, START.saturating_sub(Micros::new(back)), seen)?;
         seen.count(if again == 0 { "believed" } else { "not believed" });
         // State is believed for 10 s at least.
         if first == capacity && again <= capacity && (back > 10_000_000 || again == 0) {

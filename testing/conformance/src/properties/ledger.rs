@@ -28,7 +28,7 @@ impl Held {
     /// Enters what was answered, if it is what the list allows.
     fn enter(&mut self, asked: &Asked, it: &Expected, limit: &Limit) -> Result<(), Why> {
         let (now, cost) = (asked.time, asked.checks[0].2.get());
-        let end = now.after(limit.spec().window);
+        let end = now.saturating_add(limit.spec().window);
         let right = match asked.verb {
             Operation::Acquire { lease } if self.holds(lease, now) && cost > 0 => it.replayed,
             Operation::Acquire { lease } => {
@@ -99,7 +99,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
                 Operation::Reserve { id, max_wait } => {
                     seen.answer(std::slice::from_ref(y));
                     let known = pending.get(&id).copied();
-                    let acts = now.after(y.delay);
+                    let acts = now.saturating_add(y.delay);
                     if y.allowed && cost > 0 && known.is_none() && acts > now {
                         pending.insert(id, (cost, acts));
                     }

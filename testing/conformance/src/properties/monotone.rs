@@ -31,7 +31,7 @@ pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<S
             if penalty > 0 {
                 only(ask(subject, &asked(now, Operation::Penalize, &policy, KEY, penalty)))?;
             }
-            let then = now.after(Micros::new(later));
+            let then = now.saturating_add(Micros::new(later));
             only(ask(subject, &asked(then, Operation::Peek, &policy, KEY, cost)))
         };
         let (heavier, lighter) = (probe(more)?, probe(0)?);
@@ -63,7 +63,8 @@ pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Resul
         let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
         let Ok(higher) = Policy::new("p", [limit]) else { return Ok(()) };
         let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let then = trace.last().map_or(START, |trace| trace.time).after(Micros::new(later));
+        let then =
+            trace.last().map_or(START, |trace| trace.time).saturating_add(Micros::new(later));
         let mut probe = |policy: &Policy| {
             play(subject, &trace);
             only(ask(subject, &asked(then, CHECK, policy, KEY, cost)))
@@ -81,7 +82,7 @@ pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Resul
 const ALL_WINDOWS: u64 = 420 * 86_400_000_000;
 
 fn later(time: Timestamp, times: u64) -> Timestamp {
-    time.after(Micros::new(ALL_WINDOWS * times))
+    time.saturating_add(Micros::new(ALL_WINDOWS * times))
 }
 
 /// The same trace a multiple of the windows later is answered the same.
@@ -100,7 +101,8 @@ pub fn another_time_changes_nothing(
         }
         let early = requests(&[a, b], Player::at(START, false), &steps);
         let far = early.last().is_some_and(|early| {
-            later(early.time, times) >= Timestamp::MAX.before(Micros::new(800 * 86_400_000_000))
+            later(early.time, times)
+                >= Timestamp::MAX.saturating_sub(Micros::new(800 * 86_400_000_000))
         });
         if far {
             return Ok(());
@@ -110,7 +112,7 @@ pub fn another_time_changes_nothing(
         let late: Vec<Asked> = early.iter().map(|early| shifted(early, times)).collect();
         let mut found = play(subject, &late);
         for decision in found.iter_mut().flatten().flatten() {
-            decision.time = decision.time.before(Micros::new(ALL_WINDOWS * times));
+            decision.time = decision.time.saturating_sub(Micros::new(ALL_WINDOWS * times));
         }
         same(&early, &expected, &found)
     })

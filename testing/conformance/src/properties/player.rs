@@ -54,7 +54,8 @@ impl fmt::Display for Asked {
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
 /// Two years before there is no more time: what would end after that ends with it.
-const LATEST: Timestamp = Timestamp::MAX.before(Micros::MAX_WINDOW).before(Micros::MAX_WINDOW);
+const LATEST: Timestamp =
+    Timestamp::MAX.saturating_sub(Micros::MAX_WINDOW).saturating_sub(Micros::MAX_WINDOW);
 
 /// Where a trace has come to.
 #[derive(Clone, Debug)]
@@ -94,7 +95,7 @@ impl Player {
     /// Learns from the answer what the next moves may refer to.
     pub(crate) fn learn(&mut self, answer: &[Expected]) {
         self.times.push(self.now);
-        let later = |span: Option<Micros>| span.map(|span| self.now.after(span));
+        let later = |span: Option<Micros>| span.map(|span| self.now.saturating_add(span));
         self.retry =
             later(answer.iter().filter_map(|answer| answer.retry_after).max()).or(self.retry);
         self.reset =
@@ -109,7 +110,7 @@ impl Player {
             Move::Reset(by) => shifted(self.reset.unwrap_or(self.now).max(self.now), by),
             Move::Window(part, by) => {
                 let span = Micros::new(window.get() / 1_000 * u64::from(part));
-                shifted(self.now.after(span), by)
+                shifted(self.now.saturating_add(span), by)
             }
             Move::Edge(by) => {
                 let edge = self.now.as_micros().next_multiple_of(window.get());
@@ -145,7 +146,7 @@ impl Player {
         match charged {
             Charged::Unsaid => None,
             Charged::Ago(ago) => self.times.iter().rev().nth(ago).copied().or(Some(self.now)),
-            Charged::Wrong(by) => Some(self.now.before(Micros::new(by))),
+            Charged::Wrong(by) => Some(self.now.saturating_sub(Micros::new(by))),
         }
     }
 }
@@ -153,7 +154,7 @@ impl Player {
 /// A time so many µs on or back, as far as there is time.
 pub(crate) fn shifted(time: Timestamp, by: i64) -> Timestamp {
     let span = Micros::new(by.unsigned_abs());
-    if by < 0 { time.before(span) } else { time.after(span) }
+    if by < 0 { time.saturating_sub(span) } else { time.saturating_add(span) }
 }
 
 fn cost(amount: Amount, policy: &Policy) -> Cost {

@@ -24,7 +24,7 @@ struct Probe<'a, S> {
 impl<S: Subject> Probe<'_, S> {
     fn at(&mut self, after: u64, verb: Operation, cost: u64) -> Result<Expected, Why> {
         play(self.subject, self.asked);
-        let time = self.now.after(Micros::new(after));
+        let time = self.now.saturating_add(Micros::new(after));
         only(ask(self.subject, &asked(time, verb, self.policy, KEY, cost)))
     }
 
@@ -42,7 +42,7 @@ impl<S: Subject> Probe<'_, S> {
         let Some(retry) = denied.retry_after.map(Micros::get) else {
             return Err(self.why(&format!("denied without a retry: {denied:?}")));
         };
-        if self.now.after(Micros::new(retry)) == Timestamp::MAX {
+        if self.now.saturating_add(Micros::new(retry)) == Timestamp::MAX {
             return Ok(()); // After there is no more time.
         }
         for before in [retry - 1, (retry / 1_000 * part).min(retry - 1)] {
@@ -73,7 +73,7 @@ impl<S: Subject> Probe<'_, S> {
     /// At the reset all of it is there, and not before.
     fn reset(&mut self, peek: &Expected, seen: &mut Seen) -> Result<(), Why> {
         let Some(reset) = peek.reset_after.map(Micros::get) else { return Ok(()) };
-        if self.now.after(Micros::new(reset)) == Timestamp::MAX {
+        if self.now.saturating_add(Micros::new(reset)) == Timestamp::MAX {
             return Ok(()); // Until after there is no more time.
         }
         let then = self.at(reset, Operation::Peek, 0)?;

@@ -73,7 +73,7 @@ pub fn ids_last_their_horizon(subject: &mut impl Subject, plan: Plan) -> Result<
             return Ok(());
         }
         let span = if before { HORIZON - 1 } else { HORIZON };
-        let late = Asked { time: last.time.after(Micros::new(span)), ..last.clone() };
+        let late = Asked { time: last.time.saturating_add(Micros::new(span)), ..last.clone() };
         let answer = ask(subject, &late);
         let same_time = |answered: &Answered| {
             answered.as_ref().is_ok_and(|x| x.iter().all(|i| i.time == last.time))

@@ -94,7 +94,7 @@ async fn ask<S: Store>(
     let checks = asked.checks();
     let mut found = Vec::new();
     for turn in 0..turns {
-        let now = at.after(Micros::new(every.get() * u64::from(turn)));
+        let now = at.saturating_add(Micros::new(every.get() * u64::from(turn)));
         set_time(now);
         let answer = store.decide(&[asked.request(&checks)]).await.pop();
         if found.is_empty() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tollgate::Limit;
-use tollgate_core::{Effects, Id, KeyState, Operation, Policy, Slot, Timestamp, decide};
+use tollgate_core::{Anomalies, CheckContext, Id, KeyState, Operation, Policy, Timestamp, decide};
 use tollgate_load::verify::Admission;
 
 /// The start of a window of whatever is shorter than a week.
@@ -115,9 +115,10 @@ impl Played {
     fn decide(&mut self, verb: &Operation, told: u64) -> (bool, u64) {
         let mut block = None;
         let cost = if matches!(verb, Operation::Release { .. }) { 0 } else { self.cost };
-        let slot = Slot { policy: &self.policy, state: &mut self.state, block: &mut block, cost };
+        let slot =
+            CheckContext { policy: &self.policy, state: &mut self.state, block: &mut block, cost };
         let now = Timestamp::from_micros(told);
-        let decision = decide(verb, &mut [slot], now, &mut Effects::default()).remove(0);
+        let decision = decide(verb, &mut [slot], now, &mut Anomalies::default()).remove(0);
         (decision.allowed && decision.granted > 0, decision.delay.get())
     }
 }

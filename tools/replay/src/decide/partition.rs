@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 use tollgate::{Listed, Operation, Policy, Timestamp};
-use tollgate_core::{Effects, KeyState, Slot, check_plain, decide_one};
+use tollgate_core::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
 
 use super::Alternative;
 use super::keys::Keys;
@@ -266,10 +266,10 @@ impl Column {
 
 /// Whether a check is admitted, and charges it if so.
 pub(crate) fn admits(policy: &Policy, state: &mut KeyState, cost: u64, at: u64) -> bool {
-    let (now, mut seen) = (Timestamp::from_micros(at), Effects::default());
-    if policy.is_plain() && state.is_plain(policy) {
-        return check_plain(policy, state, cost, now, &mut seen).allowed;
+    let (now, mut seen) = (Timestamp::from_micros(at), Anomalies::default());
+    if policy.is_single_limit() && state.is_single_limit_of(policy) {
+        return check_single_limit(policy, state, cost, now, &mut seen).allowed;
     }
-    let mut slot = Slot { policy, state, block: &mut None, cost };
+    let mut slot = CheckContext { policy, state, block: &mut None, cost };
     decide_one(&Operation::Check { lease: None }, &mut slot, now, &mut seen).allowed
 }

@@ -97,7 +97,7 @@ impl<T: Copy> Order<T> {
         let (second, micros) = split(stamp.at);
         if stamp.at > self.newest {
             self.newest = stamp.at;
-            self.open = self.open.max(split(stamp.at.before(self.reorder)).0);
+            self.open = self.open.max(split(stamp.at.saturating_sub(self.reorder)).0);
         }
         if second < self.open {
             self.late += 1;

@@ -63,7 +63,7 @@ fn header(report: &Report, title: &str) -> String {
         summary.push_str(&format!(", cost {} in all", grouped(offered.cost)));
     }
     if let Some((first, last)) = report.source.span {
-        let span = length(last.since(first));
+        let span = length(last.duration_since(first));
         summary.push_str(&format!(", {} to {} UTC ({span})", second(first), second(last)));
     }
     let format = report.source.format;

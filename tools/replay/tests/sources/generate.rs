@@ -14,7 +14,7 @@ fn events(text: &str) -> Vec<Generated> {
     let traffic = traffic(text);
     let events: Vec<Generated> = traffic.events().collect();
     assert!(events.is_sorted_by_key(|it| it.at), "{text}");
-    let end = traffic.start.after(traffic.duration);
+    let end = traffic.start.saturating_add(traffic.duration);
     assert!(events.iter().all(|it| (traffic.start..end).contains(&it.at)), "{text}");
     assert!(events.iter().all(|it| it.key < traffic.keys && it.cost == 1), "{text}");
     events
@@ -25,7 +25,7 @@ fn counts(text: &str, seconds: u64) -> Vec<usize> {
     let start = traffic(text).start;
     let mut counts = BTreeMap::new();
     for event in events(text) {
-        *counts.entry(event.at.since(start).get() / 1_000_000 / seconds).or_insert(0) += 1;
+        *counts.entry(event.at.duration_since(start).get() / 1_000_000 / seconds).or_insert(0) += 1;
     }
     let last = counts.keys().last().copied().unwrap_or(0);
     (0..=last).map(|n| counts.get(&n).copied().unwrap_or(0)).collect()
@@ -33,7 +33,7 @@ fn counts(text: &str, seconds: u64) -> Vec<usize> {
 
 fn times(text: &str) -> String {
     let start = traffic(text).start;
-    let times = events(text).into_iter().map(|event| event.at.since(start).to_string());
+    let times = events(text).into_iter().map(|event| event.at.duration_since(start).to_string());
     times.collect::<Vec<_>>().join(" ")
 }
 

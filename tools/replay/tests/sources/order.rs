@@ -30,7 +30,7 @@ fn model(stamps: &[Stamp], reorder: Micros, spread: bool) -> (Vec<Event>, u64) {
     let mut taken = Vec::new();
     for (at, stamp) in stamps.iter().enumerate() {
         newest = newest.max(stamp.at);
-        let open = second(newest.before(reorder));
+        let open = second(newest.saturating_sub(reorder));
         if second(stamp.at) < open {
             late += 1;
             let at_open = Timestamp::from_micros(open * 1_000_000);

@@ -53,7 +53,7 @@ fn write_source(out: &mut String, report: &Report) {
         line!(out, "cost {} in all", grouped(report.offered.cost));
     }
     if let Some((first, last)) = report.source.span {
-        let span = length(last.since(first));
+        let span = length(last.duration_since(first));
         line!(out, "{} to {} UTC, {span}", second(first), second(last));
     }
     for notice in notices(report) {

@@ -1,19 +1,19 @@
-//! Lists of keys: exact ones, and beginnings written `prefix*`.
+//! Allow and deny lists: exact keys, and prefixes written `prefix*`.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What a policy's lists say of a key.
+/// The list of a policy that has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Listed {
-    /// It is always admitted.
+    /// The key is always admitted.
     Allow,
-    /// It is always denied.
+    /// The key is always denied.
     Deny,
 }
 
-/// Keys that a policy always admits, or always denies. Cloning it is cheap.
+/// A list of keys that a policy always admits or always denies. Cloning is cheap.
 ///
 /// # Example
 /// ```
@@ -24,21 +24,21 @@ pub enum Listed {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyList {
-    /// Sorted.
+    /// Sorted for binary search.
     exact: Arc<[Box<[u8]>]>,
-    /// Sorted, without the star.
+    /// Without the star, sorted so that equal lists compare equal.
     prefixes: Arc<[Box<[u8]>]>,
 }
 
 impl KeyList {
-    /// Whether the key, or a beginning of it, is on the list.
+    /// Whether the key or a prefix of it is on the list.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         self.exact.binary_search_by(|exact| (**exact).cmp(key)).is_ok()
             || self.prefixes.iter().any(|prefix| key.starts_with(prefix))
     }
 
-    /// Whether it has no key.
+    /// Whether the list has no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty()

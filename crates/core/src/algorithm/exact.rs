@@ -1,6 +1,6 @@
-//! Integer arithmetic that Rust's `u64` and a double of Lua's agree on to the last bit.
+//! Integer arithmetic on which Rust's `u64` and Lua's doubles agree to the last bit.
 
-/// Integers below this are exact in a double. Every product that decides stays below it.
+/// Integers below this are exact in a double. Every product in a decision stays below it.
 pub(crate) const EXACT: u64 = 1 << 53;
 
 /// The greatest common divisor.
@@ -11,7 +11,7 @@ pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// A divisor known beforehand: it divides any `n` below 2^53 exactly, by one multiplication.
+/// A divisor that divides any `n` below 2^53 exactly, with one multiplication.
 ///
 /// The reciprocal is that of Granlund and Montgomery, *Division by Invariant Integers using
 /// Multiplication* (1994), theorem 4.2, with N = 53: with l = ⌈log2 d⌉ and
@@ -31,7 +31,7 @@ impl Divisor {
         let shift = 53 + log2;
         let reciprocal = (1_u128 << shift) / u128::from(divisor) + 1;
         // At most 2^53 + 1, since 2^(53+l) / d < 2^54 and d > 2^(l-1) unless d is a power of two.
-        let reciprocal = u64::try_from(reciprocal).unwrap_or(u64::MAX);
+        let reciprocal = low_u64(reciprocal);
         Divisor { divisor, reciprocal, shift }
     }
 
@@ -54,17 +54,12 @@ impl Divisor {
     }
 }
 
-/// The low half, where the high half is known to be zero.
+/// The low half of a number whose high half is zero.
 #[inline]
-#[expect(clippy::as_conversions, reason = "the caller's quotient is below 2^53")]
-const fn low_u64(wide: u128) -> u64 {
+#[expect(clippy::as_conversions, reason = "the caller's number is below 2^64")]
+fn low_u64(wide: u128) -> u64 {
+    debug_assert!(wide <= u128::from(u64::MAX));
     wide as u64
-}
-
-/// ⌈n·a / b⌉ in wide arithmetic, at most `u64::MAX`; for changes of scale, off the hot path.
-pub(crate) fn mul_div_ceil(n: u64, a: u64, b: u64) -> u64 {
-    let wide = (u128::from(n) * u128::from(a)).div_ceil(u128::from(b));
-    u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -74,9 +69,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_divisor_divides_exactly(n in 0..EXACT, d in 1..=EXACT, small in 1_u64..100_000) {
+        fn divisor_divides_every_number_below_2_pow_53_exactly(n in 0..EXACT, d in 1..=EXACT, small in 1_u64..100_000) {
             for d in [d, small, d.next_power_of_two().min(EXACT), (d >> 20).max(1)] {
-                // Around multiples of d a wrong reciprocal shows first.
+                // A wrong reciprocal shows first around multiples of d.
                 for n in [n, n / d * d, (n / d * d).saturating_sub(1), EXACT - 1] {
                     prop_assert_eq!(Divisor::new(d).floor(n), n / d);
                     prop_assert_eq!(Divisor::new(d).ceil(n), n.div_ceil(d));

@@ -1,36 +1,17 @@
-//! What stands in for the store's answer while it gives none.
+//! Decisions while the store is unavailable.
 
 use alloc::vec::Vec;
 
 use crate::decision::{Decision, Details, Reason, Source};
+use crate::policy::OnStoreError;
 use crate::request::{Check, Cost, Operation, Request};
 use crate::time::Timestamp;
 
-/// What a policy answers while its store gives no answer; the strictest is the greatest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum OnStoreError {
-    /// Everything passes, and nothing is charged.
-    Allow,
-    /// Nothing passes.
-    #[default]
-    Deny,
-}
-
-impl OnStoreError {
-    /// The word that stands for it in configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            OnStoreError::Allow => "allow",
-            OnStoreError::Deny => "deny",
-        }
-    }
-}
-
-/// The answer to a request that the store did not answer, a decision for each check; nothing for a
-/// verb that does not decide. The strictest of the policies' answers holds for all checks, for none
-/// has a verdict of its own; shadow policies have no say, and never deny.
+/// Decides a request that the store did not answer: one decision for each check, or `None` for an
+/// operation that does not decide.
+///
+/// All checks get the strictest answer of their policies, because they are decided together. Shadow
+/// policies do not count and never deny.
 ///
 /// # Example
 /// ```
@@ -38,12 +19,12 @@ impl OnStoreError {
 /// let api: Policy = "10/s".parse()?;
 /// let open = api.clone().with_on_store_error(OnStoreError::Allow);
 /// let answer = |policies: &[&Policy]| {
-///     let checks = policies.iter().map(|it| Check { policy: it, key: b"k", cost: Cost::ONE });
+///     let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
 ///     let checks: Vec<_> = checks.collect();
 ///     let request =
 ///         Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
-///     let decisions = fall_back(&request, Timestamp::EPOCH).unwrap_or_default();
-///     decisions.iter().map(|it| it.allowed()).collect::<Vec<_>>()
+///     let decisions = fall_back(&request, Timestamp::EPOCH).expect("a check decides");
+///     decisions.iter().map(|decision| decision.allowed()).collect::<Vec<_>>()
 /// };
 /// assert_eq!(answer(&[&open]), [true]);
 /// assert_eq!(answer(&[&open, &api]), [false, false]);
@@ -55,8 +36,8 @@ pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>>
         return None;
     }
     let enforced = request.checks.iter().filter(|check| !check.policy.is_shadow());
-    let strictest = enforced.map(|enforced| enforced.policy.on_store_error()).max();
-    let allowed = strictest.is_none_or(|strictest| strictest == OnStoreError::Allow);
+    let mut answers = enforced.map(|check| check.policy.on_store_error());
+    let allowed = answers.all(|answer| answer == OnStoreError::Allow);
     let decide = |check: &Check<'_>| {
         let is_shadow = check.policy.is_shadow();
         decision(&request.verb, check, allowed || is_shadow, is_shadow, now)
@@ -72,8 +53,9 @@ fn decision(
     time: Timestamp,
 ) -> Decision {
     let charges = allowed && !matches!(verb, Operation::Peek);
-    // A request whose outcome is unknown may hold what it asked for, so its id can be given back.
-    let held = charges && check.cost > Cost::ZERO;
+    // If the outcome is unknown, the store may hold the lease or the reservation, so the caller gets
+    // its id to release it.
+    let may_hold = charges && check.cost > Cost::ZERO;
     let lease = match *verb {
         Operation::Check { lease } if check.policy.has_concurrent() => lease,
         Operation::Acquire { lease } => Some(lease),
@@ -90,19 +72,19 @@ fn decision(
         source: Source::Fallback,
         degraded: true,
         shadow,
-        lease: lease.filter(|_| held),
-        reservation: reservation.filter(|_| held),
-        // No limit was asked, so none says anything.
+        lease: lease.filter(|_| may_hold),
+        reservation: reservation.filter(|_| may_hold),
+        // No limit was checked.
         details: Details::Few(0, Default::default()),
-        ..Decision::blank(time)
+        ..Decision::denied(time)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::Id;
     use crate::policy::Policy;
-    use crate::request::Id;
     use crate::time::Micros;
 
     const NOW: Timestamp = Timestamp::from_micros(7);
@@ -111,20 +93,20 @@ mod tests {
         limits.parse::<Policy>().unwrap().with_on_store_error(answer)
     }
 
-    fn ask(verb: Operation, policies: &[&Policy]) -> Option<Vec<Decision>> {
+    fn decide(verb: Operation, policies: &[&Policy]) -> Option<Vec<Decision>> {
         let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::from(3) });
         let checks: Vec<_> = checks.collect();
         fall_back(&Request { verb, checks: &checks, request_id: None }, NOW)
     }
 
     #[test]
-    fn the_default_denies_and_every_decision_says_where_it_is_from() {
+    fn the_default_is_to_deny_and_decisions_are_marked_as_degraded() {
         let check = Operation::Check { lease: None };
         let closed: Policy = "10/s".parse().unwrap();
         assert_eq!(closed.on_store_error(), OnStoreError::Deny);
         let open = policy("10/s", OnStoreError::Allow);
         for (policy, allowed) in [(&closed, false), (&open, true)] {
-            let decision = ask(check, &[policy]).unwrap().remove(0);
+            let decision = decide(check, &[policy]).unwrap().remove(0);
             assert_eq!((decision.allowed, decision.granted), (allowed, 3 * u64::from(allowed)));
             assert_eq!((decision.reason, decision.source), (Reason::Store, Source::Fallback));
             assert!(decision.degraded && !decision.changed && !decision.never);
@@ -134,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_holds_and_shadows_neither_deny_nor_have_a_say() {
+    fn the_strictest_answer_applies_and_shadow_policies_do_not_count() {
         let (open, closed) =
             (policy("10/s", OnStoreError::Allow), policy("10/s", OnStoreError::Deny));
         let shadow = closed.clone().shadow();
@@ -145,14 +127,17 @@ mod tests {
             (&[&closed, &shadow], &[false, true]),
             (&[&shadow], &[true]),
         ] {
-            let decisions = ask(Operation::Peek, policies).unwrap();
-            assert!(decisions.iter().map(|it| it.allowed).eq(expected.iter().copied()));
-            assert!(decisions.iter().all(|it| it.granted == 0), "a peek is granted nothing");
+            let decisions = decide(Operation::Peek, policies).unwrap();
+            assert!(decisions.iter().map(|decision| decision.allowed).eq(expected.iter().copied()));
+            assert!(
+                decisions.iter().all(|decision| decision.granted == 0),
+                "a peek is granted nothing"
+            );
         }
     }
 
     #[test]
-    fn what_may_be_held_can_be_given_back() {
+    fn leases_and_reservations_that_may_be_held_are_reported() {
         let (lease, id) = (Id::from_u128(1), Id::from_u128(2));
         let slots = policy("2 concurrent lease 60s", OnStoreError::Allow);
         let bucket = policy("10/s", OnStoreError::Allow);
@@ -164,13 +149,13 @@ mod tests {
             (Operation::Reserve { id, max_wait }, &bucket, (None, Some(id))),
             (Operation::Take, &bucket, (None, None)),
         ] {
-            let decision = ask(verb, &[policy]).unwrap().remove(0);
+            let decision = decide(verb, &[policy]).unwrap().remove(0);
             assert_eq!((decision.lease, decision.reservation), expected, "{verb:?}");
         }
         for verb in
             [Operation::Reset, Operation::Release { lease }, Operation::Refund { time: None }]
         {
-            assert_eq!(ask(verb, &[&slots]), None, "{verb:?} decides nothing");
+            assert_eq!(decide(verb, &[&slots]), None, "{verb:?} does not decide");
         }
     }
 }

@@ -1,0 +1,104 @@
+//! Fixed windows, aligned to the epoch or opened by the first charge.
+
+use super::exact::Divisor;
+use super::state::{Anomalies, FixedWindowState, MAX_CLOCK_SKEW, Parameters};
+use crate::time::{Micros, Timestamp};
+
+const WEEK: u64 = 7 * 86_400 * 1_000_000;
+/// The first Monday after the epoch, which was a Thursday.
+const MONDAY: u64 = 4 * 86_400 * 1_000_000;
+
+/// A fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FixedWindow {
+    capacity: u64,
+    window: Divisor,
+    /// The start of the first aligned window; `None` if the first charge opens the window.
+    origin: Option<u64>,
+}
+
+impl FixedWindow {
+    pub(crate) fn aligned(capacity: u64, window: Micros, offset: Micros) -> Self {
+        let monday = if window.get().is_multiple_of(WEEK) { MONDAY } else { 0 };
+        let origin = Some((monday + offset.get()) % window.get());
+        FixedWindow { capacity, window: Divisor::new(window.get()), origin }
+    }
+
+    pub(crate) fn from_first(capacity: u64, window: Micros) -> Self {
+        FixedWindow { capacity, window: Divisor::new(window.get()), origin: None }
+    }
+
+    pub(super) const fn parameters(&self) -> Parameters {
+        Parameters::FixedWindow { window: self.window.get(), origin: self.origin }
+    }
+
+    /// The window that is open at the later of `now` and its own time, or the empty one that a
+    /// charge would open.
+    pub(crate) fn advance_to(
+        &self,
+        open: Option<&FixedWindowState>,
+        now: Timestamp,
+        anomalies: &mut Anomalies,
+    ) -> FixedWindowState {
+        let now = now.as_micros();
+        let open = open.filter(|open| open.end > now);
+        if let Some(open) = open {
+            let start = open.end.saturating_sub(self.window.get());
+            let implausible = start.saturating_sub(now) > self.window.get() + MAX_CLOCK_SKEW;
+            if !implausible {
+                return *open;
+            }
+            anomalies.implausible += 1;
+        }
+        FixedWindowState { end: self.end_after(now), used: 0 }
+    }
+
+    /// Whether charges can have produced the state. Its end need not be aligned: an open window
+    /// keeps its end when the offset changes.
+    pub(crate) fn can_hold(&self, open: &FixedWindowState) -> bool {
+        let last = Timestamp::MAX.as_micros() + self.window.get();
+        open.end <= last && open.used <= 2 * self.capacity
+    }
+
+    fn end_after(&self, t: u64) -> u64 {
+        let window = self.window.get();
+        match self.origin {
+            Some(origin) => self.window.floor(t + window - origin) * window + origin,
+            None => t + window,
+        }
+    }
+
+    pub(crate) fn fits(&self, open: &FixedWindowState, cost: u64) -> bool {
+        open.used + cost <= self.capacity
+    }
+
+    pub(crate) fn remaining(&self, open: &FixedWindowState) -> u64 {
+        self.capacity.saturating_sub(open.used)
+    }
+
+    pub(crate) fn max_penalty(&self, open: &FixedWindowState) -> u64 {
+        (2 * self.capacity).saturating_sub(open.used)
+    }
+
+    /// Charges the cost, or as much of it as keeps the count within twice the capacity.
+    pub(crate) fn charge(&self, open: FixedWindowState, cost: u64) -> FixedWindowState {
+        FixedWindowState { used: (open.used + cost).min(2 * self.capacity), ..open }
+    }
+
+    /// Refunds up to `count` of the open window; nothing of a window that has ended.
+    pub(crate) fn refund(
+        &self,
+        open: FixedWindowState,
+        count: u64,
+        time: Option<Timestamp>,
+    ) -> (FixedWindowState, u64) {
+        let start = open.end.saturating_sub(self.window.get());
+        let ended = time.is_some_and(|time| !(start..open.end).contains(&time.as_micros()));
+        let refunded = if ended { 0 } else { count.min(open.used) };
+        (FixedWindowState { used: open.used - refunded, ..open }, refunded)
+    }
+
+    pub(crate) fn migrate(&self, open: &FixedWindowState) -> FixedWindowState {
+        FixedWindowState { used: open.used.min(self.capacity), ..*open }
+    }
+}

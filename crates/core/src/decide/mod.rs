@@ -1,0 +1,16 @@
+//! Decisions: a request's checks against the states of their keys.
+
+mod check;
+mod context;
+mod evaluate;
+mod fallback;
+mod fast_path;
+mod idempotency;
+mod inspect;
+mod operations;
+
+pub use check::{decide, decide_one};
+pub use context::CheckContext;
+pub use fallback::fall_back;
+pub use fast_path::check_single_limit;
+pub use inspect::{Inspection, LeaseInspection, LimitInspection, ReservationInspection, inspect};
