@@ -1,22 +1,22 @@
--- Asks Tollgate about each request. Belongs in /etc/haproxy/tollgate.lua.
+-- Checks each request with Tollgate. Copy to /etc/haproxy/tollgate.lua.
 
 local URL = "http://tollgate/v1/forward-auth/haproxy"
--- Where haproxy.cfg listens for this.
-local DOOR = "abns@tollgate-<listen>"
+-- The address of `listen tollgate` in haproxy.cfg.
+local ADDRESS = "abns@tollgate-<listen>"
 local TIMEOUT_MS = 500
 
--- The client's headers that a rule reads, in small letters: { "x-api-key" }
+-- The client's headers that a rule reads, in lower case: { "x-api-key" }
 local READ = {}
 
--- What the daemon is told, and nothing that the client wrote under other names.
-local function asked(txn)
+-- The headers for the daemon; it gets no others of the client.
+local function request_headers(txn)
     local headers = {
         ["x-forwarded-method"] = { txn.sf:method() },
-        -- A request for a host alone has an empty path, which means the root.
+        -- A request for a host without a path means the root.
         ["x-forwarded-uri"] = { (txn.sf:pathq():gsub("^$", "/")) },
         ["x-forwarded-host"] = { txn.sf:req_hdr("host") },
         ["x-forwarded-for"] = { txn.sf:src() },
-        -- If the daemon has tokens, the one that is HAProxy's:
+        -- If the daemon has tokens, the token of HAProxy:
         -- ["tollgate-token"] = { "TOKEN" },
     }
     local sent = txn.http:req_get_headers()
@@ -30,17 +30,17 @@ local function asked(txn)
 end
 
 local function tollgate(txn)
-    local answer = core.httpclient():get({
-        url = URL, dst = DOOR, headers = asked(txn), timeout = TIMEOUT_MS,
+    local response = core.httpclient():get({
+        url = URL, dst = ADDRESS, headers = request_headers(txn), timeout = TIMEOUT_MS,
     })
-    local status = answer and answer.status or 0
-    -- 5xx, or no answer, means that nothing was decided: haproxy.cfg says what then.
+    local status = response and response.status or 0
+    -- 5xx or no response means that there is no decision; haproxy.cfg determines the result.
     if status < 200 or status >= 500 then return end
-    -- HAProxy lacks the daemon's token: none passes, and no client could help it.
+    -- The token of HAProxy is missing or unknown: reject all requests. The client cannot fix this.
     if status == 401 or status == 403 then return txn:done(txn:reply({ status = 503 })) end
 
     local function header(name)
-        local values = answer.headers[name]
+        local values = response.headers[name]
         return values and values[0]
     end
     txn:set_var("txn.tollgate", "decided")
@@ -49,7 +49,7 @@ local function tollgate(txn)
     end
     if status == 200 then return end
 
-    local denial = txn:reply({ status = status, body = answer.body })
+    local denial = txn:reply({ status = status, body = response.body })
     for _, name in ipairs({ "Content-Type", "Cache-Control", "Retry-After" }) do
         local value = header(name:lower())
         if value then denial:add_header(name, value) end
