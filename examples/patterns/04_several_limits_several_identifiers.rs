@@ -41,7 +41,8 @@ fn twelve_requests(policy: &Policy) -> Result<Vec<u64>, Box<dyn Error>> {
         let check = |key| Check { policy, key, cost: Cost::ONE };
         let checks = [check(user.as_bytes()), check(b"203.0.113.7")];
         let verb = Operation::Check { lease: None };
-        let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
+        let answer =
+            limiter.decide(&Request { operation: verb, checks: &checks, request_id: None })?;
         left.clear();
         for decision in &answer.decisions {
             left.extend(decision.limits().iter().map(|limit| limit.remaining));

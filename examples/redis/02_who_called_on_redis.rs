@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Check { policy: &per_user, key: at_ip.key().as_bytes(), cost: Cost::ONE },
         ];
         let verb = Operation::Check { lease: None };
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { operation: verb, checks: &checks, request_id: None };
         let mut passed = 0;
         for _ in 0..sent {
             passed += usize::from(limiter.decide(&request).await?.allowed());

@@ -50,7 +50,7 @@ async fn twelve_requests(limiter: &Limiter, policy: &Policy) -> Result<Vec<u64>,
         let check = |key| Check { policy, key, cost: Cost::ONE };
         let checks = [check(user.as_bytes()), check(b"203.0.113.7")];
         let verb = Operation::Check { lease: None };
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { operation: verb, checks: &checks, request_id: None };
         let answer = limiter.decide(&request).await?;
         left.clear();
         for decision in &answer.decisions {

@@ -45,7 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         let both = [&open, &closed].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
         let verb = Operation::Check { lease: None };
-        let answer = limiter.decide(&Request { verb, checks: &both, request_id: None }).await?;
+        let answer =
+            limiter.decide(&Request { operation: verb, checks: &both, request_id: None }).await?;
         println!("  both in one request   allowed {}", answer.allowed());
         assert!(!answer.allowed());
         match limiter.reset(&open, key).await {

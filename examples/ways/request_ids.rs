@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let checks = [Check { policy: &transfer, key: b"customer:7", cost: Cost::from(amount) }];
         let request_id = Some(id.as_bytes());
         let request =
-            Request { verb: Operation::Check { lease: None }, checks: &checks, request_id };
+            Request { operation: Operation::Check { lease: None }, checks: &checks, request_id };
         let answer = limiter.decide(&request);
         let said = match &answer {
             Err(error) => error.to_string(),

@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             Check { policy: policies.get("global")?, key: b"all", cost: Cost::ONE },
         ];
         let verb = Operation::Check { lease: None };
-        let answer = limiter.decide(&Request { verb, checks: &checks, request_id: None })?;
+        let answer =
+            limiter.decide(&Request { operation: verb, checks: &checks, request_id: None })?;
         let remaining: Vec<_> =
             answer.decisions.iter().map(|decision| decision.remaining).collect();
         let said = match answer.decisions.iter().position(|decision| !decision.allowed()) {

@@ -76,7 +76,7 @@ fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
     for policy in policies {
         for verb in verbs {
             let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
-            let request = Request { verb, checks: &checks, request_id: None };
+            let request = Request { operation: verb, checks: &checks, request_id: None };
             // What the policy has no such verb for is refused.
             let _ = store.decide_now(&request);
         }

@@ -71,7 +71,7 @@ impl StoreCaller {
         let keys = [key.as_bytes(), second.as_bytes()];
         let check = |(policy, key)| Check { policy, key, cost: Cost::ONE };
         let checks: Vec<Check<'_>> = policies.iter().zip(keys).map(check).collect();
-        let request = Request { verb, checks: &checks, request_id: None };
+        let request = Request { operation: verb, checks: &checks, request_id: None };
         for answer in self.store.decide(&[request]).await {
             ensure!(answer?.allowed() == *admits, "{}: {verb:?} of {key}", self.row.name);
         }
@@ -174,7 +174,7 @@ async fn charge_all(store: &RedisStore, row: &Row, policies: &[Policy], entry: u
     let checks: Vec<_> = row.keys.iter().flat_map(|key| check(key.as_bytes())).collect();
     let lease = row.has_leases().then(|| id(entry, 0));
     let verb = Operation::Check { lease };
-    let request = |checks| Request { verb, checks, request_id: None };
+    let request = |checks| Request { operation: verb, checks, request_id: None };
     let requests: Vec<_> = checks.chunks(1).map(request).collect();
     for answer in store.decide(&requests).await {
         ensure!(answer?.allowed(), "{} is not filled", row.name);

@@ -123,7 +123,7 @@ pub enum RequestError {
     NoCheck,
     /// It has more than 32 checks.
     TooManyChecks(usize),
-    /// The verb takes one check.
+    /// The operation takes one check.
     OneCheck(&'static str),
     /// The key is empty.
     EmptyKey,
@@ -133,11 +133,11 @@ pub enum RequestError {
     RequestId,
     /// An amount of 0 to take, refund or penalize.
     ZeroAmount(&'static str),
-    /// The verb is for token buckets and queues.
+    /// The operation is for token buckets and queues.
     NotReservable(&'static str),
-    /// The verb is not for requests in flight.
+    /// The operation is not for requests in flight.
     Concurrent(&'static str),
-    /// The verb is for requests in flight only.
+    /// The operation is for requests in flight only.
     NotConcurrent(&'static str),
     /// A check of a policy with requests in flight needs the id of a lease.
     NeedsLease,
@@ -152,8 +152,8 @@ impl fmt::Display for RequestError {
             RequestError::TooManyChecks(too_many_checks) => {
                 write!(f, "{too_many_checks} checks are too many for one request; at most 32 are decided together")
             }
-            RequestError::OneCheck(verb) => {
-                write!(f, "{verb} takes one check; send a request for each key")
+            RequestError::OneCheck(operation) => {
+                write!(f, "{operation} takes one check; send a request for each key")
             }
             RequestError::EmptyKey => {
                 f.write_str("the key is empty; it must be 1 to 65536 bytes that name who is limited")
@@ -162,19 +162,19 @@ impl fmt::Display for RequestError {
                 write!(f, "the key is {long_key} bytes long; at most 65536 are taken, so send a hash of it")
             }
             RequestError::RequestId => f.write_str("the request_id must be 1 to 256 bytes"),
-            RequestError::ZeroAmount(verb) => {
-                write!(f, "{verb} needs an amount of at least 1, but it is 0")
+            RequestError::ZeroAmount(operation) => {
+                write!(f, "{operation} needs an amount of at least 1, but it is 0")
             }
-            RequestError::NotReservable(verb) => write!(
+            RequestError::NotReservable(operation) => write!(
                 f,
-                "{verb} is for token buckets and queues; this policy has a limit of another kind"
+                "{operation} is for token buckets and queues; this policy has a limit of another kind"
             ),
-            RequestError::Concurrent(verb) => {
-                write!(f, "{verb} is not for requests in flight; use acquire and release")
+            RequestError::Concurrent(operation) => {
+                write!(f, "{operation} is not for requests in flight; use acquire and release")
             }
-            RequestError::NotConcurrent(verb) => write!(
+            RequestError::NotConcurrent(operation) => write!(
                 f,
-                "{verb} is for requests in flight; this policy has no concurrent limit, such as \
+                "{operation} is for requests in flight; this policy has no concurrent limit, such as \
                  \"20 concurrent lease 60s\""
             ),
             RequestError::NeedsLease => f.write_str(

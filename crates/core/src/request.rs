@@ -1,4 +1,4 @@
-//! What a store is asked: verbs, checks, and the ids that make a retry safe.
+//! What a store is asked: operations, checks, and the ids that make a retry safe.
 
 use crate::error::RequestError;
 use crate::id::Id;
@@ -42,7 +42,7 @@ impl From<u32> for Cost {
     }
 }
 
-/// What is asked of the checks of a [`Request`]. The cost of a check is the verb's number: what
+/// What is asked of the checks of a [`Request`]. The cost of a check is the operation's number: what
 /// is charged, the most that is taken, what is refunded, what is penalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -116,8 +116,8 @@ pub struct Check<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// What is asked.
-    pub verb: Operation,
-    /// Of whom. All verbs but check, peek and acquire take one.
+    pub operation: Operation,
+    /// Of whom. All operations but check, peek and acquire take one.
     pub checks: &'a [Check<'a>],
     /// Names the whole request: a repeat within the horizon is answered from memory.
     pub request_id: Option<&'a [u8]>,
@@ -171,18 +171,18 @@ impl Operation {
 }
 
 impl Request<'_> {
-    /// Holds the request to what its verb takes.
+    /// Holds the request to what its operation takes.
     ///
     /// # Errors
     /// No check or too many; a key that is empty or too long; an amount of 0 where something is
-    /// taken, refunded or penalized; a verb that the policy's limits do not know.
+    /// taken, refunded or penalized; an operation that the policy's limits do not know.
     pub fn validate(&self) -> Result<(), RequestError> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),
             1 => {}
             many if many > MAX_CHECKS => return Err(RequestError::TooManyChecks(many)),
-            _ if !self.verb.takes_several() => {
-                return Err(RequestError::OneCheck(self.verb.as_str()));
+            _ if !self.operation.takes_several() => {
+                return Err(RequestError::OneCheck(self.operation.as_str()));
             }
             _ => {}
         }
@@ -196,7 +196,7 @@ impl Request<'_> {
     }
 
     fn validate_check(&self, check: &Check<'_>) -> Result<(), RequestError> {
-        let verb = self.verb.as_str();
+        let operation = self.operation.as_str();
         match check.key.len() {
             0 => return Err(RequestError::EmptyKey),
             len if len > MAX_KEY_LEN => return Err(RequestError::LongKey(len)),
@@ -204,27 +204,27 @@ impl Request<'_> {
         }
         let limits = check.policy.limits();
         let concurrent = check.policy.has_concurrent();
-        match self.verb {
+        match self.operation {
             Operation::Take | Operation::Refund { .. } | Operation::Penalize
                 if check.cost == Cost::ZERO =>
             {
-                Err(RequestError::ZeroAmount(verb))
+                Err(RequestError::ZeroAmount(operation))
             }
-            Operation::Take if concurrent => Err(RequestError::Concurrent(verb)),
+            Operation::Take if concurrent => Err(RequestError::Concurrent(operation)),
             Operation::Refund { .. } | Operation::Penalize
                 if limits.iter().all(|limit| limit.is_concurrent()) =>
             {
-                Err(RequestError::Concurrent(verb))
+                Err(RequestError::Concurrent(operation))
             }
             Operation::Reserve { .. } | Operation::Cancel { .. }
                 if !limits.iter().all(|limit| limit.can_reserve()) =>
             {
-                Err(RequestError::NotReservable(verb))
+                Err(RequestError::NotReservable(operation))
             }
             Operation::Acquire { .. } | Operation::Renew { .. } | Operation::Release { .. }
                 if !concurrent =>
             {
-                Err(RequestError::NotConcurrent(verb))
+                Err(RequestError::NotConcurrent(operation))
             }
             Operation::Check { lease: None } if concurrent && check.cost > Cost::ZERO => {
                 Err(RequestError::NeedsLease)

@@ -38,12 +38,12 @@ impl Asked {
             cost: check.cost,
         });
         Asked {
-            verb: request.verb,
+            verb: request.operation,
             checks: checks.collect(),
             // Looking is not remembered.
             request_id: request
                 .request_id
-                .filter(|_| request.verb != Operation::Peek)
+                .filter(|_| request.operation != Operation::Peek)
                 .map(Into::into),
             inspects: false,
             part_of: None,

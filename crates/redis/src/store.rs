@@ -44,7 +44,7 @@ use crate::warnings::{self, Warning};
 /// let store = RedisStore::open("redis://127.0.0.1", RedisOptions::default())?;
 /// let api: Policy = "10/s".parse()?;
 /// let checks = [Check { policy: &api, key: b"user:42", cost: Cost::ONE }];
-/// let request = Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
+/// let request = Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
 /// for answer in store.decide(&[request]).await {
 ///     println!("{}", answer?.allowed());
 /// }

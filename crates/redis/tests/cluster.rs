@@ -30,8 +30,10 @@ async fn a_cluster_serves_all_keys() {
     for round in 0..3 {
         let checks: Vec<_> =
             all().map(|key| [Check { policy: &two, key, cost: Cost::ONE }]).collect();
-        let requests: Vec<_> =
-            checks.iter().map(|checks| Request { verb: CHECK, checks, request_id: None }).collect();
+        let requests: Vec<_> = checks
+            .iter()
+            .map(|checks| Request { operation: CHECK, checks, request_id: None })
+            .collect();
         for answer in store.decide(&requests).await {
             assert_eq!(answer.unwrap().allowed(), round < 2);
         }

@@ -45,7 +45,7 @@ async fn those_who_wait_share_calls_and_keep_their_order() {
         .iter()
         .cycle()
         .take(640)
-        .map(|check| Request { verb: CHECK, checks: check, request_id: None })
+        .map(|check| Request { operation: CHECK, checks: check, request_id: None })
         .collect();
     let answers = store.decide(&requests).await;
     for (number, answer) in answers.into_iter().enumerate() {

@@ -27,7 +27,7 @@ impl Bench {
 
     fn execute(&self, operation: Operation, policy: &Policy, key: &str, cost: Cost) -> Decision {
         let checks = [Check { policy, key: key.as_bytes(), cost }];
-        let request = Request { verb: operation, checks: &checks, request_id: None };
+        let request = Request { operation, checks: &checks, request_id: None };
         self.store.decide_now(&request).unwrap().decisions.remove(0)
     }
 }
@@ -142,7 +142,7 @@ fn a_request_is_denied_as_a_whole_if_one_check_has_no_room() {
     let execute = |operation: Operation| {
         let checks =
             ["b", "c"].map(|key| Check { policy: &wide, key: key.as_bytes(), cost: Cost::ONE });
-        let request = Request { verb: operation, checks: &checks, request_id: None };
+        let request = Request { operation, checks: &checks, request_id: None };
         bench.store.decide_now(&request).unwrap()
     };
     let denied = execute(Operation::Check { lease: None });
@@ -159,7 +159,8 @@ fn a_repeated_lease_does_not_exceed_the_bound() {
     let lease = Id::from_u128(1);
     assert!(bench.execute(Operation::Acquire { lease }, &jobs, "a", Cost::ONE).allowed());
     let checks = [b"a", b"b"].map(|key| Check { policy: &jobs, key, cost: Cost::ONE });
-    let request = Request { verb: Operation::Acquire { lease }, checks: &checks, request_id: None };
+    let request =
+        Request { operation: Operation::Acquire { lease }, checks: &checks, request_id: None };
     let answer = bench.store.decide_now(&request).unwrap();
     assert_eq!(answer.decisions[1].reason, Reason::Store);
     assert_eq!(bench.store.stats().keys, 1);

@@ -63,7 +63,7 @@ impl Victim {
         let policy = &self.policies[key % LIMITS.len()];
         let bytes = key.to_string();
         let checks = [Check { policy, key: bytes.as_bytes(), cost: Cost::from(cost) }];
-        let request = Request { verb: operation, checks: &checks, request_id: None };
+        let request = Request { operation, checks: &checks, request_id: None };
         self.store.decide_now(&request).unwrap().decisions.remove(0)
     }
 

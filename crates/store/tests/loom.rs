@@ -42,7 +42,7 @@ fn together(store: &MemoryStore, policy: &Policy, keys: &[&str], id: Option<&[u8
     for key in keys {
         checks.push(Check { policy, key: key.as_bytes(), cost: Cost::ONE });
     }
-    store.decide_now(&Request { verb: CHECK, checks: &checks, request_id: id }).unwrap()
+    store.decide_now(&Request { operation: CHECK, checks: &checks, request_id: id }).unwrap()
 }
 
 #[test]

@@ -28,13 +28,13 @@ pub(crate) struct ListedRequest<'a> {
 /// Looks a request's keys up in the lists of its policies.
 pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screening<'a>, RequestError> {
     let is_concurrent = request.checks.iter().any(|check| check.policy.has_concurrent());
-    let operation = match request.verb {
+    let operation = match request.operation {
         Operation::Check { lease: None } if is_concurrent => {
             Operation::Check { lease: Some(random_id()) }
         }
         operation => operation,
     };
-    let request = Request { verb: operation, ..*request };
+    let request = Request { operation, ..*request };
     let listed = |check: &Check<'_>| check.policy.listed(check.key);
     if !operation.decides() || request.checks.iter().all(|check| listed(check).is_none()) {
         return Ok(Screening::Unlisted(request));
@@ -68,8 +68,8 @@ impl ListedRequest<'_> {
         let is_denied = checks
             .any(|(check, listed)| *listed == Some(Listed::Deny) && !check.policy.is_shadow());
         // A denied request charges nothing, so the other checks are only peeked at.
-        let operation = if is_denied { Operation::Peek } else { self.request.verb };
-        Some(Request { verb: operation, checks: &self.unlisted, ..self.request })
+        let operation = if is_denied { Operation::Peek } else { self.request.operation };
+        Some(Request { operation, checks: &self.unlisted, ..self.request })
     }
 
     /// Combines the store's decisions for the unlisted checks with those of the lists.

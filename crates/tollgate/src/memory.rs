@@ -277,7 +277,7 @@ impl MemoryLimiter {
         cost: Cost,
     ) -> Result<Decision, RequestError> {
         let checks = [Check { policy, key: key.as_bytes(), cost }];
-        let request = Request { verb: operation, checks: &checks, request_id: None };
+        let request = Request { operation, checks: &checks, request_id: None };
         self.decide(&request).map(Answer::into_decision)
     }
 
@@ -308,7 +308,7 @@ impl MemoryLimiter {
     ///     Check { policy: &user, key: b"user:42", cost: Cost::ONE },
     ///     Check { policy: &ip, key: b"10.0.0.1", cost: Cost::ONE },
     /// ];
-    /// let request = Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
+    /// let request = Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
     /// assert!(limiter.decide(&request)?.allowed());
     /// // The limit of the address is exhausted, so nothing is charged to the user either.
     /// let denied = limiter.decide(&request)?;
@@ -371,7 +371,7 @@ mod tests {
                 Check { policy: &ip, key: ip_key, cost: Cost::ONE },
             ];
             let operation = Operation::Check { lease: None };
-            let request = Request { verb: operation, checks: &checks, request_id: None };
+            let request = Request { operation, checks: &checks, request_id: None };
             limiter.decide(&request).unwrap()
         };
         let denied = decide(b"bob", b"6.6.6.1");

@@ -62,7 +62,7 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
     ];
     let requests: Vec<_> = each
         .iter()
-        .map(|(verb, checks)| Request { verb: *verb, checks, request_id: None })
+        .map(|(verb, checks)| Request { operation: *verb, checks, request_id: None })
         .collect();
     let (one, other) = (memory.decide_batch(&requests).await, redis.decide_batch(&requests).await);
     assert_eq!(one.len(), each.len());
@@ -174,7 +174,7 @@ async fn lists_answer_first_and_the_rest_is_decided_together() {
                 Check { policy: &user, key: user_key.as_bytes(), cost: Cost::ONE },
                 Check { policy: &ip, key: ip_key.as_bytes(), cost: Cost::ONE },
             ];
-            let request = Request { verb: CHECK, checks: &checks, request_id: None };
+            let request = Request { operation: CHECK, checks: &checks, request_id: None };
             answers.push(limiter.decide(&request).await.unwrap().decisions);
         }
     }
@@ -209,7 +209,7 @@ async fn a_server_that_does_not_answer_is_waited_for_no_longer_than_the_deadline
     assert_degraded(&limiter.check(&open, key()).await.unwrap(), true);
     let both = [(&open, "a"), (&closed, "b")];
     let checks = both.map(|(policy, key)| Check { policy, key: key.as_bytes(), cost: Cost::ONE });
-    let request = Request { verb: CHECK, checks: &checks, request_id: None };
+    let request = Request { operation: CHECK, checks: &checks, request_id: None };
     let strictest = limiter.decide(&request).await.unwrap();
     strictest.decisions.iter().for_each(|decision| assert_degraded(decision, false));
     // Three deadlines, with room for a busy machine; less than three times what a call may take.
@@ -287,7 +287,7 @@ async fn clusters_and_sentinels_are_opened_by_their_urls() {
         let api = policy("2/h log");
         let checks =
             ["a", "b", "c"].map(|key| Check { policy: &api, key: key.as_bytes(), cost: Cost::ONE });
-        let request = Request { verb: CHECK, checks: &checks, request_id: None };
+        let request = Request { operation: CHECK, checks: &checks, request_id: None };
         for allowed in [true, true, false] {
             let answer = limiter.decide(&request).await.unwrap();
             assert!(answer.decisions.iter().all(|it| !it.degraded), "{url}: {answer:?}");

@@ -1,6 +1,6 @@
 //! What every store must answer.
 //!
-//! - [`rows`]: policy, time, verb, key and cost, each with its decision.
+//! - [`rows`]: policy, time, operation, key and cost, each with its decision.
 //! - [`model`]: the same in the plainest arithmetic, from the text of the design alone.
 //! - [`properties`]: what holds whatever is asked, of any [`subject`].
 

@@ -96,7 +96,7 @@ impl MemorySubject {
     /// The answer of the straight path, if the request can take it.
     fn check_straight(&self, request: &Request<'_>) -> Option<Expected> {
         let (Operation::Check { lease }, [check], None) =
-            (request.verb, request.checks, request.request_id)
+            (request.operation, request.checks, request.request_id)
         else {
             return None;
         };

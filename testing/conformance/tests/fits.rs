@@ -78,8 +78,8 @@ fn a_limit_that_outlasts_time_is_decided() {
         let mut ask = |cost| {
             let cost = Cost::new(cost).unwrap_or(Cost::MAX);
             let checks = [Check { policy: &policy, key: b"k", cost }];
-            let verb = Operation::Check { lease: None };
-            let request = Request { verb, checks: &checks, request_id: None };
+            let operation = Operation::Check { lease: None };
+            let request = Request { operation, checks: &checks, request_id: None };
             subject.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
         };
         let first = ask(capacity);

@@ -141,7 +141,7 @@ fn check(spec: Spec, tick: u64, trace: &[(u64, u64)]) -> (u32, u32) {
         let check = Check { policy: &policy, key: b"k", cost: Cost::new(*cost).expect("small") };
         let lease = Some(Id::from_u128(index));
         let request =
-            Request { verb: Operation::Check { lease }, checks: &[check], request_id: None };
+            Request { operation: Operation::Check { lease }, checks: &[check], request_id: None };
         let found = model.decide(&request, Timestamp::from_micros(now)).expect("valid").remove(0);
         let simulated = simulate(&spec, tick, &mut history, now, *cost);
         assert_eq!(tell(&found), tell_simulated(&simulated), "{limit} cost {cost} at {now}");
@@ -230,8 +230,8 @@ fn without_reset(policy: &Policy, spec: &Spec, trace: &[(u64, u64)]) -> (u32, u3
     for (gap, cost) in trace {
         now += gap;
         let check = Check { policy, key: b"k", cost: Cost::new(*cost).expect("in range") };
-        let verb = Operation::Check { lease: None };
-        let request = Request { verb, checks: &[check], request_id: None };
+        let operation = Operation::Check { lease: None };
+        let request = Request { operation, checks: &[check], request_id: None };
         let found = model.decide(&request, Timestamp::from_micros(now)).expect("valid").remove(0);
         let parts = spec.window.get();
         let admits = |used: u64| used + cost * parts <= spec.capacity() * parts;

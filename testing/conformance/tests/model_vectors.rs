@@ -20,19 +20,19 @@ impl Bench {
         Bench { model: Model::default(), policy: limits.parse().expect("the limits are valid") }
     }
 
-    fn ask(&mut self, time: u64, verb: Operation, cost: u64) -> Expected {
+    fn ask(&mut self, time: u64, operation: Operation, cost: u64) -> Expected {
         let cost = Cost::new(cost).expect("the cost is in range");
         let check = Check { policy: &self.policy, key: b"key", cost };
-        let request = Request { verb, checks: &[check], request_id: None };
+        let request = Request { operation, checks: &[check], request_id: None };
         let now = Timestamp::from_micros(START + time);
         self.model.decide(&request, now).expect("the request is valid").remove(0)
     }
 
-    /// Asks each (time in ms, verb, cost) and compares what it says in one line.
+    /// Asks each (time in ms, operation, cost) and compares what it says in one line.
     fn check(&mut self, rows: &[(u64, Operation, u64, &str)]) {
-        for (index, (ms, verb, cost, expected)) in rows.iter().enumerate() {
-            let answer = self.ask(ms * 1_000, *verb, *cost);
-            assert_eq!(line(&answer), *expected, "row {index}: {verb:?} {cost} at {ms} ms");
+        for (index, (ms, operation, cost, expected)) in rows.iter().enumerate() {
+            let answer = self.ask(ms * 1_000, *operation, *cost);
+            assert_eq!(line(&answer), *expected, "row {index}: {operation:?} {cost} at {ms} ms");
         }
     }
 }

@@ -23,8 +23,8 @@ fn policy(limits: &str) -> Policy {
     limits.parse().unwrap()
 }
 
-fn ask(store: &MemoryStore, verb: Operation, checks: &[Check<'_>]) -> Answer {
-    store.decide_now(&Request { verb, checks, request_id: None }).unwrap()
+fn ask(store: &MemoryStore, operation: Operation, checks: &[Check<'_>]) -> Answer {
+    store.decide_now(&Request { operation, checks, request_id: None }).unwrap()
 }
 
 /// Asks of one key; acquires with an id of the call's own where there are requests in flight.
@@ -149,8 +149,8 @@ fn several_checks_in_either_order() {
         if number % 2 == 0 {
             checks.reverse();
         }
-        let verb = Operation::Check { lease: None };
-        (0..50).map(|_| u64::from(ask(&store, verb, &checks).allowed())).sum()
+        let operation = Operation::Check { lease: None };
+        (0..50).map(|_| u64::from(ask(&store, operation, &checks).allowed())).sum()
     });
     assert_eq!(admitted, 300);
     assert_eq!(ask(&store, Operation::Peek, &[one(&user)]).decisions[0].remaining, 100);
@@ -172,7 +172,7 @@ fn one_request_id_is_charged_once() {
     let ((store, _clock), policy) = (store(), policy("50/h"));
     let check = Check { policy: &policy, key: b"k", cost: Cost::ONE };
     let request = Request {
-        verb: Operation::Check { lease: None },
+        operation: Operation::Check { lease: None },
         checks: &[check],
         request_id: Some(b"the same".as_slice()),
     };

@@ -87,7 +87,7 @@ impl Asked {
 
     /// It as a request.
     pub(crate) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
-        Request { verb: self.verb, checks, request_id: self.request_id.as_deref() }
+        Request { operation: self.verb, checks, request_id: self.request_id.as_deref() }
     }
 
     /// What it would spend: the greatest cost of its checks, if it asks to spend any.

@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 ///     let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
 ///     let checks: Vec<_> = checks.collect();
 ///     let request =
-///         Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
+///         Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
 ///     let decisions = fall_back(&request, Timestamp::EPOCH).expect("a check decides");
 ///     decisions.iter().map(|decision| decision.allowed()).collect::<Vec<_>>()
 /// };
@@ -32,7 +32,7 @@ use crate::time::Timestamp;
 /// ```
 #[must_use]
 pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>> {
-    if !request.verb.decides() {
+    if !request.operation.decides() {
         return None;
     }
     let enforced = request.checks.iter().filter(|check| !check.policy.is_shadow());
@@ -40,28 +40,28 @@ pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>>
     let allowed = answers.all(|answer| answer == OnStoreError::Allow);
     let decide = |check: &Check<'_>| {
         let is_shadow = check.policy.is_shadow();
-        decision(&request.verb, check, allowed || is_shadow, is_shadow, now)
+        decision(&request.operation, check, allowed || is_shadow, is_shadow, now)
     };
     Some(request.checks.iter().map(decide).collect())
 }
 
 fn decision(
-    verb: &Operation,
+    operation: &Operation,
     check: &Check<'_>,
     allowed: bool,
     shadow: bool,
     time: Timestamp,
 ) -> Decision {
-    let charges = allowed && !matches!(verb, Operation::Peek);
+    let charges = allowed && !matches!(operation, Operation::Peek);
     // If the outcome is unknown, the store may hold the lease or the reservation, so the caller gets
     // its id to release it.
     let may_hold = charges && check.cost > Cost::ZERO;
-    let lease = match *verb {
+    let lease = match *operation {
         Operation::Check { lease } if check.policy.has_concurrent() => lease,
         Operation::Acquire { lease } => Some(lease),
         _ => None,
     };
-    let reservation = match *verb {
+    let reservation = match *operation {
         Operation::Reserve { id, .. } => Some(id),
         _ => None,
     };
@@ -93,10 +93,10 @@ mod tests {
         limits.parse::<Policy>().unwrap().with_on_store_error(answer)
     }
 
-    fn decide(verb: Operation, policies: &[&Policy]) -> Option<Vec<Decision>> {
+    fn decide(operation: Operation, policies: &[&Policy]) -> Option<Vec<Decision>> {
         let checks = policies.iter().map(|policy| Check { policy, key: b"k", cost: Cost::from(3) });
         let checks: Vec<_> = checks.collect();
-        fall_back(&Request { verb, checks: &checks, request_id: None }, NOW)
+        fall_back(&Request { operation, checks: &checks, request_id: None }, NOW)
     }
 
     #[test]
@@ -142,20 +142,20 @@ mod tests {
         let slots = policy("2 concurrent lease 60s", OnStoreError::Allow);
         let bucket = policy("10/s", OnStoreError::Allow);
         let max_wait = Micros::ZERO;
-        for (verb, policy, expected) in [
+        for (operation, policy, expected) in [
             (Operation::Check { lease: Some(lease) }, &slots, (Some(lease), None)),
             (Operation::Check { lease: Some(lease) }, &bucket, (None, None)),
             (Operation::Acquire { lease }, &slots, (Some(lease), None)),
             (Operation::Reserve { id, max_wait }, &bucket, (None, Some(id))),
             (Operation::Take, &bucket, (None, None)),
         ] {
-            let decision = decide(verb, &[policy]).unwrap().remove(0);
-            assert_eq!((decision.lease, decision.reservation), expected, "{verb:?}");
+            let decision = decide(operation, &[policy]).unwrap().remove(0);
+            assert_eq!((decision.lease, decision.reservation), expected, "{operation:?}");
         }
-        for verb in
+        for operation in
             [Operation::Reset, Operation::Release { lease }, Operation::Refund { time: None }]
         {
-            assert_eq!(decide(verb, &[&slots]), None, "{verb:?} does not decide");
+            assert_eq!(decide(operation, &[&slots]), None, "{operation:?} does not decide");
         }
     }
 }

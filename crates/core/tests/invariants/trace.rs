@@ -30,10 +30,10 @@ impl Key {
         Key { policy: policy.clone(), state: KeyState::default(), block: None, leases: 0 }
     }
 
-    pub(crate) fn ask(&mut self, verb: Operation, cost: u64, now: Timestamp) -> Decision {
+    pub(crate) fn ask(&mut self, operation: Operation, cost: u64, now: Timestamp) -> Decision {
         let Key { policy, state, block, .. } = self;
         let mut slot = CheckContext { policy, state, block, cost };
-        decide_one(&verb, &mut slot, now, &mut Anomalies::default())
+        decide_one(&operation, &mut slot, now, &mut Anomalies::default())
     }
 
     pub(crate) fn check(&mut self, cost: u64, now: Timestamp) -> Decision {

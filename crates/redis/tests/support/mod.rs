@@ -60,7 +60,7 @@ pub async fn decide(
     checks: &[Check<'_>],
     request_id: Option<&[u8]>,
 ) -> Result<Answer, StoreError> {
-    store.decide(&[Request { verb, checks, request_id }]).await.remove(0)
+    store.decide(&[Request { operation: verb, checks, request_id }]).await.remove(0)
 }
 
 /// What is left of a key.

@@ -184,7 +184,7 @@ impl MemoryStore {
     pub fn decide_now(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         request.validate()?;
         let now = self.clock.now();
-        match request.request_id.filter(|_| request.verb != Operation::Peek) {
+        match request.request_id.filter(|_| request.operation != Operation::Peek) {
             Some(id) => self.decide_once(id, request, now),
             None => Ok(self.decide_at(request, now)),
         }

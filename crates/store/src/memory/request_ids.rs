@@ -29,7 +29,7 @@ impl Arguments {
         };
         // A repeat without an id of its own gets a new random one, so ids are not compared.
         let any_id = Id::from_u128(0);
-        let operation = match request.verb {
+        let operation = match request.operation {
             Operation::Check { .. } => Operation::Check { lease: None },
             Operation::Acquire { .. } => Operation::Acquire { lease: any_id },
             Operation::Reserve { max_wait, .. } => Operation::Reserve { id: any_id, max_wait },

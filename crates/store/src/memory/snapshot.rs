@@ -174,7 +174,7 @@ mod tests {
 
         fn execute(&self, operation: Operation, key: u8) {
             let checks = [Check { policy: &self.policy, key: &[key], cost: Cost::ONE }];
-            let request = Request { verb: operation, checks: &checks, request_id: None };
+            let request = Request { operation, checks: &checks, request_id: None };
             assert!(self.store.decide_now(&request).unwrap().allowed());
         }
 

@@ -31,7 +31,7 @@ impl MemoryStore {
     pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
         if let [check] = request.checks {
             let (policy, key) = (check.policy, check.key);
-            let decision = self.decide_key(&request.verb, policy, key, check.cost.get(), now);
+            let decision = self.decide_key(&request.operation, policy, key, check.cost.get(), now);
             return Answer { decisions: vec![decision] };
         }
         let own_tables: Vec<_> = request
@@ -45,7 +45,7 @@ impl MemoryStore {
             own_tables.iter().map(|own| own.as_deref().unwrap_or(&self.table)).collect();
         let (mut groups, group_of_check) = group(request.checks, &tables);
         let mut guards = lock_all(&mut groups, &tables);
-        let decisions = decide_together(self, &request.verb, &mut groups, &mut guards, now);
+        let decisions = decide_together(self, &request.operation, &mut groups, &mut guards, now);
         let decide_check = |(check, group): (&Check<'_>, &usize)| {
             let mut decision = decisions[*group].clone();
             if group_of_check.iter().filter(|other| *other == group).count() > 1 {

@@ -51,7 +51,7 @@ impl Bench {
     }
 
     fn execute_all(&self, operation: Operation, checks: &[Check<'_>]) -> Answer {
-        let request = Request { verb: operation, checks, request_id: None };
+        let request = Request { operation, checks, request_id: None };
         self.store.decide_now(&request).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
     }
 

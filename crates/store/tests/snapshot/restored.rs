@@ -181,7 +181,7 @@ fn request_ids_are_not_saved() {
     let saved = Bench::new();
     let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
     let operation = Operation::Check { lease: None };
-    let request = Request { verb: operation, checks: &checks, request_id: Some(b"id") };
+    let request = Request { operation, checks: &checks, request_id: Some(b"id") };
     saved.store.decide_now(&request).unwrap();
     assert!(saved.store.decide_now(&request).unwrap().decisions[0].replayed);
     let (restored, _) = saved.restored();

@@ -66,7 +66,7 @@ fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
         cost: Cost::from(*random.one_of(&[0, 1, 1, 1, 2, 3, 7, 11])),
     };
     let checks: Vec<_> = (0..if takes_several { 3 } else { 1 }).map(check).collect();
-    let request = Request { verb: operation, checks: &checks, request_id: None };
+    let request = Request { operation, checks: &checks, request_id: None };
     if request.validate().is_err() {
         return;
     }

@@ -143,7 +143,7 @@ impl Limiter {
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => {
                 let checks = [Check { policy, key: key.as_bytes(), cost }];
-                let request = Request { verb: operation, checks: &checks, request_id: None };
+                let request = Request { operation, checks: &checks, request_id: None };
                 Box::pin(redis.decide(&request)).await.map(Answer::into_decision)
             }
         }

@@ -106,7 +106,7 @@ impl Remote {
         if requests.is_empty() {
             return Vec::new();
         }
-        let has_decisions = requests.iter().any(|request| request.verb.decides());
+        let has_decisions = requests.iter().any(|request| request.operation.decides());
         let own_deadline = if has_decisions { self.0.deadline } else { self.admin_deadline() };
         let deadline = deadline.min(own_deadline);
         let start = self.0.clock.now();

@@ -58,7 +58,7 @@ impl Recorder {
         let answer = answer.as_ref().map(|answer| answer.decisions[0].clone());
         asked.push(Asked {
             at,
-            verb: request.verb,
+            verb: request.operation,
             policy: check.policy.clone(),
             key: check.key.to_vec(),
             cost: check.cost.get(),

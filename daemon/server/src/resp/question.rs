@@ -98,11 +98,11 @@ impl Question<'_> {
                 let request_id = request_id.as_deref();
                 if let [only] = &checks[..] {
                     let checks = [only.check()];
-                    let request = Request { verb: *verb, checks: &checks, request_id };
+                    let request = Request { operation: *verb, checks: &checks, request_id };
                     return memory.decide(&request).map(Said::Decisions);
                 }
                 let checks: Vec<_> = checks.iter().map(OwnCheck::check).collect();
-                let request = Request { verb: *verb, checks: &checks, request_id };
+                let request = Request { operation: *verb, checks: &checks, request_id };
                 memory.decide(&request).map(Said::Decisions)
             }
         }

@@ -64,7 +64,7 @@ async fn ask(limiter: &Limiter, questions: &[Placed<'_>]) -> Vec<Result<Said, St
             .iter()
             .zip(&checks)
             .map(|((verb, _, id), checks)| Request {
-                verb: **verb,
+                operation: **verb,
                 checks,
                 request_id: id.as_deref(),
             })

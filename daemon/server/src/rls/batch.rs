@@ -178,7 +178,7 @@ impl<'a> Batch<'a> {
 
     fn request(&self, (verb, checks): &(Operation, Range<usize>)) -> Option<Request<'_>> {
         let checks = self.checks.get(checks.clone())?;
-        Some(Request { verb: *verb, checks, request_id: None })
+        Some(Request { operation: *verb, checks, request_id: None })
     }
 
     /// Refuses more checks in one request than may be.

@@ -13,7 +13,7 @@ pub(super) fn micros(it: Int) -> Micros {
     Micros::new(bits64(it))
 }
 
-/// What a limit says of its state; whether it admits is left to the verb.
+/// What a limit says of its state; whether it admits is left to the operation.
 pub(super) fn row(limit: &Limited) -> LimitDecision {
     LimitDecision {
         allowed: true,
@@ -80,8 +80,12 @@ fn binding(limits: &[LimitDecision]) -> usize {
 }
 
 /// A policy in the shadow never denies: its limits say what they would, the rest ignores it.
-pub(super) fn ignore_shadow(verb: &Operation, check: &Check<'_>, expected: Expected) -> Expected {
-    let shadow = check.policy.is_shadow() && verb.decides();
+pub(super) fn ignore_shadow(
+    operation: &Operation,
+    check: &Check<'_>,
+    expected: Expected,
+) -> Expected {
+    let shadow = check.policy.is_shadow() && operation.decides();
     if !shadow {
         return expected;
     }
@@ -89,7 +93,7 @@ pub(super) fn ignore_shadow(verb: &Operation, check: &Check<'_>, expected: Expec
         // The first answer named no delay.
         return Expected { delay: Micros::ZERO, shadow, ..expected };
     }
-    let granted = if *verb == Operation::Peek { 0 } else { check.cost.get() };
+    let granted = if *operation == Operation::Peek { 0 } else { check.cost.get() };
     Expected {
         allowed: true,
         reason: Reason::Limit,

@@ -14,12 +14,12 @@ mod leases;
 mod limit;
 mod log;
 mod number;
+mod operations;
 mod precision;
 mod remember;
 mod shape;
 mod tick;
 mod validate;
-mod verbs;
 mod weighted;
 mod window;
 
@@ -41,7 +41,7 @@ pub enum ModelError {
     Request(RequestError),
     /// A limit exists whose numbers, by design §3.2, fit no tick: the engine took it wrongly.
     Inexact,
-    /// A verb or a kind of limit that the model does not know yet.
+    /// An operation or a kind of limit that the model does not know yet.
     Unknown,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for ModelError {
         match self {
             ModelError::Request(request) => request.fmt(f),
             ModelError::Inexact => f.write_str("no tick makes this limit exact"),
-            ModelError::Unknown => f.write_str("the model does not know this verb or kind"),
+            ModelError::Unknown => f.write_str("the model does not know this operation or kind"),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Model {
             return Ok(answer);
         }
         let decided = request.checks.iter().zip(self.decide_anew(request, now)?);
-        let ignore = |(check, x)| describe::ignore_shadow(&request.verb, check, x);
+        let ignore = |(check, x)| describe::ignore_shadow(&request.operation, check, x);
         let answer: Vec<_> = decided.map(ignore).collect();
         self.memory.remember(request, &answer, now);
         Ok(answer)
@@ -106,7 +106,7 @@ impl Model {
         request: &Request<'_>,
         now: Int,
     ) -> Result<Vec<Expected>, ModelError> {
-        match request.verb {
+        match request.operation {
             Operation::Check { lease } => return self.check(request.checks, lease, now),
             Operation::Acquire { lease } => return self.check(request.checks, Some(lease), now),
             Operation::Peek => return self.peek(request.checks, now),
@@ -114,18 +114,18 @@ impl Model {
         }
         let mut answers = Vec::new();
         for check in request.checks {
-            answers.push(self.decide_one(&request.verb, check, now)?);
+            answers.push(self.decide_one(&request.operation, check, now)?);
         }
         Ok(answers)
     }
 
     fn decide_one(
         &mut self,
-        verb: &Operation,
+        operation: &Operation,
         check: &Check<'_>,
         now: Int,
     ) -> Result<Expected, ModelError> {
-        match *verb {
+        match *operation {
             Operation::Take => self.take(check, now),
             Operation::Reserve { id, max_wait } => {
                 self.reserve(check, id, Int::from(max_wait.get()), now)

@@ -29,21 +29,21 @@ struct Remembered {
 
 fn arguments(request: &Request<'_>) -> Arguments {
     let checks = request.checks.iter().map(|check| (place(check), check.cost.get()));
-    let verb = match request.verb {
+    let operation = match request.operation {
         // Who repeats one may have drawn another id for its lease or reservation: the first holds.
         Operation::Check { .. } => Operation::Check { lease: None },
         Operation::Acquire { .. } => Operation::Acquire { lease: Id::from_u128(0) },
         Operation::Reserve { max_wait, .. } => {
             Operation::Reserve { id: Id::from_u128(0), max_wait }
         }
-        verb => verb,
+        operation => operation,
     };
-    (verb, checks.collect())
+    (operation, checks.collect())
 }
 
 /// The id of a request that changes something; a peek has no use for one.
 fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
-    request.request_id.filter(|_| request.verb != Operation::Peek)
+    request.request_id.filter(|_| request.operation != Operation::Peek)
 }
 
 impl Memory {

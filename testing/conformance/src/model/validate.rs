@@ -8,14 +8,14 @@ const MAX_REQUEST_ID_LEN: usize = 256;
 
 pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
     let several = matches!(
-        request.verb,
+        request.operation,
         Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. }
     );
     match request.checks.len() {
         0 => return Err(RequestError::NoCheck),
         many if many > MAX_CHECKS => return Err(RequestError::TooManyChecks(many)),
         many if many > 1 && !several => {
-            return Err(RequestError::OneCheck(request.verb.as_str()));
+            return Err(RequestError::OneCheck(request.operation.as_str()));
         }
         _ => {}
     }
@@ -26,7 +26,7 @@ pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
     }
     for check in request.checks {
         validate_key(check)?;
-        validate_verb(&request.verb, check)?;
+        validate_check(&request.operation, check)?;
     }
     Ok(())
 }
@@ -39,13 +39,13 @@ fn validate_key(check: &Check<'_>) -> Result<(), RequestError> {
     }
 }
 
-fn validate_verb(verb: &Operation, check: &Check<'_>) -> Result<(), RequestError> {
+fn validate_check(operation: &Operation, check: &Check<'_>) -> Result<(), RequestError> {
     let limits = check.policy.limits();
     let any_concurrent = limits.iter().any(Limit::is_concurrent);
     let all_concurrent = limits.iter().all(Limit::is_concurrent);
     let zero = check.cost.get() == 0;
-    let name = verb.as_str();
-    match verb {
+    let name = operation.as_str();
+    match operation {
         Operation::Take | Operation::Refund { .. } | Operation::Penalize if zero => {
             Err(RequestError::ZeroAmount(name))
         }

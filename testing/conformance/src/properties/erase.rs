@@ -50,14 +50,14 @@ pub fn peeks_leave_no_trace(subject: &mut impl Subject, plan: Plan) -> Result<Se
         let expected = play(subject, &asked);
         count(seen, &expected);
         let looks = |x: &Asked| {
-            let peek = Asked { verb: Operation::Peek, request_id: None, ..x.clone() };
+            let peek = Asked { operation: Operation::Peek, request_id: None, ..x.clone() };
             let mut greater = peek.clone();
             greater
                 .checks
                 .iter_mut()
                 .for_each(|check| check.2 = Cost::new(cost).unwrap_or_default());
             let lease = Some(Id::from_u128(u128::MAX));
-            let mut nothing = Asked { verb: Operation::Check { lease }, ..peek.clone() };
+            let mut nothing = Asked { operation: Operation::Check { lease }, ..peek.clone() };
             nothing.checks.iter_mut().for_each(|check| check.2 = Cost::ZERO);
             [peek, greater, nothing, x.clone()]
         };

@@ -29,7 +29,7 @@ impl Held {
     fn enter(&mut self, asked: &Asked, it: &Expected, limit: &Limit) -> Result<(), Why> {
         let (now, cost) = (asked.time, asked.checks[0].2.get());
         let end = now.saturating_add(limit.spec().window);
-        let right = match asked.verb {
+        let right = match asked.operation {
             Operation::Acquire { lease } if self.holds(lease, now) && cost > 0 => it.replayed,
             Operation::Acquire { lease } => {
                 let fits = self.places(now) + cost <= limit.capacity();
@@ -69,9 +69,11 @@ pub fn leases_hold_their_places(subject: &mut impl Subject, plan: Plan) -> Resul
         let (limit, policy) = built(spec)?;
         let mut held = Held::default();
         play_each(subject, &policy, &steps, |asked, answer| {
-            match asked.verb {
+            match asked.operation {
                 Operation::Acquire { .. } => seen.answer(std::slice::from_ref(answer)),
-                verb => seen.count(if answer.changed { "changed" } else { verb.as_str() }),
+                operation => {
+                    seen.count(if answer.changed { "changed" } else { operation.as_str() })
+                }
             }
             held.enter(asked, answer, &limit)
         })
@@ -95,7 +97,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
         play_each(subject, &policy, &steps, |asked, y| {
             let (now, cost) = (asked.time, asked.checks[0].2.get());
             pending.retain(|_, entry| now < entry.1);
-            let right = match asked.verb {
+            let right = match asked.operation {
                 Operation::Reserve { id, max_wait } => {
                     seen.answer(std::slice::from_ref(y));
                     let known = pending.get(&id).copied();

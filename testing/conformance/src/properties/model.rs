@@ -134,7 +134,7 @@ fn both_play(
         match expected {
             Ok(answer) => {
                 seen.answer(&answer);
-                seen.count(asked.verb.as_str());
+                seen.count(asked.operation.as_str());
                 player.learn(&answer);
             }
             Err(_) => seen.refused += 1,

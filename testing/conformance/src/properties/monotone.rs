@@ -119,13 +119,13 @@ pub fn another_time_changes_nothing(
 }
 
 fn shifted(asked: &Asked, times: u64) -> Asked {
-    let verb = match asked.verb {
+    let operation = match asked.operation {
         Operation::Refund { time: Some(time) } => {
             Operation::Refund { time: Some(later(time, times)) }
         }
-        verb => verb,
+        operation => operation,
     };
-    Asked { time: later(asked.time, times), verb, ..asked.clone() }
+    Asked { time: later(asked.time, times), operation, ..asked.clone() }
 }
 
 /// The limit in units of which `times` make one of its own. A weighted window rounds its
@@ -172,7 +172,7 @@ pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Res
 
 fn in_units(asked: &Asked, policy: &Policy, times: u64) -> Asked {
     let cost = asked.checks[0].2.get() * times;
-    super::play::asked(asked.time, asked.verb, policy, KEY, cost)
+    super::play::asked(asked.time, asked.operation, policy, KEY, cost)
 }
 
 fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), Why> {

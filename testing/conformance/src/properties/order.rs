@@ -79,7 +79,7 @@ fn whole(asked: &Asked, answer: &[Expected]) -> Result<(), Why> {
     let denied = real.iter().any(|real| !real.allowed);
     // What a key holds already is granted whatever else is denied.
     let granted = real.iter().any(|real| real.granted > 0 && !real.replayed);
-    if asked.verb.decides() && denied && granted {
+    if asked.operation.decides() && denied && granted {
         return Err(format!("granted in part: {answer:?}"));
     }
     Ok(())

@@ -53,13 +53,13 @@ pub(crate) fn requests(policies: &[Policy], mut player: Player, steps: &[Step]) 
 /// One check of one key.
 pub(crate) fn asked(
     time: Timestamp,
-    verb: Operation,
+    operation: Operation,
     policy: &Policy,
     key: &[u8],
     cost: u64,
 ) -> Asked {
     let cost = Cost::new(cost).unwrap_or(Cost::MAX);
-    Asked { time, verb, checks: vec![(policy.clone(), key.to_vec(), cost)], request_id: None }
+    Asked { time, operation, checks: vec![(policy.clone(), key.to_vec(), cost)], request_id: None }
 }
 
 /// A check that can have a lease, under an id that nothing else has.

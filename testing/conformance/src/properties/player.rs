@@ -11,7 +11,7 @@ use crate::model::Expected;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) time: Timestamp,
-    pub(crate) verb: Operation,
+    pub(crate) operation: Operation,
     /// Policy, key, cost.
     pub(crate) checks: Vec<(Policy, Vec<u8>, Cost)>,
     pub(crate) request_id: Option<Vec<u8>>,
@@ -29,14 +29,14 @@ impl Asked {
     }
 
     pub(crate) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
-        Request { verb: self.verb, checks, request_id: self.request_id.as_deref() }
+        Request { operation: self.operation, checks, request_id: self.request_id.as_deref() }
     }
 }
 
 /// One line: when, what, and of whom.
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {} {:?}", self.time, self.verb)?;
+        write!(f, "at {} {:?}", self.time, self.operation)?;
         for (policy, key, cost) in &self.checks {
             let shadow = if policy.is_shadow() { " shadow" } else { "" };
             let (name, entries) = (policy.name(), policy.log_entries());
@@ -86,7 +86,7 @@ impl Player {
         });
         Asked {
             time: self.now,
-            verb: self.verb(step.ask, first.limits()[0].spec().window),
+            operation: self.operation(step.ask, first.limits()[0].spec().window),
             checks: checks.collect(),
             request_id: step.request_id.map(|request_id| vec![b'r', request_id]),
         }
@@ -119,7 +119,7 @@ impl Player {
         }
     }
 
-    fn verb(&self, ask: Ask, window: Micros) -> Operation {
+    fn operation(&self, ask: Ask, window: Micros) -> Operation {
         let id = |byte: u8| Id::from_u128(u128::from(byte));
         let part = |n: u32| Micros::new(window.get() / 1_000 * u64::from(n));
         match ask {

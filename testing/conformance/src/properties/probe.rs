@@ -22,10 +22,10 @@ struct Probe<'a, S> {
 }
 
 impl<S: Subject> Probe<'_, S> {
-    fn at(&mut self, after: u64, verb: Operation, cost: u64) -> Result<Expected, Why> {
+    fn at(&mut self, after: u64, operation: Operation, cost: u64) -> Result<Expected, Why> {
         play(self.subject, self.asked);
         let time = self.now.saturating_add(Micros::new(after));
-        only(ask(self.subject, &asked(time, verb, self.policy, KEY, cost)))
+        only(ask(self.subject, &asked(time, operation, self.policy, KEY, cost)))
     }
 
     fn why(&self, what: &str) -> Why {

@@ -31,7 +31,7 @@ pub fn refund_undoes_a_check(subject: &mut impl Subject, plan: Plan) -> Result<S
         // What was given back was charged all the same: an earlier place in a queue stays taken.
         let queue =
             policy.limits().iter().any(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
-        let earlier = |x: &Asked| matches!(x.verb, Operation::Refund { time: Some(_) });
+        let earlier = |x: &Asked| matches!(x.operation, Operation::Refund { time: Some(_) });
         if queue && asked.iter().any(earlier) {
             return Ok(());
         }

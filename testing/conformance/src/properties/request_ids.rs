@@ -14,7 +14,7 @@ const HORIZON: u64 = 30_000_000;
 
 /// Whether an answer is one to be remembered.
 fn is_remembered(asked: &Asked, answer: &Answered) -> bool {
-    asked.verb != Operation::Peek
+    asked.operation != Operation::Peek
         && answer.as_ref().is_ok_and(|answer| answer.iter().all(|i| i.allowed))
 }
 

@@ -140,7 +140,7 @@ fn checks() -> BoxedStrategy<Ask> {
     prop_oneof![20 => checks, 1 => Just(Ask::Peek)].boxed()
 }
 
-/// Steps of every verb over so many policies and keys.
+/// Steps of every operation over so many policies and keys.
 pub(crate) fn steps(policies: usize, keys: u8, backwards: bool) -> BoxedStrategy<Vec<Step>> {
     steps_of(asks(), 4, policies, keys, backwards)
 }

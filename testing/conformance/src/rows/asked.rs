@@ -1,4 +1,4 @@
-//! What a row asks: a verb, its checks, and its options.
+//! What a row asks: an operation, its checks, and its options.
 
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
 
@@ -9,7 +9,7 @@ use super::words::{Fault, Words};
 /// A request that owns its keys.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    pub(super) verb: Operation,
+    pub(super) operation: Operation,
     pub(super) checks: Vec<AskedCheck>,
     request_id: Option<Vec<u8>>,
 }
@@ -31,7 +31,7 @@ impl Asked {
     }
 
     pub(super) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
-        Request { verb: self.verb, checks, request_id: self.request_id.as_deref() }
+        Request { operation: self.operation, checks, request_id: self.request_id.as_deref() }
     }
 }
 
@@ -60,16 +60,16 @@ pub(super) fn asked(
         option(words, &mut options, base)?;
     }
     let request_id = options.request_id.take();
-    let verb = verb(name, &mut options)?;
+    let operation = operation(name, &mut options)?;
     match options {
         Options { id: None, max_wait: None, time: None, span: None, .. } => {
-            Ok(Asked { verb, checks, request_id })
+            Ok(Asked { operation, checks, request_id })
         }
         _ => Err(format!("{name} has no such option")),
     }
 }
 
-fn verb(name: &str, options: &mut Options) -> Result<Operation, Fault> {
+fn operation(name: &str, options: &mut Options) -> Result<Operation, Fault> {
     let id = options.id.take();
     let need = |x: Option<Id>| x.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
     Ok(match name {

@@ -23,7 +23,7 @@
 //!   Options: `as ID` (a lease or reservation), `max-wait SPAN`, `time TIME`, `for SPAN`,
 //!   `request ID`. `Nx` asks N times, `every` so far apart. A key or request id `''` is empty,
 //!   `k*300` is 300 times `k`, `hex:00ff` is two bytes; `k1..k33` is 33 checks.
-//! - **Expected** is a verdict (`allowed`, `denied`, `never`; of verbs that do not decide,
+//! - **Expected** is a verdict (`allowed`, `denied`, `never`; of operations that do not decide,
 //!   `changed` or `unchanged`), then fields; those not named are not compared. `remaining 9..0`
 //!   goes in equal steps over the row's repetitions. Of several checks, the whole request's
 //!   verdict and retry come first, then, after a `|` each, those of the checks. After a `;`,

@@ -60,7 +60,7 @@ pub(crate) async fn decide(
         let policies = asked.policies(alternative);
         let checks = asked.checks(&policies);
         let mut request = asked.request(&checks);
-        if let Operation::Check { lease } = &mut request.verb
+        if let Operation::Check { lease } = &mut request.operation
             && !checks.iter().any(|check| check.policy.has_concurrent())
         {
             *lease = None;

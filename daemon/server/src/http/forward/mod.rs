@@ -149,7 +149,7 @@ async fn ask(
     let checks: Vec<_> =
         pairs.map(|(x, policy)| Check { policy, key: &x.key, cost: x.cost }).collect();
     let request =
-        Request { verb: Operation::Check { lease: None }, checks: &checks, request_id: None };
+        Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
     let timed = exchange.timed(Surface::ForwardAuth);
     let answer = exchange.daemon.limiter().decide(&request).await;
     match &answer {

@@ -29,7 +29,7 @@ fn decide(limiter: &MemoryLimiter, verb: Operation, checks: &[(&Policy, u64)]) -
         .iter()
         .map(|(policy, units)| Check { policy, key: b"a", cost: cost(*units) })
         .collect();
-    limiter.decide(&Request { verb, checks: &checks, request_id: None }).unwrap()
+    limiter.decide(&Request { operation: verb, checks: &checks, request_id: None }).unwrap()
 }
 
 fn written(styles: &[HeaderStyle], policies: &[&Policy], answer: &Answer) -> HeaderMap {
@@ -178,7 +178,7 @@ fn two_keys_of_a_policy_have_it_told_once() {
     let api = policy("api", "10/s");
     let check = |key, units| Check { policy: &api, key, cost: Cost::new(units).unwrap() };
     let checks = [check(b"a", 1), check(b"b", 4)];
-    let answer = limiter.decide(&Request { verb: CHECK, checks: &checks, request_id: None });
+    let answer = limiter.decide(&Request { operation: CHECK, checks: &checks, request_id: None });
     assert_eq!(
         lines(&written(&[Draft11], &[&api, &api], &answer.unwrap())),
         "ratelimit-policy: \"api\";q=10;w=1\nratelimit: \"api\";r=9;t=1, \"api\";r=6;t=1"
@@ -311,7 +311,7 @@ proptest! {
             let cost = Cost::new(cost).unwrap();
             let checks: Vec<_> =
                 policies.iter().map(|policy| Check { policy, key: b"a", cost }).collect();
-            let request = Request { verb, checks: &checks, request_id: None };
+            let request = Request { operation: verb, checks: &checks, request_id: None };
             // Some verbs are not for some kinds of limit.
             let Ok(answer) = limiter.decide(&request) else { continue };
             let headers = written(&[Draft11, LegacyDelta, LegacyEpoch], &policies, &answer);

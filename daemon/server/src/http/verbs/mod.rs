@@ -186,7 +186,7 @@ async fn decide(
         return daemon.limiter().check_cost(asked.policy(), key, asked.cost()).await;
     }
     let request_id = request_id.map(str::as_bytes);
-    let request = Request { verb, checks: &[asked.check()], request_id };
+    let request = Request { operation: verb, checks: &[asked.check()], request_id };
     let answer = daemon.limiter().decide(&request).await?;
     Ok(answer.decisions.into_iter().next().unwrap_or_default())
 }
@@ -242,7 +242,7 @@ async fn answer_several(
 ) -> Result<Reply, Problem> {
     let checks: Vec<_> = asked.iter().map(Asked::check).collect();
     let request_id = request_id.map(str::as_bytes);
-    let request = Request { verb, checks: &checks, request_id };
+    let request = Request { operation: verb, checks: &checks, request_id };
     let timed = exchange.timed(Surface::Http);
     let decided = exchange.daemon.limiter().decide(&request).await;
     if spoken.has_verdict() {

@@ -1,4 +1,4 @@
-//! The verbs that act on one key: reserve and cancel, refund, penalize, reset, block, leases.
+//! The operations that act on one key: reserve and cancel, refund, penalize, reset, block, leases.
 
 use tollgate_core::{Check, Id, LimitDecision};
 
@@ -192,7 +192,7 @@ impl Model {
         Ok(Expected { granted, changed: held.is_some(), lease: Some(lease), ..settled })
     }
 
-    /// What the limits say of their state once a verb has changed it.
+    /// What the limits say of their state once an operation has changed it.
     fn settled(&self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let rows = self.read(check, now)?.iter().map(row).collect();
         Ok(decision(rows, true, self.blocked(check, now), now))
