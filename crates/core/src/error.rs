@@ -1,4 +1,4 @@
-//! Why a limit or a policy cannot be built; each message names the value and the remedy.
+//! Errors of limits, policies and requests. Each message names the value and the remedy.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::limit::spec::Spec;
 use crate::notation::display::Length;
 use crate::time::Micros;
 
-/// Why numbers do not make a limit.
+/// An error for numbers that are not a valid limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitError {
@@ -30,13 +30,13 @@ pub enum LimitError {
         /// The window.
         window: Micros,
     },
-    /// More requests in flight than a store keeps leases for.
+    /// The count of a concurrency limit exceeds 10,000, the most leases of a key.
     Concurrency(u64),
-    /// `count-denied` on a kind that has no counts to add to.
+    /// `count-denied` on a kind that does not support it.
     CountDenied,
-    /// Products of its numbers reach 2^53, so it could not be decided exactly everywhere.
+    /// The products of its numbers reach 2^53, so that decisions would not be exact.
     Inexact {
-        /// The limit as asked.
+        /// The limit.
         limit: Spec,
         /// The nearest lower limit that fits.
         nearest: Spec,
@@ -66,11 +66,8 @@ impl fmt::Display for LimitError {
                 Length(*precision),
                 Length(*window)
             ),
-            LimitError::Concurrency(concurrency) => {
-                write!(
-                    f,
-                    "{concurrency} in flight are too many; at most 10000 leases are kept a key"
-                )
+            LimitError::Concurrency(count) => {
+                write!(f, "{count} in flight are too many; at most 10000 leases are kept a key")
             }
             LimitError::CountDenied => f.write_str(
                 "only fixed, sliding and log limits count denied requests; leave out count-denied",
@@ -86,15 +83,15 @@ impl fmt::Display for LimitError {
 
 impl core::error::Error for LimitError {}
 
-/// Why limits do not make a policy.
+/// An error for a name or limits that are not a valid policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, 1 to 128 in all.
     Name,
-    /// It has no limit.
+    /// There is no limit.
     NoLimit,
-    /// It has more than 16 limits.
+    /// There are more than 16 limits.
     TooManyLimits(usize),
 }
 
@@ -106,8 +103,8 @@ impl fmt::Display for PolicyError {
                  most 128 in all",
             ),
             PolicyError::NoLimit => f.write_str("a policy needs a limit, such as \"10/s\""),
-            PolicyError::TooManyLimits(too_many_limits) => {
-                write!(f, "{too_many_limits} limits are too many for one policy; it has at most 16")
+            PolicyError::TooManyLimits(count) => {
+                write!(f, "{count} limits are too many for one policy; it has at most 16")
             }
         }
     }
@@ -115,13 +112,13 @@ impl fmt::Display for PolicyError {
 
 impl core::error::Error for PolicyError {}
 
-/// Why a request cannot be decided.
+/// An error for a request that cannot be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It has no check.
+    /// There is no check.
     NoCheck,
-    /// It has more than 32 checks.
+    /// There are more than 32 checks.
     TooManyChecks(usize),
     /// The operation takes one check.
     OneCheck(&'static str),
@@ -131,17 +128,17 @@ pub enum RequestError {
     LongKey(usize),
     /// The request id is not 1 to 256 bytes.
     RequestId,
-    /// An amount of 0 to take, refund or penalize.
+    /// The amount to take, refund or penalize is 0.
     ZeroAmount(&'static str),
-    /// The operation is for token buckets and queues.
+    /// The operation is only for token buckets and queues.
     NotReservable(&'static str),
-    /// The operation is not for requests in flight.
+    /// The operation is not for concurrency limits.
     Concurrent(&'static str),
-    /// The operation is for requests in flight only.
+    /// The operation is only for concurrency limits.
     NotConcurrent(&'static str),
-    /// A check of a policy with requests in flight needs the id of a lease.
+    /// A check of a policy with a concurrency limit needs the id of a lease.
     NeedsLease,
-    /// The request id was used before, with other arguments.
+    /// The request id was used before with other arguments.
     RequestIdReused,
 }
 
@@ -149,8 +146,8 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RequestError::NoCheck => f.write_str("the request has no check; it needs at least one"),
-            RequestError::TooManyChecks(too_many_checks) => {
-                write!(f, "{too_many_checks} checks are too many for one request; at most 32 are decided together")
+            RequestError::TooManyChecks(count) => {
+                write!(f, "{count} checks are too many for one request; at most 32 are decided together")
             }
             RequestError::OneCheck(operation) => {
                 write!(f, "{operation} takes one check; send a request for each key")
@@ -158,8 +155,8 @@ impl fmt::Display for RequestError {
             RequestError::EmptyKey => {
                 f.write_str("the key is empty; it must be 1 to 65536 bytes that name who is limited")
             }
-            RequestError::LongKey(long_key) => {
-                write!(f, "the key is {long_key} bytes long; at most 65536 are taken, so send a hash of it")
+            RequestError::LongKey(len) => {
+                write!(f, "the key is {len} bytes long; at most 65536 are taken, so send a hash of it")
             }
             RequestError::RequestId => f.write_str("the request_id must be 1 to 256 bytes"),
             RequestError::ZeroAmount(operation) => {

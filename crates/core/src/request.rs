@@ -1,23 +1,23 @@
-//! What a store is asked: operations, checks, and the ids that make a retry safe.
+//! Requests to a store: operations, checks and costs.
 
 use crate::error::RequestError;
 use crate::id::Id;
 use crate::policy::Policy;
 use crate::time::{Micros, Timestamp};
 
-/// A cost: what a request spends. An integer from 0 to 2^53 − 1.
+/// The cost of a check: an integer from 0 to 2^53 − 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(u64);
 
 impl Cost {
-    /// Nothing: a check of cost 0 is a peek.
+    /// A cost of zero. A check of cost 0 charges nothing.
     pub const ZERO: Cost = Cost(0);
-    /// One request.
+    /// A cost of one, the default.
     pub const ONE: Cost = Cost(1);
-    /// The greatest cost, 2^53 − 1: what every surface can carry exactly.
+    /// The greatest cost, 2^53 − 1, which every protocol represents exactly.
     pub const MAX: Cost = Cost((1 << 53) - 1);
 
-    /// A cost of `units`, unless that is more than [`Cost::MAX`].
+    /// Creates a cost of `units`, or `None` if that exceeds [`Cost::MAX`].
     #[must_use]
     pub const fn new(units: u64) -> Option<Self> {
         if units > Self::MAX.0 { None } else { Some(Cost(units)) }
@@ -42,84 +42,86 @@ impl From<u32> for Cost {
     }
 }
 
-/// What is asked of the checks of a [`Request`]. The cost of a check is the operation's number: what
-/// is charged, the most that is taken, what is refunded, what is penalized.
+/// The operation of a [`Request`]. It works with the cost of each check: the cost to charge, the most
+/// to take, or the amount to refund or to penalize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Decide and charge. On a policy with a concurrent limit it acquires, so it needs a lease.
+    /// Decides and charges. On a policy with a concurrency limit it acquires a lease, so it needs an
+    /// id.
     Check {
-        /// The id of the lease that is taken on concurrent limits.
+        /// The id of the lease to acquire.
         lease: Option<Id>,
     },
-    /// What a check would answer; nothing changes.
+    /// Decides as a check would, without a charge.
     Peek,
-    /// Grant the lesser of the cost and what remains.
+    /// Grants the cost or what remains, whichever is less.
     Take,
-    /// Charge now, act after the decision's delay; refused whole if that is longer than `max_wait`.
+    /// Charges now for a request that proceeds after the decision's delay. It is denied if the delay
+    /// would be longer than `max_wait`.
     Reserve {
-        /// The id under which it can be cancelled.
+        /// The id of the reservation.
         id: Id,
-        /// The longest delay that is accepted.
+        /// The longest acceptable delay.
         max_wait: Micros,
     },
-    /// Give back a reservation, once, before its time.
+    /// Cancels a reservation, once, before its time.
     Cancel {
-        /// The reservation's id.
+        /// The id of the reservation.
         id: Id,
     },
-    /// Give back the cost, never past the capacity.
+    /// Refunds the cost, never beyond the capacity.
     Refund {
-        /// The time of the decision that charged it; the newest charges go first without.
+        /// The time of the decision that charged the cost; without it the newest charges are refunded.
         time: Option<Timestamp>,
     },
-    /// Charge whatever the level, into a debt of at most one more capacity.
+    /// Charges at any level, into a debt of at most one more capacity.
     Penalize,
-    /// As if the key were unknown, blocks aside.
+    /// Removes the state of the key, except a block.
     Reset,
-    /// Deny every check of the key.
+    /// Denies every check of the key.
     Block {
-        /// For how long; for ever without.
+        /// The duration of the block; without it the key is blocked for ever.
         span: Option<Micros>,
     },
-    /// Lift a block.
+    /// Removes a block.
     Unblock,
-    /// Take a lease of the cost on every concurrent limit of the policy, with its other limits.
+    /// Checks and acquires a lease of the cost on every concurrency limit of the policy.
     Acquire {
-        /// The lease's id.
+        /// The id of the lease.
         lease: Id,
     },
-    /// Let a lease that is still held last its whole length from now.
+    /// Extends a lease that is still held to its whole length from now.
     Renew {
-        /// The lease's id.
+        /// The id of the lease.
         lease: Id,
     },
-    /// Give a lease's place back, once.
+    /// Releases a lease, once.
     Release {
-        /// The lease's id.
+        /// The id of the lease.
         lease: Id,
     },
 }
 
-/// One (policy, key, cost).
+/// A check of a key under a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
-    /// Under which limits.
+    /// The policy.
     pub policy: &'a Policy,
-    /// Who is limited: any bytes.
+    /// The key: any bytes that name the client to limit.
     pub key: &'a [u8],
-    /// What is spent.
+    /// The cost.
     pub cost: Cost,
 }
 
-/// One or several checks decided together: all are charged, or none is.
+/// One or several checks that are decided together: all are charged, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What is asked.
+    /// The operation.
     pub operation: Operation,
-    /// Of whom. All operations but check, peek and acquire take one.
+    /// The checks. Only check, peek and acquire take several.
     pub checks: &'a [Check<'a>],
-    /// Names the whole request: a repeat within the horizon is answered from memory.
+    /// The id of the request. A repeated request with the same id gets the first decision again.
     pub request_id: Option<&'a [u8]>,
 }
 
@@ -131,7 +133,7 @@ pub const MAX_KEY_LEN: usize = 65_536;
 pub const MAX_REQUEST_ID_LEN: usize = 256;
 
 impl Operation {
-    /// Its name on every surface.
+    /// The name in every protocol.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -151,7 +153,7 @@ impl Operation {
         }
     }
 
-    /// Whether its answer is that of limits, which may deny.
+    /// Whether the limits decide, so that the operation may be denied.
     #[must_use]
     pub const fn decides(&self) -> bool {
         matches!(
@@ -164,18 +166,18 @@ impl Operation {
         )
     }
 
-    /// Whether several checks can be decided together.
+    /// Whether the operation takes several checks.
     const fn takes_several(&self) -> bool {
         matches!(self, Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. })
     }
 }
 
 impl Request<'_> {
-    /// Holds the request to what its operation takes.
+    /// Checks the request against the requirements of its operation.
     ///
     /// # Errors
-    /// No check or too many; a key that is empty or too long; an amount of 0 where something is
-    /// taken, refunded or penalized; an operation that the policy's limits do not know.
+    /// There is no check, or there are too many; a key is empty or too long; the amount to take, refund
+    /// or penalize is 0; or the operation does not apply to the policy's limits.
     pub fn validate(&self) -> Result<(), RequestError> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),
@@ -186,10 +188,7 @@ impl Request<'_> {
             }
             _ => {}
         }
-        if self
-            .request_id
-            .is_some_and(|request_id| !(1..=MAX_REQUEST_ID_LEN).contains(&request_id.len()))
-        {
+        if self.request_id.is_some_and(|id| !(1..=MAX_REQUEST_ID_LEN).contains(&id.len())) {
             return Err(RequestError::RequestId);
         }
         self.checks.iter().try_for_each(|check| self.validate_check(check))

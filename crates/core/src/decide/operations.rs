@@ -309,6 +309,7 @@ fn change_lease(
     let cost = context.lease_cost(id, now);
     let mut decision = change_each(context, now, anomalies, change);
     decision.changed = cost.is_some();
+    // A lease that is not held grants nothing.
     decision.granted = cost.unwrap_or(0);
     decision.lease = Some(id);
     decision

@@ -1,4 +1,4 @@
-//! What a text says, word by word, and the limit that it comes to.
+//! A limit as it is written, word by word, and its conversion to a limit.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,60 +9,62 @@ use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Spec};
 use crate::time::Micros;
 
-/// A number and its bytes in the text. A duration is in µs, its unit among the bytes.
+/// A number and its position in the text. A duration is in µs, and its span includes the unit.
 #[derive(Clone, Debug)]
 pub(super) struct Number {
     pub(super) value: u64,
     pub(super) span: Range<usize>,
 }
 
-/// What stands behind the slash, and where that is.
+/// The window after the slash.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
+    /// The position of the slash.
     pub(super) slash: usize,
     pub(super) length: Number,
 }
 
-/// A keyword, with its number if it takes one.
+/// A keyword with its argument.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct Clause {
     pub(super) keyword: Keyword,
     pub(super) span: Range<usize>,
     pub(super) number: Option<Number>,
 }
 
-/// One limit as it was written: what stands where, not yet what it means together.
+/// A parsed limit that is not yet validated.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     count: Number,
     pub(super) window: Option<Window>,
-    said: Vec<Said>,
+    clauses: Vec<Clause>,
 }
 
 impl Draft {
     pub(super) fn new(count: Number, window: Option<Window>) -> Self {
-        Draft { count, window, said: Vec::new() }
+        Draft { count, window, clauses: Vec::new() }
     }
 
-    pub(super) fn say(&mut self, said: Said) -> Result<(), Fault> {
-        if let Some(first) = self.find(said.keyword) {
-            return Err(Fault::new(said.span, Error::Repeated { first: first.span.clone() }));
+    /// Adds a clause, unless there is one with the same keyword.
+    pub(super) fn push(&mut self, clause: Clause) -> Result<(), Fault> {
+        if let Some(first) = self.find(clause.keyword) {
+            return Err(Fault::new(clause.span, Error::Repeated { first: first.span.clone() }));
         }
-        self.said.push(said);
+        self.clauses.push(clause);
         Ok(())
     }
 
-    /// The limit that this comes to.
+    /// Builds the limit.
     pub(super) fn limit(&self) -> Result<Limit, Fault> {
         let kind = self.kind()?;
-        self.hold_options_to(kind)?;
+        self.check_options(kind)?;
         let window = self.window_of(kind)?;
         let spec = self.spec(kind.map_or(Keyword::Token, |kind| kind.keyword), window);
-        spec.build().map_err(|error| Fault::new(self.place_of(&error), Error::Limit(error)))
+        spec.build().map_err(|error| Fault::new(self.span_of(&error), Error::Limit(error)))
     }
 
-    fn find(&self, keyword: Keyword) -> Option<&Said> {
-        self.said.iter().find(|x| x.keyword == keyword)
+    fn find(&self, keyword: Keyword) -> Option<&Clause> {
+        self.clauses.iter().find(|x| x.keyword == keyword)
     }
 
     fn number(&self, keyword: Keyword) -> Option<&Number> {
@@ -73,23 +75,23 @@ impl Draft {
         self.number(keyword).map(|number| number.value)
     }
 
-    fn kind(&self) -> Result<Option<&Said>, Fault> {
-        let mut kinds = self.said.iter().filter(|x| x.keyword.is_kind());
+    fn kind(&self) -> Result<Option<&Clause>, Fault> {
+        let mut kinds = self.clauses.iter().filter(|x| x.keyword.is_kind());
         match (kinds.next(), kinds.next()) {
             (Some(kind), Some(other)) => Err(contradiction(other, kind)),
             (kind, _) => Ok(kind),
         }
     }
 
-    /// Refuses options that belong to another kind, and those that exclude or need each other.
-    fn hold_options_to(&self, kind: Option<&Said>) -> Result<(), Fault> {
-        for said in &self.said {
-            match (said.keyword.owner(), kind) {
+    /// Rejects options of another kind, and options that exclude or need each other.
+    fn check_options(&self, kind: Option<&Clause>) -> Result<(), Fault> {
+        for clause in &self.clauses {
+            match (clause.keyword.owner(), kind) {
                 (Some(owner), Some(kind)) if owner != kind.keyword => {
-                    return Err(contradiction(said, kind));
+                    return Err(contradiction(clause, kind));
                 }
                 (Some(owner), None) if owner != Keyword::Token => {
-                    return Err(Fault::new(said.span.clone(), Error::Needs(owner.as_str())));
+                    return Err(Fault::new(clause.span.clone(), Error::Needs(owner.as_str())));
                 }
                 _ => {}
             }
@@ -109,8 +111,8 @@ impl Draft {
         }
     }
 
-    /// The window, or the lease of requests in flight, which have no window.
-    fn window_of(&self, kind: Option<&Said>) -> Result<&Number, Fault> {
+    /// The window, or for a concurrency limit, which has none, the lease.
+    fn window_of(&self, kind: Option<&Clause>) -> Result<&Number, Fault> {
         let concurrent = kind.filter(|kind| kind.keyword == Keyword::Concurrent);
         match (concurrent, &self.window) {
             (Some(concurrent), Some(window)) => {
@@ -135,16 +137,17 @@ impl Draft {
         let kind = match (kind, duration(Keyword::By)) {
             (Keyword::Fixed, _) if self.find(Keyword::FromFirst).is_some() => Kind::FixedFromFirst,
             (Keyword::Fixed, _) => {
-                Kind::Fixed { offset: duration(Keyword::Offset).unwrap_or_default() }
+                Kind::Fixed { offset: duration(Keyword::Offset).unwrap_or(Micros::ZERO) }
             }
             (Keyword::Log, _) => Kind::Log,
             (Keyword::Sliding, Some(precision)) => {
                 Kind::SlidingBy { precision, strict: self.find(Keyword::Strict).is_some() }
             }
             (Keyword::Sliding, None) => Kind::Sliding,
-            (Keyword::Queue, _) => {
-                Kind::Queue { places: self.value(Keyword::Queue).unwrap_or_default() }
-            }
+            (Keyword::Queue, _) => match self.value(Keyword::Queue) {
+                Some(places) => Kind::Queue { places },
+                None => unreachable!("the parser requires a number after queue"),
+            },
             (Keyword::Concurrent, _) => Kind::Concurrent,
             _ => Kind::TokenBucket { burst: self.value(Keyword::Burst).unwrap_or(count) },
         };
@@ -152,10 +155,10 @@ impl Draft {
         if self.find(Keyword::CountDenied).is_some() { spec.count_denied() } else { spec }
     }
 
-    /// The word whose number is wrong.
-    fn place_of(&self, error: &LimitError) -> Range<usize> {
+    /// The span of the word at fault.
+    fn span_of(&self, error: &LimitError) -> Range<usize> {
         let number = |keyword| self.number(keyword).map(|number| number.span.clone());
-        let place = match error {
+        let span = match error {
             LimitError::ZeroCount | LimitError::Concurrency(_) => None,
             LimitError::Window(_) => self
                 .window
@@ -166,22 +169,22 @@ impl Draft {
             LimitError::Offset { .. } => number(Keyword::Offset),
             LimitError::Precision { .. } => number(Keyword::By),
             LimitError::CountDenied => self.find(Keyword::CountDenied).map(|x| x.span.clone()),
-            // Where the count may stay, it is the capacity beside it that is too large.
+            // If the count may stay, its capacity is too large.
             LimitError::Inexact { limit, nearest } if limit.count == nearest.count => {
                 number(Keyword::Burst).or(number(Keyword::Queue))
             }
             LimitError::Inexact { .. } => None,
         };
-        place.unwrap_or_else(|| self.count.span.clone())
+        span.unwrap_or_else(|| self.count.span.clone())
     }
 }
 
-/// `said` does not go with `other`, which may stand.
-fn contradiction(said: &Said, other: &Said) -> Fault {
-    Fault::new(said.span.clone(), Error::Contradiction { other: other.span.clone() })
+/// The error for a clause that contradicts an earlier one.
+fn contradiction(clause: &Clause, other: &Clause) -> Fault {
+    Fault::new(clause.span.clone(), Error::Contradiction { other: other.span.clone() })
 }
 
-/// The place right behind a word.
+/// The position right after a word.
 fn after(span: &Range<usize>) -> Range<usize> {
     span.end..span.end
 }

@@ -1,4 +1,4 @@
-//! Why a text is not a limit: which word, where, and what to write instead.
+//! Errors of the notation: the word at fault, its position, and what to write instead.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -9,12 +9,12 @@ use core::ops::Range;
 use super::message::{Pointer, floor};
 use crate::error::{LimitError, PolicyError};
 
-/// The most bytes of a text that an error keeps: those of a policy of 16 limits.
+/// The most bytes of a text that an error keeps: enough for a policy of 16 limits.
 pub(super) const MAX_RETAINED: usize = 4_096;
 
-/// Why a text is not a limit, with the word at fault.
+/// An error for a text that is not a limit, with the word at fault.
 ///
-/// `Display` is one line for logs and answers; [`NotationError::pointer`] is for terminals.
+/// `Display` writes one line for logs and responses; [`NotationError::pointer`] is for terminals.
 ///
 /// # Example
 /// ```
@@ -37,65 +37,65 @@ struct Inner {
     kind: NotationErrorKind,
 }
 
-/// What is wrong with the word that a [`NotationError`] points at.
+/// The fault of the word at the span of a [`NotationError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotationErrorKind {
-    /// The text is longer than any limit needs. Spans all of it.
+    /// The text is too long. The span is the whole text.
     TooLong {
-        /// How many bytes it has.
+        /// The length of the text in bytes.
         bytes: usize,
-        /// How many are read.
+        /// The maximum length in bytes.
         most: usize,
     },
-    /// Something is missing before the word, or at the end where the span is empty.
+    /// Something is missing before the word, or at the end if the span is empty.
     Missing {
         /// What is missing.
         what: &'static str,
         /// What to write.
         remedy: &'static str,
     },
-    /// A number that is not decimal digits alone: a sign, a point, an exponent, separators.
+    /// A number with a sign, a decimal point, an exponent or separators.
     Number,
     /// A number too large for any limit.
     TooLarge {
-        /// The most that any limit takes.
+        /// The greatest number of any limit.
         most: &'static str,
     },
-    /// A word that is no kind and no option.
+    /// A word that is neither a kind nor an option.
     UnknownWord {
-        /// The known word that is nearest, if one is near.
+        /// The most similar known word, if there is one.
         nearest: Option<&'static str>,
     },
-    /// A word that is no unit of time, where one must stand.
+    /// A word that is not a unit of time, in the position of one.
     UnknownUnit {
-        /// The unit that is nearest, if one is near.
+        /// The most similar unit, if there is one.
         nearest: Option<&'static str>,
     },
-    /// A word, number or sign that is understood, and cannot stand there.
+    /// A known word, a number or a sign in the wrong position.
     Refused {
-        /// Why, or what to write instead.
+        /// The reason, or what to write instead.
         remedy: &'static str,
     },
-    /// A word that says again what an earlier one said.
+    /// A word that repeats an earlier one.
     Repeated {
-        /// The bytes of the earlier one.
+        /// The span of the earlier word.
         first: Range<usize>,
     },
-    /// A word that does not go with another.
+    /// A word that contradicts another one.
     Contradiction {
-        /// The bytes of the other one.
+        /// The span of the other word.
         other: Range<usize>,
     },
-    /// An option without the word that it belongs to.
+    /// An option without the word that it needs.
     Needs(&'static str),
-    /// Its numbers do not make a limit.
+    /// Numbers that are not a valid limit.
     Limit(LimitError),
-    /// Its limits do not make a policy. Spans all of them.
+    /// Limits that are not a valid policy. The span is the whole text.
     Policy(PolicyError),
 }
 
-/// What is wrong, and where; not yet with the text.
+/// A fault and its position, without the text.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     span: Range<usize>,
@@ -123,31 +123,31 @@ impl NotationError {
         NotationError(Box::new(Inner { text, span, kind }))
     }
 
-    /// Limits that can all be read and do not make a policy.
+    /// Creates an error for valid limits that are not a valid policy.
     pub(crate) fn from_policy(text: &str, error: PolicyError) -> Self {
         NotationError::new(text, Fault::new(0..text.len(), NotationErrorKind::Policy(error)))
     }
 
-    /// The text, of which at most 4,096 bytes are kept.
+    /// The text, cut off after 4,096 bytes.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The bytes of [`NotationError::text`] that are at fault; empty where something is missing
-    /// at the end.
+    /// The position in [`NotationError::text`] of the word at fault; empty if something is missing at
+    /// the end.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.0.span.clone()
     }
 
-    /// What is wrong there.
+    /// The fault.
     #[must_use]
     pub fn kind(&self) -> &NotationErrorKind {
         &self.0.kind
     }
 
-    /// Two lines for a terminal: the text, and carets under the word with what is wrong.
+    /// Formats two lines for a terminal: the text, then carets under the word and the message.
     ///
     /// # Example
     /// ```

@@ -1,4 +1,4 @@
-//! An error of the notation as text: one line, or two with carets.
+//! Messages of notation errors: one line, or two lines with carets.
 
 use core::fmt::{self, Write};
 use core::ops::Range;
@@ -6,19 +6,19 @@ use core::ops::Range;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::number;
 
-/// The most bytes of a text that a message shows.
+/// The most bytes of the text in a message.
 const MAX_SHOWN: usize = 96;
-/// How many of them may stand before the word at fault.
+/// The most of these bytes before the word at fault.
 const SHOWN_BEFORE: usize = 40;
-/// The most bytes of a word that a message shows.
+/// The most bytes of a word in a message.
 const MAX_WORD_LEN: usize = 32;
 
 const KEYWORDS: &str = "token, fixed, log, sliding, queue, concurrent, burst, from-first, offset, \
                         by, strict, lease and count-denied";
 const UNITS: &str = "ms, s, min, h, d and w";
 
-/// One line: the text, the column of the word, counted in characters from 1, what is wrong with
-/// it, and what to write instead.
+/// Writes one line: the text, the column of the word, counted in characters from 1, the fault and the
+/// remedy.
 impl fmt::Display for NotationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (text, span) = (self.text(), self.span());
@@ -30,7 +30,7 @@ impl fmt::Display for NotationError {
     }
 }
 
-/// The text on one line, carets under the word on the next, and then what is wrong.
+/// The text on one line; on the next, carets under the word and the message.
 pub(super) struct Pointer<'a>(pub(super) &'a NotationError);
 
 impl fmt::Display for Pointer<'_> {
@@ -51,7 +51,7 @@ impl fmt::Display for Pointer<'_> {
     }
 }
 
-/// Writes control characters and what else cannot be seen as escapes; says how many were written.
+/// Writes invisible characters as escapes. Returns the number of characters written.
 fn write_visibly(f: &mut fmt::Formatter<'_>, text: &str) -> Result<usize, fmt::Error> {
     let mut written = 0;
     for c in text.chars() {
@@ -67,7 +67,7 @@ fn write_visibly(f: &mut fmt::Formatter<'_>, text: &str) -> Result<usize, fmt::E
     Ok(written)
 }
 
-/// What is wrong with the word, and the remedy.
+/// The fault of the word, and the remedy.
 struct Message<'a>(&'a NotationError);
 
 impl fmt::Display for Message<'_> {
@@ -122,7 +122,7 @@ fn write_unknown(
     }
 }
 
-/// A word in quotes, with what cannot be seen in it escaped; a long one is cut.
+/// A word in quotes with invisible characters escaped. A long word is cut off.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -133,7 +133,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Another word of the text, with its column.
+/// Another word of the text and its column.
 struct Placed<'a>(&'a str, &'a Range<usize>);
 
 impl fmt::Display for Placed<'_> {
@@ -143,12 +143,12 @@ impl fmt::Display for Placed<'_> {
     }
 }
 
-/// The character at which these bytes begin, counted from 1.
+/// The column of a span: the index of its first character, counted from 1.
 fn column(text: &str, span: &Range<usize>) -> usize {
     text[..span.start].chars().count() + 1
 }
 
-/// The part of the text that is shown: all of a short one, else what surrounds the word.
+/// The part of the text in a message: a short text, or what surrounds the word.
 fn shown(text: &str, span: &Range<usize>) -> Range<usize> {
     if text.len() <= MAX_SHOWN {
         return 0..text.len();
@@ -157,7 +157,11 @@ fn shown(text: &str, span: &Range<usize>) -> Range<usize> {
     start..floor(text, start + MAX_SHOWN)
 }
 
-/// The last boundary between characters that is not past `at`.
+/// The last character boundary at or before `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0)
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }

@@ -4,9 +4,9 @@ pub(crate) mod display;
 mod draft;
 mod error;
 mod message;
-mod nearest;
 mod number;
 mod parse;
+mod suggest;
 mod token;
 mod words;
 

@@ -1,4 +1,4 @@
-//! How to write a number that was not written in decimal digits alone.
+//! Remedies for numbers that are not decimal digits.
 
 use alloc::string::String;
 use core::fmt;
@@ -8,7 +8,7 @@ use super::token::{is_separator, is_sign_or_point};
 use super::words;
 use crate::time::Micros;
 
-/// What is wrong with this number, and how to write it; without the number itself.
+/// Writes the fault of a number and how to write the number instead.
 pub(super) fn write_remedy(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
     let unsigned = word.trim_start_matches(|word| word != '.' && is_sign_or_point(word));
     let plain: String = unsigned.chars().filter(|c| !is_separator(*c)).collect();
@@ -30,18 +30,18 @@ pub(super) fn write_remedy(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Resul
     f.write_str("is not a number; write decimal digits only, as in 1000")
 }
 
-/// The number that these digits are, with nothing else among them.
+/// Parses decimal digits.
 fn digits(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// The digits that a text begins with, and what stands behind them.
+/// Splits a text after its leading digits.
 fn split(text: &str) -> (&str, &str) {
     let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
     text.split_at(text.len() - behind.len())
 }
 
-/// Whether it is digits, with a unit or nothing behind them.
+/// Whether the text is digits and perhaps a unit.
 fn is_whole(text: &str) -> bool {
     let (number, unit) = split(text);
     digits(number).is_some() && (unit.is_empty() || words::unit(unit).is_some())
@@ -53,7 +53,7 @@ fn exponent(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(10_u64.checked_pow(u32::try_from(power).ok()?)?)
 }
 
-/// Whether separators stand before groups of three digits: a lone comma elsewhere is a point.
+/// Whether commas only separate groups of three digits. Any other comma is a decimal point.
 fn is_grouped(text: &str) -> bool {
     !text.contains(',') || text.split(',').skip(1).all(|part| split(part).0.len() == 3)
 }
@@ -75,7 +75,7 @@ fn write_fraction(f: &mut fmt::Formatter<'_>, whole: &str, behind: &str) -> fmt:
     }
 }
 
-/// The length of `number.fraction` units, if that is whole milliseconds.
+/// The duration of `number.fraction` units, if that is whole milliseconds.
 fn fraction_of_unit(number: u64, fraction: &str, unit: &str) -> Option<Micros> {
     let scale = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let fraction = if fraction.is_empty() { 0 } else { digits(fraction)? };

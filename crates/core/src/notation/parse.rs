@@ -1,18 +1,18 @@
-//! Reading limits and durations.
+//! Parsing of limits and durations.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::str::FromStr;
 
-use super::draft::{Draft, Number, Said, Window};
+use super::draft::{Clause, Draft, Number, Window};
 use super::error::{Fault, MAX_RETAINED, NotationError, NotationErrorKind as Error};
-use super::nearest::nearest;
+use super::suggest::suggest;
 use super::token::{Class, Token, Tokens};
 use super::words::{self, Argument, Keyword};
 use crate::limit::Limit;
 use crate::time::Micros;
 
-/// The most bytes of one limit. The longest that anybody needs has about 60.
+/// The most bytes of one limit. Limits in practice have at most about 60.
 const MAX_BYTES: usize = 256;
 /// The greatest count of any limit, ⌊(2^53 − 1) / 2⌋, for messages.
 const MAX_COUNT: &str = "4503599627370495";
@@ -21,18 +21,18 @@ const MAX_WINDOW: &str = "366d";
 /// The longest duration in microseconds that 64 bits hold, for messages.
 const MAX_DURATION: &str = "213503982d";
 
-/// Reads one limit: `COUNT / [N] UNIT [KIND] [OPTION…]` or `COUNT concurrent lease DURATION`.
+/// Parses a limit: `COUNT / [N] UNIT [KIND] [OPTION…]` or `COUNT concurrent lease DURATION`.
 ///
 /// Units are `ms`, `s`, `min` (`m` too), `h`, `d` and `w`, or their long names. Kinds are `token`
-/// or `gcra` (a token bucket, also where no kind is written), `fixed`, `log`, `sliding`, `queue N`
-/// and `concurrent`. Options are `burst N`, `from-first`, `offset DURATION`, `by DURATION`,
-/// `strict`, `lease DURATION` and `count-denied`. Kind and options stand in any order, words are
-/// the same in upper and lower case, and space is needed between words only. A number is decimal
-/// digits and nothing else. At most 256 bytes are read.
+/// or `gcra` (a token bucket, also the default), `fixed`, `log`, `sliding`, `queue N` and
+/// `concurrent`. Options are `burst N`, `from-first`, `offset DURATION`, `by DURATION`, `strict`,
+/// `lease DURATION` and `count-denied`. Kind and options may be in any order, words are not
+/// case-sensitive, and spaces are only needed between words. A number consists of decimal digits. The
+/// text may have at most 256 bytes.
 ///
 /// # Errors
-/// The text is not of that form, or its numbers do not make a limit. The error says which word
-/// is at fault, where it stands, and what to write instead.
+/// The text does not have this form, or its numbers are not a valid limit. The error names the word at
+/// fault, its position, and what to write instead.
 ///
 /// # Example
 /// ```
@@ -55,11 +55,11 @@ impl FromStr for Limit {
     }
 }
 
-/// Reads the limits of one policy, joined by `;`, in the order in which they are written.
+/// Parses the limits of a policy, joined by `;`, in the order in which they are written.
 ///
 /// # Errors
-/// One of them is not a limit, or nothing stands beside a semicolon, or all have more than
-/// 4,096 bytes. The error's span and column are those in the whole text.
+/// A limit is invalid, a semicolon has no limit before or after it, or the text has more than 4,096
+/// bytes. The span and the column of the error are those in the whole text.
 ///
 /// # Example
 /// ```
@@ -83,9 +83,9 @@ pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
     read().map_err(|error| NotationError::new(text, error))
 }
 
-/// Reads a length of time: a number and a unit, such as `30s`, `5 min` or `1500ms`.
+/// Parses a duration: a number and a unit, such as `30s`, `5 min` or `1500ms`.
 ///
-/// The units are those of a limit; there is no other bound than that of [`Micros`].
+/// The units are those of a limit. The duration may be as long as [`Micros`] allows.
 ///
 /// # Errors
 /// The text is not one number and one unit, or longer than 64 bits of microseconds.
@@ -124,7 +124,7 @@ fn at_most(most: usize, part: Range<usize>) -> Result<(), Fault> {
 
 fn part_of_policy(text: &str, part: Range<usize>) -> Result<Limit, Fault> {
     if text[part.clone()].trim().is_empty() && text.contains(';') {
-        // The semicolon behind it, or the end of the text.
+        // The semicolon after it, or the end of the text.
         let at = part.end..text.len().min(part.end + 1);
         let remedy = "write one, as in 10/s, or leave the semicolon out";
         return Err(Fault::missing(at, "a limit", remedy));
@@ -142,7 +142,7 @@ fn limit(text: &str, part: Range<usize>) -> Result<Limit, Fault> {
     };
     let mut draft = Draft::new(count, window);
     while let Some(token) = tokens.next() {
-        draft.say(said(token, &mut tokens, draft.window.is_none())?)?;
+        draft.push(clause(token, &mut tokens, draft.window.is_none())?)?;
     }
     draft.limit()
 }
@@ -155,7 +155,7 @@ fn count(tokens: &mut Tokens<'_>) -> Result<Number, Fault> {
     count.ok_or_else(|| Fault::missing(tokens.gap(), "the count", "write it first, as in 10/s"))
 }
 
-/// What stands behind the slash.
+/// Parses the window after the slash.
 fn window(tokens: &mut Tokens<'_>) -> Result<Number, Fault> {
     let is_there = tokens.peek().is_some_and(|token| match token.class {
         Class::Number | Class::Malformed => true,
@@ -170,8 +170,12 @@ fn window(tokens: &mut Tokens<'_>) -> Result<Number, Fault> {
     with_unit(tokens, number, MAX_WINDOW)
 }
 
-/// A keyword with what belongs to it.
-fn said(token: Token<'_>, tokens: &mut Tokens<'_>, may_lack_slash: bool) -> Result<Said, Fault> {
+/// Parses a keyword and its argument.
+fn clause(
+    token: Token<'_>,
+    tokens: &mut Tokens<'_>,
+    may_lack_slash: bool,
+) -> Result<Clause, Fault> {
     let keyword = match token.class {
         Class::Word => Keyword::from_word(token.text),
         _ => None,
@@ -187,7 +191,7 @@ fn said(token: Token<'_>, tokens: &mut Tokens<'_>, may_lack_slash: bool) -> Resu
             Some(with_unit(tokens, Some(number), MAX_WINDOW)?)
         }
     };
-    Ok(Said { keyword, span: token.span, number })
+    Ok(Clause { keyword, span: token.span, number })
 }
 
 fn argument(
@@ -216,14 +220,14 @@ fn not_a_keyword(token: Token<'_>, may_lack_slash: bool) -> Fault {
                 Fault::missing(token.span, "\"/\"", "write it after the count, as in 10/s")
             }
             None => {
-                let nearest = nearest(token.text, words::keywords());
+                let nearest = suggest(token.text, words::keywords());
                 Fault::new(token.span, Error::UnknownWord { nearest })
             }
         },
     }
 }
 
-/// The number that comes next, if one does.
+/// Parses the next token if it is a number.
 fn number(tokens: &mut Tokens<'_>, most: &'static str) -> Result<Option<Number>, Fault> {
     if let Some(token) = tokens.next_if(Class::Malformed) {
         return Err(Fault::new(token.span, Error::Number));
@@ -235,7 +239,7 @@ fn number(tokens: &mut Tokens<'_>, most: &'static str) -> Result<Option<Number>,
     }
 }
 
-/// The unit that comes next, as many times as the number before it says; once without one.
+/// Parses a unit and multiplies it by the number before it, if there is one.
 fn with_unit(
     tokens: &mut Tokens<'_>,
     number: Option<Number>,
@@ -251,7 +255,7 @@ fn with_unit(
             _ if Keyword::from_word(word.text).is_some() => missing(word.span),
             Some(remedy) => Fault::refused(word.span, remedy),
             None => {
-                let nearest = nearest(word.text, words::units());
+                let nearest = suggest(word.text, words::units());
                 Fault::new(word.span, Error::UnknownUnit { nearest })
             }
         });

@@ -1,20 +1,20 @@
-//! The text cut into numbers, words and signs, each with its place.
+//! The tokens of the notation: numbers, words and signs with their positions.
 
 use core::ops::Range;
 
-/// What a token looks like, before anything is known of its meaning.
+/// The class of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// ASCII digits and nothing else.
     Number,
-    /// What begins like a number and is more than digits with a word behind: `1.0`, `1e3`, `-5`.
+    /// A number that is not decimal digits: `1.0`, `1e3`, `-5`.
     Malformed,
     Word,
     Slash,
     Semicolon,
 }
 
-/// A number, word or sign, and its bytes in the whole text.
+/// A token and its position in the whole text.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
     pub(super) class: Class,
@@ -39,14 +39,14 @@ impl<'a> Tokens<'a> {
         self.clone().next()
     }
 
-    /// The next token, if it is of this class.
+    /// Returns the next token if it is of this class.
     pub(super) fn next_if(&mut self, class: Class) -> Option<Token<'a>> {
         let token = self.peek().filter(|x| x.class == class)?;
         self.at = token.span.end;
         Some(token)
     }
 
-    /// Where something is missing: the token that stands there, or the place after the last one.
+    /// The position of something missing: the next token, or the end of the last one.
     pub(super) fn gap(&self) -> Range<usize> {
         self.peek().map_or(self.at..self.at, |x| x.span)
     }
@@ -68,8 +68,8 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// The class and length of what `rest` begins with. A number may have its word right behind it,
-/// as in `10s`.
+/// The class and the length of the first token. A word may follow a number without a space, as in
+/// `10s`.
 fn number_or_word(rest: &str) -> (Class, usize) {
     let ends = |c: char| c.is_whitespace() || c == '/' || c == ';';
     let chunk = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -86,11 +86,11 @@ fn number_or_word(rest: &str) -> (Class, usize) {
 }
 
 /// A plus, a hyphen, a minus or a decimal point.
-pub(super) fn is_sign_or_point(it: char) -> bool {
-    matches!(it, '+' | '-' | '\u{2212}' | '.')
+pub(super) fn is_sign_or_point(c: char) -> bool {
+    matches!(c, '+' | '-' | '\u{2212}' | '.')
 }
 
-/// What people put between groups of digits. A comma is also some people's decimal point.
-pub(super) fn is_separator(it: char) -> bool {
-    matches!(it, '_' | '\'' | ',')
+/// A separator between groups of digits. A comma may also be a decimal point.
+pub(super) fn is_separator(c: char) -> bool {
+    matches!(c, '_' | '\'' | ',')
 }

@@ -1,4 +1,4 @@
-//! The words of the notation: kinds, options, units, and those that are refused with a remedy.
+//! The words of the notation: kinds, options and units, and rejected words with their remedies.
 
 /// A kind or an option. `gcra` is `token` by another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ const KEYWORDS: [(&str, Keyword); 14] = [
     ("count-denied", Keyword::CountDenied),
 ];
 
-/// What follows a keyword, with the remedy where it is missing.
+/// The argument of a keyword, with the remedy if it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
     None,
@@ -45,16 +45,19 @@ pub(super) enum Argument {
 
 impl Keyword {
     pub(super) fn from_word(word: &str) -> Option<Self> {
-        KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, x)| *x)
+        KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
     }
 
-    /// The word that stands for it in canonical text.
+    /// The word in canonical text.
     pub(super) fn as_str(self) -> &'static str {
-        KEYWORDS.iter().find(|(_, x)| *x == self).map_or("", |(name, _)| name)
+        match KEYWORDS.iter().find(|(_, keyword)| *keyword == self) {
+            Some((name, _)) => name,
+            None => unreachable!("every keyword is in the table"),
+        }
     }
 
-    /// The kind that an option belongs to: none for a kind, nor for `count-denied`, which
-    /// several kinds share.
+    /// The kind that an option belongs to; `None` for a kind, and for `count-denied`, which several
+    /// kinds share.
     pub(super) const fn owner(self) -> Option<Keyword> {
         match self {
             Keyword::Burst => Some(Keyword::Token),
@@ -81,15 +84,16 @@ impl Keyword {
     }
 }
 
-/// All kinds and options as they are written.
+/// All kinds and options.
 pub(super) fn keywords() -> impl Iterator<Item = &'static str> + Clone {
     KEYWORDS.iter().map(|(name, _)| *name)
 }
 
-/// A unit of time: its canonical name, its length in µs, its other names.
+/// A unit of time: its canonical name, its duration in µs, its other names.
 struct Unit(&'static str, u64, &'static [&'static str]);
 
-/// From the longest to the shortest, so that the first to divide a length is its own.
+/// Ordered from the longest to the shortest, so that the first one that divides a duration is the
+/// largest.
 const UNITS: [Unit; 6] = [
     Unit("w", 604_800_000_000, &["week", "weeks"]),
     Unit("d", 86_400_000_000, &["day", "days"]),
@@ -99,7 +103,7 @@ const UNITS: [Unit; 6] = [
     Unit("ms", 1_000, &["millisecond", "milliseconds", "msec", "msecs"]),
 ];
 
-/// The µs of a unit by any of its names.
+/// The duration of a unit in µs, by any of its names.
 pub(super) fn unit(word: &str) -> Option<u64> {
     let is_word = |name: &str| name.eq_ignore_ascii_case(word);
     let unit =
@@ -107,12 +111,12 @@ pub(super) fn unit(word: &str) -> Option<u64> {
     Some(unit.1)
 }
 
-/// All names of units.
+/// The names of all units.
 pub(super) fn units() -> impl Iterator<Item = &'static str> + Clone {
     UNITS.iter().flat_map(|unit| core::iter::once(unit.0).chain(unit.2.iter().copied()))
 }
 
-/// The largest unit that divides this length, and how often.
+/// A duration as a multiple of the largest unit that divides it.
 pub(super) fn reduced(us: u64) -> Option<(u64, &'static str)> {
     let unit = UNITS.iter().find(|unit| us.is_multiple_of(unit.1))?;
     Some((us / unit.1, unit.0))
@@ -156,7 +160,7 @@ const REFUSED: [(&str, &str); 28] = [
     ("g", THOUSAND),
 ];
 
-/// What to write in place of a word that people write, and that the notation does not take.
+/// What to write instead of a common word that is not part of the notation.
 pub(super) fn remedy(word: &str) -> Option<&'static str> {
-    REFUSED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, x)| *x)
+    REFUSED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
 }

@@ -1,11 +1,11 @@
-//! The most that can pass, on every interval of what was admitted.
+//! Upper bounds on what is admitted in any interval.
 
 use proptest::prelude::*;
 use tollgate_core::{Kind, Limit};
 
 use crate::trace::{Admitted, config, limit, play, steps};
 
-/// The sum of costs of each interval, with how long it is from its first to its last admission.
+/// The sum of costs and the duration of each interval, from its first to its last admission.
 fn intervals(admitted: &[Admitted]) -> impl Iterator<Item = (u64, u64)> {
     (0..admitted.len()).flat_map(move |from| {
         let mut sum = 0;
@@ -16,9 +16,9 @@ fn intervals(admitted: &[Admitted]) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Whether at most `most` pass in any span shorter than `window`.
-fn within(admitted: &[Admitted], window: u64, most: u64) -> bool {
-    intervals(admitted).all(|(span, sum)| span >= window || sum <= most)
+/// Whether at most `max` is admitted in any span shorter than `window`.
+fn within(admitted: &[Admitted], window: u64, max: u64) -> bool {
+    intervals(admitted).all(|(span, sum)| span >= window || sum <= max)
 }
 
 fn holds(limit: &Limit, admitted: &[Admitted]) -> bool {
@@ -51,8 +51,8 @@ fn holds(limit: &Limit, admitted: &[Admitted]) -> bool {
     }
 }
 
-/// Each departs at least its predecessor's share of the window later, up to the rounding to a µs;
-/// never more than the places wait.
+/// Whether each request departs at least the share of its predecessor later, up to the rounding to a
+/// µs, and no more requests wait than there are places.
 fn departures_are_spaced(admitted: &[Admitted], count: u64, window: u64, places: u64) -> bool {
     let spaced = admitted
         .windows(2)
@@ -69,15 +69,15 @@ proptest! {
     #![proptest_config(config(2_000))]
 
     #[test]
-    fn no_more_passes_than_the_bound(limit in limit(), steps in steps()) {
+    fn limits_admit_no_more_than_their_bound(limit in limit(), steps in steps()) {
         let limit: Limit = limit.parse().unwrap();
         let admitted = play(&limit, &steps);
         prop_assert!(holds(&limit, &admitted), "{limit}: {admitted:?}");
     }
 
-    /// The checker itself notices one admission too many.
+    /// The checker itself detects one admission too many.
     #[test]
-    fn the_bounds_are_tight(limit in limit()) {
+    fn one_more_admission_exceeds_the_bound(limit in limit()) {
         let limit: Limit = limit.parse().unwrap();
         let at = crate::trace::START.as_micros();
         let one_more = [Admitted { at, departs: at, cost: 2 * limit.capacity() + 2 }];

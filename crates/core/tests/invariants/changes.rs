@@ -1,5 +1,5 @@
-//! How decisions move with the state, the limit, the time and the scale; what is given back; and
-//! what two forms of a policy make of one key.
+//! Metamorphic properties: decisions after a change of the state, the limit, the time or the scale, and
+//! after refunds.
 
 use proptest::prelude::*;
 use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec};
@@ -10,7 +10,7 @@ fn named(limits: &str) -> Policy {
     Policy::new("p", tollgate_core::parse_limits(limits).unwrap()).unwrap()
 }
 
-/// The same limit, of another count. Bursts and places follow.
+/// The same limit with count, burst and places multiplied.
 fn scaled(limit: &Limit, by: u64) -> Limit {
     let spec = *limit.spec();
     let kind = match spec.kind {
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(config(1_000))]
 
     #[test]
-    fn what_is_given_back_at_once_was_never_taken(
+    fn an_immediate_refund_undoes_a_charge(
         limit in limit(), steps in steps(), taken in 1_u64..6, later in 0_u64..60_000,
     ) {
         let mut key = Key::new(&named(&limit));
@@ -42,7 +42,7 @@ proptest! {
         let untouched = key.clone();
         let decision = key.check(cost(taken), now);
         prop_assume!(decision.allowed);
-        let back = key.ask(Operation::Refund { time: Some(now) }, taken, now);
+        let back = key.decide(Operation::Refund { time: Some(now) }, taken, now);
         prop_assert_eq!(back.granted, taken);
         for units in 1..=decision.capacity {
             let then = now.saturating_add(Micros::new(later));
@@ -52,11 +52,11 @@ proptest! {
     }
 
     #[test]
-    fn a_refund_gives_no_more_than_was_used(limit in limit(), steps in steps(), n in 1_u64..99) {
+    fn a_refund_returns_at_most_the_use(limit in limit(), steps in steps(), n in 1_u64..99) {
         let mut key = Key::new(&named(&limit));
         let now = play(&mut key, &steps);
         let before = key.peek(1, now);
-        let back = key.ask(Operation::Refund { time: None }, n, now);
+        let back = key.decide(Operation::Refund { time: None }, n, now);
         prop_assert!(back.remaining <= back.capacity && back.granted <= n);
         prop_assert!(back.remaining >= before.remaining);
     }
@@ -68,7 +68,7 @@ proptest! {
         let mut less = Key::new(&policy);
         let now = play(&mut less, &steps);
         let mut more = less.clone();
-        more.ask(Operation::Penalize, extra, now);
+        more.decide(Operation::Penalize, extra, now);
         let then = now.saturating_add(Micros::new(later));
         prop_assert!(less.peek(units, then).allowed || !more.peek(units, then).allowed);
         prop_assert!(less.peek(units, then).remaining >= more.peek(units, then).remaining);
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shift_by_whole_windows_changes_nothing(limit in limit(), steps in steps(), k in 1_u64..999) {
+    fn a_shift_by_whole_windows_changes_no_decision(limit in limit(), steps in steps(), k in 1_u64..999) {
         let policy = named(&limit);
         let shift = Micros::new(k * policy.limits()[0].spec().window.get());
         let (mut here, mut there, mut now) = (Key::new(&policy), Key::new(&policy), START);
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn a_scale_changes_no_verdict(limit in limit(), steps in steps(), k in 2_u64..9) {
+    fn scaling_costs_and_limit_changes_no_verdict(limit in limit(), steps in steps(), k in 2_u64..9) {
         let small = named(&limit);
         prop_assume!(small.limits()[0].spec().kind != Kind::Sliding);
         let large = Policy::new("p", [scaled(&small.limits()[0], k)]).unwrap();

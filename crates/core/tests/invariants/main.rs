@@ -1,5 +1,5 @@
-//! What must hold of every limit, whatever the trace: bounds, both sides of a retry, what remains,
-//! that denials are free, and how decisions move with state, limits and time.
+//! Properties of every limit on random traces: bounds, exact retries, remaining use, free denials, and
+//! changes of state, limits and time.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod bounds;

@@ -1,5 +1,4 @@
-//! What an answer says of the future, tried out: retry, remaining, reset; and that asking and
-//! being denied change nothing.
+//! Predictions of a decision, verified: retry, remaining, reset. Peeks and denials change nothing.
 
 use std::cell::Cell;
 
@@ -13,7 +12,7 @@ fn counts(policy: &Policy) -> bool {
     !policy.has_concurrent()
 }
 
-/// Plays a trace, and calls `probe` after each step.
+/// Plays a trace and calls `probe` after each step.
 fn each_step(
     policy: &Policy,
     steps: &[Step],
@@ -32,7 +31,7 @@ proptest! {
     #![proptest_config(config(1_000))]
 
     #[test]
-    fn what_remains_passes_and_no_more(policy in policy(), steps in steps()) {
+    fn exactly_the_remaining_cost_is_admitted(policy in policy(), steps in steps()) {
         each_step(&policy, &steps, |key, _, decision, now| {
             prop_assert!(key.peek(decision.remaining, now).allowed || decision.remaining == 0);
             prop_assert!(!key.peek(decision.remaining + 1, now).allowed);
@@ -41,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reset_is_when_the_key_is_as_unknown(policy in policy(), steps in steps()) {
+    fn after_its_reset_a_key_is_like_an_unknown_one(policy in policy(), steps in steps()) {
         each_step(&policy, &steps, |key, _, decision, now| {
             let reset = decision.reset_after.unwrap();
             prop_assert!(key.state.is_untouched(now.saturating_add(reset)), "{decision:?}");
@@ -54,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn peeks_and_denials_change_nothing(policy in policy(), steps in steps()) {
+    fn peeks_and_denials_do_not_change_state(policy in policy(), steps in steps()) {
         let (mut key, mut now) = (Key::new(&policy), START);
         for step in &steps {
             now = now.saturating_add(step.later);
@@ -72,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn without_its_denials_a_trace_is_decided_the_same(policy in policy(), steps in steps()) {
+    fn removing_denials_from_a_trace_changes_no_decision(policy in policy(), steps in steps()) {
         let (mut full, mut erased, mut now) = (Key::new(&policy), Key::new(&policy), START);
         for step in &steps {
             now = now.saturating_add(step.later);
@@ -87,13 +86,13 @@ proptest! {
     }
 
     #[test]
-    fn all_limits_are_charged_or_none(policy in policy(), steps in steps()) {
+    fn all_limits_of_a_policy_are_charged_or_none(policy in policy(), steps in steps()) {
         each_step(&policy, &steps, |key, cost, decision, now| {
             let limits = decision.limits();
-            prop_assert_eq!(decision.allowed, limits.iter().all(|it| it.allowed));
+            prop_assert_eq!(decision.allowed, limits.iter().all(|limit| limit.allowed));
             prop_assert_eq!(decision.granted, if decision.allowed { cost } else { 0 });
-            prop_assert_eq!(limits.iter().filter(|it| it.binding).count(), 1);
-            let least = limits.iter().map(|it| it.remaining).min();
+            prop_assert_eq!(limits.iter().filter(|limit| limit.binding).count(), 1);
+            let least = limits.iter().map(|limit| limit.remaining).min();
             prop_assert_eq!(Some(decision.remaining), least);
             let _ = (key, now);
             Ok(())
@@ -101,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn the_state_of_a_clock_that_stepped_back_neither_opens_nor_locks(
+    fn a_clock_that_steps_back_neither_admits_more_nor_locks_a_key(
         policy in policy().prop_filter("counts", counts),
         steps in steps(),
         back in prop_oneof![1_u64..5_000, 1_u64..100_000_000, Just(315_360_000_000_000)],
@@ -118,16 +117,16 @@ proptest! {
             let longest = back + here.reset_after.unwrap().get() + 60_000_000;
             prop_assert!(retry.get() <= longest, "{retry} s");
         }
-        // Ten years back nothing of it is believed.
+        // Ten years back the state is implausible and ignored.
         if back > 100_000_000 {
             prop_assert_eq!(earlier.remaining, key_capacity(&policy));
         }
     }
 }
 
-/// A bucket that would take a million years to refill once overflowed.
+/// Regression: a bucket that takes a million years to refill overflowed.
 #[test]
-fn a_limit_slower_than_time_is_told_apart_does_not_overflow() {
+fn a_bucket_that_refills_after_the_last_timestamp_does_not_overflow() {
     for limit in ["1/366d burst 1000000", "1/366d queue 100000000"] {
         let policy: Policy = limit.parse().unwrap();
         let mut key = Key::new(&policy);
@@ -143,9 +142,9 @@ fn key_capacity(policy: &Policy) -> u64 {
     policy.limits().iter().map(|limit| limit.capacity()).min().unwrap()
 }
 
-/// Counts what was probed: a property that meets no denial proves nothing of it.
+/// Counts the probes: a property without any denial would prove nothing.
 #[test]
-fn a_retry_is_exact_on_both_sides() {
+fn a_retry_is_admitted_exactly_at_its_time() {
     let (admissions, retries) = (Cell::new(0), Cell::new(0));
     let probe = |key: &Key, cost, decision: Decision, now: Timestamp| {
         let Some(retry) = decision.retry_after else {

@@ -7,16 +7,16 @@ use tollgate_core::{
     Timestamp, decide_one,
 };
 
-/// The same cases every time.
+/// Deterministic cases.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(20_261_120);
     ProptestConfig { rng_seed, failure_persistence: None, ..ProptestConfig::with_cases(cases) }
 }
 
-/// A Friday, not at the edge of any window.
+/// A Friday that is not at the edge of any window.
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_763_650_000_123_457);
 
-/// One key of one policy.
+/// A key under a policy.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) policy: Policy,
@@ -30,7 +30,7 @@ impl Key {
         Key { policy: policy.clone(), state: KeyState::default(), block: None, leases: 0 }
     }
 
-    pub(crate) fn ask(&mut self, operation: Operation, cost: u64, now: Timestamp) -> Decision {
+    pub(crate) fn decide(&mut self, operation: Operation, cost: u64, now: Timestamp) -> Decision {
         let Key { policy, state, block, .. } = self;
         let mut slot = CheckContext { policy, state, block, cost };
         decide_one(&operation, &mut slot, now, &mut Anomalies::default())
@@ -39,15 +39,15 @@ impl Key {
     pub(crate) fn check(&mut self, cost: u64, now: Timestamp) -> Decision {
         self.leases += 1;
         let lease = self.policy.has_concurrent().then(|| Id::from_u128(self.leases));
-        self.ask(Operation::Check { lease }, cost, now)
+        self.decide(Operation::Check { lease }, cost, now)
     }
 
     pub(crate) fn peek(&self, cost: u64, now: Timestamp) -> Decision {
-        self.clone().ask(Operation::Peek, cost, now)
+        self.clone().decide(Operation::Peek, cost, now)
     }
 }
 
-/// A step: how much later, and what it costs.
+/// A step of a trace: a delay and a cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) later: Micros,
@@ -61,7 +61,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// The text of a limit of any kind whose state is counts, with small numbers.
+/// A limit with small numbers of any kind except concurrency.
 pub(crate) fn limit() -> impl Strategy<Value = String> {
     let window = prop_oneof![Just(1_u64), Just(2), Just(6), Just(10), Just(60)];
     (1_u64..20, window, 0..9_u8, 1_u64..25).prop_map(|(count, ms, kind, other)| {
@@ -81,7 +81,7 @@ pub(crate) fn limit() -> impl Strategy<Value = String> {
     })
 }
 
-/// A limit of any kind, requests in flight too.
+/// A limit of any kind, including concurrency.
 pub(crate) fn any_limit() -> impl Strategy<Value = String> {
     let concurrent =
         (1_u64..6, 1_u64..20).prop_map(|(n, ms)| format!("{n} concurrent lease {ms}ms"));
@@ -94,7 +94,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     limits.prop_map(|x| x.join("; ").parse().unwrap())
 }
 
-/// What was admitted, and when it may act.
+/// An admitted cost, and when the request may proceed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admitted {
     pub(crate) at: u64,
@@ -117,7 +117,7 @@ pub(crate) fn play(limit: &Limit, steps: &[Step]) -> Vec<Admitted> {
     admitted
 }
 
-/// A cost as a request carries it.
+/// Clamps a cost to the range of [`Cost`].
 pub(crate) fn cost(units: u64) -> u64 {
     Cost::new(units).unwrap().get()
 }

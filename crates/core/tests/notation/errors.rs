@@ -1,11 +1,11 @@
-//! What is said of a text that is no limit: the column of the word, what is wrong, the remedy.
+//! Messages for invalid limits: the column of the word, the fault and the remedy.
 
 use tollgate_core::{NotationErrorKind, parse_limits};
 
 use super::{check, limit};
 
 #[test]
-fn notation_errors_of_what_is_missing() {
+fn notation_errors_of_missing_parts() {
     check(
         limit,
         &[
@@ -175,7 +175,7 @@ fn notation_errors_of_words() {
 }
 
 #[test]
-fn notation_errors_of_words_that_do_not_go_together() {
+fn notation_errors_of_contradicting_words() {
     let out = "leave one of them out";
     check(
         limit,
@@ -212,7 +212,7 @@ fn notation_errors_of_words_that_do_not_go_together() {
 }
 
 #[test]
-fn notation_errors_point_at_the_number_that_makes_no_limit() {
+fn notation_errors_point_at_the_invalid_number() {
     let lengths = "windows and leases are whole milliseconds from 1ms to 366d";
     let too_large = "is too large to be decided exactly; the nearest lower limit that fits is";
     let counts = "only fixed, sliding and log limits count denied requests; leave out count-denied";
@@ -252,7 +252,7 @@ fn notation_errors_point_at_the_number_that_makes_no_limit() {
 }
 
 #[test]
-fn notation_errors_of_long_texts_show_what_matters() {
+fn notation_errors_of_long_texts_show_an_excerpt() {
     let long = format!("10/s {}", "x".repeat(300));
     let error = limit(&long).unwrap_err();
     assert_eq!(*error.kind(), NotationErrorKind::TooLong { bytes: 305, most: 256 });
@@ -275,7 +275,7 @@ fn notation_errors_of_long_texts_show_what_matters() {
 }
 
 #[test]
-fn notation_pointer_stands_under_the_word() {
+fn notation_pointer_is_under_the_word() {
     let pointer = |text: &str| limit(text).unwrap_err().pointer().to_string();
     let rows = [
         (

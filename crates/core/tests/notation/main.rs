@@ -1,4 +1,4 @@
-//! The notation of limits: what parses, and to what.
+//! The notation of limits: texts and their canonical form.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use tollgate_core::{
 mod errors;
 mod properties;
 
-/// Reads each text and holds it to its canonical text, or to `column N: message`.
+/// Parses each text and compares it with its canonical text, or with `column N: message`.
 #[track_caller]
 fn check<T: Display>(read: impl Fn(&str) -> Result<T, NotationError>, rows: &[(&str, &str)]) {
     for (text, expected) in rows {
@@ -61,7 +61,7 @@ fn notation_of_every_kind_is_canonical() {
 }
 
 #[test]
-fn notation_takes_words_in_any_order_case_and_spacing() {
+fn notation_accepts_words_in_any_order_case_and_spacing() {
     check(
         limit,
         &[
@@ -119,7 +119,7 @@ fn notation_reduces_units() {
 }
 
 #[test]
-fn notation_of_the_greatest_limits_that_every_kind_must_take() {
+fn notation_of_the_greatest_limits_of_every_kind() {
     check(
         limit,
         &[
@@ -192,13 +192,13 @@ fn notation_of_durations() {
 }
 
 #[test]
-fn notation_of_numbers_that_make_no_limit() {
+fn notation_of_invalid_numbers() {
     let spec = |us, kind| Spec::new(10, Micros::new(us), kind).to_string();
     assert_eq!(spec(1_500, Kind::Log), "10/1500us log");
     assert_eq!(spec(0, Kind::Log), "10/0s log");
     let by = Kind::SlidingBy { precision: Micros::new(1), strict: true };
     assert_eq!(spec(1_000, by), "10/ms sliding by 1us strict");
-    // A limit that could not be written would have no canonical text.
+    // A limit without a text would have no canonical form.
     let window = Micros::new(1_500);
     assert_eq!(Spec::new(10, window, Kind::Log).build(), Err(LimitError::Window(window)));
 }

@@ -1,4 +1,4 @@
-//! What holds of the notation for every limit and every text.
+//! Properties of the notation on random limits and texts.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,14 +15,14 @@ fn counts() -> impl Strategy<Value = u64> {
     prop_oneof![1..100_u64, 1..10_000_000_u64, 1..1_u64 << 54, 1..=u64::MAX]
 }
 
-/// Windows in ms: round ones, and any.
+/// Windows in ms, round ones and arbitrary ones.
 fn windows() -> impl Strategy<Value = u64> {
     let units = select(vec![1_u64, 1_000, 60_000, 3_600_000, 86_400_000, 604_800_000]);
     let round = (units, 1..100_u64).prop_map(|(unit, n)| (unit * n).min(MAX_WINDOW_MILLIS));
     prop_oneof![round, 1..=MAX_WINDOW_MILLIS]
 }
 
-/// Every number is in its range; together they may be too large to be exact.
+/// Limits with every number in its range. Together the numbers may be too large.
 fn specs() -> impl Strategy<Value = Spec> {
     let numbers = (0..9_u8, counts(), counts(), windows(), 1..=4_096_u64);
     (numbers, any::<bool>(), any::<bool>()).prop_map(|(numbers, same, denied)| {
@@ -48,7 +48,7 @@ fn specs() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// Texts that are nearly limits.
+/// Texts that resemble limits.
 fn nearly() -> impl Strategy<Value = String> {
     let words = select(vec![
         "10",
@@ -115,16 +115,16 @@ fn reorder(text: &str, seed: usize) -> String {
     if seed.is_multiple_of(3) { text.to_uppercase() } else { text.replace('/', " / ") }
 }
 
-/// A limit that is too large is refused with a lower one that fits and parses; where the count
-/// alone decides, no greater count fits.
-fn hold_nearest(spec: Spec) {
+/// Checks that a limit that is too large is rejected with a lower one that is valid. If only the count
+/// differs, no greater count is valid.
+fn check_nearest(spec: Spec) {
     let Err(error) = spec.build() else { return };
     let LimitError::Inexact { limit, nearest } = error else { unreachable!("{spec}: {error}") };
     assert_eq!(limit, spec);
     let refused = spec.to_string().parse::<Limit>().map_err(|error| error.kind().clone());
     assert_eq!(refused, Err(NotationErrorKind::Limit(error)));
     let lower = nearest.to_string().parse::<Limit>();
-    assert_eq!(lower.map(|it| *it.spec()), Ok(nearest));
+    assert_eq!(lower.map(|limit| *limit.spec()), Ok(nearest));
     assert!(nearest.count <= spec.count && nearest.capacity() <= spec.capacity(), "{error}");
     assert_eq!((nearest.window, nearest.count_denied), (spec.window, spec.count_denied));
     if matches!(spec.kind, Kind::TokenBucket { .. } | Kind::Queue { .. }) {
@@ -136,15 +136,15 @@ fn hold_nearest(spec: Spec) {
     }
 }
 
-/// The capacity was found for the count as asked, and then set beside a lower count.
+/// Regression: the capacity was computed for the original count and combined with a lower one.
 #[test]
 fn notation_of_the_nearest_lower_limit_fits_where_count_and_capacity_are_too_large() {
     let places = (1 << 53) + 1;
-    hold_nearest(Spec::new(1 << 53, Micros::from_secs(1), Kind::Queue { places }));
+    check_nearest(Spec::new(1 << 53, Micros::from_secs(1), Kind::Queue { places }));
 }
 
-/// The error points into its text, and neither of its forms lets a control character through.
-fn hold(error: &NotationError) {
+/// Checks that an error points into its text and that its messages have no control characters.
+fn check_error(error: &NotationError) {
     let (text, span) = (error.text(), error.span());
     assert!(text.get(span).is_some(), "{error:?}");
     let (line, pointer) = (error.to_string(), error.pointer().to_string());
@@ -169,21 +169,21 @@ proptest! {
 
     #[test]
     fn notation_of_the_nearest_lower_limit_fits(spec in specs()) {
-        hold_nearest(spec);
+        check_nearest(spec);
     }
 
     #[test]
     fn notation_never_panics(text in prop_oneof![nearly(), any::<String>()]) {
         match text.parse::<Limit>() {
             Ok(limit) => prop_assert_eq!(limit.to_string().parse::<Limit>(), Ok(limit)),
-            Err(error) => hold(&error),
+            Err(error) => check_error(&error),
         }
         match parse_limits(&text) {
             Ok(limits) => prop_assert_eq!(limits.len(), text.split(';').count()),
-            Err(error) => hold(&error),
+            Err(error) => check_error(&error),
         }
         if let Err(error) = parse_duration(&text) {
-            hold(&error);
+            check_error(&error);
         }
     }
 }

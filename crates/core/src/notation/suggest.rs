@@ -1,17 +1,17 @@
-//! The known word that somebody most likely meant.
+//! Suggestions for unknown words.
 
 use alloc::vec::Vec;
 
-/// The nearest of these words, if it is near enough to be meant: an abbreviation, a word with its
-/// number grown on, or a slip of the pen.
-pub(super) fn nearest(
+/// The known word that an unknown word most likely means: one that it abbreviates, one that it joins
+/// with a number, or one with a typing error.
+pub(super) fn suggest(
     word: &str,
     known: impl Iterator<Item = &'static str> + Clone,
 ) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     let stem = word.split(|c: char| c.is_numeric() || matches!(c, '=' | ':')).next()?;
-    let meant = |text: &&str| *text == stem || (word.len() > 2 && text.starts_with(&word));
-    known.clone().find(meant).or_else(|| {
+    let is_meant = |text: &&str| *text == stem || (word.len() > 2 && text.starts_with(&word));
+    known.clone().find(is_meant).or_else(|| {
         known
             .filter_map(|x| Some((distance(&word, x)?, x)))
             .min_by_key(|(distance, _)| *distance)
@@ -19,12 +19,11 @@ pub(super) fn nearest(
     })
 }
 
-/// How many letters were added, left out, changed or swapped with their neighbour; none if too
-/// many for words of this length. (Optimal string alignment.)
+/// The optimal string alignment distance, or `None` if it is too large for words of this length.
 fn distance(word: &str, known: &str) -> Option<usize> {
     let word: Vec<char> = word.chars().take(known.len() + 3).collect();
     let known: Vec<char> = known.chars().collect();
-    let most = word.len().min(known.len()).saturating_sub(1) / 2;
+    let max = word.len().min(known.len()).saturating_sub(1) / 2;
     let (mut before, mut above) = (Vec::new(), Vec::from_iter(0..=known.len()));
     for (i, letter) in word.iter().enumerate() {
         let mut row = Vec::from([i + 1]);
@@ -38,5 +37,5 @@ fn distance(word: &str, known: &str) -> Option<usize> {
         }
         (before, above) = (above, row);
     }
-    above.last().copied().filter(|above| *above <= most.min(2))
+    above.last().copied().filter(|above| *above <= max.min(2))
 }
