@@ -100,10 +100,10 @@ fn envoy_forwards_requests_and_ends_on_drop() {
 }
 
 #[test]
-#[should_panic = "has ended at once; its log:"]
+#[should_panic = "exited; its log:"]
 fn gateway_that_does_not_start_panics_with_its_log() {
     if !GatewayKind::Nginx.is_installed() {
-        panic!("it has ended at once; its log: none, it is not installed");
+        panic!("it exited; its log: none, it is not installed");
     }
     Gateway::start(GatewayKind::Nginx, &[("bad.conf", "nonsense;\n".to_owned())], &Port::reserve());
 }

@@ -115,7 +115,7 @@ fn killed_server_restarts_at_the_same_port() {
 fn server_that_does_not_start_panics_with_its_log() {
     let panic = std::panic::catch_unwind(|| Server::with(|config| config.line("no-such-line 1")));
     let message = *panic.unwrap_err().downcast::<String>().unwrap();
-    assert!(message.contains("ended at once") && message.contains("no-such-line"), "{message}");
+    assert!(message.contains("exited") && message.contains("no-such-line"), "{message}");
 }
 
 #[test]
