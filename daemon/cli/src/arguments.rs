@@ -1,154 +1,102 @@
-//! The words of the command line.
+//! Arguments of the commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
-use crate::bench::Bench;
 use crate::init::Address;
-use crate::replay::arguments::Replay;
-
-/// Exact rate limits: may this key spend this cost now, and if not, when?
-#[derive(Debug, Parser)]
-#[command(name = "tollgate", version, arg_required_else_help = true)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Serve(Serve),
-    Check(Check),
-    Bench(Box<Bench>),
-    Ratelimit(Ratelimit),
-    Health(Health),
-    Config(Config),
-    Init(Init),
-    Replay(Replay),
-    Completions(Completions),
-    Man(Man),
-}
-
-/// Print a shell's completions of this tool
-///
-/// For bash: tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate
-#[derive(Args, Debug)]
-pub(crate) struct Completions {
-    /// The shell that completes
-    pub(crate) shell: clap_complete::Shell,
-}
-
-/// Print the manual page, or write those of all commands
-#[derive(Args, Debug)]
-pub(crate) struct Man {
-    /// Write a page for each command into this directory, and print none
-    #[arg(long, value_name = "DIR")]
-    pub(crate) write: Option<PathBuf>,
-}
 
 /// Run the daemon
 ///
-/// A flag wins over an environment variable, such as TOLLGATE_STORE__URL, and both over the file. The
-/// file is read again when it changes, and on SIGHUP. On SIGTERM it answers what is under way and
-/// stops.
+/// Flags override environment variables such as TOLLGATE_STORE__URL, which override the file. The
+/// daemon reloads the file when it changes, and on SIGHUP. On SIGTERM it completes requests in flight
+/// and stops.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
-    /// Limits of one policy, named `default`, such as "10/s burst 20"
+    /// The limits of a single policy `default`, such as "10/s burst 20"
     #[arg(conflicts_with = "config")]
     pub(crate) limits: Option<String>,
-    /// The configuration file; without one, and without LIMITS, there are sample policies
+    /// The configuration file; without it and without LIMITS, sample policies apply
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Where to listen for HTTP: HOST:PORT, unix:PATH or off [default: 127.0.0.1:8080]
+    /// The address for HTTP: HOST:PORT, unix:PATH or off [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
-    /// Where to listen for Envoy's rate limit service over gRPC: HOST:PORT, unix:PATH or off
+    /// The address for Envoy's rate limit service over gRPC: HOST:PORT, unix:PATH or off
     /// [default: 127.0.0.1:8081]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) grpc: Option<String>,
-    /// Where to listen for clients of Redis: HOST:PORT, unix:PATH or off [default: 127.0.0.1:6380]
+    /// The address for Redis clients: HOST:PORT, unix:PATH or off [default: 127.0.0.1:6380]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) resp: Option<String>,
-    /// Where to listen for /metrics: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9091]
+    /// The address for /metrics: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9091]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// Where state lives: memory, redis://HOST, redis+cluster://HOST,HOST or
+    /// The store of all state: memory, redis://HOST, redis+cluster://HOST,HOST or
     /// redis+sentinel://HOST,HOST/MASTER, with rediss for TLS [default: memory]
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// What the names of all keys on Redis begin with [default: tollgate]
+    /// The prefix of all keys on Redis [default: tollgate]
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Keep memory over a restart, in this directory
+    /// Directory for snapshots, so that in-memory state survives a restart
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<String>,
-    /// The most keys in memory [default: 1000000]
+    /// The maximum number of keys in memory [default: 1000000]
     #[arg(long, value_name = "N")]
     pub(crate) max_keys: Option<String>,
 }
 
-/// Run the daemon in the place of envoyproxy/ratelimit, by its environment variables
+/// Run the daemon as a replacement for envoyproxy/ratelimit, configured by its environment variables
 ///
-/// Its ports, its files of limits or its server of xDS, its health, its debug pages, its metrics. No
-/// variable of Tollgate is read. Called as `ratelimit`, this program does the same.
+/// Provides the same ports, limit files or xDS, health, debug pages and metrics. Variables of Tollgate
+/// are not read. A binary with the name `ratelimit` always does this.
 #[derive(Args, Debug)]
 pub(crate) struct Ratelimit {
-    /// List the environment variables and what becomes of each, and do nothing else
+    /// List the environment variables with their effects, and exit
     #[arg(long)]
     pub(crate) variables: bool,
 }
 
-/// Tollgate in the place of envoyproxy/ratelimit, by its environment variables
-///
-/// Its ports, its files of limits or its server of xDS, its health, its debug pages, its metrics. No
-/// variable of Tollgate is read.
-#[derive(Debug, Parser)]
-#[command(name = "ratelimit", version)]
-pub(crate) struct RatelimitAlone {
-    #[command(flatten)]
-    pub(crate) it: Ratelimit,
-}
-
-/// Ask whether a key may spend a cost now, and spend it
+/// Check whether a key may spend a cost now, and charge it
 ///
 /// Exits with 0 if allowed, 1 if denied, 2 on an error.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
-    /// A policy's name, or a limit such as "10/s burst 20"
+    /// The name of a policy, or a limit such as "10/s burst 20"
     #[arg(value_name = "LIMIT|POLICY")]
     pub(crate) policy: String,
-    /// Who is limited, such as user:42
+    /// The key to limit, such as user:42
     pub(crate) key: OsString,
-    /// The tier of the policy that the key is in
+    /// The tier of the key within the policy
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<String>,
-    /// How much is spent
+    /// The cost
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
-    /// Only look; nothing is spent
+    /// Charge nothing
     #[arg(long)]
     pub(crate) peek: bool,
-    /// The daemon to ask
+    /// The daemon's URL
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
-    /// Ask this store in place of a daemon, such as redis://127.0.0.1:6379
+    /// Use this store instead of a daemon, such as redis://127.0.0.1:6379
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub(crate) store: Option<String>,
-    /// What the names of all keys in that store begin with [default: tollgate]
+    /// The prefix of all keys in that store [default: tollgate]
     #[arg(long, value_name = "NAME", requires = "store")]
     pub(crate) namespace: Option<String>,
-    /// Where no daemon runs, decide with what is kept in this directory
+    /// If no daemon is reachable, decide with the state in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The configuration file that names the policies, for --store and --data
+    /// The configuration file with the policies, for --store and --data
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How the answer is written
+    /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Form,
-    /// Say of each limit what is used, and when it is free again
+    /// Show the use of each limit, and when it recovers
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -162,51 +110,51 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check configuration files, with all files that they name
+    /// Check configuration files and the files that they refer to
     ///
-    /// Each is checked by itself, without environment and flags. Exits with 0 if all are well, else
-    /// with 2.
+    /// Checks each file separately, without environment variables and flags. Exits with 0 if all are
+    /// valid, otherwise with 2.
     Check {
         /// The configuration files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// How mistakes are written
+        /// The output format
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]
         output: Form,
     },
-    /// Print what the daemon would run with: the file, the environment, the defaults; no secret
+    /// Print the effective configuration from file, environment and defaults, without secrets
     Print {
-        /// The configuration file; without one there are sample policies
+        /// The configuration file; without it, sample policies apply
         #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
         config: Option<PathBuf>,
-        /// Say beside each value that is no default where it comes from
+        /// Show the origin of each value that is not a default
         #[arg(long)]
         origins: bool,
     },
-    /// Print the JSON Schema of the configuration file, by which editors complete and check it
+    /// Print the JSON Schema of the configuration file, for completion and validation in editors
     Schema,
 }
 
-/// Ask the daemon whether it is ready
+/// Check whether the daemon is ready
 ///
-/// Exits with 0 if so, 1 if not, 2 if nobody answers.
+/// Exits with 0 if it is ready, 1 if not, 2 if it does not respond.
 #[derive(Args, Debug)]
 pub(crate) struct Health {
-    /// The daemon to ask
+    /// The daemon's URL
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
 }
 
-/// How an answer is written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For people
+    /// Text for people
     Text,
-    /// For programs: an object a line
+    /// JSON, one object per line
     Json,
 }
 
-/// Print a configuration by which a gateway asks the daemon, and a tollgate.yaml to go with it
+/// Print a gateway configuration that uses the daemon, and a matching tollgate.yaml
 #[derive(Args, Debug)]
 pub(crate) struct Init {
     /// The gateway
@@ -214,43 +162,43 @@ pub(crate) struct Init {
     /// The application behind the gateway
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) upstream: Address,
-    /// The daemon, as the gateway reaches it [default: 127.0.0.1:8080; for envoy-ratelimit
+    /// The daemon's address as seen by the gateway [default: 127.0.0.1:8080; for envoy-ratelimit
     /// 127.0.0.1:8081]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tollgate: Option<Address>,
-    /// The port at which the gateway listens
+    /// The gateway's port
     #[arg(long, value_name = "PORT", default_value = "8000")]
     pub(crate) listen: std::num::NonZeroU16,
-    /// Print only this one of the files
+    /// Print only this file
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     pub(crate) file: Option<String>,
-    /// Write the files into this directory, and print none
+    /// Write the files into this directory instead of printing them
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
 }
 
 impl Init {
-    /// The daemon, as the gateway reaches it.
+    /// The daemon's address as seen by the gateway.
     pub(crate) fn tollgate(&self) -> Address {
         let port = if self.gateway == Gateway::EnvoyRatelimit { 8081 } else { 8080 };
-        let usual = || Address { host: "127.0.0.1".to_owned(), port };
-        self.tollgate.clone().unwrap_or_else(usual)
+        let default = || Address { host: "127.0.0.1".to_owned(), port };
+        self.tollgate.clone().unwrap_or_else(default)
     }
 }
 
-/// A gateway that there is a recipe for.
+/// A gateway that `tollgate init` supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gateway {
-    /// By auth_request
+    /// With auth_request
     Nginx,
-    /// By reverse_proxy and handle_response
+    /// With reverse_proxy and handle_response
     Caddy,
-    /// By forwardAuth
+    /// With forwardAuth
     Traefik,
-    /// By a Lua action
+    /// With a Lua action
     Haproxy,
-    /// By ext_authz
+    /// With ext_authz
     Envoy,
-    /// By its rate limit filter, over gRPC
+    /// With its rate limit filter, over gRPC
     EnvoyRatelimit,
 }

@@ -1,4 +1,4 @@
-//! `tollgate health`: whether the daemon is ready, for those who can only run a program.
+//! `tollgate health`: checks whether the daemon is ready, for health checks that run a program.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,27 +17,28 @@ use crate::arguments::Health;
 use crate::output;
 use crate::url::authority;
 
-/// How long it has to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// What one that is there and not ready exits with.
-const UNREADY: u8 = 1;
+/// The time limit of the request.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The exit code if the daemon responds and is not ready.
+const NOT_READY: u8 = 1;
 
 pub(crate) fn run(arguments: &Health) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let url = &arguments.url;
-    let asked = runtime.block_on(async { timeout(PATIENCE, ask(url)).await });
-    match asked.map_err(|_| anyhow!("{url} gives no answer in {PATIENCE:?}"))?? {
+    let response = runtime.block_on(async { timeout(TIMEOUT, request_status(url)).await });
+    match response.map_err(|_| anyhow!("{url} does not respond within {TIMEOUT:?}"))?? {
         StatusCode::OK => output::print("ready\n").map(|()| ExitCode::SUCCESS).map_err(Into::into),
         status => {
-            output::complain(&format!("{url} is not ready: it answers {status} at /readyz\n"));
-            Ok(ExitCode::from(UNREADY))
+            output::print_error(&format!("{url} is not ready: /readyz returns {status}\n"));
+            Ok(ExitCode::from(NOT_READY))
         }
     }
 }
 
-async fn ask(url: &str) -> Result<StatusCode> {
+async fn request_status(url: &str) -> Result<StatusCode> {
     let authority = authority(url)?;
-    let unreachable = |error| anyhow!("nobody is at {url}: {error}; start one with tollgate serve");
+    let unreachable =
+        |error| anyhow!("cannot connect to {url}: {error}; start a daemon with tollgate serve");
     let stream = TcpStream::connect(&authority).await.map_err(unreachable)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);

@@ -1,9 +1,9 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
 use std::time::Duration;
 
-/// With a comma between thousands.
-pub(crate) fn grouped(number: u64) -> String {
+/// With commas between thousands.
+pub(crate) fn grouped<Number: ToString>(number: Number) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -15,19 +15,19 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A number of things that have a plain plural: `1 key`, `1,000 keys`.
-pub(crate) fn counted(number: usize, thing: &str) -> String {
+/// A number with a noun: `1 key`, `1,000 keys`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", grouped(u64::try_from(number).unwrap_or(u64::MAX)))
+    format!("{} {noun}{plural}", grouped(number))
 }
 
-/// A part in a hundred of a whole, to a tenth.
+/// The percentage of `part` in `whole`, with one decimal.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1_000 / u128::from(whole.max(1));
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// A time with three digits that count: `950 ns`, `12.3 µs`, `1.05 ms`, `2.31 s`.
+/// A duration with three significant digits: `950 ns`, `12.3 µs`, `1.05 ms`, `2.31 s`.
 pub(crate) fn time(span: Duration) -> String {
     let nanos = span.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
@@ -48,8 +48,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    fn numbers_are_formatted() {
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(grouped::<u64>),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!([counted(1, "key"), counted(1_000, "key")], ["1 key", "1,000 keys"]);
         assert_eq!([percent(1, 3), percent(0, 0), percent(5, 5)], ["33.3 %", "0.0 %", "100.0 %"]);
         let times = [950, 12_345, 1_050_000, 2_319_999_999, 120_000_000_000];

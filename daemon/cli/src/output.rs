@@ -1,28 +1,28 @@
-//! Writing to the terminal, or to whatever stands in its place.
+//! Output to standard output and standard error.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-/// Writes to standard output. That nobody reads on is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
     written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
-/// Writes to standard error; there is nobody to tell if that fails.
-pub(crate) fn complain(text: &str) {
+/// Writes to standard error. A failure cannot be reported and is ignored.
+pub(crate) fn print_error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Whether standard output shows colours: <https://no-color.org>.
+/// Whether to use colours on standard output: <https://no-color.org>.
 pub(crate) fn has_colours() -> bool {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|var_os| !var_os.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|var_os| var_os == "dumb");
-    !refused && !dumb && io::stdout().is_terminal()
+    let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    !is_disabled && !is_dumb && io::stdout().is_terminal()
 }
 
-/// How many columns standard output has; 100 where it is no terminal.
+/// The number of columns of standard output; 100 if it is not a terminal.
 pub(crate) fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|x| *x > 0).unwrap_or(100)
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(100)
 }

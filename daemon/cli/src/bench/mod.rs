@@ -80,11 +80,11 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> ExitCode {
         _ if is_violated => ExitCode::from(VIOLATED),
         Ended::Gone => {
             let whom = plan.target.peer().map(tollgate_load::Peer::address).unwrap_or_default();
-            output::complain(&format!("error: nobody answers at {whom} any more\n"));
+            output::print_error(&format!("error: nobody answers at {whom} any more\n"));
             ExitCode::from(GONE)
         }
         Ended::Finished if outcome.answered() == 0 => {
-            output::complain("error: there was no answer at all\n");
+            output::print_error("error: there was no answer at all\n");
             ExitCode::from(GONE)
         }
         Ended::Finished => ExitCode::SUCCESS,

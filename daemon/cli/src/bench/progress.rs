@@ -29,7 +29,7 @@ impl Line {
         self.last = answers;
         if self.is_shown {
             let [answers, more, allowed, failed] = [answers, more, allowed, failed].map(grouped);
-            output::complain(&format!(
+            output::print_error(&format!(
                 "\r\x1b[K{seconds} s  {answers} answers, {more}/s  {allowed} allowed  {failed} errors"
             ));
         }
@@ -38,7 +38,7 @@ impl Line {
     /// Leaves the line empty for what follows.
     pub(super) fn clear(&self) {
         if self.is_shown && self.seconds > 0 {
-            output::complain("\r\x1b[K");
+            output::print_error("\r\x1b[K");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a daemon over HTTP.
+//! Checks with a daemon over HTTP.
 
 use std::time::Duration;
 
@@ -13,64 +13,64 @@ use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::question::Question;
+use super::request::CheckRequest;
 use crate::url::authority;
 
-/// What came of asking.
+/// The result of a request to a daemon.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum Response {
     /// The decision, as JSON.
-    Answered(String),
-    /// Nobody is there, and why it seems so.
+    Decision(String),
+    /// No daemon is reachable, with the error.
     Unreachable(String),
 }
 
-/// How long a daemon has to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The most bytes of an answer.
-const MAX_ANSWER: usize = 1024 * 1024;
+/// The time limit for connecting and for the response.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum size of a response.
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// Asks the daemon at a URL.
-pub(super) async fn ask(url: &str, question: &Question) -> Result<Asked> {
+/// Sends the check to the daemon at a URL.
+pub(super) async fn check(url: &str, request: &CheckRequest) -> Result<Response> {
     let authority = authority(url)?;
-    let stream = match timeout(PATIENCE, TcpStream::connect(&authority)).await {
+    let stream = match timeout(TIMEOUT, TcpStream::connect(&authority)).await {
         Ok(Ok(value)) => value,
-        Ok(Err(error)) => return Ok(Asked::Unreachable(error.to_string())),
-        Err(_) => return Ok(Asked::Unreachable(format!("no answer in {PATIENCE:?}"))),
+        Ok(Err(error)) => return Ok(Response::Unreachable(error.to_string())),
+        Err(_) => return Ok(Response::Unreachable(format!("no response within {TIMEOUT:?}"))),
     };
-    let answered = timeout(PATIENCE, send(stream, &authority, question)).await;
-    let (status, body) = answered
-        .map_err(|_| anyhow!("{url} took the question and gave no answer in {PATIENCE:?}"))?
-        .with_context(|| format!("what listens at {url} does not answer as tollgate does"))?;
+    let response = timeout(TIMEOUT, send(stream, &authority, request)).await;
+    let (status, body) = response
+        .map_err(|_| anyhow!("{url} accepted the request and did not respond within {TIMEOUT:?}"))?
+        .with_context(|| format!("the server at {url} is not tollgate"))?;
     if status == StatusCode::OK {
-        return Ok(Asked::Answered(body));
+        return Ok(Response::Decision(body));
     }
     match serde_json::from_str::<Problem>(&body) {
         Ok(problem) => Err(anyhow!("{}", problem.detail)),
-        Err(_) => Err(anyhow!("what listens at {url} is not tollgate: it answered {status}")),
+        Err(_) => Err(anyhow!("the server at {url} is not tollgate: status {status}")),
     }
 }
 
 async fn send(
     stream: TcpStream,
     authority: &str,
-    question: &Question,
+    check: &CheckRequest,
 ) -> Result<(StatusCode, String)> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
-    let request = Request::post(question.path())
+    let request = Request::post(check.path())
         .header(HOST, authority)
         .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(question.json())))?;
-    let answer = sender.send_request(request).await?;
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+        .body(Full::new(Bytes::from(check.json())))?;
+    let response = sender.send_request(request).await?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES).collect().await;
     let body = body.map_err(|error| anyhow!("{error}"))?.to_bytes();
     connection.abort();
     Ok((status, String::from_utf8(body.into())?))
 }
 
-/// Why there is no decision.
+/// An error response.
 #[derive(Deserialize)]
 struct Problem {
     detail: String,

@@ -1,9 +1,9 @@
-//! `tollgate check`: one question, from the command line.
+//! `tollgate check`: one check from the command line.
 
 mod daemon;
 mod data;
-mod question;
 mod report;
+mod request;
 mod store;
 
 use std::process::ExitCode;
@@ -12,45 +12,45 @@ use anyhow::{Result, anyhow};
 
 use crate::arguments::{Check, Form};
 use crate::output;
-use daemon::Asked;
-use question::Question;
+use daemon::Response;
 use report::Report;
+use request::CheckRequest;
 
-/// What a denial exits with.
+/// The exit code of a denial.
 const DENIED: u8 = 1;
 
 pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
-    let question = Question::of(arguments)?;
+    let request = CheckRequest::new(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(ask(arguments, &question))?;
-    let report = Report::read(&answer)?;
+    let decision = runtime.block_on(decide(arguments, &request))?;
+    let report = Report::parse(&decision)?;
     match arguments.output {
-        Form::Json => output::print(&format!("{answer}\n"))?,
+        Form::Json => output::print(&format!("{decision}\n"))?,
         Form::Text => {
-            let text = report.text(&question, arguments.explain, output::has_colours());
+            let text = report.text(&request, arguments.explain, output::has_colours());
             output::print(&text)?;
         }
     }
     Ok(if report.allowed { ExitCode::SUCCESS } else { ExitCode::from(DENIED) })
 }
 
-/// Asks the store if one is named, else the daemon, else the data directory. The answer is JSON.
-async fn ask(arguments: &Check, question: &Question) -> Result<String> {
+/// Decides with --store, the daemon or --data, in this order. Returns the decision as JSON.
+async fn decide(arguments: &Check, request: &CheckRequest) -> Result<String> {
     let config = arguments.config.as_deref();
     if let Some(url) = &arguments.store {
-        return store::decide(url, arguments.namespace.as_deref(), config, question).await;
+        return store::decide(url, arguments.namespace.as_deref(), config, request).await;
     }
     if config.is_some() && arguments.data.is_none() {
         return Err(anyhow!(
-            "--config names the policies of --store or --data; a daemon knows its own"
+            "--config needs --store or --data; a daemon has its own configuration"
         ));
     }
-    match (daemon::ask(&arguments.url, question).await?, &arguments.data) {
-        (Asked::Answered(answer), _) => Ok(answer),
-        (Asked::Unreachable(_), Some(data)) => data::decide(data, config, question),
-        (Asked::Unreachable(why), None) => Err(anyhow!(
-            "no tollgate answers at {} ({why}); start one with `tollgate serve`, say where it is \
-             with --url, or name a store with --store",
+    match (daemon::check(&arguments.url, request).await?, &arguments.data) {
+        (Response::Decision(decision), _) => Ok(decision),
+        (Response::Unreachable(_), Some(data)) => data::decide(data, config, request),
+        (Response::Unreachable(error), None) => Err(anyhow!(
+            "no daemon at {} ({error}); start one with `tollgate serve`, set --url to its URL, or \
+             set --store to a store",
             arguments.url
         )),
     }

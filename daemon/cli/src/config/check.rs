@@ -10,7 +10,7 @@ use tollgate_server::{Config, ConfigErrors, FileLocation, Layers, check_files};
 use crate::arguments::Form;
 use crate::{FAILURE, output};
 
-/// What there is to say of a file, as an object.
+/// The result of a file, as JSON.
 #[derive(Serialize)]
 struct Verdict<'a> {
     file: &'a str,
@@ -19,18 +19,18 @@ struct Verdict<'a> {
     policies: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<usize>,
-    errors: Vec<Mistake<'a>>,
-    /// How many are not shown.
+    errors: Vec<ErrorObject<'a>>,
+    /// The number of errors that are not listed.
     more: usize,
 }
 
 #[derive(Serialize)]
-struct Mistake<'a> {
+struct ErrorObject<'a> {
     line: Option<usize>,
     column: Option<usize>,
     field: Option<&'a str>,
     message: &'a str,
-    /// Where it is, if that is in a file that the field names.
+    /// The location, if it is in a file that the field names.
     #[serde(skip_serializing_if = "Option::is_none")]
     named: Option<Named>,
 }
@@ -43,29 +43,33 @@ struct Named {
 }
 
 impl From<&FileLocation> for Named {
-    fn from(it: &FileLocation) -> Self {
-        Named { file: it.file.display().to_string(), line: it.line, column: it.column }
+    fn from(location: &FileLocation) -> Self {
+        Named {
+            file: location.file.display().to_string(),
+            line: location.line,
+            column: location.column,
+        }
     }
 }
 
-/// Looks at all the files, each by itself and with those that it names: no environment, no flags.
-pub(super) fn run(files: &[PathBuf], form: Form) -> Result<ExitCode> {
+/// Checks each file with the files that it names, without environment variables and flags.
+pub(super) fn run(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
         let read = Layers::new().file(file).partial();
-        let read = read.and_then(|x| check_files(&x).map(|()| x.config));
+        let read = read.and_then(|loaded| check_files(&loaded).map(|()| loaded.config));
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }
-        match form {
+        match format {
             Form::Json => output::print(&object(file, &read)?)?,
-            Form::Text => tell(file, &read)?,
+            Form::Text => print_result(file, &read)?,
         }
     }
     Ok(code)
 }
 
-fn tell(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
+fn print_result(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
     match read {
         Ok(config) => {
             let policies = counted(config.policies.iter().count(), "policy", "policies");
@@ -75,28 +79,27 @@ fn tell(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
         Err(errors) => {
             let mistakes = counted(errors.count(), "mistake", "mistakes");
             let report = errors.report();
-            output::complain(&format!("{report}\n{}: {mistakes}\n", file.display()));
+            output::print_error(&format!("{report}\n{}: {mistakes}\n", file.display()));
         }
     }
     Ok(())
 }
 
-/// One object a line.
 fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
     let name = file.display().to_string();
-    let mistakes = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
-    let errors = mistakes.map(|mistake| Mistake {
-        line: mistake.line(),
-        column: mistake.column(),
-        field: mistake.field(),
-        message: mistake.message(),
-        named: mistake.named().map(Named::from),
+    let errors = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
+    let errors = errors.map(|error| ErrorObject {
+        line: error.line(),
+        column: error.column(),
+        field: error.field(),
+        message: error.message(),
+        named: error.named().map(Named::from),
     });
     let verdict = Verdict {
         file: &name,
         ok: read.is_ok(),
-        policies: read.as_ref().ok().map(|x| x.policies.iter().count()),
-        rules: read.as_ref().ok().map(|x| x.rules.rules.len()),
+        policies: read.as_ref().ok().map(|config| config.policies.iter().count()),
+        rules: read.as_ref().ok().map(|config| config.rules.rules.len()),
         errors: errors.collect(),
         more: read.as_ref().err().map_or(0, ConfigErrors::more),
     };

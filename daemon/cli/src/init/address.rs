@@ -1,4 +1,4 @@
-//! Addresses as they are written into a recipe.
+//! Addresses in gateway configurations.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,11 +6,10 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-/// A host with a port, which means the same in each gateway's file: neither can hold a letter that
-/// would end a word there.
+/// A host and a port, without characters that have a meaning in a gateway's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// Without the brackets of an IPv6 address.
+    /// An IPv6 address is without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -21,15 +20,13 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self> {
         if let Some((scheme, rest)) = text.split_once("://") {
             let rest = rest.trim_end_matches('/');
-            bail!("{scheme}:// does not belong here; write HOST:PORT, such as {rest}");
+            bail!("unexpected {scheme}://; write HOST:PORT, such as {rest}");
         }
         let (host, port) = text
             .rsplit_once(':')
-            .ok_or_else(|| anyhow!("it has no port; write HOST:PORT, such as 127.0.0.1:8080"))?;
+            .ok_or_else(|| anyhow!("missing port; write HOST:PORT, such as 127.0.0.1:8080"))?;
         let port = port.parse().ok().filter(|port| *port != 0);
-        let port = port.ok_or_else(|| {
-            anyhow!("what follows the last colon is no port, which is a number from 1 to 65535")
-        })?;
+        let port = port.ok_or_else(|| anyhow!("invalid port; write a number from 1 to 65535"))?;
         Ok(Self { host: self::host(host)?, port })
     }
 }
@@ -37,14 +34,15 @@ impl FromStr for Address {
 fn host(text: &str) -> Result<String> {
     if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         let address = address.parse::<Ipv6Addr>();
-        let address = address.map_err(|_| anyhow!("{text} is no IPv6 address, such as [::1]"))?;
+        let address =
+            address.map_err(|_| anyhow!("{text} is not an IPv6 address such as [::1]"))?;
         return Ok(address.to_string());
     }
-    ensure!(!text.contains(':'), "an IPv6 address stands in brackets, such as [::1]:8080");
+    ensure!(!text.contains(':'), "an IPv6 address must be in brackets, such as [::1]:8080");
     let is_name = !text.is_empty()
         && text.len() <= MAX_NAME_LEN
         && text.split('.').all(is_label)
-        // What ends in a number would be read as an IPv4 address.
+        // Some gateways read names that end in a number as IPv4 addresses.
         && (text.parse::<IpAddr>().is_ok() || !ends_in_a_number(text));
     ensure!(is_name, "{text:?} is neither an address nor a name of letters, digits, '-' and '.'");
     Ok(text.to_owned())
@@ -77,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_host_and_a_port() {
+    fn valid_addresses_are_parsed() {
         for text in ["127.0.0.1:8080", "[::1]:80", "app:3000", "my_app.example.com:1", "h-1:65535"]
         {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
@@ -85,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_says_what_to_write() {
+    fn invalid_addresses_are_errors_with_a_remedy() {
         let check = |text: &str, remedy: &str| {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(remedy), "{text}: {error}");
@@ -96,7 +94,7 @@ mod tests {
         check("app:0", "from 1 to 65535");
         check("app:65536", "from 1 to 65535");
         check("::1:80", "in brackets");
-        check("[::g]:80", "is no IPv6 address");
+        check("[::g]:80", "is not an IPv6 address");
         check(":80", "neither an address nor a name");
         check("a b:80", "neither an address nor a name");
         check("app;evil{}:80", "neither an address nor a name");

@@ -1,12 +1,7 @@
-//! `tollgate init`: what makes a gateway ask the daemon.
+//! `tollgate init`: configuration files that connect a gateway to the daemon.
 
 mod address;
-mod caddy;
-mod envoy;
-mod envoy_ratelimit;
-mod haproxy;
-mod nginx;
-mod traefik;
+mod recipes;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -23,35 +18,31 @@ pub(crate) use address::Address;
 /// The files of one gateway.
 #[derive(Debug)]
 struct Recipe {
-    /// As its makers write it.
+    /// The gateway's name.
     name: &'static str,
-    /// The daemon's own.
+    /// The daemon's file.
     daemon: File,
     files: &'static [File],
 }
 
-/// A file with places where the addresses go.
+/// A file with placeholders for addresses.
 #[derive(Debug)]
 struct File {
     name: &'static str,
-    /// What a comment begins with.
+    /// The start of a comment.
     comment: &'static str,
     text: &'static str,
 }
 
-/// The daemon's own, the same for every gateway that asks over HTTP.
-const DAEMON: File =
-    File { name: "tollgate.yaml", comment: "#", text: include_str!("tollgate.yaml") };
-
 impl Gateway {
     fn recipe(self) -> Recipe {
         match self {
-            Self::Nginx => nginx::RECIPE,
-            Self::Caddy => caddy::RECIPE,
-            Self::Traefik => traefik::RECIPE,
-            Self::Haproxy => haproxy::RECIPE,
-            Self::Envoy => envoy::RECIPE,
-            Self::EnvoyRatelimit => envoy_ratelimit::RECIPE,
+            Self::Nginx => recipes::NGINX,
+            Self::Caddy => recipes::CADDY,
+            Self::Traefik => recipes::TRAEFIK,
+            Self::Haproxy => recipes::HAPROXY,
+            Self::Envoy => recipes::ENVOY,
+            Self::EnvoyRatelimit => recipes::ENVOY_RATELIMIT,
         }
     }
 }
@@ -71,20 +62,20 @@ impl Recipe {
 
 pub(crate) fn run(arguments: &Init) -> Result<ExitCode> {
     let recipe = arguments.gateway.recipe();
-    let said = match (&arguments.file, &arguments.write) {
-        (Some(name), _) => filled(recipe.file(name)?, &recipe, arguments),
+    let text = match (&arguments.file, &arguments.write) {
+        (Some(name), _) => fill(recipe.file(name)?, &recipe, arguments),
         (None, Some(folder)) => write(&recipe, arguments, folder)?,
-        (None, None) => together(&recipe, arguments),
+        (None, None) => concatenate(&recipe, arguments),
     };
-    output::print(&said)?;
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file with the addresses filled in.
-fn filled(file: &File, recipe: &Recipe, arguments: &Init) -> String {
+/// The text of a file with the addresses filled in.
+fn fill(file: &File, recipe: &Recipe, arguments: &Init) -> String {
     let Init { upstream, listen, .. } = arguments;
     let tollgate = arguments.tollgate();
-    let places = [
+    let values = [
         ("<gateway>", recipe.name.to_owned()),
         ("<listen>", listen.to_string()),
         ("<tollgate>", tollgate.to_string()),
@@ -94,43 +85,44 @@ fn filled(file: &File, recipe: &Recipe, arguments: &Init) -> String {
         ("<upstream.host>", upstream.host.clone()),
         ("<upstream.port>", upstream.port.to_string()),
     ];
-    places.iter().fold(file.text.to_owned(), |text, (place, value)| text.replace(place, value))
+    values
+        .iter()
+        .fold(file.text.to_owned(), |text, (placeholder, value)| text.replace(placeholder, value))
 }
 
-/// All files, one after another, each below a line that names it.
-fn together(recipe: &Recipe, arguments: &Init) -> String {
+/// All files, each below a line with its name.
+fn concatenate(recipe: &Recipe, arguments: &Init) -> String {
     let mut text = String::new();
     for file in recipe.all() {
         let line = "=".repeat(20);
         text.push_str(&format!("{} {line} {} {line}\n", file.comment, file.name));
-        text.push_str(&filled(file, recipe, arguments));
+        text.push_str(&fill(file, recipe, arguments));
         text.push('\n');
     }
     text
 }
 
-/// Writes the files; what was written. Nothing that is there is overwritten, and then nothing is
-/// written.
+/// Writes the files and returns the report. If any file exists, nothing is written.
 fn write(recipe: &Recipe, arguments: &Init, folder: &Path) -> Result<String> {
-    ensure!(folder.is_dir(), "{} is no directory; make it first, or name one", folder.display());
+    ensure!(folder.is_dir(), "{} is not a directory; create it, or name another", folder.display());
     for file in recipe.all() {
         let path = folder.join(file.name);
-        let is_there =
-            path.try_exists().with_context(|| format!("cannot see {}", path.display()))?;
+        let exists =
+            path.try_exists().with_context(|| format!("cannot access {}", path.display()))?;
         ensure!(
-            !is_there,
-            "{} is there already; move it away, or write into another directory",
+            !exists,
+            "{} already exists; move it, or write into another directory",
             path.display()
         );
     }
-    let mut said = String::new();
+    let mut report = String::new();
     for file in recipe.all() {
         let path = folder.join(file.name);
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         opened
-            .and_then(|mut opened| opened.write_all(filled(file, recipe, arguments).as_bytes()))
+            .and_then(|mut opened| opened.write_all(fill(file, recipe, arguments).as_bytes()))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        said.push_str(&format!("wrote {}\n", path.display()));
+        report.push_str(&format!("wrote {}\n", path.display()));
     }
-    Ok(said)
+    Ok(report)
 }

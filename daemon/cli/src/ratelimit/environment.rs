@@ -1,102 +1,103 @@
-//! What the environment says, by the table.
+//! The environment variables of envoyproxy/ratelimit that are set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::value::{Decimal, Value};
-use super::variables::{self, Fate, Variable};
+use super::variables;
 
-/// The variables that are set, of those in the table.
+/// The variables that are set, and the errors found in them.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
-    set: BTreeMap<&'static str, String>,
-    wrong: Mutex<BTreeSet<Wrong>>,
-    /// What was asked for, by which a test holds the table against what is read.
+    values: BTreeMap<&'static str, String>,
+    /// Variables without effect, with the reason.
+    ignored: BTreeMap<String, &'static str>,
+    errors: Mutex<BTreeSet<InvalidVariable>>,
+    /// The variables that were read, to compare with the table in a test.
     #[cfg(test)]
-    pub(super) asked: Mutex<BTreeSet<&'static str>>,
+    pub(super) requested: Mutex<BTreeSet<&'static str>>,
 }
 
-/// A variable that says what cannot be.
+/// A variable with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Wrong {
+pub(super) struct InvalidVariable {
     name: &'static str,
-    shown: Shown,
+    value: DisplayedValue,
     remedy: String,
 }
 
-/// The value of a variable, as far as it may be seen.
+/// The value of a variable as far as a message may show it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Shown {
+enum DisplayedValue {
     Value(String),
     Secret,
     Empty,
     NotSet,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for InvalidVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Wrong { name, shown, remedy } = self;
-        match shown {
-            Shown::Value(value) => write!(f, "{name} is {value:?}; {remedy}"),
-            Shown::Secret => write!(f, "{name} cannot be used; {remedy}"),
-            Shown::Empty => write!(f, "{name} is empty; {remedy}"),
-            Shown::NotSet => write!(f, "{name} is not set; {remedy}"),
+        let InvalidVariable { name, value, remedy } = self;
+        match value {
+            DisplayedValue::Value(value) => write!(f, "{name} is {value:?}; {remedy}"),
+            DisplayedValue::Secret => write!(f, "{name} is invalid; {remedy}"),
+            DisplayedValue::Empty => write!(f, "{name} is empty; {remedy}"),
+            DisplayedValue::NotSet => write!(f, "{name} is not set; {remedy}"),
         }
     }
 }
 
 impl Environment {
-    /// Takes from all variables those of the table.
-    pub(super) fn of(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    /// Selects the variables of the table.
+    pub(super) fn from_vars(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut environment = Environment::default();
-        for (name, value) in all {
-            let Some(variable) = name.to_str().and_then(of_name) else { continue };
-            match value.into_string() {
-                Ok(value) => {
-                    environment.set.insert(variable.name, value);
+        for (name, value) in vars {
+            let Some(name) = name.to_str() else { continue };
+            if let Some(variable) = variables::find(name) {
+                match value.into_string() {
+                    Ok(value) => {
+                        environment.values.insert(variable.name, value);
+                    }
+                    Err(_) => environment.reject(variable.name, "write text in UTF-8"),
                 }
-                Err(_) => environment.refuse(variable.name, "it is no text in UTF-8; write some"),
+            } else if let Some(ignored) = variables::find_ignored(name)
+                && !value.to_str().is_some_and(|value| ignored.is_idle(value))
+            {
+                environment.ignored.insert(name.to_owned(), ignored.reason);
             }
         }
         environment
     }
 
-    /// What is said of each variable that is set to something else than its default and does
-    /// nothing.
-    pub(super) fn ignored(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        variables::all().filter_map(|x| match x.fate {
-            Fate::Ignored(why) if self.said(x.name).is_some_and(|text| !x.is_idle(text)) => {
-                Some((x.name, why))
-            }
-            _ => None,
-        })
+    /// The variables that ask for something that Tollgate does not do, each with the reason.
+    pub(super) fn ignored(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.ignored.iter().map(|(name, reason)| (name.as_str(), *reason))
     }
 
-    /// Everything that was found wrong, a line each, in the order of the names.
-    pub(super) fn wrong(&self) -> Vec<Wrong> {
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// All errors so far, sorted by name.
+    pub(super) fn errors(&self) -> Vec<InvalidVariable> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Notes that a variable says what cannot be.
-    pub(super) fn refuse(&self, name: &'static str, remedy: impl Into<String>) {
-        let is_secret = of_name(name).is_some_and(|x| x.is_secret);
-        let shown = match self.set.get(name).filter(|set| !set.is_empty()) {
-            Some(_) if is_secret => Shown::Secret,
-            Some(value) => Shown::Value(value.clone()),
-            None if self.set.contains_key(name) => Shown::Empty,
-            None => Shown::NotSet,
+    /// Records an invalid value.
+    pub(super) fn reject(&self, name: &'static str, remedy: impl Into<String>) {
+        let is_secret = variables::find(name).is_some_and(|variable| variable.is_secret);
+        let value = match self.get(name) {
+            None => DisplayedValue::NotSet,
+            Some("") => DisplayedValue::Empty,
+            Some(_) if is_secret => DisplayedValue::Secret,
+            Some(value) => DisplayedValue::Value(value.to_owned()),
         };
-        let wrong = Wrong { name, shown, remedy: remedy.into() };
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).insert(wrong);
+        let error = InvalidVariable { name, value, remedy: remedy.into() };
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).insert(error);
     }
 
-    /// The text of a variable, if it is set.
-    pub(super) fn said(&self, name: &'static str) -> Option<&str> {
-        self.set.get(name).map(String::as_str)
+    /// The value of a variable, if it is set.
+    pub(super) fn get(&self, name: &'static str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
     }
 
     pub(super) fn text(&self, name: &'static str) -> String {
@@ -107,14 +108,15 @@ impl Environment {
     }
 
     /// A text, unless it is empty.
-    pub(super) fn some(&self, name: &'static str) -> Option<String> {
-        Some(self.text(name)).filter(|x| !x.is_empty())
+    pub(super) fn non_empty(&self, name: &'static str) -> Option<String> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn truth(&self, name: &'static str) -> bool {
-        matches!(self.value(name), Some(Value::Truth(true)))
+    pub(super) fn bool(&self, name: &'static str) -> bool {
+        matches!(self.value(name), Some(Value::Bool(true)))
     }
 
+    /// A duration; zero if it is invalid, which [`errors`](Self::errors) then reports.
     pub(super) fn duration(&self, name: &'static str) -> Duration {
         match self.value(name) {
             Some(Value::Duration(duration)) => duration,
@@ -136,18 +138,18 @@ impl Environment {
         }
     }
 
-    /// A whole number, if there is one, which must be in these bounds.
-    pub(super) fn whole(&self, name: &'static str, least: u32, most: u32) -> Option<u32> {
+    /// An integer from `min` to `max`, if the variable is set or has a default.
+    pub(super) fn integer(&self, name: &'static str, min: u32, max: u32) -> Option<u32> {
         let Some(Value::Whole(number)) = self.value(name) else { return None };
-        let number = u32::try_from(number).ok().filter(|x| (least..=most).contains(x));
+        let number = u32::try_from(number).ok().filter(|number| (min..=max).contains(number));
         if number.is_none() {
-            self.refuse(name, format!("write a number from {least} to {most}"));
+            self.reject(name, format!("write a number from {min} to {max}"));
         }
         number
     }
 
-    /// One of these words, in whatever case; the word as it is here.
-    pub(super) fn word(
+    /// One of these words, ignoring case.
+    pub(super) fn one_of(
         &self,
         name: &'static str,
         words: &'static [&'static str],
@@ -155,27 +157,24 @@ impl Environment {
         let text = self.text(name);
         let found = words.iter().find(|word| word.eq_ignore_ascii_case(&text)).copied();
         if found.is_none() {
-            self.refuse(name, format!("write one of {}", words.join(", ")));
+            self.reject(name, format!("write one of {}", words.join(", ")));
         }
         found
     }
 
-    /// What a variable says, or else its default; nothing where there is neither.
+    /// The value or the default of a variable; `None` if it has neither, or is invalid.
+    #[expect(clippy::expect_used, reason = "a test reads every variable of the table")]
     fn value(&self, name: &'static str) -> Option<Value> {
         #[cfg(test)]
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
-        let variable = of_name(name)?;
-        let text = self.said(name).unwrap_or(variable.default);
-        let read = variable.kind.read(text);
-        if let (Err(remedy), Some(_)) = (&read, self.said(name)) {
-            self.refuse(name, format!("{remedy}, or leave it out"));
+        self.requested.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        let variable = variables::find(name).expect("only variables of the table are read");
+        let text = self.get(name).unwrap_or(variable.default);
+        let parsed = variable.kind.parse(text);
+        if let (Err(remedy), Some(_)) = (&parsed, self.get(name)) {
+            self.reject(name, format!("{remedy}, or leave it out"));
         }
-        read.ok()
+        parsed.ok()
     }
-}
-
-fn of_name(name: &str) -> Option<&'static Variable> {
-    variables::all().find(|x| x.name == name)
 }
 
 #[cfg(test)]
@@ -187,12 +186,12 @@ pub(super) mod tests {
             let (name, value) = text.split_once('=').unwrap();
             (name.into(), value.into())
         };
-        Environment::of(lines.split_whitespace().map(pair))
+        Environment::from_vars(lines.split_whitespace().map(pair))
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_value_and_the_remedy() {
-        for (lines, ask, said) in [
+    fn error_contains_name_value_and_remedy() {
+        for (lines, name, message) in [
             ("PORT=http", "PORT", "PORT is \"http\"; write a whole number, or leave it out"),
             ("PORT=70000", "PORT", "PORT is \"70000\"; write a number from 0 to 65535"),
             ("PORT=", "PORT", "PORT is empty; write a whole number, or leave it out"),
@@ -200,24 +199,25 @@ pub(super) mod tests {
             ("", "PORT", ""),
         ] {
             let environment = environment(lines);
-            environment.whole(ask, 0, 65_535);
-            let wrong: Vec<_> = environment.wrong().iter().map(Wrong::to_string).collect();
-            assert_eq!(wrong.join("\n"), said, "{lines}");
+            environment.integer(name, 0, 65_535);
+            let errors: Vec<_> =
+                environment.errors().iter().map(InvalidVariable::to_string).collect();
+            assert_eq!(errors.join("\n"), message, "{lines}");
         }
     }
 
     #[test]
-    fn nobody_sees_a_secret() {
+    fn error_hides_a_secret() {
         let environment = environment("REDIS_AUTH=hunter2");
-        environment.refuse("REDIS_AUTH", "write it otherwise");
+        environment.reject("REDIS_AUTH", "write it otherwise");
         assert_eq!(
-            environment.wrong().first().unwrap().to_string(),
-            "REDIS_AUTH cannot be used; write it otherwise"
+            environment.errors().first().unwrap().to_string(),
+            "REDIS_AUTH is invalid; write it otherwise"
         );
     }
 
     #[test]
-    fn only_what_is_set_to_something_else_than_its_default_is_told_of() {
+    fn ignored_variables_are_reported_unless_they_have_an_idle_value() {
         for (lines, names) in [
             ("", &[][..]),
             ("STATSD_HOST=localhost STATSD_PORT=8125 USE_STATSD=0", &[]),

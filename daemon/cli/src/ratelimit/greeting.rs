@@ -1,4 +1,4 @@
-//! What is said when it is ready.
+//! The text that is printed when the daemon is ready.
 
 use std::fmt;
 
@@ -7,7 +7,6 @@ use tollgate_server::{ListenAddress, Listener};
 
 use crate::serve::Ready;
 
-/// What there is to say.
 #[derive(Debug)]
 pub(super) struct Greeting<'a> {
     ready: &'a Ready<'a>,
@@ -16,23 +15,24 @@ pub(super) struct Greeting<'a> {
 }
 
 impl<'a> Greeting<'a> {
-    pub(super) fn of(ready: &'a Ready<'a>, limits: &'a str) -> Result<Self> {
-        let value = ready.listeners;
-        let at = |x: &Option<Listener>| x.as_ref().map(Listener::address).transpose();
-        let listeners = vec![
-            ("gRPC for Envoy", at(&value.grpc)?, ""),
-            ("HTTP", at(&value.http)?, ", /json and /healthcheck"),
-            ("debug", at(&value.debug)?, ", /rlconfig, /stats and /metrics"),
-            ("metrics", at(&value.metrics)?, ""),
+    pub(super) fn new(ready: &'a Ready<'a>, limits: &'a str) -> Result<Self> {
+        let listeners = ready.listeners;
+        let address =
+            |listener: &Option<Listener>| listener.as_ref().map(Listener::address).transpose();
+        let rows = vec![
+            ("gRPC for Envoy", address(&listeners.grpc)?, ""),
+            ("HTTP", address(&listeners.http)?, ", /json and /healthcheck"),
+            ("debug", address(&listeners.debug)?, ", /rlconfig, /stats and /metrics"),
+            ("metrics", address(&listeners.metrics)?, ""),
         ];
-        Ok(Greeting { ready, limits, listeners })
+        Ok(Greeting { ready, limits, listeners: rows })
     }
 }
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = env!("CARGO_PKG_VERSION");
-        writeln!(f, "tollgate {version} is ready, in the place of envoyproxy/ratelimit\n")?;
+        writeln!(f, "tollgate {version} is ready, replacing envoyproxy/ratelimit\n")?;
         for (name, address, about) in &self.listeners {
             match address {
                 Some(address) => writeln!(f, "  {name:16}  {address}{about}")?,
@@ -42,13 +42,13 @@ impl fmt::Display for Greeting<'_> {
         let config = self.ready.config;
         let store = &config.store;
         if store.url.is_memory() {
-            let most = store.max_keys;
-            writeln!(f, "  store             memory, at most {most} keys: for one replica")?;
+            let max_keys = store.max_keys;
+            writeln!(f, "  store             memory, at most {max_keys} keys, for one replica")?;
         } else {
             writeln!(f, "  store             {}, namespace {}", store.url, config.namespace)?;
         }
-        if let Some(why) = &self.ready.away {
-            writeln!(f, "                    away: {why}")?;
+        if let Some(error) = &self.ready.away {
+            writeln!(f, "                    unavailable: {error}")?;
         }
         writeln!(f, "  limits            {}", self.limits)
     }

@@ -1,25 +1,28 @@
-//! The table of variables, for people.
+//! The table of variables for users.
 
-use std::fmt::Write;
+use super::variables::{GROUPS, Row, Variable};
 
-use super::variables::{Fate, GROUPS, Variable};
-
-/// All variables with what becomes of them.
+/// The output of `--variables`.
 pub(super) fn text() -> String {
-    let mut text = String::new();
-    for (at, group) in GROUPS.iter().enumerate() {
-        let between = if at == 0 { "" } else { "\n" };
-        // Writing into a text does not fail.
-        let _ = writeln!(text, "{between}{}", group.title);
-        for variable in group.variables {
-            let _ = writeln!(text, "  {}{}", variable.name, default(variable));
-            let _ = match variable.fate {
-                Fate::Honoured(what) => writeln!(text, "      {what}"),
-                Fate::Ignored(why) => writeln!(text, "      ignored: {why}"),
-            };
+    let groups: Vec<String> = GROUPS
+        .iter()
+        .map(|group| {
+            let rows: String = group.rows.iter().map(row).collect();
+            format!("{}\n{rows}", group.title)
+        })
+        .collect();
+    groups.join("\n")
+}
+
+fn row(row: &Row) -> String {
+    match row {
+        Row::Read(variable) => {
+            format!("  {}{}\n      {}\n", variable.name, default(variable), variable.effect)
+        }
+        Row::Ignored(ignored) => {
+            format!("  {}\n      ignored: {}\n", ignored.pattern, ignored.reason)
         }
     }
-    text
 }
 
 fn default(variable: &Variable) -> String {
@@ -32,27 +35,31 @@ fn default(variable: &Variable) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::variables::{all, find, find_ignored};
     use super::*;
 
-    /// As the manual has it.
+    /// All variables of envoyproxy/ratelimit as of July 2026, with one that Envoy Gateway sets and one
+    /// of a later version.
+    const NAMES: &str = include_str!("variables.txt");
+
+    /// The tables of docs/ratelimit.md.
     fn tables() -> String {
         let mut text = String::new();
         for group in GROUPS {
-            let (title, head) = (group.title, "| Variable | Default | What becomes of it |");
-            writeln!(text, "### {title}\n\n{head}\n|---|---|---|").unwrap();
-            for variable in group.variables {
-                let name = variable.name;
-                let default = match variable.default {
-                    "" => String::new(),
-                    default => format!("`{default}`"),
-                };
-                match variable.fate {
-                    Fate::Honoured(what) => writeln!(text, "| `{name}` | {default} | {what} |"),
-                    Fate::Ignored(why) => {
-                        writeln!(text, "| `{name}` | {default} | *Ignored*: {why}. |")
+            let header = "| Variable | Default | Effect |\n|---|---|---|\n";
+            text += &format!("### {}\n\n{header}", group.title);
+            for row in group.rows {
+                text += &match row {
+                    Row::Read(Variable { name, default: "", effect, .. }) => {
+                        format!("| `{name}` |  | {effect} |\n")
                     }
-                }
-                .unwrap();
+                    Row::Read(Variable { name, default, effect, .. }) => {
+                        format!("| `{name}` | `{default}` | {effect} |\n")
+                    }
+                    Row::Ignored(ignored) => {
+                        format!("| `{}` |  | *Ignored*: {}. |\n", ignored.pattern, ignored.reason)
+                    }
+                };
             }
             text.push('\n');
         }
@@ -60,40 +67,46 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_has_the_tables_of_variables() {
-        let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ratelimit.md");
-        let manual = std::fs::read_to_string(manual).unwrap();
+    fn docs_contain_the_tables() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ratelimit.md");
+        let page = std::fs::read_to_string(page).unwrap();
         let tables = tables();
-        assert!(manual.contains(tables.trim_end()), "docs/ratelimit.md should say\n{tables}");
+        assert!(page.contains(tables.trim_end()), "docs/ratelimit.md must contain\n{tables}");
     }
 
     #[test]
-    fn every_variable_is_there_once_and_says_what_becomes_of_it() {
-        let all: Vec<_> = super::super::variables::all().collect();
-        for (at, value) in all.iter().enumerate() {
-            let name = value.name;
-            let is_sign = |c: char| c.is_ascii_uppercase() || c == '_';
-            assert!(name.chars().all(is_sign), "{name}");
-            assert!(!all[..at].iter().any(|value| value.name == name), "{name} is there twice");
-            match value.fate {
-                Fate::Honoured(what) => assert!(what.ends_with('.'), "{name}"),
-                // It goes on after a colon, and others go on after it.
-                Fate::Ignored(why) => assert!(!why.ends_with('.'), "{name}"),
-            }
-            let is_absent = value.default.is_empty();
-            assert!(
-                is_absent || value.kind.read(value.default).is_ok(),
-                "{name} has a wrong default"
-            );
+    fn every_variable_of_the_original_is_read_or_ignored() {
+        for name in NAMES.lines() {
+            let is_read = find(name).is_some();
+            assert!(is_read != find_ignored(name).is_some(), "{name}: read is {is_read}");
         }
-        // 114 of envoyproxy/ratelimit, one that others set for it, and one of its later versions.
-        assert_eq!(all.len(), 116);
+        assert_eq!(NAMES.lines().count(), 116);
+        for variable in all() {
+            assert!(NAMES.lines().any(|name| name == variable.name), "{}", variable.name);
+        }
     }
 
     #[test]
-    fn the_listing_is_for_a_terminal() {
+    fn rows_are_well_formed() {
+        for variable in all() {
+            let Variable { name, kind, default, effect, .. } = variable;
+            assert_eq!(all().filter(|other| other.name == *name).count(), 1, "{name}");
+            assert!(effect.ends_with('.'), "{name}");
+            assert!(default.is_empty() || kind.parse(default).is_ok(), "{name}");
+        }
+        for row in GROUPS.iter().flat_map(|group| group.rows) {
+            if let Row::Ignored(ignored) = row {
+                // The reason follows a colon, and other text follows the reason.
+                assert!(!ignored.reason.ends_with('.'), "{}", ignored.pattern);
+            }
+        }
+    }
+
+    #[test]
+    fn listing_shows_type_default_and_effect() {
         let text = text();
-        assert!(text.contains("\n  PORT (number) [8080]\n      Their port.\n"), "{text}");
-        assert!(text.contains("\n  STATSD_HOST (text) [localhost]\n      ignored: nothing is"));
+        let port = "\n  PORT (number) [8080]\n      The port of `/json` and `/healthcheck`.\n";
+        assert!(text.contains(port), "{text}");
+        assert!(text.contains("\n  STATSD_*\n      ignored: StatsD is not supported"), "{text}");
     }
 }

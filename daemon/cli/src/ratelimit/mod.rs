@@ -1,10 +1,11 @@
-//! `tollgate ratelimit`: in the place of envoyproxy/ratelimit, by its own environment variables.
+//! `tollgate ratelimit`: a replacement for envoyproxy/ratelimit, configured by its environment
+//! variables.
 
-mod answers;
+mod decisions;
 mod environment;
 mod greeting;
 mod listing;
-mod mode;
+mod replacement;
 mod serving;
 mod sources;
 mod store;
@@ -20,12 +21,12 @@ use anyhow::Result;
 use crate::arguments::Ratelimit;
 use crate::output;
 use environment::Environment;
-use mode::Mode;
+use replacement::Replacement;
 
 pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
     if arguments.variables {
         output::print(&listing::text())?;
         return Ok(ExitCode::SUCCESS);
     }
-    Mode::read(Environment::of(std::env::vars_os()))?.run()
+    Replacement::read(Environment::from_vars(std::env::vars_os()))?.run()
 }

@@ -1,4 +1,4 @@
-//! Where the limits come from.
+//! The source of the limits.
 
 use std::path::PathBuf;
 
@@ -8,39 +8,39 @@ use super::environment::Environment;
 use super::xds;
 
 const TYPES: &[&str] = &["FILE", "GRPC_XDS_SOTW"];
-/// What names the directory of files, for whoever is told that something is wrong there.
+/// Names the directory in error messages.
 const DIRECTORY: &str = "RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY";
 
-/// Where the limits come from.
+/// The source of the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sources {
-    /// The directory of files; nothing where a server says what the limits are.
+    /// The directory of files; `None` with an xDS server.
     pub(super) directory: Option<PathBuf>,
     server: Option<XdsOptions>,
     merge_domains: bool,
-    /// Whether denied requests are charged nothing.
+    /// Whether a denied request charges nothing.
     is_atomic: bool,
-    /// Whether it starts though there are no limits yet, or they are refused.
+    /// Whether the daemon starts even if there are no limits or they are invalid.
     pub(super) starts_without: bool,
 }
 
 impl Sources {
     pub(super) fn read(environment: &Environment) -> Self {
-        let is_xds = environment.word("CONFIG_TYPE", TYPES) == Some("GRPC_XDS_SOTW");
+        let is_xds = environment.one_of("CONFIG_TYPE", TYPES) == Some("GRPC_XDS_SOTW");
         let directory = directory(environment);
-        // Changes are found whatever is watched.
-        environment.truth("RUNTIME_WATCH_ROOT");
+        // Both values detect every change; reading it reports invalid values.
+        environment.bool("RUNTIME_WATCH_ROOT");
         Sources {
             directory: Some(directory).filter(|_| !is_xds),
             server: xds::read(environment, is_xds),
-            is_atomic: environment.truth("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
-            merge_domains: environment.truth("MERGE_DOMAIN_CONFIG"),
-            starts_without: environment.truth("FORCE_START_WITHOUT_INITIAL_CONFIG"),
+            is_atomic: environment.bool("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
+            merge_domains: environment.bool("MERGE_DOMAIN_CONFIG"),
+            starts_without: environment.bool("FORCE_START_WITHOUT_INITIAL_CONFIG"),
         }
     }
 
-    /// The configuration with the limits of the files, and nothing else of it said. A directory
-    /// without a file is one without a limit.
+    /// The configuration with the limits of the files and otherwise defaults. An empty directory has
+    /// no limits.
     pub(super) fn config(&self) -> Result<Config, ConfigErrors> {
         match &self.directory {
             Some(directory) if !has_no_domain_files(directory) => {
@@ -52,7 +52,7 @@ impl Sources {
         }
     }
 
-    /// The same while there are no limits that could hold. The directory is looked at still.
+    /// The configuration without limits. The directory is still watched.
     pub(super) fn without_limits(&self) -> Result<Config, ConfigErrors> {
         let mut config = self.layers().partial()?.config;
         config.envoy.config.extend(self.directory.clone());
@@ -60,11 +60,11 @@ impl Sources {
         Ok(config)
     }
 
-    /// Where they come from, for people.
-    pub(super) fn place(&self) -> String {
+    /// The source in the greeting and the log.
+    pub(super) fn description(&self) -> String {
         match (&self.directory, &self.server) {
-            (Some(directory), _) => format!("of {}", directory.display()),
-            (None, Some(xds)) => format!("of {}, by xDS", xds.server),
+            (Some(directory), _) => format!("from {}", directory.display()),
+            (None, Some(xds)) => format!("from {}, by xDS", xds.server),
             (None, None) => "none".to_owned(),
         }
     }
@@ -75,12 +75,12 @@ impl Sources {
         Layers::new()
             .flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge)
             .flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "envoy.charging", charging)
-            // The reference answers an error then, and Envoy's `failure_mode_deny` is set for that.
+            // envoyproxy/ratelimit returns an error too, and `failure_mode_deny` in Envoy decides.
             .flag("ratelimit", "envoy.on_store_error", "error")
     }
 }
 
-/// The parts, which are joined whatever they begin with.
+/// Joins the parts; leading slashes of later parts are removed.
 fn directory(environment: &Environment) -> PathBuf {
     let mut directory = PathBuf::from(environment.text("RUNTIME_ROOT"));
     for name in ["RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY"] {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_is_joined_of_its_parts() {
+    fn directory_joins_its_parts() {
         for (lines, directory) in [
             ("", Some("/srv/runtime_data/current/config")),
             ("RUNTIME_ROOT=/data RUNTIME_SUBDIRECTORY=ratelimit", Some("/data/ratelimit/config")),
@@ -109,12 +109,12 @@ mod tests {
             let environment = environment(lines);
             let sources = Sources::read(&environment);
             assert_eq!(sources.directory.as_deref(), directory.map(Path::new), "{lines}");
-            assert!(environment.wrong().is_empty(), "{lines}");
+            assert!(environment.errors().is_empty(), "{lines}");
         }
     }
 
     #[test]
-    fn charges_and_failures_are_as_the_reference_has_them_unless_told_otherwise() {
+    fn charging_and_failures_equal_the_original_by_default() {
         for (lines, charging) in [
             ("CONFIG_TYPE=GRPC_XDS_SOTW", Charging::Reference),
             (
@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn another_source_is_refused() {
+    fn unknown_source_is_an_error() {
         let environment = environment("CONFIG_TYPE=ETCD");
         Sources::read(&environment);
-        let wrong = environment.wrong()[0].to_string();
-        assert_eq!(wrong, "CONFIG_TYPE is \"ETCD\"; write one of FILE, GRPC_XDS_SOTW");
+        let error = environment.errors()[0].to_string();
+        assert_eq!(error, "CONFIG_TYPE is \"ETCD\"; write one of FILE, GRPC_XDS_SOTW");
     }
 }

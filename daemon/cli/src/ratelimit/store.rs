@@ -1,6 +1,4 @@
-//! Where the counters are: the variables of Redis as the URL of a store.
-
-use std::fmt::Write;
+//! The store: the variables of Redis as the URL of a store.
 
 use tollgate_server::{Config, StoreUrl};
 
@@ -8,52 +6,53 @@ use super::environment::Environment;
 
 const TYPES: &[&str] = &["single", "sentinel", "cluster"];
 const SOCKETS: &[&str] = &["tcp", "unix"];
-/// The most connections that a store takes.
+/// The maximum of `store.connections`.
 const MAX_CONNECTIONS: u32 = 64;
 const MEMORY: &str = "memory";
-/// How long a namespace may be.
 const MAX_NAMESPACE_LEN: usize = 64;
 
-/// Says where the counters are.
+/// Sets the store.
+#[expect(clippy::expect_used, reason = "the number of connections is bounded")]
 pub(super) fn read(environment: &Environment, config: &mut Config) {
     config.namespace = namespace(environment).unwrap_or_else(|| config.namespace.clone());
     let is_memory = backend_is_memory(environment);
     let redis = Redis::read(environment);
     let timeout = environment.duration("REDIS_TIMEOUT");
-    let timeout = environment.said("REDIS_TIMEOUT").map(|_| timeout);
-    let pool = environment.whole("REDIS_POOL_SIZE", 1, u32::MAX);
+    let timeout = environment.get("REDIS_TIMEOUT").map(|_| timeout);
+    let pool = environment.integer("REDIS_POOL_SIZE", 1, u32::MAX);
     let files = ["REDIS_TLS_CACERT", "REDIS_TLS_CLIENT_CERT", "REDIS_TLS_CLIENT_KEY"]
-        .map(|x| environment.some(x).map(Into::into));
-    let sentinels = environment.some("REDIS_SENTINEL_AUTH");
+        .map(|name| environment.non_empty(name).map(Into::into));
+    let sentinel_login = environment.non_empty("REDIS_SENTINEL_AUTH");
     if is_memory {
         config.store.url = MEMORY.into();
         return;
     }
-    let Some(url) = redis.url(environment) else { return };
+    let Some(url) = redis.store_url(environment) else { return };
     let store = &mut config.store;
     store.url = StoreUrl::from(&*url);
     if let Some(timeout) = timeout {
         if timeout.is_zero() {
-            environment.refuse("REDIS_TIMEOUT", "write how long Redis may take, such as 15ms");
+            environment.reject("REDIS_TIMEOUT", "write a positive duration, such as 15ms");
         }
         (store.deadline, store.connect_timeout) = (timeout, timeout);
     }
-    if let (Some(pool), Some(_)) = (pool, environment.said("REDIS_POOL_SIZE")) {
-        store.connections = usize::try_from(pool.min(MAX_CONNECTIONS)).unwrap_or(usize::MAX);
+    if let (Some(pool), Some(_)) = (pool, environment.get("REDIS_POOL_SIZE")) {
+        let connections = pool.min(MAX_CONNECTIONS);
+        store.connections = usize::try_from(connections).expect("at most MAX_CONNECTIONS");
     }
     if redis.is_tls {
         [store.ca, store.cert, store.key] = files;
         match (&store.cert, &store.key) {
             (Some(_), None) => {
-                environment.refuse("REDIS_TLS_CLIENT_CERT", "name REDIS_TLS_CLIENT_KEY too");
+                environment.reject("REDIS_TLS_CLIENT_CERT", "set REDIS_TLS_CLIENT_KEY too");
             }
             (None, Some(_)) => {
-                environment.refuse("REDIS_TLS_CLIENT_KEY", "name REDIS_TLS_CLIENT_CERT too");
+                environment.reject("REDIS_TLS_CLIENT_KEY", "set REDIS_TLS_CLIENT_CERT too");
             }
             _ => {}
         }
     }
-    if let Some(login) = sentinels.filter(|_| redis.kind == "sentinel") {
+    if let Some(login) = sentinel_login.filter(|_| redis.kind == "sentinel") {
         let (user, password) = split_login(&login);
         store.sentinel_username = user.map(str::to_owned);
         store.sentinel_password = Some(password.into());
@@ -65,113 +64,117 @@ fn backend_is_memory(environment: &Environment) -> bool {
         MEMORY => true,
         "redis" | "" => false,
         "memcache" => {
-            let remedy = "Memcached is no store of Tollgate's: name a Redis or Valkey in \
-                          REDIS_URL, or write memory for one replica that needs no server";
-            environment.refuse("BACKEND_TYPE", remedy);
+            let remedy = "Memcached is not supported: set REDIS_URL to a Redis or Valkey server, or \
+                          write memory for one replica without a server";
+            environment.reject("BACKEND_TYPE", remedy);
             false
         }
         _ => {
-            environment.refuse("BACKEND_TYPE", "write redis or memory");
+            environment.reject("BACKEND_TYPE", "write redis or memory");
             false
         }
     }
 }
 
-/// The prefix of keys, in the letters that a namespace may have. That of nobody is none.
+/// The prefix of keys as a namespace; `None` if it is empty or not set.
 fn namespace(environment: &Environment) -> Option<String> {
-    let prefix = environment.some("CACHE_KEY_PREFIX")?;
+    let prefix = environment.non_empty("CACHE_KEY_PREFIX")?;
     if prefix.chars().count() > MAX_NAMESPACE_LEN {
-        environment.refuse("CACHE_KEY_PREFIX", "write at most 64 characters");
+        environment.reject("CACHE_KEY_PREFIX", "write at most 64 characters");
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    Some(prefix.chars().map(|c| if plain(c) { c } else { '-' }).collect())
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    Some(prefix.chars().map(|c| if is_allowed(c) { c } else { '-' }).collect())
 }
 
-/// What the variables say of the server.
+/// The variables of the server.
 struct Redis {
     kind: &'static str,
     is_unix: bool,
     is_tls: bool,
     login: Option<String>,
-    /// What REDIS_URL says.
-    said: Option<String>,
+    /// REDIS_URL, unless it is empty.
+    url: Option<String>,
 }
 
 impl Redis {
     fn read(environment: &Environment) -> Self {
         let url = environment.text("REDIS_URL");
-        let said = environment.said("REDIS_URL").map(|_| url);
-        let socket = environment.word("REDIS_SOCKET_TYPE", SOCKETS).unwrap_or("tcp");
-        let is_path = said.as_ref().is_some_and(|x| x.starts_with('/'));
-        let is_said = environment.said("REDIS_SOCKET_TYPE").is_some();
+        let url = environment.get("REDIS_URL").map(|_| url);
+        let socket = environment.one_of("REDIS_SOCKET_TYPE", SOCKETS);
+        let is_path = url.as_ref().is_some_and(|url| url.starts_with('/'));
+        let has_type = environment.get("REDIS_SOCKET_TYPE").is_some();
         Redis {
-            kind: environment.word("REDIS_TYPE", TYPES).unwrap_or("single"),
-            is_unix: if is_said { socket == "unix" } else { is_path },
-            is_tls: environment.truth("REDIS_TLS"),
-            login: environment.some("REDIS_AUTH"),
-            said: said.filter(|x| !x.is_empty()),
+            // An unknown type is recorded as an error, and the URL is not used.
+            kind: environment.one_of("REDIS_TYPE", TYPES).unwrap_or("single"),
+            is_unix: if has_type { socket == Some("unix") } else { is_path },
+            is_tls: environment.bool("REDIS_TLS"),
+            login: environment.non_empty("REDIS_AUTH"),
+            url: url.filter(|url| !url.is_empty()),
         }
     }
 
-    /// The URL of the store; nothing if there can be none, which is then noted.
-    fn url(&self, environment: &Environment) -> Option<String> {
-        let Some(said) = &self.said else {
-            let remedy = "name the server, such as REDIS_URL=redis:6379 with \
-                          REDIS_SOCKET_TYPE=tcp, or set BACKEND_TYPE=memory for one replica that \
-                          needs none";
-            environment.refuse("REDIS_URL", remedy);
+    /// The URL of the store; `None` after an error.
+    fn store_url(&self, environment: &Environment) -> Option<String> {
+        let Some(url) = &self.url else {
+            let remedy = "set it to the server, such as REDIS_URL=redis:6379 with \
+                          REDIS_SOCKET_TYPE=tcp, or set BACKEND_TYPE=memory for one replica \
+                          without a server";
+            environment.reject("REDIS_URL", remedy);
             return None;
         };
         match self.kind {
-            "sentinel" => self.of_sentinels(said, environment),
-            "cluster" => Some(self.of_servers("+cluster", said)),
-            _ if self.is_unix => self.of_socket(said, environment),
-            _ => Some(self.of_servers("", said)),
+            "sentinel" => self.sentinel_url(url, environment),
+            "cluster" => Some(self.server_url("+cluster", url)),
+            _ if self.is_unix => self.socket_url(url, environment),
+            _ => Some(self.server_url("", url)),
         }
     }
 
-    fn of_socket(&self, path: &str, environment: &Environment) -> Option<String> {
+    fn socket_url(&self, path: &str, environment: &Environment) -> Option<String> {
         if !path.starts_with('/') {
-            let remedy = "it is no path of a socket; write one, such as /run/redis.sock, or set \
+            let remedy = "write the path of a socket, such as /run/redis.sock, or set \
                           REDIS_SOCKET_TYPE=tcp";
-            environment.refuse("REDIS_URL", remedy);
+            environment.reject("REDIS_URL", remedy);
             return None;
         }
         if self.is_tls {
-            environment.refuse("REDIS_TLS", "TLS is not spoken at a socket; leave it out");
+            environment.reject("REDIS_TLS", "sockets do not support TLS; leave it out");
         }
-        let mut url = format!("redis+unix://{}", encoded(path, "/"));
+        let mut url = format!("redis+unix://{}", encode(path, "/"));
         if let Some(login) = &self.login {
             let (user, password) = split_login(login);
-            let user = user.map(|user| format!("user={}&", encoded(user, ""))).unwrap_or_default();
-            url.push_str(&format!("?{user}pass={}", encoded(password, "")));
+            url.push('?');
+            if let Some(user) = user {
+                url += &format!("user={}&", encode(user, ""));
+            }
+            url += &format!("pass={}", encode(password, ""));
         }
         Some(url)
     }
 
-    fn of_sentinels(&self, said: &str, environment: &Environment) -> Option<String> {
-        let Some((master, sentinels)) = said.split_once(',') else {
-            environment.refuse("REDIS_URL", "write MASTER,HOST:PORT,HOST:PORT for sentinels");
+    fn sentinel_url(&self, servers: &str, environment: &Environment) -> Option<String> {
+        let Some((master, sentinels)) = servers.split_once(',') else {
+            environment.reject("REDIS_URL", "write MASTER,HOST:PORT,HOST:PORT for sentinels");
             return None;
         };
-        let servers = self.of_servers("+sentinel", sentinels);
-        Some(format!("{servers}/{}", encoded(master, "")))
+        let url = self.server_url("+sentinel", sentinels);
+        Some(format!("{url}/{}", encode(master, "")))
     }
 
-    /// The servers, of which each may be a URL itself; the first login among them holds for all,
-    /// before that of REDIS_AUTH.
-    fn of_servers(&self, kind: &str, said: &str) -> String {
+    /// The URL of servers, each of which may itself be a URL. The first login applies to all; it takes
+    /// precedence over REDIS_AUTH.
+    fn server_url(&self, kind: &str, servers: &str) -> String {
         let (mut hosts, mut login, mut is_tls) = (Vec::new(), None, self.is_tls);
-        for server in said.split(',').map(str::trim) {
+        for server in servers.split(',').map(str::trim) {
             let (scheme, rest) = server.split_once("://").unwrap_or(("", server));
             is_tls |= matches!(scheme, "rediss" | "valkeys");
-            let (known, host) = rest.rsplit_once('@').unwrap_or(("", rest));
-            login = login.or(Some(known.to_owned()).filter(|x| !x.is_empty()));
+            let (credentials, host) = rest.rsplit_once('@').unwrap_or(("", rest));
+            login = login.or(Some(credentials.to_owned()).filter(|login| !login.is_empty()));
             hosts.push(host);
         }
         let login = login.or_else(|| {
             let (user, password) = split_login(self.login.as_ref()?);
-            Some(format!("{}:{}", encoded(user.unwrap_or_default(), ""), encoded(password, "")))
+            Some(format!("{}:{}", encode(user.unwrap_or_default(), ""), encode(password, "")))
         });
         let scheme = if is_tls { "rediss" } else { "redis" };
         let login = login.map(|login| format!("{login}@")).unwrap_or_default();
@@ -184,16 +187,15 @@ fn split_login(login: &str) -> (Option<&str>, &str) {
     login.split_once(':').map_or((None, login), |(user, password)| (Some(user), password))
 }
 
-/// With `%` and two digits for everything that a URL could take for something else.
-fn encoded(text: &str, but: &str) -> String {
+/// Percent-encodes everything except unreserved characters and those in `except`.
+fn encode(text: &str, except: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         let letter = char::from(byte);
-        if byte.is_ascii_alphanumeric() || "-._~".contains(letter) || but.contains(letter) {
+        if byte.is_ascii_alphanumeric() || "-._~".contains(letter) || except.contains(letter) {
             encoded.push(letter);
         } else {
-            // Writing into a text does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
+            encoded += &format!("%{byte:02X}");
         }
     }
     encoded
@@ -204,26 +206,27 @@ mod tests {
     use super::super::environment::tests::environment;
     use super::*;
 
-    /// The URL of the store, or what is wrong.
+    /// Compares the URL of the store, or the first error.
     fn check(lines: &str, expected: &str) {
         let environment = environment(lines);
         let mut config = Config::default();
         read(&environment, &mut config);
-        let wrong: Vec<_> = environment.wrong().iter().map(ToString::to_string).collect();
-        let said = match wrong.first() {
-            Some(wrong) => wrong.clone(),
+        let errors: Vec<_> = environment.errors().iter().map(ToString::to_string).collect();
+        let found = match errors.first() {
+            Some(error) => error.clone(),
             None => config.store.url.as_str().to_owned(),
         };
-        let is_expected = if wrong.is_empty() { said == expected } else { said.contains(expected) };
-        assert!(is_expected, "{lines}: {said}");
+        let is_expected =
+            if errors.is_empty() { found == expected } else { found.contains(expected) };
+        assert!(is_expected, "{lines}: {found}");
     }
 
     #[test]
-    fn the_url_of_the_store_says_what_the_variables_say() {
+    fn variables_form_the_url_of_the_store() {
         for (lines, url) in [
             ("BACKEND_TYPE=memory", "memory"),
             ("REDIS_SOCKET_TYPE=tcp REDIS_URL=redis:6379", "redis://redis:6379"),
-            // Where no type of socket is set, the URL shows it.
+            // Without a socket type, the form of the URL decides.
             ("REDIS_URL=redis:6379", "redis://redis:6379"),
             ("REDIS_URL=/run/redis.sock", "redis+unix:///run/redis.sock"),
             ("REDIS_SOCKET_TYPE=unix REDIS_URL=/a?b", "redis+unix:///a%3Fb"),
@@ -248,27 +251,27 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_store_is_refused_with_a_remedy() {
-        for (lines, wrong) in [
-            ("", "REDIS_URL is not set; name the server"),
-            ("REDIS_URL=", "REDIS_URL is empty; name the server"),
+    fn invalid_stores_are_errors_with_a_remedy() {
+        for (lines, message) in [
+            ("", "REDIS_URL is not set; set it to the server"),
+            ("REDIS_URL=", "REDIS_URL is empty; set it to the server"),
             ("BACKEND_TYPE=memcache REDIS_URL=r:1", "BACKEND_TYPE is \"memcache\"; Memcached is"),
             ("BACKEND_TYPE=etcd REDIS_URL=r:1", "BACKEND_TYPE is \"etcd\"; write redis or"),
             ("REDIS_TYPE=ring REDIS_URL=r:1", "write one of single, sentinel, cluster"),
             ("REDIS_SOCKET_TYPE=udp REDIS_URL=r:1", "write one of tcp, unix"),
-            ("REDIS_SOCKET_TYPE=unix REDIS_URL=r:1", "it is no path of a socket"),
-            ("REDIS_URL=/s REDIS_TLS=1", "REDIS_TLS is \"1\"; TLS is not spoken"),
+            ("REDIS_SOCKET_TYPE=unix REDIS_URL=r:1", "write the path of a socket"),
+            ("REDIS_URL=/s REDIS_TLS=1", "REDIS_TLS is \"1\"; sockets do not support"),
             ("REDIS_TYPE=sentinel REDIS_URL=a:1", "write MASTER,HOST:PORT"),
             ("REDIS_URL=r:1 REDIS_POOL_SIZE=0", "write a number from 1"),
-            ("REDIS_URL=r:1 REDIS_TIMEOUT=0", "REDIS_TIMEOUT is \"0\"; write how long"),
-            ("REDIS_URL=r:1 REDIS_TLS=1 REDIS_TLS_CLIENT_CERT=/c", "name REDIS_TLS_CLIENT_KEY"),
+            ("REDIS_URL=r:1 REDIS_TIMEOUT=0", "REDIS_TIMEOUT is \"0\"; write a positive"),
+            ("REDIS_URL=r:1 REDIS_TLS=1 REDIS_TLS_CLIENT_CERT=/c", "set REDIS_TLS_CLIENT_KEY"),
         ] {
-            check(lines, wrong);
+            check(lines, message);
         }
     }
 
     #[test]
-    fn what_goes_with_the_url_is_taken_where_it_is_said() {
+    fn other_settings_apply_if_they_are_set() {
         let lines = "REDIS_URL=r:1 REDIS_TLS=1 REDIS_TLS_CACERT=/ca REDIS_POOL_SIZE=500 \
                      REDIS_TIMEOUT=40ms CACHE_KEY_PREFIX=shop:eu/";
         let mut config = Config::default();
@@ -277,15 +280,15 @@ mod tests {
         assert_eq!(config.store.connections, 64);
         assert_eq!(config.store.deadline.as_millis(), 40);
         assert_eq!(config.namespace, "shop-eu-");
-        let mut usual = Config::default();
-        read(&environment("REDIS_URL=r:1"), &mut usual);
-        assert_eq!(usual.store.connections, 2);
-        assert_eq!(usual.store.deadline.as_millis(), 15);
-        assert_eq!(usual.namespace, "tollgate");
+        let mut defaults = Config::default();
+        read(&environment("REDIS_URL=r:1"), &mut defaults);
+        assert_eq!(defaults.store.connections, 2);
+        assert_eq!(defaults.store.deadline.as_millis(), 15);
+        assert_eq!(defaults.namespace, "tollgate");
     }
 
     #[test]
-    fn sentinels_have_a_login_of_their_own() {
+    fn sentinels_have_a_separate_login() {
         let lines = "REDIS_TYPE=sentinel REDIS_URL=m,a:1 REDIS_SENTINEL_AUTH=watch:secret";
         let mut config = Config::default();
         read(&environment(lines), &mut config);

@@ -1,73 +1,67 @@
-//! Values of variables, as Go's envconfig reads them.
+//! Values of variables, in the syntax of Go's envconfig.
 
 use std::time::Duration;
 
-/// What a variable holds.
+/// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Whole,
-    Truth,
+    Bool,
     Duration,
-    /// A number with a point.
+    /// A decimal fraction.
     Decimal,
-    /// Values between commas.
-    List,
-    /// `NAME:VALUE` between commas.
+    /// `NAME:VALUE`, separated by commas.
     Pairs,
 }
 
-/// A value.
+/// A parsed value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
     Whole(i64),
-    Truth(bool),
+    Bool(bool),
     Duration(Duration),
     Decimal(Decimal),
-    List(Vec<String>),
     Pairs(Vec<(String, String)>),
 }
 
-/// A number of millionths: nothing here is finer, and nothing is decided by a float.
+/// A decimal fraction in millionths, so that no decision depends on a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Decimal {
     pub(super) millionths: u64,
 }
 
 impl Kind {
-    /// The word for it in the table.
+    /// The name for `--variables`.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
             Kind::Whole => "number",
-            Kind::Truth => "truth",
+            Kind::Bool => "boolean",
             Kind::Duration => "duration",
             Kind::Decimal => "decimal",
-            Kind::List => "list",
             Kind::Pairs => "pairs",
         }
     }
 
-    /// Reads a value; what to write instead if it is none.
-    pub(super) fn read(self, text: &str) -> Result<Value, &'static str> {
+    /// Parses a value; the error states what to write.
+    pub(super) fn parse(self, text: &str) -> Result<Value, &'static str> {
         match self {
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Whole => whole(text).map(Value::Whole).ok_or("write a whole number"),
-            Kind::Truth => truth(text).map(Value::Truth).ok_or("write true or false"),
+            Kind::Bool => boolean(text).map(Value::Bool).ok_or("write true or false"),
             Kind::Duration => duration(text)
                 .map(Value::Duration)
                 .ok_or("write a number and its unit, such as 300ms, 10s or 24h"),
             Kind::Decimal => decimal(text).map(Value::Decimal).ok_or("write a number such as 0.8"),
-            Kind::List => Ok(Value::List(parts(text).map(str::to_owned).collect())),
-            Kind::Pairs => pairs(text)
-                .map(Value::Pairs)
-                .ok_or("write NAME:VALUE, and more of them after commas"),
+            Kind::Pairs => pairs(text).map(Value::Pairs).ok_or("write NAME:VALUE,NAME:VALUE"),
         }
     }
 }
 
-/// In base 10, or in 2, 8 or 16 by its beginning; digits may be parted by `_` then, and only then.
+/// A decimal number, or with prefix a binary, octal or hexadecimal one, in which `_` may separate
+/// digits.
 fn whole(text: &str) -> Option<i64> {
     let (is_negative, digits) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (text.starts_with('-'), rest),
@@ -81,15 +75,15 @@ fn whole(text: &str) -> Option<i64> {
         _ if lower.len() > 1 && lower.starts_with('0') => (8, lower.get(1..)?),
         _ => (10, &*lower),
     };
-    let is_parted = digits.starts_with('_') && base == 10 || digits.ends_with('_');
-    if is_parted || digits.contains("__") || digits.starts_with(['+', '-']) {
+    let has_wrong_separator = digits.starts_with('_') && base == 10 || digits.ends_with('_');
+    if has_wrong_separator || digits.contains("__") || digits.starts_with(['+', '-']) {
         return None;
     }
     let number = i64::from_str_radix(&digits.replace('_', ""), base).ok()?;
     Some(if is_negative { -number } else { number })
 }
 
-fn truth(text: &str) -> Option<bool> {
+fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -97,7 +91,7 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Numbers with units one after the other, as `1h30m`; 0 needs no unit. Less than nothing is none.
+/// Numbers with units, such as `1h30m`; 0 needs no unit. Negative durations are invalid.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
@@ -106,16 +100,16 @@ fn duration(text: &str) -> Option<Duration> {
     if rest.is_empty() {
         return None;
     }
-    let mut all = Duration::ZERO;
+    let mut total = Duration::ZERO;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, after) = rest.split_at(end);
         let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.');
         let (unit, after) = after.split_at(unit_end.unwrap_or(after.len()));
-        all = all.checked_add(part_of_duration(number, unit)?)?;
+        total = total.checked_add(part_of_duration(number, unit)?)?;
         rest = after;
     }
-    Some(all)
+    Some(total)
 }
 
 fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
@@ -133,14 +127,14 @@ fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
         return None;
     }
     let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
-    // Digits past the ninth are less than what a part of an hour is told by.
+    // Later digits are below a nanosecond, even in hours.
     let fraction = fraction.get(..fraction.len().min(15))?;
     let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let nanos = u128::from(digits(whole)?) * nanos + u128::from(digits(fraction)?) * nanos / scale;
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
-/// Not less than nothing; what is finer than a millionth is cut off.
+/// A decimal fraction that is not negative; digits after the sixth are dropped.
 fn decimal(text: &str) -> Option<Decimal> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -166,19 +160,29 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     parts(text).map(pair).collect()
 }
 
+/// Whether two texts are the same, or the same value in different notations.
+pub(super) fn is_equal(left: &str, right: &str) -> bool {
+    let kinds = [Kind::Whole, Kind::Bool, Kind::Duration, Kind::Decimal];
+    left == right
+        || kinds.iter().any(|kind| match (kind.parse(left), kind.parse(right)) {
+            (Ok(left), Ok(right)) => left == right,
+            _ => false,
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_go_reads_them() {
-        let text = |text: &str| text.to_owned();
+    fn values_are_parsed_like_go_does() {
+        let owned = |text: &str| text.to_owned();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let nanos = |x| Some(Value::Duration(Duration::from_nanos(x)));
+        let nanos = |nanos| Some(Value::Duration(Duration::from_nanos(nanos)));
         let millionths = |millionths| Some(Value::Decimal(Decimal { millionths }));
-        for (kind, written, value) in [
-            (Kind::Text, "", Some(Value::Text(text("")))),
-            (Kind::Text, " a ", Some(Value::Text(text(" a ")))),
+        for (kind, text, value) in [
+            (Kind::Text, "", Some(Value::Text(owned("")))),
+            (Kind::Text, " a ", Some(Value::Text(owned(" a ")))),
             (Kind::Whole, "8080", Some(Value::Whole(8080))),
             (Kind::Whole, "-1", Some(Value::Whole(-1))),
             (Kind::Whole, "0", Some(Value::Whole(0))),
@@ -191,13 +195,13 @@ mod tests {
             (Kind::Whole, "+-1", None),
             (Kind::Whole, "9223372036854775808", None),
             (Kind::Whole, "1e3", None),
-            (Kind::Truth, "1", Some(Value::Truth(true))),
-            (Kind::Truth, "t", Some(Value::Truth(true))),
-            (Kind::Truth, "True", Some(Value::Truth(true))),
-            (Kind::Truth, "F", Some(Value::Truth(false))),
-            (Kind::Truth, "tRUE", None),
-            (Kind::Truth, "yes", None),
-            (Kind::Truth, "", None),
+            (Kind::Bool, "1", Some(Value::Bool(true))),
+            (Kind::Bool, "t", Some(Value::Bool(true))),
+            (Kind::Bool, "True", Some(Value::Bool(true))),
+            (Kind::Bool, "F", Some(Value::Bool(false))),
+            (Kind::Bool, "tRUE", None),
+            (Kind::Bool, "yes", None),
+            (Kind::Bool, "", None),
             (Kind::Duration, "24h", nanos(86_400_000_000_000)),
             (Kind::Duration, "300ms", nanos(300_000_000)),
             (Kind::Duration, "1h30m", nanos(5_400_000_000_000)),
@@ -220,14 +224,12 @@ mod tests {
             (Kind::Decimal, "-0.1", None),
             (Kind::Decimal, ".", None),
             (Kind::Decimal, "NaN", None),
-            (Kind::List, "", Some(Value::List(vec![]))),
-            (Kind::List, "a, b", Some(Value::List(vec![text("a"), text(" b")]))),
             (Kind::Pairs, " ", Some(Value::Pairs(vec![]))),
             (Kind::Pairs, "a:1,b:", Some(Value::Pairs(vec![pair("a", "1"), pair("b", "")]))),
             (Kind::Pairs, "a", None),
             (Kind::Pairs, "a:b:c", None),
         ] {
-            assert_eq!(kind.read(written).ok(), value, "{} {written:?}", kind.name());
+            assert_eq!(kind.parse(text).ok(), value, "{} {text:?}", kind.name());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The server of xDS that limits come from.
+//! The xDS server.
 
 use tollgate_server::{XdsOptions, XdsTls};
 
@@ -6,31 +6,33 @@ use super::environment::Environment;
 
 const SERVER: &str = "CONFIG_GRPC_XDS_SERVER_URL";
 const HEADERS: &str = "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS";
-/// As many bytes as a message may have, and as few as one that says something does.
-const MESSAGE: (u32, u32) = (1_024, 1 << 30);
+/// The bounds of the maximum message size, in bytes.
+const MESSAGE_SIZES: (u32, u32) = (1_024, 1 << 30);
 
-/// The server, where the limits come from one.
+/// The server, if it is the source of limits.
 pub(super) fn read(environment: &Environment, is_on: bool) -> Option<XdsOptions> {
     let options = options(environment);
     match options {
         Ok(options) => Some(options).filter(|_| is_on),
-        Err((name, why)) => {
+        Err((name, remedy)) => {
             if is_on {
-                environment.refuse(name, why);
+                environment.reject(name, remedy);
             }
             None
         }
     }
 }
 
+#[expect(clippy::expect_used, reason = "the size is bounded")]
 fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, String)> {
     let node_id = environment.text("CONFIG_GRPC_XDS_NODE_ID");
     let tls = tls(environment);
-    let size = environment.whole("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", MESSAGE.0, MESSAGE.1);
+    let size =
+        environment.integer("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", MESSAGE_SIZES.0, MESSAGE_SIZES.1);
     let metadata = environment.text("CONFIG_GRPC_XDS_NODE_METADATA");
     let headers = environment.pairs(HEADERS);
     let times = ["XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL"]
-        .map(|x| (environment.said(x).is_some(), environment.duration(x)));
+        .map(|name| environment.get(name).map(|_| environment.duration(name)));
     let options = XdsOptions::new(&environment.text(SERVER));
     let mut options = options.map_err(|_| {
         (SERVER, "write HOST:PORT, such as envoy-gateway:18001, without a scheme".to_owned())
@@ -40,38 +42,34 @@ fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, Strin
     }
     (options.node_id, options.metadata, options.tls) = (node_id, pairs(&metadata).collect(), tls);
     if let Some(size) = size {
-        options.max_message = usize::try_from(size).unwrap_or(usize::MAX);
+        options.max_message = usize::try_from(size).expect("at most MESSAGE_SIZES.1");
     }
-    let [(is_initial_said, initial), (is_max_said, max)] = times;
-    if is_initial_said {
-        options.backoff_initial = initial;
-    }
-    if is_max_said {
-        options.backoff_max = max;
-    }
+    let [initial, max] = times;
+    options.backoff_initial = initial.unwrap_or(options.backoff_initial);
+    options.backoff_max = max.unwrap_or(options.backoff_max);
     Ok(options)
 }
 
 fn tls(environment: &Environment) -> Option<XdsTls> {
-    let is_on = environment.truth("CONFIG_GRPC_XDS_SERVER_USE_TLS");
-    let file = |name| environment.some(name).map(Into::into);
+    let is_on = environment.bool("CONFIG_GRPC_XDS_SERVER_USE_TLS");
+    let file = |name| environment.non_empty(name).map(Into::into);
     let tls = XdsTls {
         ca: file("CONFIG_GRPC_XDS_SERVER_TLS_CACERT"),
         cert: file("CONFIG_GRPC_XDS_CLIENT_TLS_CERT"),
         key: file("CONFIG_GRPC_XDS_CLIENT_TLS_KEY"),
-        san: environment.some("CONFIG_GRPC_XDS_SERVER_TLS_SAN"),
+        san: environment.non_empty("CONFIG_GRPC_XDS_SERVER_TLS_SAN"),
     };
     if is_on && tls.cert.is_some() != tls.key.is_some() {
         let missing = match tls.cert {
             None => "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
             Some(_) => "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
         };
-        environment.refuse(missing, "certificate and key are named both, or neither");
+        environment.reject(missing, "set both certificate and key, or neither");
     }
     is_on.then_some(tls)
 }
 
-/// `NAME=VALUE` between commas; what is none says nothing, to the reference neither.
+/// `NAME=VALUE`, separated by commas; other parts are ignored, as in envoyproxy/ratelimit.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     let pairs = text.split(',').filter_map(|part| part.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -85,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_is_asked_as_the_variables_say() {
+    fn variables_configure_the_server() {
         let environment = environment(
             "CONFIG_GRPC_XDS_SERVER_URL=envoy-gateway:18001 CONFIG_GRPC_XDS_NODE_ID=envoy-ratelimit \
              CONFIG_GRPC_XDS_NODE_METADATA=zone=a,nothing,rack=b=c \
@@ -96,7 +94,7 @@ mod tests {
              XDS_CLIENT_BACKOFF_INITIAL_INTERVAL=20ms XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=5000",
         );
         let options = read(&environment, true).unwrap();
-        assert!(environment.wrong().is_empty(), "{:?}", environment.wrong());
+        assert!(environment.errors().is_empty(), "{:?}", environment.errors());
         assert_eq!(
             (&*options.server, &*options.node_id),
             ("envoy-gateway:18001", "envoy-ratelimit")
@@ -114,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_a_server_is_asked() {
-        for (lines, wrong) in [
+    fn invalid_values_are_errors_if_the_server_is_used() {
+        for (lines, message) in [
             (
                 "CONFIG_GRPC_XDS_SERVER_URL=http://a:1",
                 "CONFIG_GRPC_XDS_SERVER_URL is \"http://a:1\"",
@@ -129,16 +127,16 @@ mod tests {
             ("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=1", "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES is \"1\""),
             (
                 "CONFIG_GRPC_XDS_SERVER_USE_TLS=1 CONFIG_GRPC_XDS_CLIENT_TLS_KEY=/k",
-                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT is not set; certificate and key",
+                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT is not set; set both",
             ),
         ] {
             let environment = environment(lines);
             read(&environment, true);
-            let said = environment.wrong()[0].to_string();
-            assert!(said.starts_with(wrong), "{lines}: {said}");
+            let error = environment.errors()[0].to_string();
+            assert!(error.starts_with(message), "{lines}: {error}");
         }
         let off = environment("CONFIG_GRPC_XDS_SERVER_URL=http://a:1");
         assert_eq!(read(&off, false), None);
-        assert!(off.wrong().is_empty());
+        assert!(off.errors().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Binding the sockets, and what to say where that fails.
+//! Binding of listeners, with errors that name the flag.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use tokio::net::{TcpListener, lookup_host};
 use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 
-/// Binds all that is listened at.
+/// Binds all listeners.
 pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
     let http = bind_at(&listen.http, "--http").await?;
     let grpc = bind_at(&listen.grpc, "--grpc").await?;
@@ -15,7 +15,7 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
     let metrics = bind_at(&listen.metrics, "--metrics").await?;
     ensure!(
         [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
-        "every listener is off, so nobody could ask anything; name an address with --http"
+        "every listener is off; set an address with --http"
     );
     let with_tls = |listener: Listener| listener.with_tls(tls.cloned());
     Ok(Listeners {
@@ -27,14 +27,14 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
     })
 }
 
-/// Binds one, which is said by this.
+/// Binds the listener of a flag or variable.
 pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<Listener>> {
     match address {
         Address::Off => Ok(None),
         Address::Tcp(address) => Ok(Some(bind_tcp(address, flag).await?.into())),
         Address::Unix(path) => {
             let bound = Listener::bind_unix(path).await;
-            let hint = |taken| if taken { ", or listen elsewhere with" } else { "; it is said by" };
+            let hint = |taken| if taken { ", or set another with" } else { "; it is set by" };
             bound.map(Some).map_err(|error| anyhow!("{error}{} {flag}", hint(error.is_taken())))
         }
     }
@@ -43,22 +43,22 @@ pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<List
 async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
     match listen(address).await {
         Ok(value) => Ok(value),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match free(address).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match find_free(address).await {
             Some(free) => anyhow!(
-                "{address} is taken by another program; stop that, or listen elsewhere: \
+                "{address} is in use by another program; stop it, or set another address: \
                  {flag} {free}"
             ),
             None => {
-                anyhow!("{address} is taken by another program; listen elsewhere with {flag}")
+                anyhow!("{address} is in use by another program; set another address with {flag}")
             }
         }),
         Err(error) => Err(anyhow!(
-            "cannot listen at {address}: {error}; name a HOST:PORT of this machine with {flag}"
+            "cannot listen at {address}: {error}; set {flag} to a HOST:PORT of this machine"
         )),
     }
 }
 
-/// Where no host is named that is all of them, of IPv6 as well if the machine has it.
+/// Binds an address. Without a host, it binds all addresses, including IPv6 if available.
 async fn listen(address: &str) -> io::Result<TcpListener> {
     let port = address.strip_prefix(':').and_then(|address| address.parse::<u16>().ok());
     let Some(port) = port else { return TcpListener::bind(address).await };
@@ -70,11 +70,11 @@ async fn listen(address: &str) -> io::Result<TcpListener> {
     }
 }
 
-/// The next address that is free.
-async fn free(address: &str) -> Option<SocketAddr> {
-    const TRIED: u16 = 100;
+/// The next free port of the address.
+async fn find_free(address: &str) -> Option<SocketAddr> {
+    const MAX_PORTS: u16 = 100;
     let taken = lookup_host(address).await.ok()?.next()?;
-    for port in taken.port().saturating_add(1)..=taken.port().saturating_add(TRIED) {
+    for port in taken.port().saturating_add(1)..=taken.port().saturating_add(MAX_PORTS) {
         let next = SocketAddr::new(taken.ip(), port);
         if TcpListener::bind(next).await.is_ok() {
             return Some(next);

@@ -1,4 +1,4 @@
-//! What `tollgate serve` says when it is ready: where it listens, what it limits, what to paste.
+//! The text that `tollgate serve` prints when it is ready: listeners, policies, commands to try.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tollgate::{Kind, Policy, RestoreReport, Spec, StoreError};
 use tollgate_server::{Config, ListenAddress, Scope, TokenSecret};
 
-/// What there is to say.
 pub(super) struct Greeting<'a> {
     pub(super) config: &'a Config,
     /// Whether the policies are the samples.
@@ -15,15 +14,15 @@ pub(super) struct Greeting<'a> {
     pub(super) grpc: Option<ListenAddress>,
     pub(super) resp: Option<ListenAddress>,
     pub(super) metrics: Option<ListenAddress>,
-    /// What was found in the data directory.
+    /// The snapshot found in the data directory.
     pub(super) restored: Option<&'a RestoreReport>,
-    /// Why the store cannot be asked, if so.
+    /// The error, if the store is unavailable.
     pub(super) away: Option<StoreError>,
 }
 
-/// How many policies are listed.
+/// The maximum number of policies to list.
 const MAX_LISTED: usize = 20;
-/// What the listener for clients of Redis is called.
+/// The name of the listener for Redis clients.
 const RESP: &str = "RESP";
 
 impl fmt::Display for Greeting<'_> {
@@ -40,9 +39,15 @@ impl fmt::Display for Greeting<'_> {
         }
         let Some(http) = &self.http else { return Ok(()) };
         let url = format!("{}{}", self.options(http), self.url(http));
-        match self.config.policies.iter().filter_map(Demonstration::of).min_by_key(|x| x.rank()) {
+        match self
+            .config
+            .policies
+            .iter()
+            .filter_map(Demonstration::new)
+            .min_by_key(Demonstration::rank)
+        {
             Some(shown) => {
-                self.write_what_envoy_asks(f, shown.policy, &url)?;
+                self.write_envoy_request(f, shown.policy, &url)?;
                 shown.write(f, &url)
             }
             None => Ok(()),
@@ -63,39 +68,39 @@ impl Greeting<'_> {
             ListenAddress::Unix(_) => writeln!(f, "  {name:16}  {address}"),
             ListenAddress::Tcp(at) => {
                 let url = self.url(address);
-                // What is spoken there is not HTTP.
+                // This listener does not use HTTP.
                 let url = if name == RESP { url.replacen("http", "redis", 1) } else { url };
                 writeln!(f, "  {name:16}  {url}{path}")?;
                 if at.ip().to_canonical().is_loopback() {
                     return Ok(());
                 }
-                writeln!(f, "                    {at}: other machines reach it")
+                writeln!(f, "                    {at}: reachable from other machines")
             }
         }
     }
 
-    /// What Envoy asks over gRPC, as JSON, for whoever has no client of that.
-    fn write_what_envoy_asks(
+    /// A request of Envoy's rate limit service as JSON, which needs no gRPC client.
+    fn write_envoy_request(
         &self,
         f: &mut fmt::Formatter<'_>,
         policy: &Policy,
         url: &str,
     ) -> fmt::Result {
-        // Nobody would say when a request ends.
+        // The protocol has no message for the end of a request.
         if self.grpc.is_none() || policy.has_concurrent() {
             return Ok(());
         }
         let entry = "{\"key\":\"user\",\"value\":\"42\"}";
         let descriptors = format!("[{{\"entries\":[{entry}]}}]");
         let name = policy.name();
-        writeln!(f, "\nWhat Envoy's rate limit service asks, as JSON")?;
+        writeln!(f, "\nA request of Envoy's rate limit service, as JSON")?;
         writeln!(
             f,
             "  curl -s {url}/json -d '{{\"domain\":\"{name}\",\"descriptors\":{descriptors}}}'"
         )
     }
 
-    /// A URL that works on this machine, wherever it listens.
+    /// A URL for this machine, also if the listener binds all addresses.
     fn url(&self, address: &ListenAddress) -> String {
         let scheme = if self.config.listen.tls.is_some() { "https" } else { "http" };
         let ListenAddress::Tcp(address) = address else { return format!("{scheme}://localhost") };
@@ -103,7 +108,7 @@ impl Greeting<'_> {
         format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
     }
 
-    /// What curl needs beside the URL.
+    /// The options of curl.
     fn options(&self, address: &ListenAddress) -> String {
         let mut options = String::new();
         if let ListenAddress::Unix(path) = address {
@@ -113,7 +118,7 @@ impl Greeting<'_> {
             options.push_str(&format!("-H \"Authorization: Bearer {secret}\" "));
         }
         if let Some(tls) = &self.config.listen.tls {
-            // Whoever the certificate is for, it need not be this machine's own name.
+            // The certificate need not name this machine.
             options.push_str("-k ");
             if tls.client_ca.is_some() {
                 options.push_str("--cert CLIENT.pem --key CLIENT.key ");
@@ -122,7 +127,7 @@ impl Greeting<'_> {
         options
     }
 
-    /// What asks over RESP, under limits that the command itself gives.
+    /// A command over RESP with an inline limit.
     fn write_command(&self, f: &mut fmt::Formatter<'_>, address: &ListenAddress) -> fmt::Result {
         let mut options = match address {
             ListenAddress::Unix(path) => format!("-s {}", path.display()),
@@ -140,11 +145,11 @@ impl Greeting<'_> {
                 options.push_str(" --cert CLIENT.pem --key CLIENT.key");
             }
         }
-        writeln!(f, "\nLimits that the command itself gives")?;
+        writeln!(f, "\nA check with an inline limit, over RESP")?;
         writeln!(f, "  redis-cli {options} CL.THROTTLE user:42 15 30 60")
     }
 
-    /// What shows a token that may check.
+    /// A shell expression for a token with the scope `check`.
     fn secret(&self) -> Option<String> {
         let token = self.config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
         Some(match &token.secret {
@@ -162,8 +167,8 @@ impl Greeting<'_> {
         writeln!(f, "  store             {}, namespace {}", store.url, self.config.namespace)?;
         match &self.away {
             None => Ok(()),
-            Some(why) => {
-                writeln!(f, "                    away, so on_store_error answers: {why}")
+            Some(error) => {
+                writeln!(f, "                    unavailable, so on_store_error applies: {error}")
             }
         }
     }
@@ -172,7 +177,7 @@ impl Greeting<'_> {
         let (Some(data), Some(restored)) = (&self.config.store.data, self.restored) else {
             return writeln!(
                 f,
-                "  data              none: a restart forgets; keep it with --data DIR"
+                "  data              none: a restart loses all state; keep it with --data DIR"
             );
         };
         write!(f, "  data              {}", data.display())?;
@@ -199,14 +204,14 @@ impl Greeting<'_> {
             writeln!(f, "  {:width$}  {policy}{shadow}", policy.name())?;
         }
         match policies.len().saturating_sub(MAX_LISTED) {
-            0 if policies.is_empty() => writeln!(f, "  none: only limits given per request"),
+            0 if policies.is_empty() => writeln!(f, "  none: only inline limits of requests"),
             0 => Ok(()),
             more => writeln!(f, "  … and {more} more"),
         }
     }
 }
 
-/// An address that works on this machine.
+/// The address to use on this machine.
 fn on_this_machine(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -215,50 +220,50 @@ fn on_this_machine(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// A policy with a cost of which a few requests lead to a denial.
+/// A policy and a cost with which a few requests lead to a denial.
 struct Demonstration<'a> {
     policy: &'a Policy,
     cost: u64,
-    /// How many pass.
+    /// The number of requests that pass.
     passes: u64,
-    /// How long a denied one has to wait, at most, in µs.
+    /// The longest time until a denied request passes, in µs.
     wait: u64,
 }
 
-/// How many requests pass, where there is time.
-const USUAL_PASSES: u64 = 5;
-/// How long a denial should last, so that it is met by whoever pastes without haste, in µs.
-const TIME_TO_PASTE: u64 = 10_000_000;
-/// How long it must last to be met at all.
-const TIME_TO_ASK: u64 = 250_000;
+/// The preferred number of requests that pass.
+const PREFERRED_PASSES: u64 = 5;
+/// The preferred duration of a denial, long enough to paste the command, in µs.
+const PREFERRED_WAIT: u64 = 10_000_000;
+/// The shortest denial that the requests of one command can reach, in µs.
+const MIN_WAIT: u64 = 250_000;
 
 impl<'a> Demonstration<'a> {
-    /// Of a policy that denies.
-    fn of(policy: &'a Policy) -> Option<Self> {
+    /// `None` for a policy that does not deny.
+    fn new(policy: &'a Policy) -> Option<Self> {
         if policy.is_shadow() {
             return None;
         }
-        let least = policy.limits().iter().min_by_key(|limit| limit.capacity())?;
-        let of_cost = |cost: u64| Demonstration {
+        let smallest = policy.limits().iter().min_by_key(|limit| limit.capacity())?;
+        let with_cost = |cost: u64| Demonstration {
             policy,
             cost,
-            passes: least.capacity() / cost,
-            wait: wait(least.spec(), cost),
+            passes: smallest.capacity() / cost,
+            wait: wait(smallest.spec(), cost),
         };
-        let few = of_cost(least.capacity().div_ceil(USUAL_PASSES));
-        Some(if few.wait < TIME_TO_PASTE { of_cost(least.capacity()) } else { few })
+        let few = with_cost(smallest.capacity().div_ceil(PREFERRED_PASSES));
+        Some(if few.wait < PREFERRED_WAIT { with_cost(smallest.capacity()) } else { few })
     }
 
-    /// The best first: one that leaves time to paste, then the one that needs the least cost.
+    /// Sorts long enough denials first, then the lowest cost.
     fn rank(&self) -> (bool, u64, u64) {
-        (self.wait < TIME_TO_PASTE, self.cost, self.passes)
+        (self.wait < PREFERRED_WAIT, self.cost, self.passes)
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
         let name = self.policy.name();
         let cost = if self.cost == 1 { String::new() } else { format!(",\"cost\":{}", self.cost) };
         let body = format!("{{\"policy\":\"{name}\",\"key\":\"user:42\"{cost}}}");
-        if self.wait >= TIME_TO_ASK {
+        if self.wait >= MIN_WAIT {
             let times: Vec<_> = (0..=self.passes).map(|n| (n + 1).to_string()).collect();
             let times = times.join(" ");
             let shown = "grep -iE '^(HTTP|retry-after)'";
@@ -267,7 +272,7 @@ impl<'a> Demonstration<'a> {
             } else {
                 format!("{} pass", self.passes)
             };
-            writeln!(f, "\nTry it: {pass}, then a denial says when to come back")?;
+            writeln!(f, "\nTry it: {pass}, then a denial states when to retry")?;
             writeln!(
                 f,
                 "  for i in {times}; do curl -si {url}/v1/check -d '{body}' | {shown}; done"
@@ -279,12 +284,13 @@ impl<'a> Demonstration<'a> {
     }
 }
 
-/// How long a cost is denied at most, in µs, after all of a limit was spent.
+/// The longest time until a cost passes after a limit was exhausted, in µs.
 fn wait(limit: &Spec, cost: u64) -> u64 {
     let window = limit.window.get();
     match limit.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
             let wait = u128::from(window) * u128::from(cost) / u128::from(limit.count);
+            // Only compared, so that saturation is enough.
             u64::try_from(wait).unwrap_or(u64::MAX)
         }
         _ => window,

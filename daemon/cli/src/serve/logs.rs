@@ -1,4 +1,4 @@
-//! The log: lines on standard error, for people or for programs.
+//! The log on standard error, as text or JSON.
 
 use anyhow::{Context, Result};
 use tollgate_server::{Log, LogFormat, LogLevel};
@@ -9,41 +9,40 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt, reload};
 
-/// Somebody else who hears what the program tells.
-pub(super) type Listener = Box<dyn Layer<Registry> + Send + Sync>;
+/// An additional subscriber to log events.
+pub(super) type EventLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// The log, while it is written.
+/// Handle to the running log.
 #[derive(Clone, Debug)]
 pub(crate) struct Logs {
     level: reload::Handle<Targets, Registry>,
 }
 
 impl Logs {
-    /// Begins it, once in a process. The level is the log's alone, not the other listener's.
-    pub(super) fn start(log: &Log, other: Option<Listener>) -> Result<Self> {
+    /// Starts the log, once per process. The level does not apply to the other layer.
+    pub(super) fn start(log: &Log, other: Option<EventLayer>) -> Result<Self> {
         let (filter, level) = reload::Layer::new(filter(log.level));
         let lines = fmt::layer().with_writer(std::io::stderr);
-        let lines: Listener = match log.format {
+        let lines: EventLayer = match log.format {
             LogFormat::Text => lines.with_target(false).boxed(),
-            // The message and the fields stand beside time, level and target.
+            // Message and fields are at the top level, beside time, level and target.
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
         };
-        let mut listeners = vec![lines.with_filter(filter).boxed()];
-        listeners.extend(other);
-        let begun = tracing_subscriber::registry().with(listeners).try_init();
-        begun.context("the log cannot be begun")?;
+        let mut layers = vec![lines.with_filter(filter).boxed()];
+        layers.extend(other);
+        let started = tracing_subscriber::registry().with(layers).try_init();
+        started.context("cannot start the log")?;
         Ok(Logs { level })
     }
 
-    /// Logs from this level on, from now on. The format stays as it was begun.
+    /// Changes the level. The format cannot change.
     pub(super) fn set_level(&self, level: LogLevel) {
-        // The log ends with the process, so there is always one to change.
+        // Fails only after the log is dropped, which ends with the process.
         let _ = self.level.reload(filter(level));
     }
 }
 
-/// What is written. The audit is, whatever the level: nobody does without a line of it by asking
-/// for a quiet log.
+/// The events to log. Audit lines are logged at any level, so that a quiet log does not lose them.
 fn filter(level: LogLevel) -> Targets {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_level_can_be_changed_while_it_is_written() {
+    fn level_of_a_running_log_changes() {
         let mut log = tollgate_server::Config::default().log;
         log.format = LogFormat::Json;
         let logs = Logs::start(&log, None).unwrap();

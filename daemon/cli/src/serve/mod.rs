@@ -4,7 +4,7 @@ mod bind;
 mod daemon;
 mod greeting;
 mod logs;
-mod running;
+mod runtime;
 mod signals;
 mod systemd;
 #[cfg(feature = "otlp")]
@@ -19,20 +19,20 @@ use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
 pub(crate) use daemon::{Daemon, Ready};
 use greeting::Greeting;
-pub(crate) use running::{Service, Tracing, running};
+pub(crate) use runtime::{Service, Tracing, run_async};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
-    let layered = layered(&arguments)?;
-    // Before anything listens, opens or is written.
-    tollgate_server::check_files(&layered)?;
-    let config = layered.config;
+    let loaded = load(&arguments)?;
+    // Before a socket, a store or a file is opened.
+    tollgate_server::check_files(&loaded)?;
+    let config = loaded.config;
     let log = config.log.clone();
-    running(&log, &Tracing::OfEnvironment, async |logs| {
+    run_async(&log, &Tracing::FromEnvironment, async |logs| {
         let is_sample = arguments.config.is_none() && arguments.limits.is_none();
         let file = arguments.config.clone();
         let tls = config.listen.tls.clone().map(Tls::open).transpose()?;
         let listeners = bind::bind(&config.listen, tls.as_ref()).await?;
-        let read = move || read_again(&arguments, tls.as_ref());
+        let read = move || reload(&arguments, tls.as_ref());
         let daemon = Daemon { config, listeners, file, read: Box::new(read) };
         daemon.run(logs, |ready| greet(ready, is_sample)).await
     })
@@ -53,8 +53,8 @@ fn greet(ready: Ready<'_>, is_sample: bool) -> Result<String> {
     Ok(greeting.to_string())
 }
 
-/// The file, then the environment, then the flags.
-fn layered(arguments: &Serve) -> Result<LoadedConfig, ConfigErrors> {
+/// Loads the file, the environment and the flags; later ones override earlier ones.
+fn load(arguments: &Serve) -> Result<LoadedConfig, ConfigErrors> {
     let layers = match (&arguments.limits, &arguments.config) {
         (Some(limits), _) => Layers::new().limits(limits),
         (None, Some(file)) => Layers::new().file(file),
@@ -75,15 +75,15 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
         ("--data", "store.data", &arguments.data),
         ("--max-keys", "store.max_keys", &arguments.max_keys),
     ];
-    let said =
+    let set =
         flags.into_iter().filter_map(|(flag, field, value)| Some((flag, field, value.as_ref()?)));
-    said.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
+    set.fold(layers, |layers, (flag, field, value)| layers.flag(flag, field, value))
 }
 
-/// Reads everything again that may have changed.
-fn read_again(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> {
+/// Loads the configuration and the certificates again.
+fn reload(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> {
     if let Some(Err(error)) = tls.map(Tls::reload) {
         tracing::error!("{error}; keeping the previous certificate");
     }
-    layered(arguments).map(|x| x.config)
+    load(arguments).map(|loaded| loaded.config)
 }

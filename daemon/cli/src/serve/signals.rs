@@ -1,4 +1,4 @@
-//! The stop signals: the first asks, the second does not.
+//! Signals: the first SIGTERM or SIGINT drains, the second ends the process; SIGHUP reloads.
 
 use std::io;
 use std::process;
@@ -16,8 +16,8 @@ pub(super) struct Signals {
     interrupt: Signal,
 }
 
-/// What a process exits with that a signal ended.
-const BY_SIGNAL: i32 = 128;
+/// The exit code of a process that a signal ends, less the signal's number.
+const SIGNAL_EXIT_CODE: i32 = 128;
 
 impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
@@ -27,15 +27,15 @@ impl Signals {
         })
     }
 
-    /// Is ready at the first signal; the second ends the process at once. Whoever sends SIGINT
-    /// sits at a terminal and waits, so it stops without the delay of a drain.
+    /// Completes at the first signal; the second ends the process at once. SIGINT comes from a
+    /// terminal, where a person waits, so it skips the delay before the drain.
     pub(super) async fn stop(mut self) -> Stop {
         let first = self.next().await;
         systemd::stopping();
-        tracing::info!("stopping: requests under way are finished; a second signal stops at once");
+        tracing::info!("stopping after requests in flight; a second signal stops at once");
         tokio::spawn(async move {
             let second = self.next().await;
-            process::exit(BY_SIGNAL + second.as_raw_value());
+            process::exit(SIGNAL_EXIT_CODE + second.as_raw_value());
         });
         if first == SignalKind::interrupt() { Stop::WithoutDelay } else { Stop::AfterDelay }
     }
@@ -48,16 +48,15 @@ impl Signals {
     }
 }
 
-/// Something for each SIGHUP, which otherwise would end the process. Those that come while one is
-/// being heeded are one.
+/// A message for each SIGHUP. Signals that arrive before the message is received are merged.
 pub(super) fn hangups() -> io::Result<mpsc::Receiver<()>> {
     let mut hangup = signal(SignalKind::hangup())?;
-    let (tell, told) = mpsc::channel(1);
+    let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        while hangup.recv().await.is_some() && !tell.is_closed() {
-            // A full line says the same.
-            let _ = tell.try_send(());
+        while hangup.recv().await.is_some() && !sender.is_closed() {
+            // If the channel is full, a reload is pending already.
+            let _ = sender.try_send(());
         }
     });
-    Ok(told)
+    Ok(receiver)
 }

@@ -1,4 +1,4 @@
-//! What a service manager is told, where one asks for it by `NOTIFY_SOCKET`.
+//! Notifications to the service manager, if `NOTIFY_SOCKET` is set.
 
 use std::io;
 use std::time::Duration;
@@ -6,54 +6,55 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// That it listens, or does so again with a configuration that was read anew.
+/// Reports that the daemon listens, or that a reload is complete.
 pub(super) fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
-/// That the configuration is read anew, from now until [`ready`].
+/// Reports a reload, which ends with [`ready`].
 pub(super) fn reloading() {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        // Without the time systemd would wait for it, and call the reload failed.
-        Err(error) => tracing::warn!("systemd is not told of a reload: {error}"),
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        // Without the time systemd would wait for it and report a failed reload.
+        Err(error) => tracing::warn!("cannot notify systemd of a reload: {error}"),
     }
 }
 
-/// That it stops.
+/// Reports that the daemon stops.
 pub(super) fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
-/// Says for ever that it lives, twice as often as is asked, where that is asked. It is said by the
-/// tasks that answer requests, so not if they hang.
+/// Sends the watchdog message twice per interval, if the watchdog is enabled. It runs on the runtime
+/// of the requests, so that it stops if they hang.
 pub(super) async fn live() {
-    let mut within = 0;
-    if !sd_notify::watchdog_enabled(false, &mut within) {
+    let mut interval_us = 0;
+    if !sd_notify::watchdog_enabled(false, &mut interval_us) {
         return;
     }
-    // The shortest that a ticker takes, for a manager that wants it at once.
-    let mut ticks = interval(Duration::from_micros(within / 2).max(Duration::from_millis(1)));
+    // A ticker needs a positive interval.
+    let mut ticks = interval(Duration::from_micros(interval_us / 2).max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        tell(&[NotifyState::Watchdog]);
+        notify(&[NotifyState::Watchdog]);
     }
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = send(state) {
-        tracing::warn!("systemd is not told {state:?}: {error}");
+        tracing::warn!("cannot notify systemd of {state:?}: {error}");
     }
 }
 
-/// A socket that begins with `@` is in no file system: some managers have one, and the library
-/// sends to files only.
+/// A socket that starts with `@` is abstract. Some managers use one, and the library supports paths
+/// only.
 #[cfg(target_os = "linux")]
 fn send(state: &[NotifyState<'_>]) -> io::Result<()> {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
+    // Without the variable, the library does nothing.
     let socket = std::env::var_os("NOTIFY_SOCKET").unwrap_or_default();
     let Some(name) = socket.as_bytes().strip_prefix(b"@") else {
         return sd_notify::notify(false, state);

@@ -104,7 +104,7 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
             vec!["10/s burts 3", "a", "--url", url],
             "unknown word \"burts\"; did you mean \"burst\"?",
         ),
-        (vec!["default", "", "--url", url], "the key is empty; say who is limited"),
+        (vec!["default", "", "--url", url], "the key is empty; write a key"),
         (vec!["=2/s", "a", "--url", url], "neither a policy's name"),
         (vec!["default", "a", "--cost", "1.0", "--url", url], "invalid value '1.0'"),
         (vec!["default", "a", "--cost", "9007199254740992", "--url", url], "is too large"),
@@ -115,7 +115,7 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
             vec!["default", "a", "--tier", "pro", "--url", url],
             "policy \"default\" has no tier \"pro\"; it has no tiers",
         ),
-        (vec!["2/s", "a", "--tier", "pro", "--url", url], "a limit has none"),
+        (vec!["2/s", "a", "--tier", "pro", "--url", url], "a limit has no tiers"),
         (vec!["default"], "required arguments were not provided"),
     ] {
         let (code, line, said) = run(["check"].iter().chain(&arguments));

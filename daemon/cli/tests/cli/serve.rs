@@ -79,7 +79,7 @@ fn it_says_what_it_limits_and_where() {
     for line in [
         "tollgate 0.1.0 is ready",
         "  store             memory, at most 1000000 keys",
-        "  data              none: a restart forgets; keep it with --data DIR",
+        "  data              none: a restart loses all state; keep it with --data DIR",
         "Policies (samples; write your own with --config FILE)",
         "  api     10/s burst 20",
         "  jobs    20 concurrent lease 1min",
@@ -104,9 +104,9 @@ fn a_taken_port_names_the_flag_and_a_free_port() {
         let others = flags.iter().filter(|f| **f != flag).flat_map(|flag| [*flag, "127.0.0.1:0"]);
         let (code, said, complaint) = run(["serve", flag, &address].into_iter().chain(others));
         assert_eq!((code, &*said), (2, ""));
-        let hint = format!("listen elsewhere: {flag} ");
+        let hint = format!("set another address: {flag} ");
         let free = complaint.trim().rsplit_once(&hint).unwrap().1;
-        assert!(complaint.starts_with(&format!("error: {address} is taken")), "{complaint}");
+        assert!(complaint.starts_with(&format!("error: {address} is in use")), "{complaint}");
         assert_ne!(free, address);
         TcpListener::bind(free).unwrap();
     }
@@ -127,7 +127,7 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
         (&["10/month"], "write 30d, or 1d windows"),
         (&["10/s", "--config", file], "cannot be used with"),
         (&["--http", "nonsense"], "unix:PATH or off\n --> --http\n"),
-        (&["--http", "nowhere.invalid:1"], "name a HOST:PORT of this machine with --http"),
+        (&["--http", "nowhere.invalid:1"], "set --http to a HOST:PORT of this machine"),
         (&["--max-keys", "0"], "error: store.max_keys: \"0\": write a number of at least 1"),
         (
             &["--http", "off", "--grpc", "off", "--resp", "off", "--metrics", "off"],

@@ -59,7 +59,7 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
         (&["--store", "redis://h", "--data", "d"], "cannot be used with"),
         (&["--store", "redis://h", "--namespace", "a b"], "namespace"),
         (&["--namespace", "n"], "--store <URL>"),
-        (&["--config", "f"], "a daemon knows its own"),
+        (&["--config", "f"], "a daemon has its own configuration"),
     ] {
         let (code, line, said) = run([&["check", SLOW, "a"], arguments].concat());
         assert_eq!((code, &*line), (2, ""), "{arguments:?}: {said}");
@@ -118,7 +118,7 @@ fn the_daemon_says_where_its_state_is_and_shares_it() {
     for (policy, code, beginning) in
         [("slow", 1, "✗ denied  a  slow  "), ("open", 0, "✓ allowed  a  open  ")]
     {
-        let line = format!("{beginning}its store gave no answer, so on_store_error did\n");
+        let line = format!("{beginning}store unavailable, on_store_error applied\n");
         let asked = ["check", policy, "a", "--url", &daemons[0].url];
         // What has gone may take a moment to be noticed.
         let is_so = (0..400).any(|_| run(asked) == (code, line.clone(), String::new()));
@@ -137,7 +137,7 @@ fn the_daemon_listens_while_its_store_is_away() {
     let data = directory();
     let file = patient_file(&data);
     let daemon = Daemon::start(["--config", &file, "--store", &server.url()]);
-    let away = "away, so on_store_error answers: the server cannot be reached";
+    let away = "unavailable, so on_store_error applies: the server cannot be reached";
     assert!(daemon.greeting.contains(away), "{}", daemon.greeting);
     server.restart();
     let came = (0..400).any(|_| run(["check", "slow", "a", "--url", &daemon.url]).0 == 0);

@@ -100,7 +100,7 @@ fn files_are_written_and_never_over_others() {
         fs::remove_file(folder.join("tollgate.yaml")).unwrap();
         let (code, _, error) = init(&arguments);
         assert_eq!(code, 2);
-        assert!(error.contains("is there already; move it away"), "{error}");
+        assert!(error.contains("already exists; move it"), "{error}");
         assert!(!folder.join("tollgate.yaml").exists());
     }
     fs::remove_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! The program in the place of envoyproxy/ratelimit, as a process that is called `ratelimit`.
+//! The replacement for envoyproxy/ratelimit, as a process called `ratelimit`.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod basic;

@@ -1,13 +1,16 @@
-//! Environments that cannot be, and what in others does nothing.
+//! Invalid environments, and variables without effect.
 
 use crate::basic::folder;
 
 #[test]
-fn what_cannot_be_is_told_with_the_remedy_and_ends_it() {
+fn invalid_variables_end_the_program_with_a_remedy() {
     let folder = folder();
-    for (variables, said) in [
-        (&[][..], "error: REDIS_URL is not set; name the server, such as REDIS_URL=redis:6379"),
-        (&[("BACKEND_TYPE", "memcache")], "error: BACKEND_TYPE is \"memcache\"; Memcached is no"),
+    for (variables, message) in [
+        (
+            &[][..],
+            "error: REDIS_URL is not set; set it to the server, such as REDIS_URL=redis:6379",
+        ),
+        (&[("BACKEND_TYPE", "memcache")], "error: BACKEND_TYPE is \"memcache\"; Memcached is not"),
         (
             &[("BACKEND_TYPE", "memory"), ("GRPC_PORT", "grpc"), ("SHADOW_MODE", "on")],
             "error: GRPC_PORT is \"grpc\"; write a whole number, or leave it out\n\
@@ -15,7 +18,7 @@ fn what_cannot_be_is_told_with_the_remedy_and_ends_it() {
         ),
         (
             &[("BACKEND_TYPE", "memory"), ("GRPC_SERVER_USE_TLS", "true")],
-            "error: GRPC_SERVER_TLS_CERT is not set; name the file",
+            "error: GRPC_SERVER_TLS_CERT is not set; set it to the file",
         ),
         (
             &[("BACKEND_TYPE", "memory"), ("DEBUG_HOST", "192.0.2.1")],
@@ -29,12 +32,12 @@ fn what_cannot_be_is_told_with_the_remedy_and_ends_it() {
     ] {
         let (code, output, log) = folder.ends(variables);
         assert_eq!((code, &*output), (2, ""), "{variables:?}: {log}");
-        assert!(log.contains(said), "{variables:?}: {log}");
+        assert!(log.contains(message), "{variables:?}: {log}");
     }
 }
 
 #[test]
-fn a_file_that_is_wrong_ends_it_unless_it_may_start_without() {
+fn invalid_file_ends_the_program_unless_it_may_start_without_limits() {
     let folder = folder();
     folder.limits("wrong.yaml", "domain: wrong\ndescriptors: [{ value: v }]\n");
     let (code, _, log) = folder.ends(&[("BACKEND_TYPE", "memory")]);
@@ -42,37 +45,37 @@ fn a_file_that_is_wrong_ends_it_unless_it_may_start_without() {
     assert!(log.contains("wrong.yaml") && log.contains("descriptor has empty key"), "{log}");
     let forced = [("BACKEND_TYPE", "memory"), ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")];
     let mut ratelimit = folder.start(&forced);
-    let said = ratelimit.hear("it starts without limits");
-    assert!(said.contains("descriptor has empty key"), "{said}");
+    let logged = ratelimit.hear("starting without limits");
+    assert!(logged.contains("descriptor has empty key"), "{logged}");
 }
 
 #[test]
-fn variables_that_do_nothing_are_named_once() {
+fn variables_without_effect_are_logged_once() {
     let folder = folder();
     let mut ratelimit = folder.start(&[
         ("BACKEND_TYPE", "memory"),
         ("STATSD_HOST", "statsd"),
         ("LOCAL_CACHE_SIZE_IN_BYTES", "1000000"),
         ("REDIS_PERSECOND", "true"),
-        // As it is anyway.
+        // Values that match the behaviour of Tollgate.
         ("USE_STATSD", "false"),
         ("STATSD_PORT", "8125"),
         ("MEMCACHE_TLS", "false"),
         ("TOLLGATE_STORE__URL", "nonsense"),
     ]);
-    let mut heard = ratelimit.hear("STATSD_HOST is ignored: nothing is sent to a StatsD");
+    let mut logged = ratelimit.hear("STATSD_HOST is ignored: StatsD is not supported");
     for name in ["REDIS_PERSECOND", "LOCAL_CACHE_SIZE_IN_BYTES"] {
-        assert!(heard.contains(&format!("{name} is ignored: ")), "{heard}");
+        assert!(logged.contains(&format!("{name} is ignored: ")), "{logged}");
     }
     ratelimit.signal(rustix::process::Signal::INT);
-    std::io::Read::read_to_string(&mut ratelimit.log, &mut heard).unwrap();
+    std::io::Read::read_to_string(&mut ratelimit.log, &mut logged).unwrap();
     for name in ["USE_STATSD", "STATSD_PORT", "MEMCACHE_TLS", "TOLLGATE"] {
-        assert!(!heard.contains(name), "{heard}");
+        assert!(!logged.contains(name), "{logged}");
     }
 }
 
 #[test]
-fn the_variables_are_listed_for_whoever_asks() {
+fn flag_variables_lists_all_variables() {
     let folder = folder();
     let list = |arguments: &[&str]| {
         let output = folder.command(&[]).args(arguments).output().unwrap();
@@ -85,7 +88,7 @@ fn the_variables_are_listed_for_whoever_asks() {
 }
 
 #[test]
-fn a_log_of_json_has_nothing_else_beside_it() {
+fn json_log_contains_only_json_lines() {
     let folder = folder();
     let port = tollgate_testkit::Port::reserve();
     let number = port.number().to_string();
@@ -106,14 +109,18 @@ fn a_log_of_json_has_nothing_else_beside_it() {
     assert_eq!(crate::process::get(address, "/healthcheck").0, 200);
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let mut said = [String::new(), String::new()];
-    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut said[0]).unwrap();
-    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said[1]).unwrap();
+    let mut output = [String::new(), String::new()];
+    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut output[0]).unwrap();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut output[1]).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(said[0], "");
-    for line in said[1].lines() {
+    assert_eq!(output[0], "");
+    for line in output[1].lines() {
         serde_json::from_str::<serde_json::Value>(line)
             .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
-    assert!(said[1].contains("STATSD_HOST is ignored") && said[1].contains("ready"), "{}", said[1]);
+    assert!(
+        output[1].contains("STATSD_HOST is ignored") && output[1].contains("ready"),
+        "{}",
+        output[1]
+    );
 }

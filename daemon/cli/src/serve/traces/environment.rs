@@ -1,12 +1,12 @@
-//! The variables of the environment that the SDK would pass over in silence when they are wrong.
+//! Environment variables whose errors the SDK would ignore.
 
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
-/// How long the collector has to answer, unless the environment says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// `OTEL_TRACES_SAMPLER`, in the words of its specification.
+/// The default time limit of an export.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The values of `OTEL_TRACES_SAMPLER`.
 const SAMPLERS: [&str; 6] = [
     "always_on",
     "always_off",
@@ -16,14 +16,14 @@ const SAMPLERS: [&str; 6] = [
     "parentbased_traceidratio",
 ];
 
-/// What the environment says of traces, when they are to be sent.
+/// The settings of the export.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Environment {
     pub(super) timeout: Duration,
 }
 
 impl Environment {
-    /// Nothing if no traces are to be sent: nobody named a collector, or they are switched off.
+    /// `None` if no collector is set or tracing is disabled.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
         let variable = |name: &str| variable(name).filter(|x| !x.is_empty());
         let either = |name: &'static str, general: &'static str| {
@@ -43,11 +43,13 @@ impl Environment {
             (Some(other), _) => bail!("OTEL_TRACES_EXPORTER is {other:?}; write otlp or none"),
         }
         if let Some((name, value)) = endpoint.filter(|(_, x)| !x.starts_with("http://")) {
-            bail!("{name} is {value:?}; write it as http://127.0.0.1:4318, a collector nearby");
+            bail!(
+                "{name} is {value:?}; write the URL of a local collector, such as http://127.0.0.1:4318"
+            );
         }
         let protocol = either("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL");
         if let Some((name, value)) = protocol.filter(|(_, x)| x != "http/protobuf") {
-            bail!("{name} is {value:?}; what is spoken is http/protobuf");
+            bail!("{name} is {value:?}; write http/protobuf");
         }
         sampler(variable("OTEL_TRACES_SAMPLER"), variable("OTEL_TRACES_SAMPLER_ARG"))?;
         let timeout = either("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT");
@@ -55,7 +57,7 @@ impl Environment {
             let wrong = || anyhow!("{name} is {value:?}; write milliseconds, such as 10000");
             value.parse().map(Duration::from_millis).map_err(|_| wrong())
         });
-        Ok(Some(Environment { timeout: timeout.transpose()?.unwrap_or(TIMEOUT) }))
+        Ok(Some(Environment { timeout: timeout.transpose()?.unwrap_or(DEFAULT_TIMEOUT) }))
     }
 }
 
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_variables_are_errors() {
         const AT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318";
         let seconds = |x| Ok(Some(Duration::from_secs(x)));
         for (variables, read) in [

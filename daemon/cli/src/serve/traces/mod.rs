@@ -1,7 +1,7 @@
-//! Decisions as spans of OpenTelemetry, sent to a collector.
+//! Exports decisions as OpenTelemetry spans to a collector.
 //!
-//! A thread of the SDK sends them in batches, so that no decision waits for the collector; what
-//! does not fit its queue is lost.
+//! A thread of the SDK exports them in batches, so that no decision waits for the collector. Spans that
+//! do not fit into its queue are dropped.
 
 mod client;
 mod environment;
@@ -20,43 +20,43 @@ use tokio::runtime::Handle;
 use self::client::Client;
 use self::environment::Environment;
 use self::spans::Spans;
-use super::logs::Listener;
-use super::running::{Service, Tracing};
+use super::logs::EventLayer;
+use super::runtime::{Service, Tracing};
 
-/// How long the last spans may take to be sent when the daemon stops.
-const LAST: Duration = Duration::from_secs(3);
+/// The time limit for exporting the last spans when the daemon stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What is sent, while it is.
+/// The exporter, if tracing is enabled.
 #[derive(Debug)]
 pub(super) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
-    /// As the environment says; with what hears the decisions, if they are to be sent.
-    pub(super) fn start(runtime: &Handle, tracing: &Tracing) -> Result<(Self, Option<Listener>)> {
+    /// Starts the exporter if it is enabled, and returns the layer that feeds it.
+    pub(super) fn start(runtime: &Handle, tracing: &Tracing) -> Result<(Self, Option<EventLayer>)> {
         let Some(Environment { timeout }) = environment(tracing)? else {
             return Ok((Traces(None), None));
         };
         let client = Client::new(runtime.clone(), timeout);
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
-        let exporter = exporter.context("traces cannot be sent")?;
+        let exporter = exporter.context("cannot export traces")?;
         let provider = SdkTracerProvider::builder().with_batch_exporter(exporter);
         let provider = match tracing {
             Tracing::As(service) => provider
-                .with_resource(resource_of(service))
+                .with_resource(service_resource(service))
                 .with_sampler(sampler(service.sampled_millionths)),
             _ => provider.with_resource(resource()),
         };
         let provider = provider.build();
         let spans = Spans::new(provider.tracer("tollgate"));
-        Ok((Traces(Some(provider)), Some(spans.listener())))
+        Ok((Traces(Some(provider)), Some(spans.layer())))
     }
 
-    /// Sends what is left, but does not wait for it without end. Not to be called on the runtime,
-    /// which is what sends.
+    /// Exports the remaining spans within a time limit. The runtime does the export, so this must not be
+    /// called on it.
     pub(super) fn stop(self) {
         let Some(provider) = self.0 else { return };
-        if let Err(error) = provider.shutdown_with_timeout(LAST) {
-            tracing::warn!("the last traces are not sent: {error}");
+        if let Err(error) = provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
+            tracing::warn!("cannot export the last spans: {error}");
         }
     }
 }
@@ -65,16 +65,16 @@ fn environment(tracing: &Tracing) -> Result<Option<Environment>> {
     let variable = |name: &str| std::env::var(name).ok();
     match tracing {
         Tracing::Off => Ok(None),
-        Tracing::OfEnvironment => Environment::read(variable),
-        // That they are to be sent was said; where to, and how, is said as ever.
+        Tracing::FromEnvironment => Environment::read(variable),
+        // Tracing is enabled; the other variables of OpenTelemetry still apply.
         Tracing::As(_) => Environment::read(|name| match (name, variable(name)) {
             ("OTEL_TRACES_EXPORTER", None) => Some("otlp".to_owned()),
-            (_, said) => said,
+            (_, value) => value,
         }),
     }
 }
 
-fn resource_of(service: &Service) -> Resource {
+fn service_resource(service: &Service) -> Resource {
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let more =
         [("service.namespace", &service.namespace), ("service.instance.id", &service.instance)];
@@ -86,21 +86,21 @@ fn resource_of(service: &Service) -> Resource {
         .build()
 }
 
-/// As whoever began the trace has decided, and else of this share.
+/// Follows the decision of the caller, otherwise samples this share.
 fn sampler(millionths: u64) -> Sampler {
     let share = Duration::from_micros(millionths).as_secs_f64();
     Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(share)))
 }
 
-/// What the environment says of the service, which otherwise is called `tollgate`.
+/// The service of the environment variables, by default `tollgate`.
 fn resource() -> Resource {
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-    let told = || Resource::builder().with_attribute(version.clone());
-    let resource = told().build();
+    let builder = || Resource::builder().with_attribute(version.clone());
+    let resource = builder().build();
     let name = resource.get(&Key::from_static_str("service.name"));
-    // What the SDK calls a service that nobody named.
+    // The SDK's name for a service without a name.
     if name.is_some_and(|name| !name.as_str().starts_with("unknown_service")) {
         return resource;
     }
-    told().with_service_name("tollgate").build()
+    builder().with_service_name("tollgate").build()
 }

@@ -1,4 +1,4 @@
-//! Each event that tells of a decision, as a span.
+//! Decision events as spans.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -14,9 +14,9 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{self, Layer};
 
-use super::Listener;
+use super::EventLayer;
 
-/// Makes the spans.
+/// Creates a span for each decision event.
 #[derive(Debug)]
 pub(super) struct Spans {
     tracer: SdkTracer,
@@ -28,40 +28,40 @@ impl Spans {
         Spans { tracer, propagator: TraceContextPropagator::new() }
     }
 
-    /// Of these events, and of no others.
-    pub(super) fn listener(self) -> Listener {
-        self.with_filter(filter_fn(|x| x.target() == DECISIONS)).boxed()
+    /// The layer, restricted to decision events.
+    pub(super) fn layer(self) -> EventLayer {
+        self.with_filter(filter_fn(|metadata| metadata.target() == DECISIONS)).boxed()
     }
 }
 
 impl<S: Subscriber> Layer<S> for Spans {
     fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
-        let mut told = Told::default();
-        event.record(&mut told);
-        // Beginning with nothing, so that no span has another thread's as its parent.
-        let parent = self.propagator.extract_with_context(&Context::new(), &told);
-        let begin = SystemTime::UNIX_EPOCH + Duration::from_micros(told.since_us);
+        let mut fields = DecisionFields::default();
+        event.record(&mut fields);
+        // An empty context, so that no span has another thread's span as its parent.
+        let parent = self.propagator.extract_with_context(&Context::new(), &fields);
+        let begin = SystemTime::UNIX_EPOCH + Duration::from_micros(fields.since_us);
         let span = self
             .tracer
             .span_builder("decide")
             .with_kind(SpanKind::Server)
             .with_start_time(begin)
-            .with_attributes(told.attributes);
+            .with_attributes(fields.attributes);
         let mut span = self.tracer.build_with_context(span, &parent);
-        span.end_with_timestamp(begin + Duration::from_micros(told.took_us));
+        span.end_with_timestamp(begin + Duration::from_micros(fields.took_us));
     }
 }
 
-/// What an event tells.
+/// The fields of a decision event.
 #[derive(Debug, Default)]
-struct Told {
+struct DecisionFields {
     attributes: Vec<KeyValue>,
     traceparent: Option<String>,
     since_us: u64,
     took_us: u64,
 }
 
-impl Visit for Told {
+impl Visit for DecisionFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         let attribute = match field.name() {
             "surface" => "tollgate.surface",
@@ -81,11 +81,11 @@ impl Visit for Told {
         }
     }
 
-    /// The message, which is the same for all.
+    /// The message is the same for all events.
     fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
-impl Extractor for Told {
+impl Extractor for DecisionFields {
     fn get(&self, key: &str) -> Option<&str> {
         self.traceparent.as_deref().filter(|_| key == "traceparent")
     }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The check of the command line.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -12,10 +12,10 @@ use tollgate_server::Config;
 
 use crate::arguments::Check;
 
-/// What is asked, of whoever answers.
+/// A check, for a daemon, a store or a data directory.
 #[derive(Debug)]
-pub(super) struct Question {
-    /// A policy's name, or a limit.
+pub(super) struct CheckRequest {
+    /// The name of a policy, or a limit.
     pub(super) policy: String,
     pub(super) is_limit: bool,
     key: OsString,
@@ -24,28 +24,28 @@ pub(super) struct Question {
     pub(super) is_peek: bool,
 }
 
-impl Question {
-    pub(super) fn of(arguments: &Check) -> Result<Self> {
+impl CheckRequest {
+    pub(super) fn new(arguments: &Check) -> Result<Self> {
         let policy = arguments.policy.trim();
         let is_limit = match policy.chars().next() {
             Some(c) if c.is_ascii_digit() => true,
             Some(c) if c.is_ascii_alphabetic() => false,
             _ => bail!(
-                "{policy:?} is neither a policy's name, which begins with a letter, nor a limit, \
+                "{policy:?} is neither a policy's name, which starts with a letter, nor a limit, \
                  such as \"10/s burst 20\""
             ),
         };
         if let (Some(tier), true) = (&arguments.tier, is_limit) {
-            bail!("--tier {tier:?} chooses among those of a policy; a limit has none");
+            bail!("--tier {tier:?} needs a policy; a limit has no tiers");
         }
         let cost = Cost::new(arguments.cost).ok_or_else(|| {
             anyhow!("a cost of {} is too large; at most {}", arguments.cost, Cost::MAX.get())
         })?;
         let key = arguments.key.clone();
         if key.is_empty() {
-            bail!("the key is empty; say who is limited, such as user:42");
+            bail!("the key is empty; write a key such as user:42");
         }
-        Ok(Question {
+        Ok(CheckRequest {
             policy: policy.to_owned(),
             is_limit,
             key,
@@ -55,8 +55,7 @@ impl Question {
         })
     }
 
-    /// The policy that is meant: named in a configuration, in the form that it has for the key and
-    /// the tier, or made of limits.
+    /// The policy: of a configuration, with tier and override of the key, or made of the limit.
     pub(super) fn policy_in(&self, config: &Config) -> Result<Policy> {
         if self.is_limit {
             Ok(self.policy.parse()?)
@@ -69,12 +68,12 @@ impl Question {
         self.key.as_bytes()
     }
 
-    /// Where it is asked of a daemon.
+    /// The path and query of the request to a daemon.
     pub(super) fn path(&self) -> &'static str {
         if self.is_peek { "/v1/peek?status=200" } else { "/v1/check?status=200" }
     }
 
-    /// The body that asks it.
+    /// The body of the request to a daemon.
     pub(super) fn json(&self) -> String {
         let policy = if self.is_limit { "limit" } else { "policy" };
         let (field, key) = match self.key.to_str() {

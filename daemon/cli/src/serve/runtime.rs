@@ -1,4 +1,4 @@
-//! What runs a daemon: the threads, the log, traces, open files.
+//! The environment of a running daemon: threads, log, traces, open files.
 
 use std::process::ExitCode;
 
@@ -9,39 +9,39 @@ use super::logs::Logs;
 #[cfg(feature = "otlp")]
 use super::traces::Traces;
 
-/// Whether decisions are sent as spans, and as whose.
+/// Whether decisions are exported as spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tracing {
-    /// If the environment names a collector.
-    OfEnvironment,
-    /// They are not.
+    /// If the environment variables name a collector.
+    FromEnvironment,
+    /// Never.
     Off,
-    /// As those of this service.
+    /// With the attributes of this service.
     As(Service),
 }
 
-/// A service that sends traces.
+/// The service that spans name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) instance: Option<String>,
-    /// Which share of the traces is sent that nobody before has decided on.
+    /// The share of traces to export, in millionths, unless the caller has decided.
     pub(crate) sampled_millionths: u64,
 }
 
-/// Runs this on threads of its own to its end, with the log begun.
-pub(crate) fn running(
+/// Starts the log and runs `serve` on a new runtime until it ends.
+pub(crate) fn run_async(
     log: &Log,
     tracing: &Tracing,
     serve: impl AsyncFnOnce(Logs) -> Result<()>,
 ) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     #[cfg(feature = "otlp")]
-    let (traces, listener) = Traces::start(runtime.handle(), tracing)?;
+    let (traces, layer) = Traces::start(runtime.handle(), tracing)?;
     #[cfg(not(feature = "otlp"))]
-    let (_, listener) = (tracing, None);
-    let logs = Logs::start(log, listener)?;
+    let (_, layer) = (tracing, None);
+    let logs = Logs::start(log, layer)?;
     raise_open_files();
     let served = runtime.block_on(serve(logs));
     #[cfg(feature = "otlp")]
@@ -49,12 +49,11 @@ pub(crate) fn running(
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Takes as many open files as the system gives: each connection is one, and many systems begin
-/// with 1,024.
+/// Raises the limit of open files, often 1,024, to the maximum: each connection needs one.
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer, connections wait for each other sooner.
+    // With a lower limit, more connections wait.
     let _ = setrlimit(Resource::Nofile, limit);
 }

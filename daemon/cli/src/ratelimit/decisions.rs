@@ -1,34 +1,34 @@
-//! How requests are decided and answered.
+//! Decisions and responses.
 
 use tollgate_server::{CompatHeaders, CompatHealth, Config, NearLimit};
 
 use super::environment::Environment;
 use super::value::Decimal;
 
-/// Says how requests are decided and answered.
+/// Sets how requests are decided, and how responses and health are reported.
 pub(super) fn read(environment: &Environment, config: &mut Config) {
     let envoy = &mut config.envoy;
-    envoy.shadow = environment.truth("SHADOW_MODE");
-    envoy.dynamic_metadata = environment.truth("RESPONSE_DYNAMIC_METADATA");
+    envoy.shadow = environment.bool("SHADOW_MODE");
+    envoy.dynamic_metadata = environment.bool("RESPONSE_DYNAMIC_METADATA");
     envoy.reference_metrics = true;
-    envoy.compat.quota_mode = environment.truth("QUOTA_MODE");
+    envoy.compat.quota_mode = environment.bool("QUOTA_MODE");
     envoy.compat.near_limit = near_limit(environment);
     envoy.compat.headers = headers(environment);
     let mut health = CompatHealth::default();
-    health.starts_without_limits = environment.truth("FORCE_START_WITHOUT_INITIAL_CONFIG");
-    health.needs_domains = environment.truth("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED");
-    health.needs_store = environment.truth("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION");
+    health.starts_without_limits = environment.bool("FORCE_START_WITHOUT_INITIAL_CONFIG");
+    health.needs_domains = environment.bool("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED");
+    health.needs_store = environment.bool("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION");
     envoy.compat.health = Some(health);
 }
 
-/// It is rounded as the reference does, so it is a float as there.
+/// A float, so that rounding equals envoyproxy/ratelimit's.
 fn near_limit(environment: &Environment) -> NearLimit {
     const NAME: &str = "NEAR_LIMIT_RATIO";
     let Decimal { millionths } = environment.decimal(NAME);
     if millionths > 1_000_000 {
-        environment.refuse(NAME, "write a share from 0 to 1, such as 0.8");
+        environment.reject(NAME, "write a share from 0 to 1, such as 0.8");
     }
-    let ratio = environment.said(NAME).and_then(|x| x.parse().ok());
+    let ratio = environment.get(NAME).and_then(|text| text.parse().ok());
     ratio.map_or_else(NearLimit::default, NearLimit::from_ratio)
 }
 
@@ -38,15 +38,16 @@ fn headers(environment: &Environment) -> Option<CompatHeaders> {
         remaining: header(environment, "LIMIT_REMAINING_HEADER"),
         reset: header(environment, "LIMIT_RESET_HEADER"),
     };
-    environment.truth("LIMIT_RESPONSE_HEADERS_ENABLED").then_some(headers)
+    environment.bool("LIMIT_RESPONSE_HEADERS_ENABLED").then_some(headers)
 }
 
-/// The name of a header, which Envoy is told as it is.
+/// The name of a response header.
 fn header(environment: &Environment, name: &'static str) -> String {
     let header = environment.text(name);
-    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if header.is_empty() || !header.bytes().all(is_sign) {
-        environment.refuse(name, "write the name of a header, such as RateLimit-Limit");
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if header.is_empty() || !header.bytes().all(is_token_byte) {
+        environment.reject(name, "write the name of a header, such as RateLimit-Limit");
     }
     header
 }
@@ -57,11 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_set_is_as_the_reference_has_it() {
+    fn defaults_equal_the_original() {
         let mut config = Config::default();
         let environment = environment("");
         read(&environment, &mut config);
-        assert!(environment.wrong().is_empty());
+        assert!(environment.errors().is_empty());
         let reference = &config.envoy.compat;
         assert_eq!(reference.near_limit, NearLimit::default());
         assert!(reference.headers.is_none() && !reference.quota_mode);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_taken() {
+    fn variables_set_the_configuration() {
         let mut config = Config::default();
         let environment = environment(
             "SHADOW_MODE=1 QUOTA_MODE=t RESPONSE_DYNAMIC_METADATA=true \
@@ -78,7 +79,7 @@ mod tests {
              HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
         );
         read(&environment, &mut config);
-        assert!(environment.wrong().is_empty());
+        assert!(environment.errors().is_empty());
         let reference = &config.envoy.compat;
         assert!(config.envoy.shadow && config.envoy.dynamic_metadata && reference.quota_mode);
         assert_eq!(reference.near_limit, NearLimit::from_ratio(0.75));
@@ -90,15 +91,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
-        for (lines, wrong) in [
+    fn invalid_values_are_errors() {
+        for (lines, message) in [
             ("NEAR_LIMIT_RATIO=1.1", "NEAR_LIMIT_RATIO is \"1.1\"; write a share from 0 to 1"),
             ("LIMIT_LIMIT_HEADER=a:b", "LIMIT_LIMIT_HEADER is \"a:b\"; write the name"),
             ("SHADOW_MODE=yes", "SHADOW_MODE is \"yes\"; write true or false"),
         ] {
             let environment = environment(lines);
             read(&environment, &mut Config::default());
-            assert!(environment.wrong()[0].to_string().starts_with(wrong), "{lines}");
+            assert!(environment.errors()[0].to_string().starts_with(message), "{lines}");
         }
     }
 }
