@@ -1,45 +1,51 @@
-//! The clock of a run: nanoseconds since it began, and the wall clock of that moment.
+//! The clock of a run: nanoseconds since its start, and the wall clock at that moment.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since a run began.
+/// Nanoseconds since the start of a run.
 pub(crate) type Nanos = u64;
 
-/// The caller's clock. Clones tell the same time.
+/// A monotonic clock with a wall clock reference. Copies show the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// µs since the epoch when it started, by the wall clock.
-    wall: u64,
+    /// The wall clock at the start, in µs since the epoch.
+    wall_start: u64,
 }
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "it measures")]
+    #[expect(clippy::disallowed_methods, reason = "a measurement needs the real time")]
+    #[expect(clippy::expect_used, reason = "no system runs with a clock before 1970")]
     pub(crate) fn start() -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock { start: Instant::now(), wall: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX) }
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is after 1970");
+        Clock { start: Instant::now(), wall_start: nanos(wall) / 1_000 }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "it measures")]
+    #[expect(clippy::disallowed_methods, reason = "a measurement needs the real time")]
     pub(crate) fn now(&self) -> Nanos {
         nanos(Instant::now().saturating_duration_since(self.start))
     }
 
-    /// µs since the epoch, as far as the wall clock was right at the start.
+    /// The wall clock in µs since the epoch, derived from the reference at the start.
     pub(crate) fn wall_micros(&self, at: Nanos) -> u64 {
-        self.wall.saturating_add(at / 1_000)
+        self.wall_start + at / 1_000
     }
 }
 
-pub(crate) fn nanos(span: Duration) -> Nanos {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+/// The nanoseconds of a duration.
+///
+/// # Panics
+/// The duration is longer than 584 years.
+#[expect(clippy::expect_used, reason = "durations are at most a day, times since 1970 < 2554")]
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).expect("a duration below 584 years")
 }
 
-/// What this thread has spent of its CPU.
-pub(crate) fn cpu_of_thread() -> Duration {
-    let value = clock_gettime(ClockId::ThreadCPUTime);
-    let (seconds, rest) = (u64::try_from(value.tv_sec), u32::try_from(value.tv_nsec));
-    Duration::new(seconds.unwrap_or(0), rest.unwrap_or(0))
+/// The CPU time that this thread has used.
+#[expect(clippy::expect_used, reason = "the kernel returns a normalised, non-negative time")]
+pub(crate) fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).expect("a non-negative CPU time")
 }

@@ -1,4 +1,4 @@
-//! Connections, made one after the other while there is something to ask and somebody to ask it.
+//! Connecting and reconnecting.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,50 +7,49 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::plan::Peer;
+use crate::plan::Endpoint;
 use crate::worker::Worker;
 
-/// How often in a row a connection is refused or lost before it is given up, and how long it waits
-/// in between.
+/// How many times in a row a connection may fail before it is given up, and the pause in between.
 const MAX_FAILURES: u32 = 10;
-const BETWEEN_FAILURES: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Connects to a peer, if it is patient for so long.
-pub(crate) async fn connect(peer: &Peer, patience: Duration) -> io::Result<TcpStream> {
-    let stream = timeout(patience, TcpStream::connect(peer.address())).await??;
+/// Connects to an endpoint within the timeout.
+pub(crate) async fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<TcpStream> {
+    let stream = timeout(limit, TcpStream::connect(endpoint.address())).await??;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// How a connection ended for good.
+/// Why a connection is not opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// There is nothing more to ask.
-    Done,
-    /// There is nobody to ask any more.
-    Gone,
+pub(crate) enum ConnectionEnd {
+    /// All requests are sent and answered.
+    Finished,
+    /// The target failed too many times in a row.
+    GaveUp,
 }
 
-/// One connection in place of another that failed.
+/// Replaces a connection that failed.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts {
+pub(crate) struct Reconnect {
     failures: u32,
 }
 
-impl Attempts {
-    /// Makes another connection after a while.
-    pub(crate) async fn another(
+impl Reconnect {
+    /// Opens another connection after a pause.
+    pub(crate) async fn next(
         &mut self,
         worker: &Worker,
-    ) -> ControlFlow<Ended, io::Result<TcpStream>> {
-        self.failures = if worker.take_answered() { 1 } else { self.failures + 1 };
+    ) -> ControlFlow<ConnectionEnd, io::Result<TcpStream>> {
+        self.failures = if worker.take_has_response() { 1 } else { self.failures + 1 };
         if self.failures == MAX_FAILURES {
-            return ControlFlow::Break(Ended::Gone);
+            return ControlFlow::Break(ConnectionEnd::GaveUp);
         }
-        tokio::time::sleep(BETWEEN_FAILURES).await;
-        if worker.is_over() {
-            return ControlFlow::Break(Ended::Done);
+        tokio::time::sleep(RETRY_DELAY).await;
+        if worker.is_finished() {
+            return ControlFlow::Break(ConnectionEnd::Finished);
         }
-        ControlFlow::Continue(connect(&worker.peer, worker.patience).await)
+        ControlFlow::Continue(connect(&worker.endpoint, worker.timeout).await)
     }
 }

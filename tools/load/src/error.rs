@@ -1,57 +1,57 @@
-//! Why there is no run.
+//! Errors that prevent a run.
 
 use std::fmt;
 
-/// Why a run could not begin.
+/// Why a run could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// Nobody listens there.
+    /// The target does not accept connections.
     Unreachable {
         /// `HOST:PORT`.
         address: String,
-        /// Why it seems so.
-        why: String,
+        /// The error of the connection attempt.
+        reason: String,
     },
-    /// Somebody listens and does not answer as it should.
-    Refused {
+    /// The target accepts connections, but does not answer the probe with a decision.
+    ProbeFailed {
         /// `HOST:PORT`.
         address: String,
-        /// What came in place of an answer.
-        why: String,
-        /// What can be done.
-        remedy: &'static str,
+        /// What the target returned instead.
+        reason: String,
+        /// What the user can do.
+        hint: &'static str,
     },
-    /// Nothing limits what would be asked.
+    /// No policy limits the requests.
     Unlimited {
-        /// The domain that no policy is named as.
+        /// The rate limit domain that matches no policy.
         domain: String,
     },
-    /// What would be asked cannot be, or not over this protocol.
-    Plan(String),
-    /// The system has no more threads, sockets or timers.
+    /// The plan is invalid, or the protocol does not support it.
+    InvalidPlan(String),
+    /// The system is out of threads, sockets or timers.
     System(String),
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadError::Unreachable { address, why } => write!(
+            LoadError::Unreachable { address, reason } => write!(
                 f,
-                "nobody answers at {address} ({why}); start a daemon with `tollgate serve`, or say \
-                 where it listens"
+                "cannot connect to {address}: {reason}; start a daemon with `tollgate serve`, or \
+                 pass the address it listens on"
             ),
-            LoadError::Refused { address, why, remedy } => {
-                write!(f, "{address} does not answer: {why}; {remedy}")
+            LoadError::ProbeFailed { address, reason, hint } => {
+                write!(f, "no decision from {address}: {reason}; {hint}")
             }
             LoadError::Unlimited { domain } => write!(
                 f,
-                "nothing limits the domain {domain:?}, so that everything would pass; name a policy \
-                 of the daemon with --policy"
+                "no policy limits the domain {domain:?}, so every request would be allowed; name a \
+                 policy of the daemon with --policy"
             ),
-            LoadError::Plan(why) => f.write_str(why),
-            LoadError::System(why) => {
-                write!(f, "the system has no room for it ({why}); ask for less with --concurrency")
+            LoadError::InvalidPlan(reason) => f.write_str(reason),
+            LoadError::System(reason) => {
+                write!(f, "out of system resources: {reason}; lower --concurrency")
             }
         }
     }

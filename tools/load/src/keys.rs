@@ -1,52 +1,53 @@
-//! Which keys are asked for, and how often each.
+//! The keys of a run and their popularity.
 
 use std::sync::Arc;
 
-use crate::random::Random;
+use fastrand::Rng;
 
 /// The keys of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keys {
-    /// What each key begins with, before its number.
+    /// The text before the number of each key.
     pub prefix: String,
-    /// How many there are, at least 1.
+    /// The number of keys, at least 1.
     pub count: u32,
-    /// The exponent of Zipf's law, by which the k-th key is asked for in proportion to 1/k^s; without
-    /// one all are asked for as often.
+    /// The exponent s of a Zipf distribution: key k is chosen in proportion to 1/k^s. Without it,
+    /// all keys are equally likely.
     pub zipf: Option<f64>,
-    /// The same seed chooses the same keys.
+    /// The seed of the choice: equal seeds choose the same keys.
     pub seed: u64,
 }
 
 impl Keys {
-    /// The digits of each number: all keys are as long as the others.
+    /// The number of digits: all keys have the same length.
     pub(crate) fn width(&self) -> usize {
-        usize::try_from(self.count.saturating_sub(1).checked_ilog10().unwrap_or(0) + 1).unwrap_or(1)
+        let highest = self.count.saturating_sub(1);
+        highest.to_string().len()
     }
 
-    /// A key as text.
+    /// The text of a key.
     #[must_use]
     pub fn name(&self, number: u32) -> String {
         let width = self.width();
         format!("{}{number:0width$}", self.prefix)
     }
 
-    pub(crate) fn choice(&self) -> Choice {
-        let table = self.zipf.map(|exponent| Arc::new(Table::zipf(self.count, exponent)));
-        Choice { count: self.count, table }
+    pub(crate) fn selector(&self) -> KeySelector {
+        let table = self.zipf.map(|exponent| Arc::new(AliasTable::zipf(self.count, exponent)));
+        KeySelector { count: self.count, table }
     }
 }
 
-/// How keys are chosen; clones share the table.
+/// Chooses keys; clones share the table.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct KeySelector {
     count: u32,
-    table: Option<Arc<Table>>,
+    table: Option<Arc<AliasTable>>,
 }
 
-impl Choice {
-    pub(crate) fn choose(&self, random: &mut Random) -> u32 {
-        let column = random.below(self.count);
+impl KeySelector {
+    pub(crate) fn choose(&self, random: &mut Rng) -> u32 {
+        let column = random.u32(..self.count);
         match &self.table {
             None => column,
             Some(table) => table.choose(column, random),
@@ -54,20 +55,20 @@ impl Choice {
     }
 }
 
-/// An alias table (Walker 1977, built as Vose 1991): a column drawn evenly is itself, or its alias, by
-/// a threshold. Eight bytes for each key.
+/// An alias table (Walker 1977, built as in Vose 1991): a uniformly drawn column stands for itself
+/// or for its alias, depending on a threshold. Eight bytes per key.
 #[derive(Debug)]
-struct Table(Vec<Column>);
+struct AliasTable(Vec<Column>);
 
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// It is itself if 32 random bits are below this.
+    /// The column stands for itself if 32 random bits are below this.
     threshold: u32,
     alias: u32,
 }
 
-impl Table {
-    #[expect(clippy::float_arithmetic, reason = "it shapes a load, and decides nothing")]
+impl AliasTable {
+    #[expect(clippy::float_arithmetic, reason = "this shapes a load and decides nothing")]
     fn zipf(count: u32, exponent: f64) -> Self {
         let weight = |number: u32| (f64::from(number) + 1.0).powf(-exponent);
         let total: f64 = (0..count).map(weight).sum();
@@ -75,36 +76,37 @@ impl Table {
             (0..count).map(|n| weight(n) / total * f64::from(count)).collect();
         let mut columns: Vec<Column> =
             (0..count).map(|n| Column { threshold: u32::MAX, alias: n }).collect();
-        let at = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
-            (0..count).partition(|n| shares[at(*n)] < 1.0);
+            (0..count).partition(|n| shares[index(*n)] < 1.0);
         while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
-            let share = shares[at(less)];
-            columns[at(less)] = Column { threshold: fraction(share), alias: more };
-            shares[at(more)] -= 1.0 - share;
-            if shares[at(more)] < 1.0 {
+            let share = shares[index(less)];
+            columns[index(less)] = Column { threshold: fraction(share), alias: more };
+            shares[index(more)] -= 1.0 - share;
+            if shares[index(more)] < 1.0 {
                 small.extend(large.pop());
             }
         }
-        Table(columns)
+        AliasTable(columns)
     }
 
-    fn choose(&self, column: u32, random: &mut Random) -> u32 {
-        let Some(value) = usize::try_from(column).ok().and_then(|at| self.0.get(at)) else {
-            return 0;
-        };
-        let drawn = u32::try_from(random.next() >> 32).unwrap_or(0);
-        if drawn < value.threshold { column } else { value.alias }
+    fn choose(&self, column: u32, random: &mut Rng) -> u32 {
+        let Column { threshold, alias } = self.0[index(column)];
+        if random.u32(..) < threshold { column } else { alias }
     }
 }
 
-/// A fraction of one, in parts of 2^32.
+#[expect(clippy::expect_used, reason = "supported targets have at least 32-bit addresses")]
+fn index(number: u32) -> usize {
+    usize::try_from(number).expect("32 bits fit a usize")
+}
+
+/// A fraction of one in units of 2^-32.
 #[expect(
     clippy::float_arithmetic,
     clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a float becomes an integer by `as` only, which stays within its range"
+    reason = "`as` is the only conversion from a float to an integer, and saturates"
 )]
 fn fraction(share: f64) -> u32 {
     (share * 4_294_967_296.0) as u32
@@ -114,21 +116,21 @@ fn fraction(share: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn drawn(zipf: Option<f64>, count: u32) -> Vec<u32> {
+    fn frequencies(zipf: Option<f64>, count: u32) -> Vec<u32> {
         let keys = Keys { prefix: "k".into(), count, zipf, seed: 1 };
-        let (choice, mut random) = (keys.choice(), Random::new(keys.seed, 0));
-        let mut drawn = vec![0; usize::try_from(count).unwrap()];
+        let (selector, mut random) = (keys.selector(), Rng::with_seed(keys.seed));
+        let mut frequencies = vec![0; usize::try_from(count).unwrap()];
         for _ in 0..100_000 {
-            drawn[usize::try_from(choice.choose(&mut random)).unwrap()] += 1;
+            frequencies[usize::try_from(selector.choose(&mut random)).unwrap()] += 1;
         }
-        drawn
+        frequencies
     }
 
     #[test]
-    fn keys_are_drawn_as_often_as_the_law_has_it() {
+    fn keys_follow_the_chosen_distribution() {
         let check = |zipf, count, expected: &[u32]| {
-            for (drawn, expected) in drawn(zipf, count).iter().zip(expected) {
-                assert!(drawn.abs_diff(*expected) < 1_000, "{drawn}, not {expected} of {zipf:?}");
+            for (found, expected) in frequencies(zipf, count).iter().zip(expected) {
+                assert!(found.abs_diff(*expected) < 1_000, "{found}, not {expected} of {zipf:?}");
             }
         };
         check(None, 4, &[25_000; 4]);
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn all_keys_are_as_long() {
+    fn all_keys_have_the_same_length() {
         let keys = |count| Keys { prefix: "k".into(), count, zipf: None, seed: 1 };
         assert_eq!([keys(1).name(0), keys(10).name(9)], ["k0", "k9"]);
         assert_eq!([keys(11).name(0), keys(11).name(10)], ["k00", "k10"]);

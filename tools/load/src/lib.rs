@@ -1,15 +1,14 @@
-//! A load generator for rate limiters, which holds what they admit against their bound.
+//! A load generator for rate limiters that verifies what they admit.
 //!
-//! A [`Plan`] says whom to ask what, how often and how long. [`Prepared::of`] asks once, for nothing,
-//! and [`Prepared::run`] asks in earnest, until an [`Outcome`] comes of it. Some threads have some
-//! connections each; a request is a copy of a template with a key's number in it.
+//! A [`Plan`] describes the target, the requests and their rate. [`Runner::new`] sends one probe
+//! that charges nothing; [`Runner::run`] sends the load and returns an [`Outcome`]. Each thread
+//! drives its share of the connections; a request is a copy of a template with the number of the key
+//! filled in.
 //!
-//! Without a rate each answer makes room for the next request. With one, every request has its time
-//! beforehand, and its latency is from that time: what a slow answer holds up counts to those that
-//! waited behind it.
+//! Without a rate, a response triggers the next request (closed loop). With a rate, every request is
+//! scheduled in advance, and its latency counts from the scheduled time (open loop), so that a slow
+//! response also counts for the requests that waited behind it.
 
-mod alarm;
-mod answer;
 mod clock;
 mod connection;
 mod error;
@@ -19,22 +18,21 @@ mod memory;
 mod outcome;
 mod plan;
 mod prepare;
-mod progress;
-mod random;
+mod reply;
 mod run;
 mod schedule;
 mod session;
 mod tally;
+mod timer;
 pub mod verify;
 mod wire;
 mod worker;
 
-pub use answer::ErrorKind;
 pub use error::LoadError;
 pub use keys::Keys;
-pub use outcome::{Ended, Errors, Generator, Held, Latency, Outcome};
-pub use plan::{Command, LimitedBy, Load, Peer, Plan, Question, Target};
-pub use prepare::Prepared;
-pub use progress::Progress;
-pub use tally::{Counts, MAX_ADMISSIONS};
-pub use wire::bucket;
+pub use outcome::{EndReason, ErrorCount, GeneratorUsage, Latency, Outcome, Verification};
+pub use plan::{CheckSpec, Command, Endpoint, LimitedBy, Load, Plan, Target};
+pub use prepare::Runner;
+pub use reply::ErrorKind;
+pub use tally::{Counts, MAX_ADMISSIONS, Progress};
+pub use wire::token_bucket;

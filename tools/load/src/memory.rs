@@ -1,17 +1,17 @@
-//! A limiter in this process.
+//! Load on a limiter in this process.
 
 use std::time::Duration;
 
 use tokio::sync::watch::Receiver;
-use tollgate::{Cost, Decision, Key, MemoryLimiter, Policy, Reason};
+use tollgate::{Cost, Key, MemoryLimiter, Policy, Reason};
 
-use crate::answer::Answer;
-use crate::clock::{Nanos, nanos};
+use crate::clock::Nanos;
 use crate::keys::Keys;
-use crate::tally::Asked;
+use crate::reply::Decision;
+use crate::tally::{Counts, SentRequest};
 use crate::worker::Worker;
 
-/// What all threads ask.
+/// The limiter that all threads share.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     limiter: MemoryLimiter,
@@ -20,29 +20,30 @@ pub(crate) struct Memory {
     keys: Keys,
 }
 
-/// How many requests are made between two looks at whether to stop.
-const STRIDE: u64 = 64;
-/// What is waited for by sleeping; the rest is spent looking at the clock.
-const WORTH_SLEEPING: Nanos = 200_000;
+/// How many requests are made between two checks for a stop.
+const STOP_CHECK_INTERVAL: u64 = 64;
+/// Waits above this sleep; shorter ones spin.
+const MIN_SLEEP: Nanos = 200_000;
 
 impl Memory {
+    #[expect(clippy::expect_used, reason = "supported targets have at least 32-bit addresses")]
     pub(crate) fn new(policy: Policy, cost: Cost, keys: Keys) -> Self {
-        let places = usize::try_from(keys.count).unwrap_or(usize::MAX);
-        // Nobody is to be put out.
-        let limiter =
-            MemoryLimiter::builder().max_keys(places.saturating_mul(2).max(1_024)).build();
+        let count = usize::try_from(keys.count).expect("32 bits fit a usize");
+        // Twice the keys, so that none is evicted.
+        let limiter = MemoryLimiter::builder().max_keys(count.saturating_mul(2).max(1_024)).build();
         Memory { limiter, policy, cost, keys }
     }
 
-    /// Asks until there is nothing more to ask, or it is told to stop.
+    /// Sends requests until none is left, or the run is stopped.
+    #[expect(clippy::expect_used, reason = "the length of the prefix is checked with the plan")]
     pub(crate) fn drive(&self, worker: &Worker, stop: &Receiver<bool>) {
         let mut name = self.keys.name(0).into_bytes();
         let mut now = worker.clock.now();
-        let mut told = [0, 0];
+        let mut counts = Counts::default();
         for number in 1.. {
             let Some(due) = worker.take_at(now) else { break };
-            if number % STRIDE == 0 {
-                worker.tell(std::mem::take(&mut told));
+            if number % STOP_CHECK_INTERVAL == 0 {
+                worker.add_progress(std::mem::take(&mut counts));
                 if *stop.borrow() {
                     break;
                 }
@@ -50,52 +51,53 @@ impl Memory {
             if due > now {
                 now = wait(worker, due, stop);
             }
-            let key = worker.choose();
-            self.rename(&mut name, key);
-            worker.sent();
-            let Ok(name) = Key::new(&name) else { break };
+            let key = worker.choose_key();
+            self.write_number(&mut name, key);
+            worker.count_sent();
+            let name = Key::new(&name).expect("a key of valid length");
             let decision = self.limiter.check_cost(&self.policy, name, self.cost);
-            let asked = Asked { key, due, sent: now };
+            let request = SentRequest { key, due, sent: now };
             now = worker.clock.now();
-            told[usize::from(!decision.allowed)] += 1;
-            let admission = worker.answered_at(asked, now, &answer(&decision));
+            counts.add(decision.allowed);
+            let admission = worker.record_at(request, now, &from_library(&decision));
             if let Some(hold) = worker.hold {
                 self.hold(worker, name, &decision, admission, hold);
                 now = worker.clock.now();
             }
         }
-        worker.tell(told);
+        worker.add_progress(counts);
     }
 
-    /// Writes a key's number over another's.
-    fn rename(&self, name: &mut [u8], key: u32) {
+    /// Replaces the number at the end of a key.
+    fn write_number(&self, name: &mut [u8], key: u32) {
+        let start = name.len() - self.keys.width();
+        let digits = &mut name[start..];
+        digits.fill(b'0');
         let mut text = itoa::Buffer::new();
-        let width = self.keys.width();
-        let start = name.len().saturating_sub(width);
-        let Some(place) = name.get_mut(start..) else { return };
-        place.fill(b'0');
-        let digits = text.format(key).bytes().rev();
-        place.iter_mut().rev().zip(digits).for_each(|(place, digit)| *place = digit);
+        for (place, digit) in digits.iter_mut().rev().zip(text.format(key).bytes().rev()) {
+            *place = digit;
+        }
     }
 
     fn hold(
         &self,
         worker: &Worker,
         key: Key<'_>,
-        decision: &Decision,
+        decision: &tollgate::Decision,
         admission: Option<usize>,
-        span: Nanos,
+        duration: Nanos,
     ) {
         let Some(lease) = decision.lease.filter(|_| decision.allowed) else { return };
-        std::thread::sleep(Duration::from_nanos(span));
+        std::thread::sleep(Duration::from_nanos(duration));
+        // A lease that expired before its release stays in the verification until its expiry.
         if let Ok(released) = self.limiter.release(&self.policy, key, lease) {
-            worker.released(admission, Some(released.time.as_micros()));
+            worker.record_release(admission, Some(released.time.as_micros()));
         }
     }
 }
 
-fn answer(decision: &Decision) -> Answer {
-    Answer {
+fn from_library(decision: &tollgate::Decision) -> Decision {
+    Decision {
         allowed: decision.allowed,
         degraded: decision.degraded,
         by_limits: decision.reason == Reason::Limit,
@@ -104,20 +106,19 @@ fn answer(decision: &Decision) -> Answer {
     }
 }
 
-/// Waits until then, or until it is told to stop; what time it is.
+/// Waits until `due` or until the run is stopped; returns the time.
 fn wait(worker: &Worker, due: Nanos, stop: &Receiver<bool>) -> Nanos {
-    /// How often it looks whether to stop.
-    const LOOKS: Duration = Duration::from_millis(50);
+    /// How long a sleep lasts before the next check for a stop.
+    const MAX_SLEEP: Duration = Duration::from_millis(50);
     loop {
         let now = worker.clock.now();
-        let rest = due.saturating_sub(now);
-        if rest == 0 || *stop.borrow() {
+        let remaining = due.saturating_sub(now);
+        if remaining == 0 || *stop.borrow() {
             return now;
         }
-        if rest > WORTH_SLEEPING {
-            std::thread::sleep(Duration::from_nanos(rest - WORTH_SLEEPING / 2).min(LOOKS));
+        if remaining > MIN_SLEEP {
+            std::thread::sleep(Duration::from_nanos(remaining - MIN_SLEEP / 2).min(MAX_SLEEP));
         } else {
-            debug_assert!(rest <= nanos(LOOKS), "it is short");
             std::hint::spin_loop();
         }
     }

@@ -1,164 +1,163 @@
-//! What came of a run.
+//! The outcome of a run.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tollgate::Limit;
 
-use crate::answer::ErrorKind;
+use crate::reply::ErrorKind;
 use crate::tally::{Counts, Tally};
 use crate::verify::Verdict;
 
-/// What came of a run, or of as much of it as there was.
+/// The outcome of a run, or of the part before it ended early.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
-    pub ended: Ended,
-    /// From the first request to the last answer.
+    /// Why the run ended.
+    pub end: EndReason,
+    /// From the first request to the last response.
     pub elapsed: Duration,
-    /// Requests that were due, if they had a rate; else those that were sent.
+    /// Requests that were due at the rate; without a rate, requests that were sent.
     pub due: u64,
     /// Requests that were sent.
     pub sent: u64,
-    /// Answers by limits, lists and blocks.
-    pub answers: Counts,
-    /// Answers of what stood in for a store that was away.
+    /// Decisions by limits, lists and blocks.
+    pub decisions: Counts,
+    /// Decisions that the server made without its store.
     pub degraded: Counts,
-    /// Requests without an answer, by why; a connection that could not be made is one.
-    pub errors: Vec<Errors>,
-    /// From when a request was due to its answer.
+    /// Failed requests by kind; a connection that could not be opened counts as one.
+    pub errors: Vec<ErrorCount>,
+    /// From the scheduled time of a request to its response.
     pub latency: Latency,
-    /// What it cost to ask.
-    pub generator: Generator,
-    /// What holding the admissions against the limits said.
-    pub held: Option<Held>,
+    /// The resources that the generator used.
+    pub generator: GeneratorUsage,
+    /// The result of the verification, if the plan asks for one.
+    pub verification: Option<Verification>,
 }
 
 impl Outcome {
-    /// Answers of all kinds.
+    /// The number of responses with a decision.
     #[must_use]
-    pub const fn answered(&self) -> u64 {
-        self.answers.all() + self.degraded.all()
+    pub const fn responses(&self) -> u64 {
+        self.decisions.total() + self.degraded.total()
     }
 
-    /// Answers a second.
+    /// Responses with a decision per second.
     #[must_use]
-    pub fn answered_per_second(&self) -> u64 {
-        let passed = self.elapsed.as_nanos().max(1);
-        let rate = u128::from(self.answered()) * 1_000_000_000 / passed;
-        u64::try_from(rate).unwrap_or(u64::MAX)
+    #[expect(clippy::expect_used, reason = "2^64 responses within a nanosecond cannot be")]
+    pub fn responses_per_second(&self) -> u64 {
+        let elapsed = self.elapsed.as_nanos().max(1);
+        let rate = u128::from(self.responses()) * 1_000_000_000 / elapsed;
+        u64::try_from(rate).expect("a rate below 2^64")
     }
 }
 
-/// How a run ended.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// All was asked, or the time was up.
+pub enum EndReason {
+    /// All requests were sent, or the time was up.
     Finished,
-    /// It was told to stop.
+    /// The caller stopped it.
     Interrupted,
-    /// Nobody was there to be asked any more.
-    Gone,
+    /// All connections failed too many times in a row.
+    TargetGone,
 }
 
-/// Requests without an answer.
+/// The failed requests of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errors {
-    /// Why.
+pub struct ErrorCount {
+    /// Why they failed.
     pub kind: ErrorKind,
-    /// How many.
+    /// How many failed.
     pub count: u64,
-    /// The first of them, in words.
+    /// The message of the first error.
     pub first: String,
 }
 
 /// Percentiles of latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Half were faster.
+    /// The median.
     pub p50: Duration,
-    /// Nine in ten were faster.
+    /// The 90th percentile.
     pub p90: Duration,
-    /// 99 in 100 were faster.
+    /// The 99th percentile.
     pub p99: Duration,
-    /// 999 in 1,000 were faster.
+    /// The 99.9th percentile.
     pub p999: Duration,
-    /// The slowest.
+    /// The maximum.
     pub max: Duration,
 }
 
 impl Latency {
-    fn of(it: &Histogram<u64>) -> Self {
-        let at = |quantile| Duration::from_nanos(it.value_at_quantile(quantile));
-        if it.is_empty() {
+    fn from_histogram(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
             return Latency::default();
         }
-        let max = Duration::from_nanos(it.max());
-        // A quantile is told as the upper end of its step, which may lie above the greatest.
-        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|x| at(x).min(max));
+        let max = Duration::from_nanos(histogram.max());
+        // A quantile is the upper end of its bucket, which may exceed the maximum.
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999]
+            .map(|quantile| Duration::from_nanos(histogram.value_at_quantile(quantile)).min(max));
         Latency { p50, p90, p99, p999, max }
     }
 }
 
-/// What it cost to ask.
+/// The resources that the generator used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Generator {
-    /// How many threads asked.
+pub struct GeneratorUsage {
+    /// The number of threads.
     pub threads: usize,
-    /// The CPU that all of them spent.
+    /// The CPU time of all threads.
     pub cpu: Duration,
-    /// Of the thread that was busiest, the share of the time that it was on a CPU, in thousandths.
+    /// The share of the time that the busiest thread spent on a CPU, in thousandths.
     pub busiest: u64,
 }
 
-impl Generator {
-    /// Whether it can be that the other side could have answered more: a thread was busy nine tenths
-    /// of the time.
+impl GeneratorUsage {
+    /// Whether the generator may have been the bottleneck: a thread was busy for 90 % of the time.
     #[must_use]
-    pub const fn is_limit(&self) -> bool {
+    pub const fn is_bottleneck(&self) -> bool {
         self.busiest >= 900
     }
 }
 
-/// What holding the admissions against the limits said.
+/// The result of checking admissions against limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct Verification {
     /// The limits.
     pub limits: Vec<Limit>,
-    /// Those that no bound is known of over this protocol.
-    pub unheld: Vec<Limit>,
-    /// What was found.
+    /// The limits that cannot be verified over this protocol.
+    pub unverifiable: Vec<Limit>,
+    /// The violations.
     pub verdict: Verdict,
-    /// Admissions beyond those that are kept; nothing is known of them.
-    pub unkept: u64,
-    /// Whether the answers told the store's time.
+    /// Admissions that exceeded [`MAX_ADMISSIONS`](crate::MAX_ADMISSIONS) and were not verified.
+    pub dropped: u64,
+    /// Whether replies contained the store's time.
     pub by_store_time: bool,
 }
 
-pub(crate) fn outcome(
-    tally: &Tally,
-    ended: Ended,
-    elapsed: Duration,
-    due: u64,
-    generator: Generator,
-    held: Option<Held>,
-) -> Outcome {
-    let errors = ErrorKind::ALL.iter().zip(tally.errors).zip(&tally.samples);
-    let errors = errors.filter(|((_, count), _)| *count > 0).map(|((kind, count), first)| Errors {
-        kind: *kind,
-        count,
-        first: first.clone().unwrap_or_default(),
-    });
-    Outcome {
-        ended,
-        elapsed,
-        due: due.max(tally.sent),
-        sent: tally.sent,
-        answers: tally.answers,
-        degraded: tally.degraded,
-        errors: errors.collect(),
-        latency: Latency::of(&tally.latency),
-        generator,
-        held,
+impl Outcome {
+    pub(crate) fn new(
+        tally: Tally,
+        end: EndReason,
+        elapsed: Duration,
+        due: u64,
+        generator: GeneratorUsage,
+        verification: Option<Verification>,
+    ) -> Self {
+        let errors = ErrorKind::ALL.into_iter().zip(tally.errors).zip(tally.first_errors);
+        let errors = errors
+            .filter_map(|((kind, count), first)| Some(ErrorCount { kind, count, first: first? }));
+        Outcome {
+            end,
+            elapsed,
+            due: due.max(tally.sent),
+            sent: tally.sent,
+            decisions: tally.decisions,
+            degraded: tally.degraded,
+            errors: errors.collect(),
+            latency: Latency::from_histogram(&tally.latency),
+            generator,
+            verification,
+        }
     }
 }

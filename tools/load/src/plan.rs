@@ -1,4 +1,4 @@
-//! What is to be run.
+//! The plan of a run.
 
 use std::time::Duration;
 
@@ -6,59 +6,62 @@ use tollgate::Limit;
 
 use crate::keys::Keys;
 
-/// A run: whom to ask what, how often and how long.
+/// A run: the target, the requests, their rate and the duration.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Who is asked.
+    /// What is load-tested.
     pub target: Target,
-    /// What each request asks.
-    pub question: Question,
-    /// For which keys.
+    /// What every request checks.
+    pub check: CheckSpec,
+    /// The keys that requests check.
     pub keys: Keys,
-    /// How much.
+    /// How many requests are sent, and for how long.
     pub load: Load,
-    /// The limits that what is admitted is held against, if it is.
-    pub against: Option<Vec<Limit>>,
+    /// The limits to verify admissions against, if they are verified; empty stands for the limits
+    /// of `check`.
+    pub verify: Option<Vec<Limit>>,
 }
 
-/// Who is asked.
+/// What is load-tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A daemon, over HTTP/1.1.
-    Http(Peer),
-    /// A daemon, as Envoy's rate limit service.
-    Grpc(Peer),
-    /// A daemon or a Redis, by a command.
-    Resp(Peer, Command),
+    Http(Endpoint),
+    /// A daemon, over Envoy's rate limit service.
+    Grpc(Endpoint),
+    /// A daemon or a Redis server, with a RESP command.
+    Resp(Endpoint, Command),
     /// A limiter in this process.
     Memory,
 }
 
 impl Target {
-    /// The other side, if there is one.
+    /// The endpoint of a target outside this process.
     #[must_use]
-    pub fn peer(&self) -> Option<&Peer> {
+    pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
-            Target::Http(http) | Target::Grpc(http) | Target::Resp(http, _) => Some(http),
+            Target::Http(endpoint) | Target::Grpc(endpoint) | Target::Resp(endpoint, _) => {
+                Some(endpoint)
+            }
             Target::Memory => None,
         }
     }
 }
 
-/// The other side of connections.
+/// An address to connect to, with credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Its name or address.
+pub struct Endpoint {
+    /// A host name or an IP address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// Who asks, for `AUTH`.
+    /// The user name for `AUTH`.
     pub user: Option<String>,
-    /// The password, or the token.
+    /// The password for `AUTH`, or the token.
     pub password: Option<String>,
 }
 
-impl Peer {
+impl Endpoint {
     /// `HOST:PORT`.
     #[must_use]
     pub fn address(&self) -> String {
@@ -70,56 +73,56 @@ impl Peer {
     }
 }
 
-/// What is asked of RESP.
+/// The RESP command of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `TOLLGATE.CHECK`.
     Check,
-    /// `CL.THROTTLE`, of one token bucket.
+    /// `CL.THROTTLE`, for a single token bucket.
     Throttle,
-    /// `INCR` and `EXPIRE` of a key for each minute, as a bare Redis counts: so many a minute are
-    /// allowed.
+    /// `INCR` and `EXPIRE` of a key per minute: the usual counter on a plain Redis.
     Counter {
-        /// The most that a minute allows.
+        /// How many requests a minute allows.
         threshold: u64,
     },
 }
 
-/// What each request asks.
+/// What every request checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// By what it is limited.
+pub struct CheckSpec {
+    /// The policy or the limits.
     pub limited_by: LimitedBy,
-    /// What each spends.
+    /// The cost of a request.
     pub cost: u64,
 }
 
-/// By what a request is limited.
+/// The policy or the limits of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// A policy that the daemon knows by this name.
+    /// The name of a policy of the daemon.
     Policy(String),
-    /// These limits, as text.
+    /// Inline limits in the limit notation.
     Limits(String),
 }
 
-/// How much is asked, and how long.
+/// How many requests are sent, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Connections, or threads that ask in process.
+    /// The number of connections; of threads for a target in process.
     pub connections: usize,
-    /// Requests under way on each connection at most.
+    /// The maximum number of requests in flight on each connection.
     pub pipeline: usize,
-    /// The threads that the connections are spread over.
+    /// The number of threads that share the connections.
     pub threads: usize,
-    /// Requests a second, whatever the answers; without one each answer makes room for a request.
+    /// Requests per second, independent of responses (open loop); without it, a response triggers
+    /// the next request (closed loop).
     pub rate: Option<u64>,
-    /// The most requests.
+    /// The maximum number of requests.
     pub iterations: Option<u64>,
     /// How long requests are sent.
     pub duration: Duration,
-    /// How long an answer may take; at most an hour.
+    /// How long to wait for a response; at most an hour.
     pub timeout: Duration,
-    /// How long a lease is held, where there is one.
+    /// How long to hold each lease of a concurrent limit.
     pub hold: Option<Duration>,
 }

@@ -1,207 +1,222 @@
-//! Whether a plan can be run, and what it takes.
+//! Validates a plan and probes its target.
 
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tollgate::{Cost, Limit, Policy};
+use tollgate::{Cost, Limit, MAX_KEY_LEN, Policy};
 
-use crate::answer::Reply;
 use crate::connection::connect;
 use crate::error::LoadError;
 use crate::grpc::Grpc;
 use crate::memory::Memory;
-use crate::plan::{Command, LimitedBy, Peer, Plan, Target};
-use crate::session::greeted;
-use crate::tally::Stamps;
+use crate::plan::{Command, Endpoint, LimitedBy, Plan, Target};
+use crate::reply::Reply;
+use crate::session::parse_greeting_reply;
+use crate::tally::AdmissionTimes;
 use crate::wire::{Http, Resp, Wire};
 
-/// How requests are made.
+/// Makes requests to one kind of target.
 #[derive(Clone, Debug)]
-pub(crate) enum Asking {
+pub(crate) enum Client {
     Wire(Wire),
     Grpc(Grpc),
     Memory(Memory),
 }
 
-/// A plan that the other side has agreed to.
+/// A plan whose target has answered a probe.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct Runner {
     pub(crate) plan: Plan,
-    pub(crate) asking: Asking,
+    pub(crate) client: Client,
     pub(crate) has_leases: bool,
-    /// The limits that what is admitted is held against.
-    pub(crate) against: Vec<Limit>,
+    /// The limits to verify admissions against; empty without verification.
+    pub(crate) verify: Vec<Limit>,
 }
 
-impl Prepared {
-    /// Asks once, for nothing: whether anybody is there, takes the password, and knows the policy. For
-    /// a run that is verified it learns the limits.
+impl Runner {
+    /// Sends one request that charges nothing, to check the address, the credentials and the policy.
+    /// If admissions are verified, the reply also provides the limits.
     ///
     /// # Errors
-    /// Nobody is there, or what is there would not answer the run's requests.
-    pub fn of(plan: Plan) -> Result<Self, LoadError> {
-        cost(plan.question.cost)?;
+    /// The plan is invalid, the target is unreachable, or it rejects the probe.
+    pub fn new(plan: Plan) -> Result<Self, LoadError> {
+        cost(plan.check.cost)?;
+        let key_len = plan.keys.prefix.len() + plan.keys.width();
+        if key_len > MAX_KEY_LEN {
+            let reason = format!("keys of {key_len} bytes are too long; at most {MAX_KEY_LEN}");
+            return Err(LoadError::InvalidPlan(reason));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| LoadError::System(error.to_string()))?;
         let local = tokio::task::LocalSet::new();
-        let limits = runtime.block_on(local.run_until(named_limits(&plan)))?;
+        let limits = runtime.block_on(local.run_until(probe_limits(&plan)))?;
         let has_leases = limits.iter().any(Limit::is_concurrent);
         if has_leases && plan.load.pipeline > 1 {
-            return Err(LoadError::Plan(
-                "a lease is held before the next is taken, so --pipeline must be 1".to_owned(),
+            return Err(LoadError::InvalidPlan(
+                "--pipeline must be 1 under a concurrent limit, because each lease is held before \
+                 the next request"
+                    .to_owned(),
             ));
         }
-        let asking = asking(&plan, has_leases)?;
-        let against = match &plan.against {
-            Some(given) if !given.is_empty() => given.clone(),
-            Some(_) if limits.is_empty() => {
-                return Err(LoadError::Plan(
-                    "--verify has no limits to hold what is admitted against, and the answers do \
-                     not name them; write them with --against"
+        let client = client(&plan, has_leases)?;
+        let verify = match &plan.verify {
+            None => Vec::new(),
+            Some(explicit) if !explicit.is_empty() => explicit.clone(),
+            Some(_) if !limits.is_empty() => limits,
+            Some(_) => {
+                return Err(LoadError::InvalidPlan(
+                    "--verify does not know the limits, because the responses do not contain them; \
+                     name them with --against"
                         .to_owned(),
                 ));
             }
-            Some(_) => limits,
-            None => Vec::new(),
         };
-        Ok(Prepared { plan, asking, has_leases, against })
+        Ok(Runner { plan, client, has_leases, verify })
     }
 
-    pub(crate) fn stamps(&self) -> Option<Stamps> {
-        let stamps = match &self.plan.target {
-            Target::Http(_) | Target::Memory | Target::Resp(_, Command::Check) => Stamps::Store,
-            Target::Grpc(_) | Target::Resp(_, Command::Throttle) => Stamps::Caller,
-            Target::Resp(_, Command::Counter { .. }) => Stamps::Sent,
+    /// Which times bound an admission, if admissions are verified.
+    pub(crate) fn admission_times(&self) -> Option<AdmissionTimes> {
+        let times = match &self.plan.target {
+            Target::Http(_) | Target::Memory | Target::Resp(_, Command::Check) => {
+                AdmissionTimes::Store
+            }
+            Target::Grpc(_) | Target::Resp(_, Command::Throttle) => AdmissionTimes::RoundTrip,
+            Target::Resp(_, Command::Counter { .. }) => AdmissionTimes::Sent,
         };
-        (!self.against.is_empty()).then_some(stamps)
+        (!self.verify.is_empty()).then_some(times)
     }
 }
 
-fn asking(plan: &Plan, leases: bool) -> Result<Asking, LoadError> {
-    let (question, keys) = (&plan.question, &plan.keys);
+fn client(plan: &Plan, has_leases: bool) -> Result<Client, LoadError> {
+    let (check, keys) = (&plan.check, &plan.keys);
     Ok(match &plan.target {
-        Target::Http(peer) => Asking::Wire(Wire::Http(Http::new(peer, question, keys, leases))),
-        Target::Resp(peer, command) => {
-            Asking::Wire(Wire::Resp(Resp::new(peer, *command, question, keys, leases)))
+        Target::Http(endpoint) => {
+            Client::Wire(Wire::Http(Http::new(endpoint, check, keys, has_leases)))
         }
-        Target::Grpc(peer) => Asking::Grpc(Grpc::new(peer, question, keys)),
+        Target::Resp(endpoint, command) => {
+            Client::Wire(Wire::Resp(Resp::new(endpoint, *command, check, keys, has_leases)?))
+        }
+        Target::Grpc(endpoint) => Client::Grpc(Grpc::new(endpoint, check, keys)?),
         Target::Memory => {
-            let LimitedBy::Limits(text) = &question.limited_by else {
-                let why = "in process there are no policies; write a limit with --limit";
-                return Err(LoadError::Plan(why.to_owned()));
+            let LimitedBy::Limits(text) = &check.limited_by else {
+                let reason = "a limiter in process has no policies; use --limit";
+                return Err(LoadError::InvalidPlan(reason.to_owned()));
             };
-            let policy: Policy =
-                text.parse().map_err(|error| LoadError::Plan(format!("--limit {error}")))?;
-            Asking::Memory(Memory::new(policy, cost(question.cost)?, keys.clone()))
+            Client::Memory(Memory::new(inline_policy(text)?, cost(check.cost)?, keys.clone()))
         }
     })
 }
 
 fn cost(units: u64) -> Result<Cost, LoadError> {
-    let most = Cost::MAX.get();
-    let why = || LoadError::Plan(format!("--cost {units} is too large; at most {most}"));
-    Cost::new(units).ok_or_else(why)
+    let max = Cost::MAX.get();
+    Cost::new(units).ok_or_else(|| {
+        LoadError::InvalidPlan(format!("--cost {units} is too large; at most {max}"))
+    })
 }
 
-/// The limits of what is asked for, as far as they are known, once somebody has answered.
-async fn named_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
-    let own = match &plan.question.limited_by {
-        LimitedBy::Limits(text) => text
-            .parse::<Policy>()
-            .map(|text| text.limits().to_vec())
-            .map_err(|error| LoadError::Plan(format!("--limit {error}")))?,
+fn inline_policy(text: &str) -> Result<Policy, LoadError> {
+    text.parse().map_err(|error| LoadError::InvalidPlan(format!("--limit {error}")))
+}
+
+/// Probes the target; returns the limits of the plan's check, as far as they are known.
+async fn probe_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
+    let inline = match &plan.check.limited_by {
+        LimitedBy::Limits(text) => inline_policy(text)?.limits().to_vec(),
         LimitedBy::Policy(_) => Vec::new(),
     };
-    let Some(peer) = plan.target.peer() else { return Ok(own) };
-    let patience = plan.load.timeout;
-    let unreachable = |why: String| LoadError::Unreachable { address: peer.address(), why };
-    let stream = connect(peer, patience).await.map_err(|error| unreachable(error.to_string()))?;
-    let texts = match asking(plan, false)? {
-        Asking::Wire(wire) => probe(&wire, stream, peer, patience).await?,
-        Asking::Grpc(grpc) => {
-            let refused = |(_, why)| refused(peer, why, "is it the address of gRPC?");
-            let is_limited = grpc.probe(stream, patience).await.map_err(refused)?;
-            if let (false, LimitedBy::Policy(domain)) = (is_limited, &plan.question.limited_by) {
+    let Some(endpoint) = plan.target.endpoint() else { return Ok(inline) };
+    let limit = plan.load.timeout;
+    let stream = connect(endpoint, limit).await.map_err(|error| LoadError::Unreachable {
+        address: endpoint.address(),
+        reason: error.to_string(),
+    })?;
+    let texts = match client(plan, false)? {
+        Client::Wire(wire) => probe(&wire, stream, endpoint, limit).await?,
+        Client::Grpc(grpc) => {
+            let probed = grpc.probe(stream, limit).await.map_err(|error| {
+                probe_failed(endpoint, error.message, "is this the gRPC address of a daemon?")
+            })?;
+            if let (false, LimitedBy::Policy(domain)) = (probed.is_limited, &plan.check.limited_by)
+            {
                 return Err(LoadError::Unlimited { domain: domain.clone() });
             }
             Vec::new()
         }
-        Asking::Memory(_) => Vec::new(),
+        Client::Memory(_) => Vec::new(),
     };
-    if !own.is_empty() {
-        return Ok(own);
+    if !inline.is_empty() {
+        return Ok(inline);
     }
-    let read = texts.iter().map(|text| text.parse::<Limit>());
-    let remedy = "is it a tollgate daemon of another version?";
-    let unread =
-        |notation_error: tollgate::NotationError| refused(peer, notation_error.to_string(), remedy);
-    read.collect::<Result<_, _>>().map_err(unread)
+    let limits = texts.iter().map(|text| text.parse::<Limit>()).collect::<Result<_, _>>();
+    limits.map_err(|error| {
+        let hint = "is this a tollgate daemon of another version?";
+        probe_failed(endpoint, error.to_string(), hint)
+    })
 }
 
-fn refused(peer: &Peer, why: String, remedy: &'static str) -> LoadError {
-    LoadError::Refused { address: peer.address(), why, remedy }
+fn probe_failed(endpoint: &Endpoint, reason: String, hint: &'static str) -> LoadError {
+    LoadError::ProbeFailed { address: endpoint.address(), reason, hint }
 }
 
 async fn probe(
     wire: &Wire,
     stream: TcpStream,
-    peer: &Peer,
-    patience: Duration,
+    endpoint: &Endpoint,
+    limit: Duration,
 ) -> Result<Vec<String>, LoadError> {
-    let is_greeted = wire.greeting().is_some();
-    let mut output = wire.greeting().unwrap_or_default().to_vec();
-    output.extend_from_slice(wire.probe());
-    let exchange = exchange(wire, &stream, &output, is_greeted);
-    let answered = timeout(patience, exchange).await;
-    let late = |_| refused(peer, format!("nothing came in {patience:?}"), wire.remedy());
-    answered.map_err(late)?.map_err(|why| refused(peer, why, wire.remedy()))
+    match timeout(limit, exchange(wire, &stream)).await {
+        Ok(exchanged) => exchanged.map_err(|reason| probe_failed(endpoint, reason, wire.hint())),
+        Err(_elapsed) => {
+            let reason = format!("no response within {limit:?}");
+            Err(probe_failed(endpoint, reason, wire.hint()))
+        }
+    }
 }
 
-async fn exchange(
-    wire: &Wire,
-    stream: &TcpStream,
-    output: &[u8],
-    is_greeted: bool,
-) -> Result<Vec<String>, String> {
-    let words = |error: std::io::Error| error.to_string();
+/// Sends the greeting and the probe; returns the limits in the reply.
+async fn exchange(wire: &Wire, stream: &TcpStream) -> Result<Vec<String>, String> {
+    let to_text = |error: std::io::Error| error.to_string();
+    let mut output = wire.greeting().map_or_else(Vec::new, <[u8]>::to_vec);
+    output.extend_from_slice(wire.probe());
     let mut written = 0;
     while written < output.len() {
-        stream.writable().await.map_err(words)?;
-        written += unless_blocked(stream.try_write(&output[written..])).map_err(words)?;
+        stream.writable().await.map_err(to_text)?;
+        written += ignore_would_block(stream.try_write(&output[written..])).map_err(to_text)?;
     }
     let mut input = Vec::new();
     loop {
-        stream.readable().await.map_err(words)?;
-        let ended = matches!(stream.try_read_buf(&mut input), Ok(0));
-        if let Some(limits) = agreed(wire, &input, is_greeted)? {
+        stream.readable().await.map_err(to_text)?;
+        let has_ended = matches!(stream.try_read_buf(&mut input), Ok(0));
+        if let Some(limits) = parse_probe_reply(wire, &input)? {
             return Ok(limits);
         }
-        if ended {
-            return Err("the other side closed the connection".to_owned());
+        if has_ended {
+            return Err("the server closed the connection".to_owned());
         }
     }
 }
 
-/// The limits that the probe's reply names, once it is there whole.
-fn agreed(wire: &Wire, input: &[u8], is_greeted: bool) -> Result<Option<Vec<String>>, String> {
+/// The limits in the reply to the probe, once it is complete.
+fn parse_probe_reply(wire: &Wire, input: &[u8]) -> Result<Option<Vec<String>>, String> {
     let mut rest = input;
-    if is_greeted {
-        let Some(length) = greeted(input)? else { return Ok(None) };
+    if wire.greeting().is_some() {
+        let Some(length) = parse_greeting_reply(input)? else { return Ok(None) };
         rest = &input[length..];
     }
     if rest.is_empty() {
         return Ok(None);
     }
-    match wire.read(rest).map_err(|error| error.0.to_owned())?.map(|error| error.reply) {
-        Some(Reply::Answer(_)) => Ok(Some(wire.limits(rest))),
-        Some(Reply::Error(_, why)) => Err(why),
+    let parsed = wire.parse(rest).map_err(|error| error.0.to_owned())?;
+    match parsed.map(|parsed| parsed.reply) {
+        Some(Reply::Decision(_)) => Ok(Some(wire.limits(rest))),
+        Some(Reply::Error(error)) => Err(error.message),
         None => Ok(None),
     }
 }
 
-fn unless_blocked(it: std::io::Result<usize>) -> std::io::Result<usize> {
-    match it {
+fn ignore_would_block(written: std::io::Result<usize>) -> std::io::Result<usize> {
+    match written {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(0),
         other => other,
     }

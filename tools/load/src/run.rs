@@ -1,4 +1,4 @@
-//! All threads of a run.
+//! Runs a plan on all its threads.
 
 use std::io;
 use std::rc::Rc;
@@ -6,52 +6,52 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
 use tokio::task::LocalSet;
 
-use crate::clock::{Clock, cpu_of_thread};
-use crate::connection::{self, connect};
+use crate::clock::{Clock, thread_cpu_time};
+use crate::connection::{ConnectionEnd, connect};
 use crate::error::LoadError;
 use crate::grpc;
-use crate::outcome::{Ended, Generator, Held, Outcome, outcome};
-use crate::plan::Peer;
-use crate::prepare::{Asking, Prepared};
-use crate::progress::Progress;
+use crate::outcome::{EndReason, GeneratorUsage, Outcome, Verification};
+use crate::plan::{Endpoint, Load};
+use crate::prepare::{Client, Runner};
 use crate::session;
-use crate::tally::{MAX_ADMISSIONS, Stamps, Tally};
-use crate::verify::{Times, Verifier};
-use crate::worker::{Share, Worker};
+use crate::tally::{AdmissionTimes, MAX_ADMISSIONS, Progress, Tally};
+use crate::verify::{TimeSource, Verifier};
+use crate::worker::{Worker, WorkerConfig};
 
-/// How a run begins: all threads at once, when every connection stands.
+/// Starts all threads at the same time, once every connection is open.
 #[derive(Debug)]
-struct Start {
+struct StartSignal {
     barrier: Barrier,
     clock: OnceLock<Clock>,
 }
 
-impl Start {
+impl StartSignal {
     fn wait(&self) -> Clock {
         self.barrier.wait();
         *self.clock.get_or_init(Clock::start)
     }
 }
 
-/// What one thread did.
+/// The result of one thread.
 #[derive(Debug)]
-struct Done {
+struct ThreadResult {
     tally: Tally,
     due: u64,
     elapsed: Duration,
     cpu: Duration,
-    is_gone: bool,
+    is_target_gone: bool,
 }
 
-impl Prepared {
-    /// Runs it, until all is asked, the time is up, or `stop` says so. Blocks.
+impl Runner {
+    /// Runs the plan until all requests are sent, the time is up, or `stop` becomes true. Blocks.
     ///
     /// # Errors
-    /// The system has no threads or sockets for it.
+    /// The system has no more threads or sockets.
     pub fn run(
         &self,
         progress: &Arc<Progress>,
@@ -59,145 +59,155 @@ impl Prepared {
     ) -> Result<Outcome, LoadError> {
         let load = &self.plan.load;
         let threads = load.threads.clamp(1, load.connections.max(1));
-        let share = Share {
-            peer: self.plan.target.peer().cloned().unwrap_or_else(nobody),
-            load: crate::plan::Load {
-                threads,
-                hold: load.hold.filter(|_| self.has_leases),
-                ..load.clone()
-            },
-            choice: self.plan.keys.choice(),
-            seed: self.plan.keys.seed,
-            stamps: self.stamps(),
-            room: MAX_ADMISSIONS / threads,
+        let hold = load.hold.filter(|_| self.has_leases);
+        let config = WorkerConfig {
+            endpoint: self.plan.target.endpoint().cloned().unwrap_or_else(unused_endpoint),
+            load: Load { threads, hold, ..load.clone() },
+            selector: self.plan.keys.selector(),
+            times: self.admission_times(),
+            max_admissions: MAX_ADMISSIONS / threads,
             progress: Arc::clone(progress),
         };
-        let start = Arc::new(Start { barrier: Barrier::new(threads), clock: OnceLock::new() });
-        let threads: Vec<JoinHandle<io::Result<Done>>> = (0..threads)
+        let start =
+            Arc::new(StartSignal { barrier: Barrier::new(threads), clock: OnceLock::new() });
+        let mut seeds = Rng::with_seed(self.plan.keys.seed);
+        let threads: Vec<JoinHandle<io::Result<ThreadResult>>> = (0..threads)
             .map(|thread| {
-                let (share, start) = (share.clone(), Arc::clone(&start));
-                let (asking, stop) = (self.asking.clone(), stop.clone());
-                std::thread::spawn(move || work(&share, &asking, &start, thread, stop))
+                let (config, start, random) = (config.clone(), Arc::clone(&start), seeds.fork());
+                let (client, stop) = (self.client.clone(), stop.clone());
+                std::thread::spawn(move || {
+                    run_thread(&config, &client, &start, thread, random, stop)
+                })
             })
             .collect();
-        let mut all = Vec::new();
+        let mut results = Vec::new();
         for thread in threads {
-            let done = thread.join().map_err(|_| system("a thread of it failed"))?;
-            all.push(done.map_err(|error| system(&error.to_string()))?);
+            let result = thread.join().map_err(|_| system("a thread panicked"))?;
+            results.push(result.map_err(|error| system(&error.to_string()))?);
         }
-        Ok(self.sum(all, *stop.borrow()))
+        Ok(self.outcome(results, *stop.borrow()))
     }
 
-    fn sum(&self, all: Vec<Done>, is_stopped: bool) -> Outcome {
-        let elapsed = all.iter().map(|x| x.elapsed).max().unwrap_or_default();
-        let share = |x: &Done| x.cpu.as_nanos() * 1_000 / x.elapsed.as_nanos().max(1);
-        let generator = Generator {
-            threads: all.len(),
-            cpu: all.iter().map(|x| x.cpu).sum(),
-            busiest: all.iter().map(share).max().and_then(|x| u64::try_from(x).ok()).unwrap_or(0),
+    #[expect(clippy::expect_used, reason = "a run has at least one thread")]
+    fn outcome(&self, results: Vec<ThreadResult>, is_stopped: bool) -> Outcome {
+        let elapsed = results.iter().map(|result| result.elapsed).max();
+        let busy_share = |result: &ThreadResult| {
+            let share = result.cpu.as_nanos() * 1_000 / result.elapsed.as_nanos().max(1);
+            u64::try_from(share).expect("a thread uses one CPU")
         };
-        let due = all.iter().map(|x| x.due).sum();
-        let is_gone = all.iter().all(|x| x.is_gone);
-        let ended = match (is_stopped, is_gone) {
-            (true, _) => Ended::Interrupted,
-            (false, true) => Ended::Gone,
-            (false, false) => Ended::Finished,
+        let generator = GeneratorUsage {
+            threads: results.len(),
+            cpu: results.iter().map(|result| result.cpu).sum(),
+            busiest: results.iter().map(busy_share).max().expect("a thread"),
+        };
+        let due = results.iter().map(|result| result.due).sum();
+        let end = if is_stopped {
+            EndReason::Interrupted
+        } else if results.iter().all(|result| result.is_target_gone) {
+            EndReason::TargetGone
+        } else {
+            EndReason::Finished
         };
         let mut tally = Tally::new(None, 0);
-        all.into_iter().for_each(|x| tally.merge(x.tally));
-        let held = self.held(&mut tally);
-        outcome(&tally, ended, elapsed, due, generator, held)
+        for result in results {
+            tally.merge(result.tally);
+        }
+        let verification = self.verification(&mut tally);
+        Outcome::new(tally, end, elapsed.expect("a thread"), due, generator, verification)
     }
 
-    fn held(&self, tally: &mut Tally) -> Option<Held> {
-        let stamps = self.stamps()?;
-        let times = if stamps == Stamps::Caller { Times::Caller } else { Times::Store };
-        let verifier = Verifier::new(&self.against, self.plan.question.cost, times);
-        Some(Held {
-            limits: self.against.clone(),
-            unheld: verifier.unheld().copied().collect(),
+    fn verification(&self, tally: &mut Tally) -> Option<Verification> {
+        let by_store_time = self.admission_times()? != AdmissionTimes::RoundTrip;
+        let source = if by_store_time { TimeSource::Store } else { TimeSource::Client };
+        let verifier = Verifier::new(&self.verify, self.plan.check.cost, source);
+        Some(Verification {
+            limits: self.verify.clone(),
+            unverifiable: verifier.unverifiable().copied().collect(),
             verdict: verifier.verify(&mut tally.admissions),
-            unkept: tally.unkept,
-            by_store_time: stamps != Stamps::Caller,
+            dropped: tally.dropped,
+            by_store_time,
         })
     }
 }
 
-fn system(why: &str) -> LoadError {
-    LoadError::System(why.to_owned())
+fn system(reason: &str) -> LoadError {
+    LoadError::System(reason.to_owned())
 }
 
-fn nobody() -> Peer {
-    Peer { host: String::new(), port: 0, user: None, password: None }
+/// The endpoint of a target in process, which never connects.
+fn unused_endpoint() -> Endpoint {
+    Endpoint { host: String::new(), port: 0, user: None, password: None }
 }
 
-fn work(
-    share: &Share,
-    asking: &Asking,
-    start: &Start,
+fn run_thread(
+    config: &WorkerConfig,
+    client: &Client,
+    start: &StartSignal,
     thread: usize,
+    random: Rng,
     mut stop: Receiver<bool>,
-) -> io::Result<Done> {
-    if let Asking::Memory(memory) = asking {
-        let worker = Worker::new(share, start.wait(), thread);
+) -> io::Result<ThreadResult> {
+    if let Client::Memory(memory) = client {
+        let worker = Worker::new(config, start.wait(), thread, random);
         memory.drive(&worker, &stop);
-        return Ok(done(&worker, false));
+        return Ok(thread_result(&worker, false));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let local = LocalSet::new();
-    let (all, threads) = (share.load.connections, share.load.threads);
-    let connections = all / threads + usize::from(thread < all % threads);
-    // Who has no runtime or no connection still waits with the others, or they would wait for ever.
-    let streams = runtime.as_ref().map(|runtime| runtime.block_on(connect_all(share, connections)));
-    let worker = Rc::new(Worker::new(share, start.wait(), thread));
+    let (total, threads) = (config.load.connections, config.load.threads);
+    let connections = total / threads + usize::from(thread < total % threads);
+    // A thread without a runtime still waits at the barrier; otherwise the others would wait forever.
+    let streams =
+        runtime.as_ref().map(|runtime| runtime.block_on(connect_all(config, connections)));
+    let worker = Rc::new(Worker::new(config, start.wait(), thread, random));
     let streams = streams.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-    let is_gone = runtime?.block_on(local.run_until(async {
+    let is_target_gone = runtime?.block_on(local.run_until(async {
         tokio::select! {
-            gone = drive_all(&worker, asking, streams) => gone,
-            _ = stop.wait_for(|it| *it) => false,
+            is_target_gone = drive_all(&worker, client, streams) => is_target_gone,
+            _ = stop.wait_for(|is_stopped| *is_stopped) => false,
         }
     }));
-    Ok(done(&worker, is_gone))
+    Ok(thread_result(&worker, is_target_gone))
 }
 
-fn done(worker: &Worker, is_gone: bool) -> Done {
+fn thread_result(worker: &Worker, is_target_gone: bool) -> ThreadResult {
     let elapsed = Duration::from_nanos(worker.clock.now());
     let (tally, due) = worker.finish();
-    Done { tally, due, elapsed, cpu: cpu_of_thread(), is_gone }
+    ThreadResult { tally, due, elapsed, cpu: thread_cpu_time(), is_target_gone }
 }
 
-async fn connect_all(share: &Share, connections: usize) -> Vec<io::Result<TcpStream>> {
+async fn connect_all(config: &WorkerConfig, connections: usize) -> Vec<io::Result<TcpStream>> {
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
-        streams.push(connect(&share.peer, share.load.timeout).await);
+        streams.push(connect(&config.endpoint, config.load.timeout).await);
     }
     streams
 }
 
-/// Drives all connections to their ends; whether there was nobody to ask on any of them.
+/// Drives all connections; returns whether every one of them gave up.
 async fn drive_all(
     worker: &Rc<Worker>,
-    asking: &Asking,
+    client: &Client,
     streams: Vec<io::Result<TcpStream>>,
 ) -> bool {
     let mut tasks = Vec::with_capacity(streams.len());
     for stream in streams {
         let worker = Rc::clone(worker);
-        tasks.push(match asking.clone() {
-            Asking::Wire(wire) => {
+        tasks.push(match client.clone() {
+            Client::Wire(wire) => {
                 tokio::task::spawn_local(
                     async move { session::drive(&worker, &wire, stream).await },
                 )
             }
-            Asking::Grpc(grpc) => tokio::task::spawn_local(async move {
+            Client::Grpc(grpc) => tokio::task::spawn_local(async move {
                 grpc::drive(&worker, &Rc::new(grpc), stream).await
             }),
-            Asking::Memory(_) => continue,
+            Client::Memory(_) => unreachable!("a limiter in process has no connections"),
         });
     }
-    let mut is_gone = true;
+    let mut is_target_gone = true;
     for task in tasks {
-        is_gone &= matches!(task.await, Ok(connection::Ended::Gone));
+        is_target_gone &= matches!(task.await, Ok(ConnectionEnd::GaveUp));
     }
-    is_gone
+    is_target_gone
 }

@@ -5,70 +5,66 @@ use std::cell::Cell;
 use crate::clock::{Nanos, nanos};
 use crate::plan::Load;
 
-/// The requests that one thread sends. With a rate each has its time beforehand, whatever becomes of
-/// the others.
+/// The requests of one thread. With a rate, the time of each is fixed in advance, independent of
+/// what happens to the others.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     taken: Cell<u64>,
-    most: u64,
+    max: u64,
     end: Nanos,
     rate: Option<u64>,
     thread: u64,
     threads: u64,
 }
 
-/// When to ask next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
-    /// At this time; it has been taken.
-    At(Nanos),
-    /// Never again.
-    Never,
-}
-
 const SECOND: u128 = 1_000_000_000;
 
 impl Schedule {
-    /// The share of one thread of several.
+    /// The share of one thread.
     pub(crate) fn new(load: &Load, thread: usize) -> Self {
-        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        let (thread, threads) = (count(thread), count(load.threads).max(1));
-        let share = |all: u64| all / threads + u64::from(thread < all % threads);
-        let most = load.iterations.map_or(u64::MAX, share);
+        let (thread, threads) = (widen(thread), widen(load.threads).max(1));
+        let share = |total: u64| total / threads + u64::from(thread < total % threads);
+        let max = load.iterations.map_or(u64::MAX, share);
         let end = nanos(load.duration);
-        Schedule { taken: Cell::new(0), most, end, rate: load.rate, thread, threads }
+        Schedule { taken: Cell::new(0), max, end, rate: load.rate, thread, threads }
     }
 
-    /// Takes the next request.
-    pub(crate) fn take(&self, now: Nanos) -> Due {
+    /// Takes the next request and returns when it is due; `None` when no request is left.
+    pub(crate) fn take(&self, now: Nanos) -> Option<Nanos> {
         let taken = self.taken.get();
-        let due = self.rate.map_or(now, |rate| self.due(taken, rate));
-        if taken >= self.most || now >= self.end || due >= self.end {
-            return Due::Never;
+        let due = self.rate.map_or(now, |rate| self.due_time(taken, rate));
+        if taken >= self.max || now >= self.end || due >= self.end {
+            return None;
         }
         self.taken.set(taken + 1);
-        Due::At(due)
+        Some(due)
     }
 
-    /// Whether nothing can be taken any more.
-    pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        self.taken.get() >= self.most || now >= self.end
+    /// Whether no request is left.
+    pub(crate) fn is_finished(&self, now: Nanos) -> bool {
+        self.taken.get() >= self.max || now >= self.end
     }
 
-    fn due(&self, number: u64, rate: u64) -> Nanos {
+    fn due_time(&self, number: u64, rate: u64) -> Nanos {
         let number = u128::from(number) * u128::from(self.threads) + u128::from(self.thread);
+        // A time beyond 584 years saturates: it is past the end of every run.
         u64::try_from(number * SECOND / u128::from(rate)).unwrap_or(u64::MAX)
     }
 
-    /// How many were due by that time, whether they were taken or not.
+    /// The number of requests that were due by `now`, taken or not.
     pub(crate) fn due_by(&self, now: Nanos) -> u64 {
         let Some(rate) = self.rate else { return self.taken.get() };
-        let passed = u128::from(now.min(self.end)) * u128::from(rate);
-        // The last number whose time is before now, and all of this thread up to it.
-        let numbers = passed.div_ceil(SECOND).saturating_sub(u128::from(self.thread));
-        let due = u64::try_from(numbers.div_ceil(u128::from(self.threads))).unwrap_or(u64::MAX);
-        due.min(self.most)
+        let units = u128::from(now.min(self.end)) * u128::from(rate);
+        // The requests of all threads before `now`, then those of this thread.
+        let numbers = units.div_ceil(SECOND).saturating_sub(u128::from(self.thread));
+        let due = numbers.div_ceil(u128::from(self.threads)).min(u128::from(self.max));
+        u64::try_from(due).unwrap_or(self.max)
     }
+}
+
+#[expect(clippy::expect_used, reason = "supported targets have at most 64-bit addresses")]
+fn widen(number: usize) -> u64 {
+    u64::try_from(number).expect("a usize fits 64 bits")
 }
 
 #[cfg(test)]
@@ -90,31 +86,27 @@ mod tests {
         }
     }
 
-    fn taken(schedule: &Schedule, now: Nanos) -> Vec<Nanos> {
-        std::iter::from_fn(|| match schedule.take(now) {
-            Due::At(due) => Some(due),
-            Due::Never => None,
-        })
-        .collect()
+    fn take_all(schedule: &Schedule, now: Nanos) -> Vec<Nanos> {
+        std::iter::from_fn(|| schedule.take(now)).collect()
     }
 
     #[test]
-    fn a_rate_fixes_every_time_beforehand() {
+    fn a_rate_fixes_every_time_in_advance() {
         let load = load(Some(4), None, 2);
-        let [first, second] = [0, 1].map(|x| Schedule::new(&load, x));
+        let [first, second] = [0, 1].map(|thread| Schedule::new(&load, thread));
         assert_eq!([first.due_by(0), second.due_by(0)], [0, 0]);
         assert_eq!([first.due_by(1), second.due_by(1)], [1, 0]);
         assert_eq!([first.due_by(600_000_000), second.due_by(600_000_000)], [2, 1]);
         assert_eq!([first.due_by(9_000_000_000), second.due_by(9_000_000_000)], [2, 2]);
-        assert_eq!(taken(&first, 0), [0, 500_000_000]);
-        assert_eq!(taken(&second, 0), [250_000_000, 750_000_000]);
+        assert_eq!(take_all(&first, 0), [0, 500_000_000]);
+        assert_eq!(take_all(&second, 0), [250_000_000, 750_000_000]);
     }
 
     #[test]
-    fn iterations_are_shared_and_the_end_is_the_end() {
+    fn threads_share_iterations_and_no_request_is_due_after_the_end() {
         let load = load(None, Some(5), 2);
-        let [first, second] = [0, 1].map(|x| Schedule::new(&load, x));
-        assert_eq!([taken(&first, 7).len(), taken(&second, 7).len()], [3, 2]);
-        assert_eq!(Schedule::new(&load, 0).take(1_000_000_000), Due::Never);
+        let [first, second] = [0, 1].map(|thread| Schedule::new(&load, thread));
+        assert_eq!([take_all(&first, 7).len(), take_all(&second, 7).len()], [3, 2]);
+        assert_eq!(Schedule::new(&load, 0).take(1_000_000_000), None);
     }
 }

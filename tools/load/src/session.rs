@@ -1,7 +1,7 @@
-//! Requests over one connection, whose replies come in their order.
+//! Requests over a connection whose replies arrive in order.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind as Io};
+use std::io::{self, ErrorKind as IoErrorKind};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -9,70 +9,80 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tollgate::Id;
 
-use crate::alarm::Alarm;
-use crate::answer::{Answer, ErrorKind, Reply};
 use crate::clock::{Nanos, nanos};
-use crate::connection::{Attempts, Ended, connect};
-use crate::tally::Asked;
+use crate::connection::{ConnectionEnd, Reconnect, connect};
+use crate::reply::{Decision, ErrorKind, Reply, RequestError};
+use crate::tally::SentRequest;
+use crate::timer::PreciseTimer;
 use crate::wire::Wire;
 use crate::worker::Worker;
 
-/// Why there is no use in waiting on.
-type Failed = (ErrorKind, String);
-
-/// Asks over one connection after the other, the first of which is there.
-pub(crate) async fn drive(worker: &Worker, wire: &Wire, first: io::Result<TcpStream>) -> Ended {
-    let (mut attempts, mut stream, mut held) = (Attempts::default(), first, VecDeque::new());
+/// Sends requests over `first`, and over new connections whenever one ends.
+pub(crate) async fn drive(
+    worker: &Worker,
+    wire: &Wire,
+    first: io::Result<TcpStream>,
+) -> ConnectionEnd {
+    let (mut reconnect, mut stream, mut leases) = (Reconnect::default(), first, VecDeque::new());
     loop {
         match stream {
-            Ok(value) => {
-                let mut session = Session::over(worker, wire, value, held);
-                let over = session.run().await;
+            Ok(connected) => {
+                let mut session = Session::new(worker, wire, connected, leases);
+                let end = session.run().await;
                 // Leases outlive a connection.
-                held = session.held;
-                match over {
-                    Over::Done => return Ended::Done,
-                    Over::Closed => {
-                        stream = connect(&worker.peer, worker.patience).await;
+                leases = session.leases;
+                match end {
+                    SessionEnd::Finished => return ConnectionEnd::Finished,
+                    SessionEnd::Closed => {
+                        stream = connect(&worker.endpoint, worker.timeout).await;
                         continue;
                     }
-                    Over::Failed => {}
+                    SessionEnd::Failed => {}
                 }
             }
-            Err(error) => worker.failed(ErrorKind::Refused, 1, || error.to_string()),
+            Err(error) => worker.record_error(RequestError::new(ErrorKind::Refused, error)),
         }
-        stream = match attempts.another(worker).await {
-            ControlFlow::Continue(another) => another,
-            ControlFlow::Break(ended) => return ended,
+        stream = match reconnect.next(worker).await {
+            ControlFlow::Continue(next) => next,
+            ControlFlow::Break(end) => return end,
         };
     }
 }
 
-/// Why a session is over.
+/// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    /// There is nothing more to ask.
-    Done,
-    /// The other side has ended it in good order.
+enum SessionEnd {
+    /// All requests are sent and answered.
+    Finished,
+    /// The server announced that it closes the connection.
     Closed,
-    /// The connection is of no more use.
+    /// The connection cannot be used any more.
     Failed,
 }
 
-/// What a reply will answer.
+/// A request whose reply has not arrived.
 #[derive(Clone, Copy, Debug)]
-enum Flying {
+enum InFlight {
     Greeting(Nanos),
-    Check(Asked, Id),
-    /// Of a lease; its admission, if that was kept.
+    Check(SentRequest, Id),
+    /// The release of a lease, with the index of its admission if that is kept.
     Release(Option<usize>, Nanos),
 }
 
-/// A lease that is held.
+impl InFlight {
+    fn sent(&self) -> Nanos {
+        match self {
+            InFlight::Check(request, _) => request.sent,
+            InFlight::Release(_, sent) | InFlight::Greeting(sent) => *sent,
+        }
+    }
+}
+
+/// A lease to release later.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldLease {
     key: u32,
-    lease: Id,
+    id: Id,
     until: Nanos,
     admission: Option<usize>,
 }
@@ -82,223 +92,231 @@ struct Session<'a> {
     worker: &'a Worker,
     wire: &'a Wire,
     stream: TcpStream,
-    alarm: Alarm,
-    flying: VecDeque<Flying>,
-    held: VecDeque<Held>,
-    /// The next request, which waits until it is due.
-    next: Option<Nanos>,
+    timer: PreciseTimer,
+    in_flight: VecDeque<InFlight>,
+    leases: VecDeque<HeldLease>,
+    /// When the next request is due, if it waits for its time.
+    next_due: Option<Nanos>,
     output: Vec<u8>,
     input: Vec<u8>,
-    /// How much of the input has been read.
-    read: usize,
-    /// Whether the other side has said that it closes the connection.
+    /// How many bytes of the input are parsed.
+    parsed: usize,
+    /// Whether the server announced that it closes the connection.
     is_closing: bool,
 }
 
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
+/// The size of a read.
+const READ_BYTES: usize = 64 * 1024;
 
 impl<'a> Session<'a> {
-    fn over(worker: &'a Worker, wire: &'a Wire, stream: TcpStream, held: VecDeque<Held>) -> Self {
+    fn new(
+        worker: &'a Worker,
+        wire: &'a Wire,
+        stream: TcpStream,
+        leases: VecDeque<HeldLease>,
+    ) -> Self {
         let mut session = Session {
             worker,
             wire,
             stream,
-            alarm: Alarm::default(),
-            flying: VecDeque::new(),
-            held,
-            next: None,
+            timer: PreciseTimer::default(),
+            in_flight: VecDeque::new(),
+            leases,
+            next_due: None,
             output: Vec::new(),
-            input: Vec::with_capacity(CHUNK),
-            read: 0,
+            input: Vec::with_capacity(READ_BYTES),
+            parsed: 0,
             is_closing: false,
         };
         if let Some(greeting) = wire.greeting() {
             session.output.extend_from_slice(greeting);
-            session.flying.push_back(Flying::Greeting(worker.clock.now()));
+            session.in_flight.push_back(InFlight::Greeting(worker.clock.now()));
         }
         session
     }
 
-    /// Asks until it is over. What was taken and not sent by then stays unsent: the schedule has
-    /// counted it as due.
-    async fn run(&mut self) -> Over {
+    /// Sends requests until the session ends. A request that was taken but not sent remains unsent;
+    /// the schedule has counted it as due.
+    async fn run(&mut self) -> SessionEnd {
         match self.exchange().await {
-            Ok(over) => over,
-            Err((kind, words)) => {
-                let lost =
-                    self.flying.iter().filter(|flying| matches!(flying, Flying::Check(..))).count();
-                self.worker.failed(kind, lost, || words);
-                Over::Failed
+            Ok(end) => end,
+            Err(error) => {
+                let lost = self.in_flight.iter().map(|request| match request {
+                    InFlight::Check(..) => 1,
+                    InFlight::Greeting(_) | InFlight::Release(..) => 0,
+                });
+                self.worker.record_errors(error, lost.sum());
+                SessionEnd::Failed
             }
         }
     }
 
-    async fn exchange(&mut self) -> Result<Over, Failed> {
+    async fn exchange(&mut self) -> Result<SessionEnd, RequestError> {
         loop {
-            let wakes = self.fill();
-            if self.flying.is_empty() && wakes.is_none() {
-                return Ok(Over::Done);
+            let wake_up = self.fill_output();
+            if self.in_flight.is_empty() && wake_up.is_none() {
+                return Ok(SessionEnd::Finished);
             }
             self.write().await?;
-            self.wait(wakes).await?;
+            self.wait(wake_up).await?;
             self.take_replies()?;
             if self.is_closing {
-                return Ok(Over::Closed);
+                return Ok(SessionEnd::Closed);
             }
         }
     }
 
-    /// Writes what is due into the output; when more is, if anything.
-    fn fill(&mut self) -> Option<Nanos> {
-        let mut wakes = None;
-        while let Some(held) = self.held.front().copied() {
-            if held.until > self.worker.clock.now() {
-                wakes = Some(held.until);
+    /// Writes the requests that are due into the output; returns when the next one is due.
+    fn fill_output(&mut self) -> Option<Nanos> {
+        let mut wake_up: Option<Nanos> = None;
+        while let Some(lease) = self.leases.front().copied() {
+            let now = self.worker.clock.now();
+            if lease.until > now {
+                wake_up = Some(lease.until);
                 break;
             }
-            self.held.pop_front();
-            self.wire.release(held.key, held.lease, &mut self.output);
-            let sent = self.worker.clock.now();
-            self.flying.push_back(Flying::Release(held.admission, sent));
+            self.leases.pop_front();
+            self.wire.write_release(lease.key, lease.id, &mut self.output);
+            self.in_flight.push_back(InFlight::Release(lease.admission, now));
         }
-        while self.flying.len() + self.held.len() < self.worker.pipeline {
-            self.next = self.next.or_else(|| self.worker.take());
-            let Some(due) = self.next else { break };
+        while self.in_flight.len() + self.leases.len() < self.worker.pipeline {
+            self.next_due = self.next_due.or_else(|| self.worker.take());
+            let Some(due) = self.next_due else { break };
             let now = self.worker.clock.now();
             if due > now {
-                return Some(wakes.map_or(due, |nanos: Nanos| nanos.min(due)));
+                return Some(wake_up.map_or(due, |release| release.min(due)));
             }
-            self.next = None;
-            self.ask(due, now);
+            self.next_due = None;
+            self.send_check(due, now);
         }
-        wakes
+        wake_up
     }
 
-    fn ask(&mut self, due: Nanos, now: Nanos) {
-        let (key, lease) = (self.worker.choose(), self.lease());
-        let wall = self.worker.clock.wall_micros(now);
-        self.wire.ask(key, wall, lease, &mut self.output);
-        self.worker.sent();
-        self.flying.push_back(Flying::Check(Asked { key, due, sent: now }, lease));
+    fn send_check(&mut self, due: Nanos, now: Nanos) {
+        let worker = self.worker;
+        let key = worker.choose_key();
+        let lease = match worker.hold {
+            Some(_) => worker.new_lease_id(),
+            None => Id::from_u128(0),
+        };
+        self.wire.write_check(key, worker.clock.wall_micros(now), lease, &mut self.output);
+        worker.count_sent();
+        self.in_flight.push_back(InFlight::Check(SentRequest { key, due, sent: now }, lease));
     }
 
-    fn lease(&self) -> Id {
-        if self.worker.hold.is_some() { self.worker.draw_lease() } else { Id::from_u128(0) }
-    }
-
-    async fn write(&mut self) -> Result<(), Failed> {
+    async fn write(&mut self) -> Result<(), RequestError> {
         let mut written = 0;
         while written < self.output.len() {
             match self.stream.try_write(&self.output[written..]) {
                 Ok(more) => written += more,
-                Err(error) if error.kind() == Io::WouldBlock => {
-                    let patience = self.worker.patience;
-                    match timeout(patience, self.stream.writable()).await {
-                        Ok(ready) => ready.map_err(|error| lost(&error))?,
-                        Err(_) => return Err(timed_out()),
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => {
+                    match timeout(self.worker.timeout, self.stream.writable()).await {
+                        Ok(ready) => ready.map_err(lost)?,
+                        Err(_elapsed) => return Err(RequestError::timeout()),
                     }
                 }
-                Err(error) => return Err(lost(&error)),
+                Err(error) => return Err(lost(error)),
             }
         }
         self.output.clear();
         Ok(())
     }
 
-    /// Waits until there is something to read, something is due, or patience ends.
-    async fn wait(&mut self, wakes: Option<Nanos>) -> Result<(), Failed> {
+    /// Waits until the connection is readable, the next request is due, or the timeout ends.
+    async fn wait(&mut self, wake_up: Option<Nanos>) -> Result<(), RequestError> {
         let clock = self.worker.clock;
-        let oldest = self.flying.front().map(|front| match front {
-            Flying::Check(asked, _) => asked.sent,
-            Flying::Release(_, sent) | Flying::Greeting(sent) => *sent,
-        });
-        let Some(oldest) = oldest else {
-            let Some(wakes) = wakes else { return Ok(()) };
-            return self.alarm.until(&clock, wakes).await.map_err(|error| lost(&error));
+        let Some(oldest) = self.in_flight.front().map(InFlight::sent) else {
+            let Some(wake_up) = wake_up else { return Ok(()) };
+            return self.timer.sleep_until(&clock, wake_up).await.map_err(lost);
         };
-        let ends = oldest.saturating_add(nanos(self.worker.patience)).saturating_sub(clock.now());
-        if ends == 0 {
-            return Err(timed_out());
+        let deadline = oldest.saturating_add(nanos(self.worker.timeout));
+        let remaining = deadline.saturating_sub(clock.now());
+        if remaining == 0 {
+            return Err(RequestError::timeout());
         }
-        let stream = &self.stream;
-        let alarm = &mut self.alarm;
+        let (stream, timer) = (&self.stream, &mut self.timer);
         let ready = async {
-            match wakes {
+            match wake_up {
                 None => stream.readable().await,
-                Some(wakes) => tokio::select! {
+                Some(wake_up) => tokio::select! {
                     ready = stream.readable() => ready,
-                    rung = alarm.until(&clock, wakes) => rung,
+                    fired = timer.sleep_until(&clock, wake_up) => fired,
                 },
             }
         };
-        match timeout(Duration::from_nanos(ends), ready).await {
-            Ok(ready) => ready.map_err(|error| lost(&error))?,
-            Err(_) => return Err(timed_out()),
+        match timeout(Duration::from_nanos(remaining), ready).await {
+            Ok(ready) => ready.map_err(lost)?,
+            Err(_elapsed) => return Err(RequestError::timeout()),
         }
-        self.receive()
+        self.read()
     }
 
-    /// Takes what has come.
-    fn receive(&mut self) -> Result<(), Failed> {
-        self.input.drain(..self.read);
-        self.read = 0;
-        self.input.reserve(CHUNK);
+    /// Reads what has arrived.
+    fn read(&mut self) -> Result<(), RequestError> {
+        self.input.drain(..self.parsed);
+        self.parsed = 0;
+        self.input.reserve(READ_BYTES);
         match self.stream.try_read_buf(&mut self.input) {
-            Ok(0) => Err((ErrorKind::Lost, "the other side closed the connection".to_owned())),
-            Err(error) if error.kind() != Io::WouldBlock => Err(lost(&error)),
+            Ok(0) => Err(RequestError::new(ErrorKind::Lost, "the server closed the connection")),
+            Err(error) if error.kind() != IoErrorKind::WouldBlock => Err(lost(error)),
             _ => Ok(()),
         }
     }
 
-    fn take_replies(&mut self) -> Result<(), Failed> {
-        while let Some(flying) = self.flying.front().copied() {
-            let rest = self.input.get(self.read..).unwrap_or_default();
+    fn take_replies(&mut self) -> Result<(), RequestError> {
+        while let Some(request) = self.in_flight.front().copied() {
+            let rest = &self.input[self.parsed..];
             if rest.is_empty() {
                 break;
             }
-            if matches!(flying, Flying::Greeting(_)) {
-                match greeted(rest).map_err(|words| (ErrorKind::Rejected, words))? {
-                    None => break,
-                    Some(length) => self.read += length,
-                }
-                self.flying.pop_front();
+            if let InFlight::Greeting(_) = request {
+                let Some(length) = parse_greeting_reply(rest)
+                    .map_err(|message| RequestError::new(ErrorKind::Rejected, message))?
+                else {
+                    break;
+                };
+                self.parsed += length;
+                self.in_flight.pop_front();
                 continue;
             }
-            let broken = |broken: crate::answer::Broken| (ErrorKind::Protocol, broken.0.to_owned());
-            let Some(taken) = self.wire.read(rest).map_err(broken)? else { break };
-            self.read += taken.length;
-            self.is_closing |= taken.is_last;
-            self.flying.pop_front();
-            self.enter(flying, taken.reply);
+            let Some(parsed) = self.wire.parse(rest)? else { break };
+            self.parsed += parsed.length;
+            self.is_closing |= parsed.is_last;
+            self.in_flight.pop_front();
+            self.record(request, parsed.reply);
         }
         Ok(())
     }
 
-    fn enter(&mut self, flying: Flying, reply: Reply) {
-        match (flying, reply) {
-            (Flying::Check(asked, lease), Reply::Answer(answer)) => {
-                let admission = self.worker.answered(asked, &answer);
-                self.hold(asked.key, lease, &answer, admission);
+    fn record(&mut self, request: InFlight, reply: Reply) {
+        match (request, reply) {
+            (InFlight::Check(request, lease), Reply::Decision(decision)) => {
+                let admission = self.worker.record(request, &decision);
+                self.hold_lease(request.key, lease, &decision, admission);
             }
-            (Flying::Release(admission, _), Reply::Answer(answer)) => {
-                self.worker.released(admission, answer.time);
+            (InFlight::Release(admission, _), Reply::Decision(decision)) => {
+                self.worker.record_release(admission, decision.time);
             }
-            (_, Reply::Error(kind, words)) => self.worker.failed(kind, 1, || words),
-            (Flying::Greeting(_), Reply::Answer(_)) => {}
+            (_, Reply::Error(error)) => self.worker.record_error(error),
+            (InFlight::Greeting(_), Reply::Decision(_)) => {
+                unreachable!("the reply to a greeting is not parsed as a decision")
+            }
         }
     }
 
-    fn hold(&mut self, key: u32, lease: Id, answer: &Answer, admission: Option<usize>) {
-        if let Some(span) = self.worker.hold.filter(|_| answer.allowed) {
-            let until = self.worker.clock.now().saturating_add(span);
-            self.held.push_back(Held { key, lease, until, admission });
+    fn hold_lease(&mut self, key: u32, id: Id, decision: &Decision, admission: Option<usize>) {
+        if let Some(duration) = self.worker.hold.filter(|_| decision.allowed) {
+            let until = self.worker.clock.now().saturating_add(duration);
+            self.leases.push_back(HeldLease { key, id, until, admission });
         }
     }
 }
 
-/// How long the reply to a greeting is, once it is there; an error if it refuses.
-pub(crate) fn greeted(input: &[u8]) -> Result<Option<usize>, String> {
+/// The length of the reply to a greeting, once it is complete.
+///
+/// # Errors
+/// The server rejected the greeting; the error is its reply.
+pub(crate) fn parse_greeting_reply(input: &[u8]) -> Result<Option<usize>, String> {
     let Some(end) = input.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
     if !input.starts_with(b"+OK") {
         return Err(String::from_utf8_lossy(&input[..end]).into_owned());
@@ -306,10 +324,6 @@ pub(crate) fn greeted(input: &[u8]) -> Result<Option<usize>, String> {
     Ok(Some(end + 2))
 }
 
-fn lost(error: &io::Error) -> Failed {
-    (ErrorKind::Lost, error.to_string())
-}
-
-fn timed_out() -> Failed {
-    (ErrorKind::Timeout, "no answer came within --timeout".to_owned())
+fn lost(error: io::Error) -> RequestError {
+    RequestError::new(ErrorKind::Lost, error)
 }

@@ -1,28 +1,30 @@
-//! What one thread has seen.
+//! What one thread has counted and measured.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 
-use crate::answer::{Answer, ErrorKind};
 use crate::clock::{Clock, Nanos};
+use crate::reply::{Decision, ErrorKind, RequestError};
 use crate::verify::Admission;
 
-/// The most admissions that are kept for their bounds to be checked, by all threads together.
+/// How many admissions all threads together keep for verification.
 pub const MAX_ADMISSIONS: usize = 2_000_000;
 
-/// The longest latency that is told apart, an hour.
+/// The longest latency that is measured: one hour.
 const MAX_LATENCY_NANOS: u64 = 3_600_000_000_000;
 
-/// Counts of answers.
+/// The number of allowed and of denied requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many allowed.
+    /// Requests that were allowed.
     pub allowed: u64,
-    /// How many denied.
+    /// Requests that were denied.
     pub denied: u64,
 }
 
 impl Counts {
-    fn add(&mut self, allowed: bool) {
+    pub(crate) fn add(&mut self, allowed: bool) {
         self.allowed += u64::from(allowed);
         self.denied += u64::from(!allowed);
     }
@@ -32,86 +34,119 @@ impl Counts {
         self.denied += other.denied;
     }
 
-    /// Both together.
+    /// The number of allowed and denied requests.
     #[must_use]
-    pub const fn all(self) -> u64 {
+    pub const fn total(self) -> u64 {
         self.allowed + self.denied
     }
 }
 
-/// Where the times of admissions come from.
+/// The counts of a run in progress.
+#[derive(Debug, Default)]
+pub struct Progress {
+    allowed: AtomicU64,
+    denied: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn add(&self, counts: Counts) {
+        self.allowed.fetch_add(counts.allowed, Ordering::Relaxed);
+        self.denied.fetch_add(counts.denied, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_failures(&self, count: u64) {
+        self.failed.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The number of allowed, denied and failed requests so far.
+    #[must_use]
+    pub fn counts(&self) -> [u64; 3] {
+        [&self.allowed, &self.denied, &self.failed].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+impl From<bool> for Counts {
+    fn from(allowed: bool) -> Self {
+        let mut counts = Counts::default();
+        counts.add(allowed);
+        counts
+    }
+}
+
+/// Which times bound an admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamps {
-    /// Of the answers.
+pub(crate) enum AdmissionTimes {
+    /// The store's time in the reply, plus the duration of the request.
     Store,
-    /// From when it was sent to its answer.
-    Caller,
-    /// When it was sent: the caller chose the window.
+    /// The client's times of the request and of the reply.
+    RoundTrip,
+    /// The client's time of the request, because the client chose the window.
     Sent,
 }
 
-/// What was seen.
+/// The counts and measurements of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// From when a request was due to its answer, in ns.
+    /// From the scheduled time of a request to its response, in ns.
     pub(crate) latency: Histogram<u64>,
-    /// Of the limits, lists and blocks.
-    pub(crate) answers: Counts,
-    /// Of what stood in for a store that was away.
+    /// Decisions by limits, lists and blocks.
+    pub(crate) decisions: Counts,
+    /// Decisions without the store.
     pub(crate) degraded: Counts,
     pub(crate) sent: u64,
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
-    /// The first error of each kind, in words.
-    pub(crate) samples: [Option<String>; ErrorKind::ALL.len()],
+    /// The message of the first error of each kind.
+    pub(crate) first_errors: [Option<String>; ErrorKind::ALL.len()],
     pub(crate) admissions: Vec<Admission>,
-    /// Admissions that there was no room for.
-    pub(crate) unkept: u64,
-    room: usize,
-    stamps: Option<Stamps>,
+    /// Admissions that were not kept because the tally was full.
+    pub(crate) dropped: u64,
+    max_admissions: usize,
+    times: Option<AdmissionTimes>,
 }
 
-/// A request that has got its answer.
+/// A request on its way, or answered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SentRequest {
     pub(crate) key: u32,
     pub(crate) due: Nanos,
     pub(crate) sent: Nanos,
 }
 
 impl Tally {
-    /// One that keeps so many admissions, if their times are wanted.
-    pub(crate) fn new(stamps: Option<Stamps>, room: usize) -> Self {
+    /// A tally that keeps at most `max_admissions` admissions, and none without `times`.
+    pub(crate) fn new(times: Option<AdmissionTimes>, max_admissions: usize) -> Self {
         Tally {
-            latency: histogram(),
-            answers: Counts::default(),
+            latency: new_histogram(),
+            decisions: Counts::default(),
             degraded: Counts::default(),
             sent: 0,
             errors: Default::default(),
-            samples: Default::default(),
+            first_errors: Default::default(),
             admissions: Vec::new(),
-            unkept: 0,
-            room,
-            stamps,
+            dropped: 0,
+            max_admissions,
+            times,
         }
     }
 
-    /// Enters an answer; where it is an admission that is kept, its index.
-    pub(crate) fn answer(
+    /// Records a decision; returns the index of its admission, if that is kept.
+    pub(crate) fn record(
         &mut self,
         clock: &Clock,
-        asked: Asked,
+        request: SentRequest,
         now: Nanos,
-        answer: &Answer,
+        decision: &Decision,
     ) -> Option<usize> {
-        self.latency.saturating_record(now.saturating_sub(asked.due).max(1));
-        let counts = if answer.degraded { &mut self.degraded } else { &mut self.answers };
-        counts.add(answer.allowed);
-        if !answer.allowed || answer.degraded || !answer.by_limits {
+        self.latency.saturating_record(now.saturating_sub(request.due).max(1));
+        let counts = if decision.degraded { &mut self.degraded } else { &mut self.decisions };
+        counts.add(decision.allowed);
+        if !decision.allowed || decision.degraded || !decision.by_limits {
             return None;
         }
-        let admission = self.admission(clock, asked, now, answer)?;
-        if self.admissions.len() >= self.room {
-            self.unkept += 1;
+        let admission = self.admission(clock, request, now, decision)?;
+        if self.admissions.len() >= self.max_admissions {
+            self.dropped += 1;
             return None;
         }
         self.admissions.push(admission);
@@ -121,63 +156,65 @@ impl Tally {
     fn admission(
         &self,
         clock: &Clock,
-        asked: Asked,
+        request: SentRequest,
         now: Nanos,
-        answer: &Answer,
+        decision: &Decision,
     ) -> Option<Admission> {
-        let (from, to) = match (self.stamps?, answer.time) {
-            (Stamps::Store, Some(time)) => {
-                // The store's clock may run a little faster than ours.
-                let took = now.saturating_sub(asked.sent) / 1_000 + 1;
+        let sent = clock.wall_micros(request.sent);
+        let (from, to) = match self.times? {
+            AdmissionTimes::Store => {
+                let time = decision.time?;
+                // The store's clock may run slightly faster than the client's.
+                let took = now.saturating_sub(request.sent) / 1_000 + 1;
                 (time, time.saturating_add(took + took / 8 + 1))
             }
-            (Stamps::Store, None) => return None,
-            (Stamps::Sent, _) => (clock.wall_micros(asked.sent), clock.wall_micros(asked.sent)),
-            (Stamps::Caller, _) => (clock.wall_micros(asked.sent), clock.wall_micros(now) + 1),
+            AdmissionTimes::RoundTrip => (sent, clock.wall_micros(now) + 1),
+            AdmissionTimes::Sent => (sent, sent),
         };
-        Some(Admission { delay: answer.delay, ..Admission::between(asked.key, from, to) })
+        Some(Admission { delay: decision.delay, ..Admission::between(request.key, from, to) })
     }
 
-    /// Enters that a lease that was kept was given back, by the store's time.
-    pub(crate) fn released(&mut self, admission: Option<usize>, time: Option<u64>) {
-        let kept = admission.and_then(|admission| self.admissions.get_mut(admission));
-        if let (Some(kept), Some(time)) = (kept, time) {
-            kept.released = time;
+    /// Records that the lease of an admission was released at `time` by the store's clock.
+    pub(crate) fn record_release(&mut self, admission: Option<usize>, time: Option<u64>) {
+        if let (Some(index), Some(time)) = (admission, time) {
+            self.admissions[index].released = time;
         }
     }
 
-    pub(crate) fn error(&mut self, kind: ErrorKind, times: u64, words: impl FnOnce() -> String) {
-        let at = position(kind);
-        if times > 0 {
-            self.errors[at] += times;
-            self.samples[at].get_or_insert_with(words);
+    /// Records `count` requests that failed with the same error.
+    pub(crate) fn record_errors(&mut self, error: RequestError, count: u64) {
+        if count > 0 {
+            let index = index_of(error.kind);
+            self.errors[index] += count;
+            self.first_errors[index].get_or_insert(error.message);
         }
     }
 
-    /// Takes in what another thread has seen.
+    /// Adds the tally of another thread.
+    #[expect(clippy::expect_used, reason = "all histograms have the same bounds")]
     pub(crate) fn merge(&mut self, other: Tally) {
-        // Both have the same bounds.
-        let _ = self.latency.add(&other.latency);
-        self.answers.merge(other.answers);
+        self.latency.add(&other.latency).expect("the bounds are equal");
+        self.decisions.merge(other.decisions);
         self.degraded.merge(other.degraded);
         self.sent += other.sent;
-        for (here, there) in self.errors.iter_mut().zip(other.errors) {
-            *here += there;
+        for (count, more) in self.errors.iter_mut().zip(other.errors) {
+            *count += more;
         }
-        for (here, there) in self.samples.iter_mut().zip(other.samples) {
-            *here = here.take().or(there);
+        for (first, other) in self.first_errors.iter_mut().zip(other.first_errors) {
+            *first = first.take().or(other);
         }
         self.admissions.extend(other.admissions);
-        self.unkept += other.unkept;
+        self.dropped += other.dropped;
     }
 }
 
-fn position(kind: ErrorKind) -> usize {
-    ErrorKind::ALL.iter().position(|x| *x == kind).unwrap_or(0)
+#[expect(clippy::expect_used, reason = "`ALL` lists every kind")]
+fn index_of(kind: ErrorKind) -> usize {
+    ErrorKind::ALL.iter().position(|other| *other == kind).expect("a kind of `ALL`")
 }
 
-/// Three digits of every latency up to an hour: some 250 kB.
-#[expect(clippy::expect_used, reason = "the bounds are constants that it takes")]
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MAX_LATENCY_NANOS, 3).expect("the bounds are in range")
+/// A histogram with three significant digits of every latency up to an hour; about 250 kB.
+#[expect(clippy::expect_used, reason = "the constructor accepts these constants")]
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, MAX_LATENCY_NANOS, 3).expect("valid bounds")
 }

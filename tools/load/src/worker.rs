@@ -4,135 +4,135 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tollgate::Id;
 
-use crate::answer::{Answer, ErrorKind};
 use crate::clock::{Clock, Nanos, nanos};
-use crate::keys::Choice;
-use crate::plan::{Load, Peer};
-use crate::progress::Progress;
-use crate::random::Random;
-use crate::schedule::{Due, Schedule};
-use crate::tally::{Asked, Stamps, Tally};
+use crate::keys::KeySelector;
+use crate::plan::{Endpoint, Load};
+use crate::reply::{Decision, RequestError};
+use crate::schedule::Schedule;
+use crate::tally::{AdmissionTimes, Counts, Progress, SentRequest, Tally};
+
+/// What all threads share.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerConfig {
+    /// The target; unused in process.
+    pub(crate) endpoint: Endpoint,
+    pub(crate) load: Load,
+    pub(crate) selector: KeySelector,
+    pub(crate) times: Option<AdmissionTimes>,
+    /// How many admissions each thread keeps.
+    pub(crate) max_admissions: usize,
+    pub(crate) progress: Arc<Progress>,
+}
 
 /// What the connections of one thread share.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) clock: Clock,
-    pub(crate) peer: Peer,
-    pub(crate) patience: Duration,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) timeout: Duration,
     pub(crate) pipeline: usize,
-    /// How long a lease is held, where there is one.
+    /// How long to hold each lease, under a concurrent limit.
     pub(crate) hold: Option<Nanos>,
     schedule: Schedule,
-    choice: Choice,
-    random: RefCell<Random>,
+    selector: KeySelector,
+    random: RefCell<Rng>,
     tally: RefCell<Tally>,
-    /// Whether anybody has answered, and how many connections still try.
-    has_answered: Cell<bool>,
+    /// Whether a response arrived since the last call of `take_has_response`.
+    has_response: Cell<bool>,
     progress: Arc<Progress>,
 }
 
 impl Worker {
-    pub(crate) fn new(share: &Share, clock: Clock, thread: usize) -> Self {
-        let load = &share.load;
-        let stream = u64::try_from(thread).unwrap_or(0);
+    pub(crate) fn new(config: &WorkerConfig, clock: Clock, thread: usize, random: Rng) -> Self {
+        let load = &config.load;
         Worker {
             clock,
-            peer: share.peer.clone(),
-            patience: load.timeout,
+            endpoint: config.endpoint.clone(),
+            timeout: load.timeout,
             pipeline: load.pipeline.max(1),
             hold: load.hold.map(nanos),
             schedule: Schedule::new(load, thread),
-            choice: share.choice.clone(),
-            random: RefCell::new(Random::new(share.seed, stream)),
-            tally: RefCell::new(Tally::new(share.stamps, share.room)),
-            has_answered: Cell::new(false),
-            progress: Arc::clone(&share.progress),
+            selector: config.selector.clone(),
+            random: RefCell::new(random),
+            tally: RefCell::new(Tally::new(config.times, config.max_admissions)),
+            has_response: Cell::new(false),
+            progress: Arc::clone(&config.progress),
         }
     }
 
-    /// Takes the next request: when it is due.
+    /// Takes the next request and returns when it is due.
     pub(crate) fn take(&self) -> Option<Nanos> {
         self.take_at(self.clock.now())
     }
 
     pub(crate) fn take_at(&self, now: Nanos) -> Option<Nanos> {
-        match self.schedule.take(now) {
-            Due::At(due) => Some(due),
-            Due::Never => None,
-        }
+        self.schedule.take(now)
     }
 
-    pub(crate) fn choose(&self) -> u32 {
-        self.choice.choose(&mut self.random.borrow_mut())
+    pub(crate) fn choose_key(&self) -> u32 {
+        self.selector.choose(&mut self.random.borrow_mut())
     }
 
-    /// An id for a lease.
-    pub(crate) fn draw_lease(&self) -> Id {
-        let mut random = self.random.borrow_mut();
-        Id::from_u128(u128::from(random.next()) << 64 | u128::from(random.next()))
+    pub(crate) fn new_lease_id(&self) -> Id {
+        Id::from_u128(self.random.borrow_mut().u128(..))
     }
 
-    /// Counts a request that goes out.
-    pub(crate) fn sent(&self) {
+    /// Counts a request that is sent.
+    pub(crate) fn count_sent(&self) {
         self.tally.borrow_mut().sent += 1;
     }
 
-    pub(crate) fn answered(&self, asked: Asked, answer: &Answer) -> Option<usize> {
-        self.has_answered.set(true);
-        let counts = [u64::from(answer.allowed), u64::from(!answer.allowed)];
-        self.progress.answered(counts);
-        self.answered_at(asked, self.clock.now(), answer)
+    /// Records a decision that arrived now; returns the index of its admission, if that is kept.
+    pub(crate) fn record(&self, request: SentRequest, decision: &Decision) -> Option<usize> {
+        self.has_response.set(true);
+        self.progress.add(Counts::from(decision.allowed));
+        self.record_at(request, self.clock.now(), decision)
     }
 
-    /// As [`Worker::answered`], without telling the progress.
-    pub(crate) fn answered_at(&self, asked: Asked, now: Nanos, it: &Answer) -> Option<usize> {
-        self.tally.borrow_mut().answer(&self.clock, asked, now, it)
+    /// Like [`Worker::record`], without updating the progress.
+    pub(crate) fn record_at(
+        &self,
+        request: SentRequest,
+        now: Nanos,
+        decision: &Decision,
+    ) -> Option<usize> {
+        self.tally.borrow_mut().record(&self.clock, request, now, decision)
     }
 
-    pub(crate) fn tell(&self, counts: [u64; 2]) {
-        self.progress.answered(counts);
+    pub(crate) fn add_progress(&self, counts: Counts) {
+        self.progress.add(counts);
     }
 
-    pub(crate) fn released(&self, admission: Option<usize>, time: Option<u64>) {
-        self.tally.borrow_mut().released(admission, time);
+    pub(crate) fn record_release(&self, admission: Option<usize>, time: Option<u64>) {
+        self.tally.borrow_mut().record_release(admission, time);
     }
 
-    pub(crate) fn failed(&self, kind: ErrorKind, times: usize, words: impl FnOnce() -> String) {
-        let times = u64::try_from(times).unwrap_or(u64::MAX);
-        self.progress.failed(times);
-        self.tally.borrow_mut().error(kind, times, words);
+    pub(crate) fn record_error(&self, error: RequestError) {
+        self.record_errors(error, 1);
     }
 
-    /// Whether there is nothing more to ask, so that a connection need not be made again.
-    pub(crate) fn is_over(&self) -> bool {
-        self.schedule.is_over(self.clock.now())
+    /// Records `count` requests that failed with the same error.
+    pub(crate) fn record_errors(&self, error: RequestError, count: u64) {
+        self.progress.add_failures(count);
+        self.tally.borrow_mut().record_errors(error, count);
     }
 
-    /// Whether an answer has come since the last time this was asked.
-    pub(crate) fn take_answered(&self) -> bool {
-        self.has_answered.take()
+    /// Whether no request is left, so that a connection need not be opened again.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.schedule.is_finished(self.clock.now())
     }
 
-    /// What was seen, and how many requests were due by now.
+    /// Whether a response arrived since the last call.
+    pub(crate) fn take_has_response(&self) -> bool {
+        self.has_response.take()
+    }
+
+    /// The tally, and the number of requests that were due by now.
     pub(crate) fn finish(&self) -> (Tally, u64) {
         let due = self.schedule.due_by(self.clock.now());
-        let nothing = Tally::new(None, 0);
-        (self.tally.replace(nothing), due)
+        (self.tally.replace(Tally::new(None, 0)), due)
     }
-}
-
-/// What all threads share.
-#[derive(Clone, Debug)]
-pub(crate) struct Share {
-    /// Nobody, in process.
-    pub(crate) peer: Peer,
-    pub(crate) load: Load,
-    pub(crate) choice: Choice,
-    pub(crate) seed: u64,
-    pub(crate) stamps: Option<Stamps>,
-    /// How many admissions each thread keeps.
-    pub(crate) room: usize,
-    pub(crate) progress: Arc<Progress>,
 }

@@ -1,10 +1,10 @@
-//! The target as it was written.
+//! Parses the target argument.
 
 use anyhow::{Result, anyhow, bail};
 
-/// What a target says.
+/// The parts of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct Address {
     pub(super) scheme: String,
     pub(super) host: Option<String>,
     pub(super) port: Option<u16>,
@@ -12,49 +12,52 @@ pub(super) struct Written {
     pub(super) password: Option<String>,
 }
 
-const USAGE: &str = "write http://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT or memory";
+const USAGE: &str = "use http://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT or memory";
 
-/// Reads a URL, or a scheme alone.
-pub(super) fn read(target: &str) -> Result<Written> {
+/// Parses a URL, or a scheme alone.
+pub(super) fn parse(target: &str) -> Result<Address> {
     let (scheme, rest) = target.split_once("://").unwrap_or((target, ""));
     let scheme = match scheme {
         "http" | "grpc" | "redis" | "memory" => scheme,
         "valkey" => "redis",
         "https" | "grpcs" | "rediss" | "valkeys" => bail!(
-            "the target {target:?} asks for TLS, which bench does not speak; load a listener \
-             without it"
+            "the target {target:?} needs TLS, which bench does not support; use a listener without \
+             TLS"
         ),
-        _ => bail!("the target {target:?} is none that bench knows; {USAGE}"),
+        _ => bail!("unknown target {target:?}; {USAGE}"),
     };
     let rest = rest.trim_end_matches('/');
     if rest.contains(['/', '?', '#']) {
-        bail!("the target {target:?} has a path, which bench does not take; {USAGE}");
+        bail!("the target {target:?} has a path, which bench does not support; {USAGE}");
     }
-    let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(a, b)| (Some(a), b));
-    let (host, port) = host_and_port(place)
-        .ok_or_else(|| anyhow!("the target {target:?} has no port that is a number; {USAGE}"))?;
+    let (login, authority) = match rest.rsplit_once('@') {
+        Some((login, authority)) => (Some(login), authority),
+        None => (None, rest),
+    };
+    let (host, port) = host_and_port(authority)
+        .ok_or_else(|| anyhow!("the port of the target {target:?} is not a number; {USAGE}"))?;
     let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
-        Some((user, password)) => (decoded(user), decoded(password)),
+        Some((user, password)) => (percent_decode(user), percent_decode(password)),
         None => (None, None),
     };
-    Ok(Written { scheme: scheme.to_owned(), host, port, user, password })
+    Ok(Address { scheme: scheme.to_owned(), host, port, user, password })
 }
 
-fn host_and_port(place: &str) -> Option<(Option<String>, Option<u16>)> {
-    let (host, port) = match place.strip_prefix('[').and_then(|place| place.split_once(']')) {
+fn host_and_port(authority: &str) -> Option<(Option<String>, Option<u16>)> {
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':')?)),
-        None => match place.split_once(':') {
+        None => match authority.split_once(':') {
             Some((host, port)) => (host, Some(port)),
-            None => (place, None),
+            None => (authority, None),
         },
     };
     let port = port.map(str::parse).transpose().ok()?;
-    Some((Some(host.to_owned()).filter(|x| !x.is_empty()), port))
+    Some((Some(host.to_owned()).filter(|host| !host.is_empty()), port))
 }
 
-/// A part of a login, percent-decoded; nothing if it is empty.
-fn decoded(text: &str) -> Option<String> {
+/// A percent-decoded part of a login; `None` if it is empty.
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, more)) = rest.split_first() {
@@ -64,7 +67,7 @@ fn decoded(text: &str) -> Option<String> {
         bytes.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &more[2..] } else { more };
     }
-    String::from_utf8(bytes).ok().filter(|x| !x.is_empty())
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -72,11 +75,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_read() {
+    fn targets_are_parsed() {
         type Parts<'a> = (&'a str, &'a str, u16, &'a str, &'a str);
         let check = |target: &str, expected: Parts<'_>| {
-            let value = read(target).unwrap();
-            let text = |x: &Option<String>| x.clone().unwrap_or_default();
+            let value = parse(target).unwrap();
+            let text = |part: &Option<String>| part.clone().unwrap_or_default();
             let (host, user, password) =
                 (text(&value.host), text(&value.user), text(&value.password));
             let found = (&*value.scheme, &*host, value.port.unwrap_or(0), &*user, &*password);
@@ -91,15 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_with_what_to_write() {
+    fn invalid_targets_are_rejected_with_the_valid_forms() {
         let check = |target: &str, part: &str| {
-            let why = read(target).unwrap_err().to_string();
-            assert!(why.contains(part) && why.contains(target), "{why}");
+            let error = parse(target).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains(target), "{error}");
         };
         check("ftp://host", "http://HOST:PORT");
         check("rediss://host", "TLS");
         check("http://host:x", "port");
         check("http://host:80/v1/check", "path");
-        check("localhost:8080", "none that bench knows");
+        check("localhost:8080", "unknown target");
     }
 }

@@ -1,44 +1,47 @@
-//! The result for programs: one object. Times are whole numbers and say their units.
+//! The report as one JSON object. Times are whole numbers, with the unit in their name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
+use tollgate_load::{EndReason, Endpoint, LimitedBy, Outcome, Plan, Target, Verification};
 
-pub(super) fn object(plan: &Plan, it: &Outcome) -> String {
-    let (field, text) = match &plan.question.limited_by {
+pub(super) fn report(plan: &Plan, outcome: &Outcome) -> String {
+    let (field, text) = match &plan.check.limited_by {
         LimitedBy::Policy(name) => ("policy", name),
         LimitedBy::Limits(text) => ("limit", text),
     };
-    let ended = match it.ended {
-        Ended::Finished => "finished",
-        Ended::Interrupted => "interrupted",
-        Ended::Gone => "gone",
+    let ended = match outcome.end {
+        EndReason::Finished => "finished",
+        EndReason::Interrupted => "interrupted",
+        EndReason::TargetGone => "gone",
     };
     let counts: BTreeMap<&str, u64> =
-        it.errors.iter().map(|error| (error.kind.as_str(), error.count)).collect();
+        outcome.errors.iter().map(|error| (error.kind.as_str(), error.count)).collect();
     let firsts: BTreeMap<&str, &str> =
-        it.errors.iter().map(|error| (error.kind.as_str(), &*error.first)).collect();
+        outcome.errors.iter().map(|error| (error.kind.as_str(), &*error.first)).collect();
     let mut all = Map::new();
     let mut put = |name: &str, value: Value| all.insert(name.to_owned(), value);
     put("target", json!(target(plan)));
-    put("address", json!(plan.target.peer().map(tollgate_load::Peer::address)));
+    put("address", json!(plan.target.endpoint().map(Endpoint::address)));
     put(field, json!(text));
     put("ended", json!(ended));
-    put("elapsed_us", json!(micros(it.elapsed)));
-    put("sent", json!(it.sent));
-    put("answers", json!(it.answered()));
-    put("answers_per_second", json!(it.answered_per_second()));
-    put("allowed", json!(it.answers.allowed));
-    put("denied", json!(it.answers.denied));
-    put("degraded", json!({ "allowed": it.degraded.allowed, "denied": it.degraded.denied }));
+    put("elapsed_us", json!(micros(outcome.elapsed)));
+    put("sent", json!(outcome.sent));
+    put("answers", json!(outcome.responses()));
+    put("answers_per_second", json!(outcome.responses_per_second()));
+    put("allowed", json!(outcome.decisions.allowed));
+    put("denied", json!(outcome.decisions.denied));
+    put(
+        "degraded",
+        json!({ "allowed": outcome.degraded.allowed, "denied": outcome.degraded.denied }),
+    );
     put("errors", json!(counts));
     put("first_errors", json!(firsts));
-    put("rate", rate(plan, it));
-    put("latency_ns", latency(it));
-    put("generator", generator(it));
-    put("verify", it.held.as_ref().map_or(Value::Null, |x| verify(plan, x)));
+    put("rate", rate(plan, outcome));
+    put("latency_ns", latency(outcome));
+    put("generator", generator(outcome));
+    put("verify", outcome.verification.as_ref().map_or(Value::Null, |found| verify(plan, found)));
     Value::Object(all).to_string()
 }
 
@@ -51,54 +54,60 @@ fn target(plan: &Plan) -> &'static str {
     }
 }
 
-fn micros(span: Duration) -> u64 {
-    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+#[expect(clippy::expect_used, reason = "a run and its CPU time last days at most")]
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).expect("a duration below 584,000 years")
 }
 
-fn rate(plan: &Plan, it: &Outcome) -> Value {
-    plan.load.rate.map_or(Value::Null, |asked| {
-        let unsent = it.due.saturating_sub(it.sent);
-        json!({ "asked_per_second": asked, "due": it.due, "unsent": unsent })
+fn rate(plan: &Plan, outcome: &Outcome) -> Value {
+    plan.load.rate.map_or(Value::Null, |rate| {
+        let unsent = outcome.due.saturating_sub(outcome.sent);
+        json!({ "asked_per_second": rate, "due": outcome.due, "unsent": unsent })
     })
 }
 
-fn latency(it: &Outcome) -> Value {
-    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-    let latency = &it.latency;
+#[expect(clippy::expect_used, reason = "the histogram measures at most an hour")]
+fn latency(outcome: &Outcome) -> Value {
+    let nanos = |latency: Duration| u64::try_from(latency.as_nanos()).expect("at most an hour");
+    let latency = &outcome.latency;
     json!({
-        "p50": nanos(latency.p50), "p90": nanos(latency.p90), "p99": nanos(latency.p99), "p99.9": nanos(latency.p999),
-        "max": nanos(latency.max)
+        "p50": nanos(latency.p50),
+        "p90": nanos(latency.p90),
+        "p99": nanos(latency.p99),
+        "p99.9": nanos(latency.p999),
+        "max": nanos(latency.max),
     })
 }
 
-fn generator(it: &Outcome) -> Value {
-    let generator = &it.generator;
+fn generator(outcome: &Outcome) -> Value {
+    let generator = &outcome.generator;
     json!({
         "threads": generator.threads,
         "cpu_us": micros(generator.cpu),
         "busiest_per_mille": generator.busiest,
-        "may_be_the_limit": generator.is_limit(),
+        "may_be_the_limit": generator.is_bottleneck(),
     })
 }
 
-fn verify(plan: &Plan, held: &Held) -> Value {
+fn verify(plan: &Plan, verification: &Verification) -> Value {
     let texts = |limits: &[tollgate::Limit]| {
         limits.iter().map(ToString::to_string).collect::<Vec<String>>()
     };
-    let worst = held.verdict.worst.iter().map(|worst| {
-        let number = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+    let worst = verification.verdict.worst.iter().map(|worst| {
+        // JSON numbers end at 64 bits; larger costs saturate.
+        let number = |cost: u128| u64::try_from(cost).unwrap_or(u64::MAX);
         json!({
             "key": plan.keys.name(worst.key), "limit": worst.limit.to_string(), "from_us": worst.from,
             "to_us": worst.to, "admitted": number(worst.admitted), "bound": number(worst.bound)
         })
     });
     json!({
-        "limits": texts(&held.limits),
-        "without_bound": texts(&held.unheld),
-        "by_store_time": held.by_store_time,
-        "admissions": held.verdict.admissions,
-        "not_kept": held.unkept,
-        "violations": held.verdict.violations,
+        "limits": texts(&verification.limits),
+        "without_bound": texts(&verification.unverifiable),
+        "by_store_time": verification.by_store_time,
+        "admissions": verification.verdict.admissions,
+        "not_kept": verification.dropped,
+        "violations": verification.verdict.violations,
         "worst": worst.collect::<Vec<Value>>(),
     })
 }

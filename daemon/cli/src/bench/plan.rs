@@ -1,174 +1,181 @@
-//! What was typed, as a plan.
+//! Turns the arguments into a plan.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use tollgate::{Limit, Policy, random_id};
 use tollgate_load::{
-    Command, Keys, LimitedBy, Load, MAX_ADMISSIONS, Peer, Plan, Question, Target, bucket,
+    CheckSpec, Command, Endpoint, Keys, LimitedBy, Load, Plan, Target, token_bucket,
 };
 
-use super::address::{self, Written};
-use super::arguments::{Bench, Words};
+use super::address::{self, Address};
+use super::arguments::{Bench, RespCommand};
 
-const LIMIT: &str = "10/s burst 20";
-const HOST: &str = "127.0.0.1";
-const DURATION: Duration = Duration::from_secs(10);
-/// Where the number of requests ends it, and they do not come to an end.
-const MAX_DURATION: Duration = Duration::from_secs(3_600);
-const CONNECTIONS: usize = 50;
-const STREAMS: usize = 8;
-/// The most bytes of a prefix.
-const MAX_PREFIX: usize = 200;
+const DEFAULT_LIMIT: &str = "10/s burst 20";
+const DEFAULT_HOST: &str = "127.0.0.1";
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// The duration of a run with --iterations, in case the target is slow.
+const DEFAULT_DURATION_WITH_ITERATIONS: Duration = Duration::from_secs(3_600);
+const DEFAULT_CONNECTIONS: usize = 50;
+const DEFAULT_GRPC_STREAMS: usize = 8;
+/// In bytes.
+const MAX_PREFIX_LEN: usize = 200;
+const MAX_IN_PROCESS_THREADS: usize = 256;
 
-pub(super) fn plan(it: &Bench) -> Result<Plan> {
-    let written = written(it)?;
-    let target = target(it, &written)?;
-    let question = Question { limited_by: limited_by(it, &target)?, cost: it.cost };
-    let against = it.verify.then(|| against(it)).transpose()?;
-    let load = load(it, &target)?;
-    Ok(Plan { question, keys: keys(it)?, load, against, target })
+pub(super) fn plan(arguments: &Bench) -> Result<Plan> {
+    let address = address(arguments)?;
+    let target = target(arguments, &address)?;
+    let limited_by = limited_by(arguments, &target)?;
+    let verify = match (arguments.verify, &arguments.against) {
+        (false, _) => None,
+        (true, None) => Some(Vec::new()),
+        (true, Some(text)) => Some(parse_limits("--against", text)?),
+    };
+    let check = CheckSpec { limited_by, cost: arguments.cost };
+    let load = load(arguments, &target)?;
+    Ok(Plan { check, keys: keys(arguments)?, load, verify, target })
 }
 
-fn written(it: &Bench) -> Result<Written> {
-    let usual = if it.threshold.is_some() { "redis" } else { "http" };
-    let written = address::read(it.target.as_deref().unwrap_or(usual))?;
-    let twice = [
-        (it.host.is_some() && written.host.is_some(), "--host"),
-        (it.port.is_some() && written.port.is_some(), "--port"),
-        (it.user.is_some() && written.user.is_some(), "--user"),
+fn address(arguments: &Bench) -> Result<Address> {
+    let default = if arguments.threshold.is_some() { "redis" } else { "http" };
+    let address = address::parse(arguments.target.as_deref().unwrap_or(default))?;
+    let conflicts = [
+        (arguments.host.is_some() && address.host.is_some(), "--host"),
+        (arguments.port.is_some() && address.port.is_some(), "--port"),
+        (arguments.user.is_some() && address.user.is_some(), "--user"),
     ];
-    if let Some((_, flag)) = twice.iter().find(|twice| twice.0) {
-        bail!("{flag} and the target both say it; write it once");
+    if let Some((_, flag)) = conflicts.iter().find(|(is_conflict, _)| *is_conflict) {
+        bail!("{flag} and the target contain the same setting; set it once");
     }
-    Ok(written)
+    Ok(address)
 }
 
-fn target(it: &Bench, written: &Written) -> Result<Target> {
-    let peer = |port| {
-        let host = it.host.clone().or_else(|| written.host.clone());
-        Peer {
-            host: host.unwrap_or_else(|| HOST.to_owned()),
-            port: it.port.or(written.port).unwrap_or(port),
-            user: it.user.clone().or_else(|| written.user.clone()),
-            password: written.password.clone().or_else(|| it.password.clone()),
+fn target(arguments: &Bench, address: &Address) -> Result<Target> {
+    let endpoint = |port| {
+        let host = arguments.host.clone().or_else(|| address.host.clone());
+        Endpoint {
+            host: host.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
+            port: arguments.port.or(address.port).unwrap_or(port),
+            user: arguments.user.clone().or_else(|| address.user.clone()),
+            password: address.password.clone().or_else(|| arguments.password.clone()),
         }
     };
-    let command = match (it.threshold, it.command) {
+    let command = match (arguments.threshold, arguments.command) {
         (Some(threshold), _) => Command::Counter { threshold },
-        (None, Words::Check) => Command::Check,
-        (None, Words::Throttle) => Command::Throttle,
+        (None, RespCommand::Check) => Command::Check,
+        (None, RespCommand::Throttle) => Command::Throttle,
     };
-    let target = match (&*written.scheme, command) {
-        ("redis", Command::Counter { .. }) => Target::Resp(peer(6379), command),
-        ("redis", _) => Target::Resp(peer(6380), command),
+    let target = match (&*address.scheme, command) {
+        ("redis", Command::Counter { .. }) => Target::Resp(endpoint(6379), command),
+        ("redis", _) => Target::Resp(endpoint(6380), command),
         (_, Command::Counter { threshold }) => {
-            bail!("--threshold {threshold} counts in a Redis; the target is redis://HOST:PORT then")
+            bail!("--threshold {threshold} needs a target redis://HOST:PORT")
         }
         (_, Command::Throttle) => {
-            bail!("--command throttle is of redis://; leave it out, or name such a target")
+            bail!("--command throttle needs a target redis://HOST:PORT")
         }
-        ("grpc", _) => Target::Grpc(peer(8081)),
+        ("grpc", _) => Target::Grpc(endpoint(8081)),
         ("memory", _) => Target::Memory,
-        _ => Target::Http(peer(8080)),
+        _ => Target::Http(endpoint(8080)),
     };
-    let login = target.peer().map(|peer| [&peer.user, &peer.password]);
-    for part in login.iter().flatten().filter_map(|login| login.as_deref()) {
-        if part.contains(|c: char| c.is_control()) {
-            bail!("the user or the password holds a control character; write it in plain text");
+    if let Some(Endpoint { user, password, .. }) = target.endpoint() {
+        for text in [user, password].into_iter().flatten() {
+            if text.contains(|c: char| c.is_control()) {
+                bail!("the user or the password contains a control character");
+            }
         }
     }
     Ok(target)
 }
 
-fn limited_by(it: &Bench, target: &Target) -> Result<LimitedBy> {
+fn limited_by(arguments: &Bench, target: &Target) -> Result<LimitedBy> {
     if let Target::Resp(_, Command::Counter { threshold }) = target {
-        if it.cost != 1 {
-            bail!("--cost {} is not counted by INCR; leave it out", it.cost);
+        if arguments.cost != 1 {
+            bail!("INCR does not support --cost {}; omit it", arguments.cost);
         }
         return Ok(LimitedBy::Limits(format!("{threshold}/min fixed")));
     }
-    if let Some(name) = &it.policy {
+    if let Some(name) = &arguments.policy {
         if !Policy::is_name(name) {
             bail!(
-                "--policy {name:?} is no policy's name, which begins with a letter; limits are \
-                 written with --limit"
+                "--policy {name:?} is not the name of a policy, which begins with a letter; use --limit \
+                 for limits"
             );
         }
         if matches!(target, Target::Resp(_, Command::Throttle) | Target::Memory) {
-            bail!("--policy {name:?} is of a daemon; write the limit with --limit");
+            bail!("--policy {name:?} needs a daemon; use --limit instead");
         }
         return Ok(LimitedBy::Policy(name.clone()));
     }
     if matches!(target, Target::Grpc(_)) {
-        bail!("over grpc:// the domain is a policy's name; name one with --policy");
+        bail!("a gRPC target needs --policy, whose name is the domain");
     }
-    let text = it.limit.as_deref().unwrap_or(LIMIT);
-    limits("--limit", text)?;
-    if matches!(target, Target::Resp(_, Command::Throttle)) && bucket(text).is_none() {
+    let text = arguments.limit.as_deref().unwrap_or(DEFAULT_LIMIT);
+    parse_limits("--limit", text)?;
+    if matches!(target, Target::Resp(_, Command::Throttle)) && token_bucket(text).is_none() {
         bail!(
-            "--limit {text:?} is nothing that CL.THROTTLE can say; write one token bucket of whole \
-             seconds, such as {LIMIT:?}"
+            "CL.THROTTLE cannot express --limit {text:?}; use one token bucket of whole seconds, such \
+             as {DEFAULT_LIMIT:?}"
         );
     }
     Ok(LimitedBy::Limits(text.to_owned()))
 }
 
-fn limits(flag: &str, text: &str) -> Result<Vec<Limit>> {
+fn parse_limits(flag: &str, text: &str) -> Result<Vec<Limit>> {
     let policy: Policy = text.parse().with_context(|| format!("{flag} {text:?}"))?;
     Ok(policy.limits().to_vec())
 }
 
-/// None but those that are asked for, unless it says others.
-fn against(it: &Bench) -> Result<Vec<Limit>> {
-    it.against.as_deref().map_or_else(|| Ok(Vec::new()), |text| limits("--against", text))
-}
-
-fn keys(it: &Bench) -> Result<Keys> {
-    let prefix = match &it.key_prefix {
-        Some(prefix) if prefix.len() > MAX_PREFIX => {
-            bail!("--key-prefix has {} bytes; at most {MAX_PREFIX}", prefix.len())
+fn keys(arguments: &Bench) -> Result<Keys> {
+    let prefix = match &arguments.key_prefix {
+        Some(prefix) if prefix.len() > MAX_PREFIX_LEN => {
+            bail!("--key-prefix has {} bytes; at most {MAX_PREFIX_LEN}", prefix.len())
         }
         Some(prefix) => prefix.clone(),
         None => format!("bench-{:.8}-", random_id().to_string()),
     };
-    Ok(Keys { prefix, count: it.keys, zipf: it.zipf, seed: it.seed })
+    Ok(Keys { prefix, count: arguments.keys, zipf: arguments.zipf, seed: arguments.seed })
 }
 
-fn load(it: &Bench, target: &Target) -> Result<Load> {
+#[expect(clippy::expect_used, reason = "supported targets have at least 32-bit addresses")]
+fn load(arguments: &Bench, target: &Target) -> Result<Load> {
     let cores = available_parallelism().map_or(1, NonZero::get);
-    let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
-    let in_process = *target == Target::Memory;
-    let usual = if in_process { cores } else { CONNECTIONS };
-    let connections = it.concurrency.map_or(usual, number);
-    let threads = if in_process { connections } else { (cores / 2).max(1) };
-    let pipeline = match (target, it.pipeline) {
-        (Target::Http(_) | Target::Memory, Some(more)) if more > 1 => bail!(
-            "--pipeline {more} is for redis:// and grpc://; raise --concurrency to have more under \
-             way"
-        ),
-        (Target::Grpc(_), None) => STREAMS,
-        (_, asked) => asked.map_or(1, number),
-    };
-    if in_process && connections > 256 {
-        return Err(anyhow!(
-            "--concurrency {connections} is a thread each in process; at most 256"
-        ));
+    let number = |n: u32| usize::try_from(n).expect("32 bits fit a usize");
+    let is_in_process = *target == Target::Memory;
+    let default = if is_in_process { cores } else { DEFAULT_CONNECTIONS };
+    let connections = arguments.concurrency.map_or(default, number);
+    if is_in_process && connections > MAX_IN_PROCESS_THREADS {
+        bail!(
+            "--concurrency {connections} needs a thread each in process; at most \
+             {MAX_IN_PROCESS_THREADS}"
+        );
     }
-    let usual = if it.iterations.is_some() { MAX_DURATION } else { DURATION };
+    let threads = match arguments.threads {
+        _ if is_in_process => connections,
+        Some(threads) => number(threads),
+        None => (cores / 2).max(1),
+    };
+    let pipeline = match (target, arguments.pipeline) {
+        (Target::Http(_) | Target::Memory, Some(depth)) if depth > 1 => bail!(
+            "--pipeline {depth} needs a target redis:// or grpc://; raise --concurrency instead"
+        ),
+        (Target::Grpc(_), None) => DEFAULT_GRPC_STREAMS,
+        (_, depth) => depth.map_or(1, number),
+    };
+    let duration = match arguments.iterations {
+        Some(_) => DEFAULT_DURATION_WITH_ITERATIONS,
+        None => DEFAULT_DURATION,
+    };
     Ok(Load {
         connections,
         pipeline,
-        threads: if in_process { threads } else { it.threads.map_or(threads, number) },
-        rate: it.rate,
-        iterations: it.iterations,
-        duration: it.duration.unwrap_or(usual),
-        timeout: it.timeout,
-        hold: Some(it.hold),
+        threads,
+        rate: arguments.rate,
+        iterations: arguments.iterations,
+        duration: arguments.duration.unwrap_or(duration),
+        timeout: arguments.timeout,
+        hold: Some(arguments.hold),
     })
 }
-
-/// What `--verify` holds of admissions at most, for whoever wonders at one that it did not.
-pub(super) const MAX_HELD: usize = MAX_ADMISSIONS;

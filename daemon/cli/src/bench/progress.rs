@@ -1,4 +1,4 @@
-//! The line that tells how far it is.
+//! The progress line.
 
 use std::io::{IsTerminal, stderr};
 
@@ -7,35 +7,35 @@ use tollgate_load::Progress;
 use crate::number::grouped;
 use crate::output;
 
-/// A line of the terminal that is written over and over; where standard error is none, nothing.
+/// A line that is updated in place if standard error is a terminal.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ProgressLine {
     is_shown: bool,
     seconds: u64,
-    last: u64,
+    last_total: u64,
 }
 
-impl Line {
+impl ProgressLine {
     pub(super) fn new() -> Self {
-        Line { is_shown: stderr().is_terminal(), seconds: 0, last: 0 }
+        ProgressLine { is_shown: stderr().is_terminal(), seconds: 0, last_total: 0 }
     }
 
-    /// Tells what a second more has brought.
+    /// Updates the line after another second.
     pub(super) fn tick(&mut self, progress: &Progress) {
         let [allowed, denied, failed] = progress.counts();
-        let answers = allowed + denied;
+        let total = allowed + denied;
         self.seconds += 1;
-        let (more, seconds) = (answers.saturating_sub(self.last), self.seconds);
-        self.last = answers;
+        let (rate, seconds) = (total.saturating_sub(self.last_total), self.seconds);
+        self.last_total = total;
         if self.is_shown {
-            let [answers, more, allowed, failed] = [answers, more, allowed, failed].map(grouped);
+            let [total, rate, allowed, failed] = [total, rate, allowed, failed].map(grouped);
             output::print_error(&format!(
-                "\r\x1b[K{seconds} s  {answers} answers, {more}/s  {allowed} allowed  {failed} errors"
+                "\r\x1b[K{seconds} s  {total} responses, {rate}/s  {allowed} allowed  {failed} errors"
             ));
         }
     }
 
-    /// Leaves the line empty for what follows.
+    /// Clears the line before other output.
     pub(super) fn clear(&self) {
         if self.is_shown && self.seconds > 0 {
             output::print_error("\r\x1b[K");

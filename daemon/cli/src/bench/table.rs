@@ -1,49 +1,47 @@
-//! The result for people.
+//! The report as text.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use tollgate_load::{Ended, Held, LimitedBy, Outcome, Plan, Target};
+use tollgate_load::{EndReason, LimitedBy, MAX_ADMISSIONS, Outcome, Plan, Target, Verification};
 
-use super::plan::MAX_HELD;
 use crate::number::{counted, grouped, percent, time};
 
-/// A line: what it is about, and what there is to say.
-fn line(text: &mut String, name: &str, says: &str) {
-    // Writing to a text cannot fail.
-    let _ = writeln!(text, "  {name:<10} {says}");
+fn write_line(report: &mut String, name: &str, value: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(report, "  {name:<10} {value}");
 }
 
-pub(super) fn table(plan: &Plan, it: &Outcome) -> String {
-    let mut text = head(plan, it);
-    let answered = it.answered();
-    let rate = grouped(it.answered_per_second());
-    line(&mut text, "answers", &format!("{}, {rate}/s", grouped(answered)));
-    let share = |part: u64| format!("{}, {}", grouped(part), percent(part, answered));
-    line(&mut text, "allowed", &share(it.answers.allowed));
-    line(&mut text, "denied", &share(it.answers.denied));
-    if it.degraded.all() > 0 {
-        let (allowed, denied) = (grouped(it.degraded.allowed), grouped(it.degraded.denied));
-        let says = format!("{allowed} allowed and {denied} denied while the store was away");
-        line(&mut text, "degraded", &says);
+pub(super) fn report(plan: &Plan, outcome: &Outcome) -> String {
+    let mut report = head(plan, outcome);
+    let responses = outcome.responses();
+    let rate = grouped(outcome.responses_per_second());
+    write_line(&mut report, "responses", &format!("{}, {rate}/s", grouped(responses)));
+    let share = |part: u64| format!("{}, {}", grouped(part), percent(part, responses));
+    write_line(&mut report, "allowed", &share(outcome.decisions.allowed));
+    write_line(&mut report, "denied", &share(outcome.decisions.denied));
+    if outcome.degraded.total() > 0 {
+        let [allowed, denied] = [outcome.degraded.allowed, outcome.degraded.denied].map(grouped);
+        let value = format!("{allowed} allowed and {denied} denied without the store");
+        write_line(&mut report, "degraded", &value);
     }
-    for error in &it.errors {
-        let says = format!("{} {}: {}", grouped(error.count), error.kind.as_str(), error.first);
-        line(&mut text, "errors", &says);
+    for error in &outcome.errors {
+        let value = format!("{} {}: {}", grouped(error.count), error.kind.as_str(), error.first);
+        write_line(&mut report, "errors", &value);
     }
-    rate_line(&mut text, plan, it);
-    if answered > 0 {
-        line(&mut text, "latency", &latency(it));
+    write_rate(&mut report, plan, outcome);
+    if responses > 0 {
+        write_line(&mut report, "latency", &latency(outcome));
     }
-    generator(&mut text, it);
-    if let Some(held) = &it.held {
-        verdict(&mut text, plan, held);
+    write_generator(&mut report, outcome);
+    if let Some(verification) = &outcome.verification {
+        write_verification(&mut report, plan, verification);
     }
-    text
+    report
 }
 
-fn latency(it: &Outcome) -> String {
-    let latency = &it.latency;
+fn latency(outcome: &Outcome) -> String {
+    let latency = &outcome.latency;
     let quantiles = [
         ("p50", latency.p50),
         ("p90", latency.p90),
@@ -54,78 +52,81 @@ fn latency(it: &Outcome) -> String {
     quantiles.map(|(name, value)| format!("{name} {}", time(value))).join(", ")
 }
 
-fn head(plan: &Plan, it: &Outcome) -> String {
+fn head(plan: &Plan, outcome: &Outcome) -> String {
     let load = &plan.load;
-    let whom = match &plan.target {
-        Target::Http(http) => format!("http://{}", http.address()),
-        Target::Grpc(grpc) => format!("grpc://{}", grpc.address()),
-        Target::Resp(resp, _) => format!("redis://{}", resp.address()),
+    let target = match &plan.target {
+        Target::Http(endpoint) => format!("http://{}", endpoint.address()),
+        Target::Grpc(endpoint) => format!("grpc://{}", endpoint.address()),
+        Target::Resp(endpoint, _) => format!("redis://{}", endpoint.address()),
         Target::Memory => "memory".to_owned(),
     };
-    let what = match &plan.question.limited_by {
+    let limits = match &plan.check.limited_by {
         LimitedBy::Policy(name) => format!("policy {name}"),
         LimitedBy::Limits(text) => text.clone(),
     };
-    let who = match plan.target {
-        Target::Memory => counted(it.generator.threads, "thread"),
+    let concurrency = match plan.target {
+        Target::Memory => counted(outcome.generator.threads, "thread"),
         _ if load.pipeline > 1 => {
-            format!("{} of {}", counted(load.connections, "connection"), load.pipeline)
+            format!("{} with {} in flight", counted(load.connections, "connection"), load.pipeline)
         }
         _ => counted(load.connections, "connection"),
     };
-    let ended = match it.ended {
-        Ended::Finished => "",
-        Ended::Interrupted => ", interrupted",
-        Ended::Gone => ", until nobody answered",
+    let end = match outcome.end {
+        EndReason::Finished => "",
+        EndReason::Interrupted => ", interrupted",
+        EndReason::TargetGone => ", until the target stopped responding",
     };
-    let keys = counted(usize::try_from(plan.keys.count).unwrap_or(usize::MAX), "key");
-    format!("{whom}, {what}, {keys}, {who}, {}{ended}\n", time(it.elapsed))
+    let plural = if plan.keys.count == 1 { "" } else { "s" };
+    let keys = format!("{} key{plural}", grouped(plan.keys.count.into()));
+    format!("{target}, {limits}, {keys}, {concurrency}, {}{end}\n", time(outcome.elapsed))
 }
 
-fn rate_line(text: &mut String, plan: &Plan, it: &Outcome) {
+fn write_rate(report: &mut String, plan: &Plan, outcome: &Outcome) {
     let Some(rate) = plan.load.rate else { return };
-    let unsent = it.due.saturating_sub(it.sent);
-    let asked = grouped(rate);
-    let says = if unsent > 0 {
-        let (unsent, due) = (grouped(unsent), grouped(it.due));
-        format!("{asked}/s asked for and not kept up: {unsent} of {due} were due and never sent")
+    let (rate, due) = (grouped(rate), grouped(outcome.due));
+    let unsent = outcome.due.saturating_sub(outcome.sent);
+    let value = if unsent > 0 {
+        format!("{rate}/s not reached: {} of {due} requests were never sent", grouped(unsent))
     } else {
-        format!("{asked}/s asked for; all {} that were due were sent", grouped(it.due))
+        format!("{rate}/s reached: all {due} requests were sent")
     };
-    line(text, "rate", &says);
+    write_line(report, "rate", &value);
 }
 
-fn generator(text: &mut String, it: &Outcome) {
-    let generator = &it.generator;
-    let each = generator.cpu.as_nanos() / u128::from(it.answered().max(1));
-    let each = Duration::from_nanos(u64::try_from(each).unwrap_or(u64::MAX));
-    let mut says = format!(
-        "{}, {} of CPU an answer, busy {}",
+#[expect(clippy::expect_used, reason = "the CPU time of a run is below 584 years")]
+fn write_generator(report: &mut String, outcome: &Outcome) {
+    let generator = &outcome.generator;
+    let nanos = generator.cpu.as_nanos() / u128::from(outcome.responses().max(1));
+    let per_response = Duration::from_nanos(u64::try_from(nanos).expect("a CPU time in ns"));
+    let mut value = format!(
+        "{}, {} of CPU per response, busy {}",
         counted(generator.threads, "thread"),
-        time(each),
+        time(per_response),
         percent(generator.busiest.min(1_000), 1_000)
     );
-    if generator.is_limit() {
-        says.push_str(": asking may be what limits it; raise --threads, or ask from more machines");
+    if generator.is_bottleneck() {
+        value.push_str(
+            "; the generator may be the bottleneck: raise --threads, or use more machines",
+        );
     }
-    line(text, "generator", &says);
+    write_line(report, "generator", &value);
 }
 
-fn verdict(text: &mut String, plan: &Plan, held: &Held) {
-    let limits: Vec<String> = held.limits.iter().map(ToString::to_string).collect();
-    let verdict = &held.verdict;
-    let says = if verdict.violations == 0 {
-        let admissions = counted(verdict.admissions, "admission");
-        format!("{admissions} within the bounds of {}", limits.join("; "))
+fn write_verification(report: &mut String, plan: &Plan, verification: &Verification) {
+    let limits: Vec<String> = verification.limits.iter().map(ToString::to_string).collect();
+    let limits = limits.join("; ");
+    let verdict = &verification.verdict;
+    let value = if verdict.violations == 0 {
+        format!("{} within {limits}", counted(verdict.admissions, "admission"))
     } else {
         let cases = counted(verdict.violations, "case");
-        format!("VIOLATED in {cases}: more was admitted than {} can", limits.join("; "))
+        format!("VIOLATION in {cases}: more was admitted than {limits} allows")
     };
-    line(text, "verify", &says);
+    write_line(report, "verify", &value);
     for worst in &verdict.worst {
         let span = time(Duration::from_micros(worst.to.saturating_sub(worst.from)));
         let key = plan.keys.name(worst.key);
-        let says = format!(
+        let value = format!(
             "{key}: {} within {span} from {}.{:06}, at most {} by {}",
             worst.admitted,
             worst.from / 1_000_000,
@@ -133,17 +134,18 @@ fn verdict(text: &mut String, plan: &Plan, held: &Held) {
             worst.bound,
             worst.limit
         );
-        line(text, "", &says);
+        write_line(report, "", &value);
     }
-    for limit in &held.unheld {
-        line(text, "", &format!("of {limit} no bound is known by the caller's clock"));
+    for limit in &verification.unverifiable {
+        write_line(report, "", &format!("{limit} was not verified: the store's time is unknown"));
     }
-    if held.unkept > 0 {
-        let (unkept, most) = (grouped(held.unkept), counted(MAX_HELD, "admission"));
-        let says = format!(
-            "{unkept} more than the {most} that are kept are not held against anything; ask for \
-             less, or for a shorter time"
+    if verification.dropped > 0 {
+        let value = format!(
+            "{} admissions above the maximum of {} were not verified; send fewer requests, or for a \
+             shorter time",
+            grouped(verification.dropped),
+            counted(MAX_ADMISSIONS, "admission")
         );
-        line(text, "", &says);
+        write_line(report, "", &value);
     }
 }

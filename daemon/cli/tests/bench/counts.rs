@@ -1,13 +1,13 @@
-//! Each protocol: so many requests, and so many of them allowed as there is room for.
+//! Over each protocol, exactly the limit is allowed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_testkit::Server;
 
 use crate::process::Daemon;
-use crate::run::{bench, json};
+use crate::tool::{bench, json};
 
-/// Limits that give nothing back in any test's time.
+/// A limit that refills nothing during a test.
 const POLICIES: &str = r#"policies: { api: { limits: ["100/d log"] } }"#;
 
 fn check(words: &str, allowed: u64) {
@@ -26,7 +26,7 @@ fn daemon(flag: &str) -> Daemon {
 }
 
 #[test]
-fn http_admits_the_limit_and_no_more() {
+fn http_allows_exactly_the_limit() {
     let daemon = daemon("--http");
     let url = format!("http://127.0.0.1:{}", daemon.port);
     check(&format!("{url} --policy api --verify"), 100);
@@ -36,7 +36,7 @@ fn http_admits_the_limit_and_no_more() {
 }
 
 #[test]
-fn grpc_admits_the_limit_and_no_more() {
+fn grpc_allows_exactly_the_limit() {
     let daemon = daemon("--grpc");
     let url = format!("grpc://127.0.0.1:{}", daemon.port);
     check(&format!("{url} --policy api --verify --against \"100/d log\""), 100);
@@ -44,7 +44,7 @@ fn grpc_admits_the_limit_and_no_more() {
 }
 
 #[test]
-fn resp_admits_the_limit_and_no_more() {
+fn resp_allows_exactly_the_limit() {
     let daemon = daemon("--resp");
     let url = format!("redis://127.0.0.1:{}", daemon.port);
     check(&format!("{url} --policy api --verify"), 100);
@@ -55,53 +55,53 @@ fn resp_admits_the_limit_and_no_more() {
 }
 
 #[test]
-fn a_limiter_in_process_admits_the_limit_and_no_more() {
+fn a_limiter_in_process_allows_exactly_the_limit() {
     check("memory --limit \"100/d log\" --verify", 100);
     check("memory --limit 100/d --cost 2 --rate 100000 --zipf 1.1", 50);
 }
 
-/// The loop of those articles: a key for each minute, counted up until it is too much.
+/// The usual counter: one key per minute, incremented up to a threshold.
 #[test]
-fn a_bare_redis_counts_each_minute() {
+fn a_plain_redis_counts_per_minute() {
     let server = Server::start();
     let minute = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
-    // A minute that ends in between has room once more: then it is tried again.
-    let whole = (0..5).find_map(|_| {
+    // A run across the end of a minute gets twice the limit and is repeated.
+    let report = (0..5).find_map(|_| {
         let (before, port) = (minute(), server.port());
         let words = format!("redis://127.0.0.1:{port} --threshold 100 --keys 1 -n 150 --verify");
         let (code, value) = json(&words);
         assert_eq!((code, &value["verify"]["violations"]), (0, &0.into()), "{value}");
         (before == minute()).then_some(value)
     });
-    let whole = whole.unwrap();
-    assert_eq!((&whole["allowed"], &whole["denied"]), (&100.into(), &50.into()), "{whole}");
+    let report = report.unwrap();
+    assert_eq!((&report["allowed"], &report["denied"]), (&100.into(), &50.into()), "{report}");
     assert_eq!(server.keys_without_ttl("bench-"), Vec::<String>::new());
 }
 
 #[test]
-fn a_table_is_for_people() {
+fn the_text_report_contains_every_figure() {
     let (code, table, error) = bench("memory --limit 3/d --keys 1 -n 10 -c 1 --verify --rate 1000");
     assert_eq!((code, &*error), (0, ""));
     for part in [
         "memory, 3/d, 1 key, 1 thread, ",
-        "answers    10, ",
+        "responses  10, ",
         "allowed    3, 30.0 %",
         "denied     7, 70.0 %",
-        "rate       1,000/s asked for; all 10 that were due were sent",
+        "rate       1,000/s reached: all 10 requests were sent",
         "latency    p50 ",
-        "verify     3 admissions within the bounds of 3/d",
+        "verify     3 admissions within 3/d",
     ] {
         assert!(table.contains(part), "no {part:?} in\n{table}");
     }
 }
 
 #[test]
-fn the_same_seed_asks_for_the_same_keys() {
+fn equal_seeds_choose_the_same_keys() {
     let allowed = |seed: u32| {
         let words = "memory -c 1 --limit 1/d --keys 1000 -n 1000 --zipf 1.2 --key-prefix k";
         json(&format!("{words} --seed {seed}")).1["allowed"].as_u64().unwrap()
     };
     let seeds: Vec<u64> = (0..4).map(allowed).collect();
     assert_eq!(seeds, (0..4).map(allowed).collect::<Vec<_>>());
-    assert!(seeds.iter().any(|it| *it != seeds[0]), "{seeds:?}");
+    assert!(seeds.iter().any(|allowed| *allowed != seeds[0]), "{seeds:?}");
 }

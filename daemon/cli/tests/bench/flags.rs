@@ -1,9 +1,9 @@
-//! Words that cannot be meant: each is named, with its value and what to write.
+//! Invalid arguments are rejected with the value and an alternative.
 
-use crate::run::bench;
+use crate::tool::bench;
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_its_remedy() {
+fn invalid_arguments_are_rejected_with_an_alternative() {
     let check = |words: &str, parts: &[&str]| {
         let (code, _, error) = bench(words);
         assert_eq!(code, 2, "{words}: {error}");

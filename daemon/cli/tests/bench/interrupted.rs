@@ -1,4 +1,4 @@
-//! Who interrupts it gets what there is.
+//! An interrupted run reports the requests until then.
 
 use std::process::Stdio;
 use std::sync::mpsc::channel;
@@ -6,22 +6,22 @@ use std::sync::mpsc::channel;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::mock::{Act, Mock};
-use crate::run::{split, tollgate};
+use crate::mock::{Action, Mock};
+use crate::tool::{split, tollgate};
 
 fn interrupted(words: &str, silent_after: u64, signal: Signal) -> (Option<i32>, Value) {
-    let (tell, told) = channel();
+    let (started, wait_for_start) = channel();
     let mock = Mock::start(move |number| {
         if number == 100 {
-            let _ = tell.send(());
+            let _ = started.send(());
         }
-        if number < silent_after { Act::Allow } else { Act::Hold }
+        if number < silent_after { Action::Allow } else { Action::Hold }
     });
     let words = format!("{} {words} -o json", mock.url());
     let mut command = tollgate();
     command.arg("bench").args(split(&words)).stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    told.recv().unwrap();
+    wait_for_start.recv().unwrap();
     kill_process(Pid::from_child(&child), signal).unwrap();
     let output = child.wait_with_output().unwrap();
     let object = serde_json::from_slice(&output.stdout).unwrap();
@@ -29,7 +29,7 @@ fn interrupted(words: &str, silent_after: u64, signal: Signal) -> (Option<i32>, 
 }
 
 #[test]
-fn an_interrupted_run_tells_what_there_is_and_exits_with_130() {
+fn an_interrupted_run_prints_its_report_and_exits_with_130() {
     let check = |words: &str, silent_after, signal| {
         let (code, value) = interrupted(words, silent_after, signal);
         assert_eq!((code, &value["ended"]), (Some(130), &"interrupted".into()), "{value}");

@@ -3,7 +3,7 @@
 use tollgate_testkit::Server;
 
 use crate::process::{Daemon, SECRET, TOKENS};
-use crate::run::bench;
+use crate::tool::bench;
 
 fn check(words: &str, expected: Result<(), &str>) {
     let (code, output, error) = bench(&format!("{words} -n 5 -c 2"));
@@ -14,7 +14,7 @@ fn check(words: &str, expected: Result<(), &str>) {
 }
 
 #[test]
-fn a_token_is_shown_as_each_protocol_has_it() {
+fn each_protocol_sends_the_token() {
     let config = format!("policies: {{ api: {{ limits: [5/d log] }} }}\n{TOKENS}");
     for (flag, scheme, refusal) in [
         ("--http", "http", "401"),
@@ -36,7 +36,7 @@ fn a_token_is_shown_as_each_protocol_has_it() {
 }
 
 #[test]
-fn a_redis_with_a_password_gets_it() {
+fn a_redis_server_gets_the_password() {
     let server = Server::with(|config| config.password("open@sesame"));
     let target = format!("redis://127.0.0.1:{} --threshold 3", server.port());
     check(&format!("{target} --password \"open@sesame\""), Ok(()));

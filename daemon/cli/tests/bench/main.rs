@@ -1,10 +1,8 @@
-//! `tollgate bench` against daemons, a Redis, and servers that do wrong.
+//! `tollgate bench` against daemons, a Redis server, and servers that misbehave.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
-#![allow(clippy::disallowed_methods, reason = "a server of a test tells the time")]
+#![allow(clippy::disallowed_methods, reason = "a mock server returns the real time")]
 
-mod broken;
 mod counts;
-mod degraded;
 mod flags;
 mod interrupted;
 mod login;
@@ -12,6 +10,7 @@ mod mock;
 mod page;
 #[path = "../resp/process.rs"]
 mod process;
-mod run;
 mod stalled;
-mod verified;
+mod tool;
+mod verification;
+mod violations;

@@ -1,4 +1,4 @@
-//! A server of HTTP that answers as it is told, whatever is asked.
+//! An HTTP server that reacts to requests as the test decides.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,46 +6,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What becomes of a request.
+/// How the server reacts to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     Allow,
-    /// It is answered, and then the connection is closed in good order.
+    /// Allows the request and announces that it closes the connection.
     AllowAndClose,
-    /// Nothing is answered, ever.
+    /// Never responds.
     Hold,
-    /// The whole server goes away.
+    /// Stops the whole server.
     Die,
 }
 
-type Tell = dyn Fn(u64) -> Act + Send + Sync;
+type Script = dyn Fn(u64) -> Action + Send + Sync;
 
-/// Answers until it is dropped. Probes are answered and not counted.
+/// Responds until it is dropped. Probes are allowed and not counted.
 #[derive(Debug)]
 pub(crate) struct Mock {
     pub(crate) port: u16,
-    is_gone: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl Mock {
-    /// One that asks what to do with each request, by its number from 0 on.
-    pub(crate) fn start(tell: impl Fn(u64) -> Act + Send + Sync + 'static) -> Self {
+    /// Starts a server that calls `script` with the number of each request, from 0.
+    pub(crate) fn start(script: impl Fn(u64) -> Action + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let is_gone = Arc::new(AtomicBool::new(false));
-        let (tell, asked): (Arc<Tell>, _) = (Arc::new(tell), Arc::new(AtomicU64::new(0)));
-        let gone = Arc::clone(&is_gone);
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (script, count): (Arc<Script>, _) = (Arc::new(script), Arc::new(AtomicU64::new(0)));
+        let stopped = Arc::clone(&is_stopped);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if gone.load(Ordering::SeqCst) {
+                if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                let (stream, gone) = (stream.unwrap(), Arc::clone(&gone));
-                let (tell, asked) = (Arc::clone(&tell), Arc::clone(&asked));
-                std::thread::spawn(move || serve(&stream, &*tell, &asked, &gone, port));
+                let (stream, stopped) = (stream.unwrap(), Arc::clone(&stopped));
+                let (script, count) = (Arc::clone(&script), Arc::clone(&count));
+                std::thread::spawn(move || serve(&stream, &*script, &count, &stopped, port));
             }
         });
-        Mock { port, is_gone }
+        Mock { port, is_stopped }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -55,37 +55,42 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        stop(&self.is_gone, self.port);
+        stop(&self.is_stopped, self.port);
     }
 }
 
-/// Ends the listener, which is at its next connection when it sees that.
-fn stop(is_gone: &AtomicBool, port: u16) {
-    is_gone.store(true, Ordering::SeqCst);
+/// Stops the listener, which checks the flag when it accepts a connection.
+fn stop(is_stopped: &AtomicBool, port: u16) {
+    is_stopped.store(true, Ordering::SeqCst);
     drop(TcpStream::connect(("127.0.0.1", port)));
 }
 
-fn serve(stream: &TcpStream, tell: &Tell, asked: &AtomicU64, is_gone: &AtomicBool, port: u16) {
+fn serve(
+    stream: &TcpStream,
+    script: &Script,
+    count: &AtomicU64,
+    is_stopped: &AtomicBool,
+    port: u16,
+) {
     let mut input = BufReader::new(stream);
-    while let Some(path) = request(&mut input) {
-        let is_probe = path.starts_with("/v1/peek");
-        let act = match is_probe {
-            true => Act::Allow,
-            false => tell(asked.fetch_add(1, Ordering::SeqCst)),
+    while let Some(path) = read_request(&mut input) {
+        let action = match path.starts_with("/v1/peek") {
+            true => Action::Allow,
+            false => script(count.fetch_add(1, Ordering::SeqCst)),
         };
-        if act == Act::Die {
-            stop(is_gone, port);
+        if action == Action::Die {
+            stop(is_stopped, port);
         }
-        // What is still open when the server is gone goes with it.
-        if is_gone.load(Ordering::SeqCst) {
+        // Open connections end with the server.
+        if is_stopped.load(Ordering::SeqCst) {
             let _ = stream.shutdown(Shutdown::Both);
             return;
         }
-        match act {
-            Act::Allow if answer(stream, "").is_ok() => {}
-            Act::Hold => {}
-            Act::AllowAndClose => {
-                let _ = answer(stream, "connection: close\r\n");
+        match action {
+            Action::Allow if respond(stream, "").is_ok() => {}
+            Action::Hold => {}
+            Action::AllowAndClose => {
+                let _ = respond(stream, "connection: close\r\n");
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
@@ -94,8 +99,8 @@ fn serve(stream: &TcpStream, tell: &Tell, asked: &AtomicU64, is_gone: &AtomicBoo
     }
 }
 
-/// Reads a request; its path.
-fn request(input: &mut impl BufRead) -> Option<String> {
+/// Reads a request and returns its path.
+fn read_request(input: &mut impl BufRead) -> Option<String> {
     let (mut first, mut length) = (String::new(), 0);
     input.read_line(&mut first).ok()?;
     loop {
@@ -114,7 +119,7 @@ fn request(input: &mut impl BufRead) -> Option<String> {
     first.split(' ').nth(1).map(str::to_owned)
 }
 
-fn answer(mut stream: &TcpStream, header: &str) -> std::io::Result<()> {
+fn respond(mut stream: &TcpStream, header: &str) -> std::io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let (whole, part) = (now.as_secs(), now.subsec_micros());
     let body = format!(

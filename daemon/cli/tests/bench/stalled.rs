@@ -1,35 +1,35 @@
-//! Servers that wait, fall silent or go away.
+//! Servers that pause, stop responding or close connections.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::mock::{Act, Mock};
-use crate::run::{bench, json};
+use crate::mock::{Action, Mock};
+use crate::tool::{bench, json};
 
-/// All requests of it are due within a tenth of a second, and the server pauses for longer.
+/// All requests are due within a tenth of a second, and the server pauses for longer.
 #[test]
-fn a_pause_counts_to_every_request_that_was_due_in_it() {
+fn a_pause_adds_to_the_latency_of_every_request_due_in_it() {
     const PAUSE: Duration = Duration::from_millis(400);
     let paused: Arc<OnceLock<Duration>> = Arc::default();
-    let told = Arc::clone(&paused);
+    let measured = Arc::clone(&paused);
     let mock = Mock::start(move |number| {
         if number == 0 {
             let began = Instant::now();
-            // Nobody will tell it to go on, so that it waits for as long as the pause.
-            let (_tell, told_to_go_on) = channel::<()>();
-            assert_eq!(told_to_go_on.recv_timeout(PAUSE), Err(RecvTimeoutError::Timeout));
-            told.set(began.elapsed()).unwrap();
+            // Nothing is ever sent, so the wait lasts for the whole pause.
+            let (_sender, receiver) = channel::<()>();
+            assert_eq!(receiver.recv_timeout(PAUSE), Err(RecvTimeoutError::Timeout));
+            measured.set(began.elapsed()).unwrap();
         }
-        Act::Allow
+        Action::Allow
     });
     let (code, value) = json(&format!("{} --rate 1000 -n 100 -c 1", mock.url()));
     assert_eq!((code, &value["answers"]), (0, &100.into()), "{value}");
-    // The last was due 99 ms after the first, which was asked before the pause began.
+    // The last request was due 99 ms after the first, which was sent before the pause.
     let paused = paused.get().unwrap().as_nanos();
     let least = u64::try_from(paused).unwrap() - 99_000_000;
     let [p50, max] = ["p50", "max"].map(|name| value["latency_ns"][name].as_u64().unwrap());
-    // Three digits of a latency are kept.
+    // Latencies have three significant digits.
     assert!(p50 >= least - least / 500, "p50 {p50} ns after a pause of {paused} ns: {value}");
     assert!(max >= p50);
     assert_eq!(
@@ -40,28 +40,28 @@ fn a_pause_counts_to_every_request_that_was_due_in_it() {
 }
 
 #[test]
-fn what_could_not_be_sent_in_time_is_told() {
-    let mock = Mock::start(|_| Act::Hold);
+fn requests_that_were_never_sent_are_reported() {
+    let mock = Mock::start(|_| Action::Hold);
     let words = "--rate 600 --duration 1s -c 1 --timeout 1500ms";
     let (_, value) = json(&format!("{} {words}", mock.url()));
     assert_eq!(value["rate"]["due"], 600, "{value}");
     assert_eq!(value["rate"]["unsent"], 599, "{value}");
     assert_eq!(value["errors"]["timeout"], 1, "{value}");
     let (_, table, _) = bench(&format!("{} {words}", mock.url()));
-    assert!(table.contains("of 600 were due and never sent"), "{table}");
+    assert!(table.contains("of 600 requests were never sent"), "{table}");
 }
 
 #[test]
-fn a_server_that_falls_silent_is_timed_out() {
-    let mock = Mock::start(|_| Act::Hold);
+fn requests_to_a_server_that_stops_responding_time_out() {
+    let mock = Mock::start(|_| Action::Hold);
     let (code, value) = json(&format!("{} -n 6 -c 2 --timeout 100ms", mock.url()));
     assert_eq!((code, &value["errors"]["timeout"]), (2, &6.into()), "{value}");
     assert_eq!((&value["sent"], &value["answers"]), (&6.into(), &0.into()), "{value}");
 }
 
 #[test]
-fn a_server_that_dies_ends_the_run_with_what_there_was() {
-    let mock = Mock::start(|number| if number < 200 { Act::Allow } else { Act::Die });
+fn a_server_that_stops_ends_the_run_with_a_report() {
+    let mock = Mock::start(|number| if number < 200 { Action::Allow } else { Action::Die });
     let (code, value) = json(&format!("{} -c 4 --duration 1h", mock.url()));
     assert_eq!((code, &value["ended"]), (2, &"gone".into()), "{value}");
     assert!(value["answers"].as_u64() >= Some(197), "{value}");
@@ -69,16 +69,16 @@ fn a_server_that_dies_ends_the_run_with_what_there_was() {
 }
 
 #[test]
-fn a_connection_that_is_closed_in_good_order_is_no_error() {
-    let mock = Mock::start(|number| if number % 3 == 2 { Act::AllowAndClose } else { Act::Allow });
+fn an_announced_close_is_no_error() {
+    let mock =
+        Mock::start(|number| if number % 3 == 2 { Action::AllowAndClose } else { Action::Allow });
     let (code, value) = json(&format!("{} -n 60 -c 2", mock.url()));
     assert_eq!((code, &value["answers"]), (0, &60.into()), "{value}");
     assert_eq!(value["errors"], serde_json::json!({}), "{value}");
 }
 
-/// What comes of a server is told, of whatever kind it is.
 #[test]
-fn what_is_no_limiter_is_told_before_the_run() {
+fn a_server_of_another_protocol_is_reported_before_the_run() {
     let server = tollgate_testkit::Server::start();
     let check = |target: &str, parts: &[&str]| {
         let (code, _, error) = bench(&format!("{target} --policy api -n 1 --timeout 1s"));
@@ -87,14 +87,14 @@ fn what_is_no_limiter_is_told_before_the_run() {
     };
     let port = server.port();
     check(&format!("redis://127.0.0.1:{port}"), &["unknown command", "--threshold"]);
-    check(&format!("http://127.0.0.1:{port}"), &["does not answer", "is it a tollgate daemon?"]);
-    check(&format!("grpc://127.0.0.1:{port}"), &["does not answer"]);
-    let asked = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&asked);
+    check(&format!("http://127.0.0.1:{port}"), &["no decision from", "is this a tollgate daemon?"]);
+    check(&format!("grpc://127.0.0.1:{port}"), &["no decision from"]);
+    let count = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&count);
     let mock = Mock::start(move |_| {
         *counted.lock().unwrap() += 1;
-        Act::Allow
+        Action::Allow
     });
-    check(&format!("redis://127.0.0.1:{}", mock.port), &["does not answer"]);
-    assert_eq!(*asked.lock().unwrap(), 0);
+    check(&format!("redis://127.0.0.1:{}", mock.port), &["no decision from"]);
+    assert_eq!(*count.lock().unwrap(), 0);
 }

@@ -1,46 +1,47 @@
-//! What was admitted.
+//! An admission and the clock that dates it.
 
-/// One admission, in microseconds of the store's clock or of the caller's.
+/// An admitted request, in microseconds of the store's or of the client's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// The number of the key.
     pub key: u32,
-    /// How much later than `from` it happened at most.
+    /// The request was admitted at most this much later than `from`.
     pub width: u32,
-    /// When it happened at the earliest.
+    /// The earliest time of the admission.
     pub from: u64,
-    /// How long after `from` it acts, where the answer said.
+    /// The delay in the reply: how long after `from` the request proceeds.
     pub delay: u64,
-    /// Until when its lease was held for certain; 0 if that is not known.
+    /// The time until which the lease was certainly held; 0 if that is unknown.
     pub released: u64,
 }
 
 impl Admission {
-    /// One that happened at a time between `from` and `to`.
+    /// An admission at some time from `from` to `to`.
     #[must_use]
     pub fn between(key: u32, from: u64, to: u64) -> Self {
+        // Timeouts are at most an hour; 32 bits hold 71 minutes.
         let width = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
         Admission { key, width, from, delay: 0, released: 0 }
     }
 
-    /// When it happened at the latest.
+    /// The latest time of the admission.
     #[must_use]
     pub fn to(&self) -> u64 {
         self.from.saturating_add(u64::from(self.width))
     }
 
-    /// When it acts.
-    pub(super) fn acts(&self) -> u64 {
+    /// The time at which the request proceeds.
+    pub(super) fn departure(&self) -> u64 {
         self.from.saturating_add(self.delay)
     }
 }
 
-/// Whose clock admissions are told by.
+/// The clock that dates admissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Times {
-    /// The one that decides.
+pub enum TimeSource {
+    /// The clock by which the store decides.
     Store,
-    /// The caller's: a span by it is as long by the store's, but for one part in 1,000 and a
-    /// millisecond.
-    Caller,
+    /// The client's clock. A span by it differs from the store's by at most one part in 1,000 plus
+    /// one millisecond.
+    Client,
 }

@@ -1,10 +1,9 @@
-//! What grows evenly with the span: S·per ≤ room + rate·T.
+//! A bound that grows linearly with the length of a span: S·per ≤ room + rate·T.
 
-use super::admission::{Admission, Times};
-use super::bound::Grid;
-use super::verdict::Excess;
+use super::admission::{Admission, TimeSource};
+use super::grid::{Excess, Grid};
 
-/// A bound that grows evenly with the span.
+/// S·per ≤ room + rate·T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Linear {
     pub(super) grid: Grid,
@@ -13,29 +12,29 @@ pub(super) struct Linear {
     pub(super) per: i128,
 }
 
-/// By how many parts in so many a clock may run faster than another, and how far it may leap.
-const CLOCK_PARTS: i128 = 1_000;
-const CLOCK_LEAP: i128 = 1_000;
+/// A clock may run faster than another by one part in `CLOCK_DRIFT`, and jump by `CLOCK_JUMP` µs.
+const CLOCK_DRIFT: i128 = 1_000;
+const CLOCK_JUMP: i128 = 1_000;
 
 impl Linear {
-    /// The same for spans that are told by this clock.
-    pub(super) fn told_by(self, times: Times) -> Self {
-        match times {
-            Times::Store => self,
-            Times::Caller => Linear {
-                room: (self.room + self.rate * CLOCK_LEAP) * CLOCK_PARTS,
-                rate: self.rate * (CLOCK_PARTS + 1),
-                per: self.per * CLOCK_PARTS,
+    /// The same bound for spans dated by this clock.
+    pub(super) fn dated_by(self, source: TimeSource) -> Self {
+        match source {
+            TimeSource::Store => self,
+            TimeSource::Client => Linear {
+                room: (self.room + self.rate * CLOCK_JUMP) * CLOCK_DRIFT,
+                rate: self.rate * (CLOCK_DRIFT + 1),
+                per: self.per * CLOCK_DRIFT,
                 ..self
             },
         }
     }
 
-    /// What admissions do against it at most.
+    /// The largest excess.
     ///
-    /// The span that ends at b and begins at a is over by S·per + rate·a − rate·b − room. Going through
-    /// the admissions in order of their ends, a tree over all beginnings knows the greatest S·per +
-    /// rate·a: O(n log n).
+    /// A span from a to b exceeds the bound by S·per + rate·a − rate·b − room. The admissions are
+    /// visited in the order of their ends; a tree over all starts keeps the maximum of S·per + rate·a.
+    /// O(n log n).
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
         let mut starts: Vec<u64> =
             admissions.iter().map(|admission| self.grid.number(admission.from)).collect();
@@ -46,7 +45,7 @@ impl Linear {
         let mut worst = (0, 0);
         for admission in admissions {
             let (start, end) = (self.grid.number(admission.from), self.grid.number(admission.to()));
-            let at = starts.partition_point(|s| *s < start);
+            let at = starts.partition_point(|other| *other < start);
             tree.add(at, charge, self.rate.saturating_mul(i128::from(start)));
             let over = tree.best() - self.rate.saturating_mul(i128::from(end)) - self.room;
             worst = worst.max((over, end));
@@ -55,35 +54,36 @@ impl Linear {
         (over > 0).then(|| self.excess(cost, admissions, end))
     }
 
-    /// The worst span that ends there.
+    /// The excess of the worst span that ends at `end`.
     fn excess(&self, cost: u64, admissions: &[Admission], end: u64) -> Excess {
         let inside = admissions.iter().filter(|admission| self.grid.number(admission.to()) <= end);
         let mut starts: Vec<u64> = inside.map(|inside| self.grid.number(inside.from)).collect();
         starts.sort_unstable();
-        let over = |at: usize, start: u64| {
-            let held = i128::try_from(starts.len() - at).unwrap_or(i128::MAX);
-            let admitted = held.saturating_mul(i128::from(cost));
+        let mut worst = (i128::MIN, 0, end);
+        let mut admitted = 0_u128;
+        for &start in starts.iter().rev() {
+            admitted = admitted.saturating_add(u128::from(cost));
             let span = self.rate.saturating_mul(i128::from(end) - i128::from(start));
-            (admitted.saturating_mul(self.per) - span, admitted, start)
-        };
-        let each = starts.iter().enumerate().map(|(at, start)| over(at, *start));
-        let (_, admitted, start) = each.max().unwrap_or_default();
+            let charge = i128::try_from(admitted).unwrap_or(i128::MAX).saturating_mul(self.per);
+            worst = worst.max((charge.saturating_sub(span), admitted, start));
+        }
+        let (_, admitted, start) = worst;
         let span = i128::from(end.saturating_sub(start));
         let bound = (self.room + self.rate.saturating_mul(span)) / self.per;
         Excess {
             from: self.grid.start(start),
             to: self.grid.start(end.saturating_add(1)).saturating_sub(1),
-            admitted: u128::try_from(admitted).unwrap_or(0),
-            bound: u128::try_from(bound).unwrap_or(0),
+            admitted,
+            bound: bound.unsigned_abs(),
         }
     }
 }
 
-/// Over beginnings a in order: Σ of what was added at a or later, plus a's own value, at its
-/// greatest. A beginning counts once something was added there.
+/// For starts a in order: the maximum of a's own value plus the sum of all charges at a or later. A
+/// start counts once it has a charge.
 #[derive(Debug)]
 struct Tree {
-    /// Leaves stand from `leaves` on, the root at 1.
+    /// The root is at 1, the leaves begin at `leaves`.
     nodes: Vec<Node>,
     leaves: usize,
 }
@@ -94,13 +94,13 @@ struct Node {
     best: i128,
 }
 
-/// What is less than anything that comes up, and far from the edge.
-const NOTHING: i128 = i128::MIN / 4;
+/// Less than every value that occurs, and far from an overflow.
+const UNUSED: i128 = i128::MIN / 4;
 
 impl Tree {
     fn new(leaves: usize) -> Self {
         let leaves = leaves.next_power_of_two();
-        Tree { nodes: vec![Node { sum: 0, best: NOTHING }; 2 * leaves], leaves }
+        Tree { nodes: vec![Node { sum: 0, best: UNUSED }; 2 * leaves], leaves }
     }
 
     fn add(&mut self, leaf: usize, charge: i128, value: i128) {
@@ -118,6 +118,6 @@ impl Tree {
     }
 
     fn best(&self) -> i128 {
-        self.nodes.get(1).map_or(NOTHING, |node| node.best)
+        self.nodes[1].best
     }
 }

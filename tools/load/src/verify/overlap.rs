@@ -1,44 +1,44 @@
-//! What is held at one time.
+//! A bound on what is held at the same time.
 
 use super::admission::Admission;
-use super::verdict::Excess;
+use super::grid::Excess;
 
-/// No more is held at one time than `most`.
+/// At most `max` is held at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
-    most: u64,
-    holds: Holds,
+    max: u64,
+    hold: Hold,
 }
 
-/// Until when a place is held.
+/// How long a slot is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    /// Until its release, at most so long.
+enum Hold {
+    /// Until the lease is released, at most for this long.
     Lease(u64),
-    /// Until it leaves the queue, but for so much.
-    Wait(u64),
+    /// Until this long before the request leaves the queue.
+    Queue(u64),
 }
 
 impl Overlap {
-    pub(super) fn held(most: u64, lease: u64) -> Self {
-        Overlap { most, holds: Holds::Lease(lease) }
+    pub(super) fn leases(max: u64, lease: u64) -> Self {
+        Overlap { max, hold: Hold::Lease(lease) }
     }
 
-    pub(super) fn waiting(most: u64, tick: u64) -> Self {
-        Overlap { most, holds: Holds::Wait(tick) }
+    pub(super) fn queue(max: u64, tick: u64) -> Self {
+        Overlap { max, hold: Hold::Queue(tick) }
     }
 
-    /// From the instant after which it is held to the last at which it is.
-    fn span(&self, it: &Admission) -> Option<(u64, u64)> {
-        let end = match self.holds {
-            Holds::Lease(length) => it.released.min(it.from.saturating_add(length)),
-            Holds::Wait(tick) => it.acts().saturating_sub(tick),
+    /// The time after which the slot is certainly held, and the last time at which it is.
+    fn span(&self, admission: &Admission) -> Option<(u64, u64)> {
+        let end = match self.hold {
+            Hold::Lease(length) => admission.released.min(admission.from.saturating_add(length)),
+            Hold::Queue(tick) => admission.departure().saturating_sub(tick),
         };
-        (end > it.to()).then_some((it.to(), end))
+        (end > admission.to()).then_some((admission.to(), end))
     }
 
-    /// The most that is held at once, if it is too much. Places that are taken and given back in the
-    /// same microsecond may have been in either order, so what ends goes first.
+    /// The largest excess. A slot that is released in the microsecond in which another is taken may
+    /// have been released first, so ends come before starts.
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
         let mut ends: Vec<u64> = Vec::with_capacity(admissions.len());
         let mut starts: Vec<u64> = Vec::with_capacity(admissions.len());
@@ -50,15 +50,15 @@ impl Overlap {
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
         let (mut held, mut worst) = (0_u128, None);
-        let mut most = u128::from(self.most);
+        let mut highest = u128::from(self.max);
         for start in starts {
             while ends.next_if(|end| *end <= start).is_some() {
                 held -= u128::from(cost);
             }
             held += u128::from(cost);
-            if held > most {
-                most = held;
-                let bound = u128::from(self.most);
+            if held > highest {
+                highest = held;
+                let bound = u128::from(self.max);
                 worst = Some(Excess { from: start, to: start, admitted: held, bound });
             }
         }

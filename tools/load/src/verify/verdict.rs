@@ -1,22 +1,14 @@
-//! All keys and all limits together.
+//! Verifies the admissions of all keys against all limits.
 
 use std::cmp::Reverse;
 
 use tollgate::Limit;
 
-use super::admission::{Admission, Times};
-use super::bound::{Bound, bounds_of_all};
+use super::admission::{Admission, TimeSource};
+use super::bound::{Bound, all_bounds};
+use super::grid::Excess;
 
-/// What is over a bound, in whole units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Excess {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) admitted: u128,
-    pub(super) bound: u128,
-}
-
-/// More than a limit's bound was certainly admitted.
+/// A span in which certainly more was admitted than the limit allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The number of the key.
@@ -27,33 +19,33 @@ pub struct Violation {
     pub from: u64,
     /// The last microsecond of the span.
     pub to: u64,
-    /// What was admitted in it; of a weighted window with what the one before counts.
+    /// The admitted cost; for a sliding window counter, including the weighted previous window.
     pub admitted: u128,
-    /// The most that could be.
+    /// The highest cost that the limit allows.
     pub bound: u128,
 }
 
 impl Violation {
-    fn over(&self) -> u128 {
+    fn excess(&self) -> u128 {
         self.admitted.saturating_sub(self.bound)
     }
 }
 
-/// What came of holding admissions against limits.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many admissions were held against the bounds.
+    /// The number of verified admissions.
     pub admissions: usize,
-    /// How many pairs of a key and a limit broke a bound.
+    /// The number of pairs of a key and a limit with a violation.
     pub violations: usize,
-    /// The worst of them, the worst first.
+    /// The largest violations, largest first.
     pub worst: Vec<Violation>,
 }
 
-/// How many violations are told.
-const TOLD: usize = 10;
+/// How many violations are reported.
+const MAX_REPORTED: usize = 10;
 
-/// Holds admissions of one cost against limits.
+/// Verifies admissions of equal cost against limits.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     limits: Vec<(Limit, Vec<Bound>)>,
@@ -61,20 +53,19 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// One for admissions of this cost under all these limits, told by this clock.
+    /// A verifier for admissions of this cost, dated by this clock.
     #[must_use]
-    pub fn new(limits: &[Limit], cost: u64, times: Times) -> Self {
-        Verifier { limits: bounds_of_all(limits, times), cost }
+    pub fn new(limits: &[Limit], cost: u64, source: TimeSource) -> Self {
+        Verifier { limits: all_bounds(limits, source), cost }
     }
 
-    /// The limits that no bound is known of by this clock: leases by the caller's.
-    pub fn unheld(&self) -> impl Iterator<Item = &Limit> {
-        self.limits.iter().filter(|limit| limit.1.is_empty()).map(|limit| &limit.0)
+    /// The limits without a bound by this clock: concurrent limits by the client's.
+    pub fn unverifiable(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().filter(|(_, bounds)| bounds.is_empty()).map(|(limit, _)| limit)
     }
 
-    /// Holds the admissions of all keys against all limits. O(n log n) for each limit; beside the
-    /// admissions themselves, 32 bytes each, it takes at most 140 bytes for each of the key that has
-    /// most of them.
+    /// Verifies the admissions of all keys against all limits. Takes O(n log n) for each limit, and
+    /// besides the admissions (32 bytes each) at most 140 bytes per admission of the busiest key.
     #[must_use]
     pub fn verify(&self, admissions: &mut [Admission]) -> Verdict {
         admissions
@@ -87,8 +78,8 @@ impl Verifier {
                     verdict.worst.push(violation);
                 }
             }
-            verdict.worst.sort_by_key(|worst| Reverse(worst.over()));
-            verdict.worst.truncate(TOLD);
+            verdict.worst.sort_by_key(|worst| Reverse(worst.excess()));
+            verdict.worst.truncate(MAX_REPORTED);
         }
         verdict
     }
@@ -100,6 +91,6 @@ impl Verifier {
             let Excess { from, to, admitted, bound } = found;
             Violation { key, limit: *limit, from, to, admitted, bound }
         });
-        violations.max_by_key(Violation::over)
+        violations.max_by_key(Violation::excess)
     }
 }

@@ -1,16 +1,14 @@
-//! A decision in JSON, of which only little is wanted.
+//! The fields of a JSON decision that matter to a load test.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer;
-use crate::answer::Answer;
+use crate::reply::Decision;
 
-/// What of a decision is read.
 #[derive(Debug, Deserialize)]
-struct Decision<'a> {
+struct DecisionBody<'a> {
     allowed: bool,
     #[serde(borrow)]
     reason: Cow<'a, str>,
@@ -22,11 +20,11 @@ struct Decision<'a> {
     delay: &'a RawValue,
 }
 
-/// Reads a decision.
-pub(super) fn read(body: &[u8]) -> Option<Answer> {
-    let value: Decision<'_> = serde_json::from_slice(body).ok()?;
+/// Parses a decision.
+pub(super) fn parse(body: &[u8]) -> Option<Decision> {
+    let value: DecisionBody<'_> = serde_json::from_slice(body).ok()?;
     let (time, delay) = (micros(value.time.get())?, micros(value.delay.get())?);
-    Some(answer(value.allowed, value.degraded, &value.reason, time, delay))
+    Some(Decision::from_fields(value.allowed, value.degraded, &value.reason, time, delay))
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,10 +37,12 @@ struct Limit {
     limit: String,
 }
 
-/// The limits that a decision names.
+/// The limits of a decision; empty if it contains none.
 pub(super) fn limits(body: &[u8]) -> Vec<String> {
-    let read = serde_json::from_slice::<Limits>(body);
-    read.map_or_else(|_| Vec::new(), |x| x.limits.into_iter().map(|limit| limit.limit).collect())
+    match serde_json::from_slice::<Limits>(body) {
+        Ok(parsed) => parsed.limits.into_iter().map(|limit| limit.limit).collect(),
+        Err(_) => Vec::new(),
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -50,12 +50,12 @@ struct Problem {
     detail: String,
 }
 
-/// What a problem says.
-pub(super) fn problem(body: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Problem>(body).ok().map(|x| x.detail)
+/// The detail of a problem document (RFC 9457).
+pub(super) fn problem_detail(body: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Problem>(body).ok().map(|problem| problem.detail)
 }
 
-/// Seconds with up to six decimals.
+/// The microseconds of a number of seconds with up to six decimals.
 fn micros(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 6 || !part.bytes().all(|byte| byte.is_ascii_digit()) {

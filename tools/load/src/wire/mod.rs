@@ -1,6 +1,5 @@
-//! Requests as bytes, and bytes as replies. No socket is here.
+//! Encodes requests and parses replies; performs no I/O.
 
-mod counter;
 mod cursor;
 mod decision;
 mod http;
@@ -9,27 +8,14 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use tollgate::{Id, Timestamp};
+use tollgate::Id;
 
 pub(crate) use self::http::Http;
 pub(crate) use self::resp::Resp;
-pub use self::resp::bucket;
-use crate::answer::{Answer, Broken, Reply};
+pub use self::resp::token_bucket;
+use crate::reply::ParseResult;
 
-/// The first reply, if it is there whole.
-pub(crate) type Read = Result<Option<Taken>, Broken>;
-
-/// A reply that was there whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub(crate) reply: Reply,
-    /// How many bytes of input it was.
-    pub(crate) length: usize,
-    /// Whether it is the last that comes over its connection.
-    pub(crate) is_last: bool,
-}
-
-/// How one protocol asks.
+/// A protocol whose replies arrive in the order of the requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Wire {
     Http(Http),
@@ -37,15 +23,15 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// What may be wrong if the other side refuses.
-    pub(crate) fn remedy(&self) -> &'static str {
+    /// What the user can check if the probe fails.
+    pub(crate) fn hint(&self) -> &'static str {
         match self {
-            Wire::Http(_) => "is it a tollgate daemon?",
-            Wire::Resp(resp) => resp.remedy(),
+            Wire::Http(_) => "is this a tollgate daemon?",
+            Wire::Resp(resp) => resp.hint(),
         }
     }
 
-    /// What a connection begins with, if anything; it has one reply.
+    /// The first bytes on a connection, if there are any; the server sends one reply.
     pub(crate) fn greeting(&self) -> Option<&[u8]> {
         match self {
             Wire::Http(_) => None,
@@ -53,7 +39,7 @@ impl Wire {
         }
     }
 
-    /// A request that changes nothing, to see whether requests of this kind are answered.
+    /// A request that changes nothing, to check that the target answers requests of this kind.
     pub(crate) fn probe(&self) -> &[u8] {
         match self {
             Wire::Http(http) => http.probe(),
@@ -61,46 +47,36 @@ impl Wire {
         }
     }
 
-    /// Appends the request for a key: `wall` is the caller's time in µs since the epoch, `lease` what
-    /// it takes the lease under, if it takes one.
-    pub(crate) fn ask(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
+    /// Appends the check of a key. `wall` is the client's time in µs since the epoch; `lease` is
+    /// used under a concurrent limit.
+    pub(crate) fn write_check(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
         match self {
-            Wire::Http(http) => http.ask(key, lease, out),
-            Wire::Resp(resp) => resp.ask(key, wall, lease, out),
+            Wire::Http(http) => http.write_check(key, lease, out),
+            Wire::Resp(resp) => resp.write_check(key, wall, lease, out),
         }
     }
 
-    /// Appends the request that gives a lease back.
-    pub(crate) fn release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
+    /// Appends the release of a lease.
+    pub(crate) fn write_release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
         match self {
-            Wire::Http(http) => http.release(key, lease, out),
-            Wire::Resp(resp) => resp.release(key, lease, out),
+            Wire::Http(http) => http.write_release(key, lease, out),
+            Wire::Resp(resp) => resp.write_release(key, lease, out),
         }
     }
 
-    /// Reads the first reply, if it is there whole.
-    pub(crate) fn read(&self, input: &[u8]) -> Read {
+    /// Parses the first reply, if it is complete.
+    pub(crate) fn parse(&self, input: &[u8]) -> ParseResult {
         match self {
-            Wire::Http(http) => http.read(input),
-            Wire::Resp(resp) => resp.read(input),
+            Wire::Http(http) => http.parse(input),
+            Wire::Resp(resp) => resp.parse(input),
         }
     }
 
-    /// The limits that a reply to the probe names.
+    /// The limits in the reply to the probe; empty if it contains none.
     pub(crate) fn limits(&self, input: &[u8]) -> Vec<String> {
         match self {
             Wire::Http(http) => http.limits(input),
             Wire::Resp(resp) => resp.limits(input),
         }
     }
-}
-
-/// The reason that says that the limits decided.
-const BY_LIMITS: &str = "limit";
-
-/// What a decision says, whatever it is written in.
-fn answer(allowed: bool, degraded: bool, reason: &str, time: u64, delay: u64) -> Answer {
-    // A time that no limiter has is none.
-    let time = Some(time).filter(|x| *x < Timestamp::MAX.as_micros());
-    Answer { allowed, degraded, by_limits: reason == BY_LIMITS, time, delay }
 }

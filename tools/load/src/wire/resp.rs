@@ -1,57 +1,68 @@
-//! `TOLLGATE.CHECK`, `CL.THROTTLE`, and the counter of a bare Redis.
+//! `TOLLGATE.CHECK`, `CL.THROTTLE`, and the usual counter on a plain Redis.
 
 use tollgate::{Id, Kind, Limit};
 
-use super::cursor::{Cursor, Item, Stop};
-use super::template::{Hole, Template};
-use super::{Read, Taken, answer, counter};
-use crate::answer::{Answer, Broken, ErrorKind, Reply};
+use super::cursor::{Cursor, Item, MAX_DEPTH, Stop};
+use super::template::{Placeholder, Template};
+use crate::error::LoadError;
 use crate::keys::Keys;
-use crate::plan::{Command, LimitedBy, Peer, Question};
+use crate::plan::{CheckSpec, Command, Endpoint, LimitedBy};
+use crate::reply::{
+    Decision, ErrorKind, ParseResult, ParsedReply, ProtocolError, Reply, RequestError,
+};
 
-/// How a daemon or a Redis is asked by a command.
+/// Encodes RESP commands and parses their replies.
 #[derive(Clone, Debug)]
 pub(crate) struct Resp {
     command: Command,
     greeting: Option<Vec<u8>>,
-    probe: Vec<u8>,
+    requests: Requests,
+}
+
+#[derive(Clone, Debug)]
+struct Requests {
+    probe: Template,
     check: Template,
+    /// Empty for commands without leases.
     release: Template,
 }
 
-/// A word of a command.
+/// An argument of a command.
 #[derive(Clone, Debug)]
-enum Word<'a> {
-    Is(&'a str),
+enum Arg<'a> {
+    Text(&'a str),
     Key(&'a Keys),
-    /// The key with its minute behind it.
-    Minute(&'a Keys),
+    /// The key, followed by the current minute.
+    KeyAndMinute(&'a Keys),
     Lease,
 }
 
-impl Word<'_> {
+impl Arg<'_> {
     fn template(&self) -> Template {
-        let start = Template::default();
+        let empty = Template::default();
         match self {
-            Word::Is(text) => start.text(text),
-            Word::Key(keys) => start.text(&keys.prefix).hole(Hole::Key(keys.width())),
-            Word::Minute(keys) => Word::Key(keys).template().text(":").hole(Hole::Minute),
-            Word::Lease => start.hole(Hole::Lease),
+            Arg::Text(text) => empty.text(text),
+            Arg::Key(keys) => empty.text(&keys.prefix).placeholder(Placeholder::Key(keys.width())),
+            Arg::KeyAndMinute(keys) => {
+                Arg::Key(keys).template().text(":").placeholder(Placeholder::Minute)
+            }
+            Arg::Lease => empty.placeholder(Placeholder::Lease),
         }
     }
 }
 
-fn command(words: &[Word<'_>]) -> Template {
-    let mut all = Template::default().text(&format!("*{}\r\n", words.len()));
-    for word in words.iter().map(Word::template) {
-        all = all.text(&format!("${}\r\n", word.len())).then(&word).text("\r\n");
+fn command(args: &[Arg<'_>]) -> Template {
+    let mut command = Template::default().text(&format!("*{}\r\n", args.len()));
+    for arg in args.iter().map(Arg::template) {
+        command = command.text(&format!("${}\r\n", arg.len())).append(&arg).text("\r\n");
     }
-    all
+    command
 }
 
-/// The numbers of a token bucket as `CL.THROTTLE` takes them: burst, count, seconds.
+/// The arguments of `CL.THROTTLE` for a token bucket: burst, count and seconds. `None` for limits
+/// that the command cannot express.
 #[must_use]
-pub fn bucket(limits: &str) -> Option<[u64; 3]> {
+pub fn token_bucket(limits: &str) -> Option<[u64; 3]> {
     let limit: Limit = limits.parse().ok()?;
     let spec = limit.spec();
     let Kind::TokenBucket { burst } = spec.kind else { return None };
@@ -60,30 +71,35 @@ pub fn bucket(limits: &str) -> Option<[u64; 3]> {
     spec.window.get().is_multiple_of(second).then_some([burst - 1, spec.count, seconds])
 }
 
+/// The length of the windows of a plain counter in µs, and the lifetime of their keys in seconds.
+const MINUTE: u64 = 60_000_000;
+const COUNTER_TTL: &str = "60";
+
 impl Resp {
+    /// # Errors
+    /// The command cannot express the limits.
     pub(crate) fn new(
-        peer: &Peer,
+        endpoint: &Endpoint,
         command: Command,
-        question: &Question,
+        check: &CheckSpec,
         keys: &Keys,
-        leases: bool,
-    ) -> Self {
-        let (probe, check, release) = match command {
-            Command::Check => checks(question, keys, leases),
-            Command::Throttle => throttle(question, keys),
-            Command::Counter { .. } => counts(keys),
+        has_leases: bool,
+    ) -> Result<Self, LoadError> {
+        let requests = match command {
+            Command::Check => check_requests(check, keys, has_leases),
+            Command::Throttle => throttle_requests(check, keys)?,
+            Command::Counter { .. } => counter_requests(keys),
         };
-        let greeting = greeting(peer);
-        Resp { command, greeting, probe: probe.bytes().to_vec(), check, release }
+        Ok(Resp { command, greeting: greeting(endpoint), requests })
     }
 
-    /// What may be wrong if it is refused.
-    pub(super) fn remedy(&self) -> &'static str {
+    /// What the user can check if the probe fails.
+    pub(super) fn hint(&self) -> &'static str {
         match self.command {
             Command::Counter { .. } => {
-                "--threshold counts in a Redis; leave it out to ask a tollgate daemon"
+                "--threshold needs a Redis server; omit it to test a tollgate daemon"
             }
-            _ => "is it a tollgate daemon? a bare Redis counts with --threshold",
+            _ => "is this a tollgate daemon? a plain Redis server needs --threshold",
         }
     }
 
@@ -92,169 +108,188 @@ impl Resp {
     }
 
     pub(super) fn probe(&self) -> &[u8] {
-        &self.probe
+        self.requests.probe.bytes()
     }
 
-    pub(super) fn ask(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
-        self.check.write(key, wall / counter::MINUTE, lease, out);
+    pub(super) fn write_check(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
+        self.requests.check.write(key, wall / MINUTE, lease, out);
     }
 
-    pub(super) fn release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
-        self.release.write(key, 0, lease, out);
+    pub(super) fn write_release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
+        self.requests.release.write(key, 0, lease, out);
     }
 
-    pub(super) fn read(&self, input: &[u8]) -> Read {
+    pub(super) fn parse(&self, input: &[u8]) -> ParseResult {
         let mut cursor = Cursor::new(input);
-        let read = match self.command {
-            Command::Check => decision(&mut cursor),
-            Command::Throttle => throttled(&mut cursor),
-            Command::Counter { threshold } => counter::read(&mut cursor, threshold),
+        let parsed = match self.command {
+            Command::Check => parse_decision(&mut cursor),
+            Command::Throttle => parse_throttle(&mut cursor),
+            Command::Counter { threshold } => parse_counter(&mut cursor, threshold),
         };
-        match read {
-            Ok(Some(reply)) => Ok(Some(Taken { reply, length: cursor.position(), is_last: false })),
-            Ok(None) => Err(Broken("the answer is of another kind")),
-            Err(Stop::Partial) => Ok(None),
-            Err(Stop::Broken(broken)) => Err(broken),
+        match parsed {
+            Ok(Some(reply)) => {
+                Ok(Some(ParsedReply { reply, length: cursor.position(), is_last: false }))
+            }
+            Ok(None) => Err(ProtocolError("the reply has an unexpected type")),
+            Err(Stop::Incomplete) => Ok(None),
+            Err(Stop::Invalid(error)) => Err(error),
         }
     }
 
     pub(super) fn limits(&self, input: &[u8]) -> Vec<String> {
-        named_limits(&mut Cursor::new(input)).unwrap_or_default()
+        // A reply that cannot be parsed contains no limits; `parse` reports the error.
+        parse_limits(&mut Cursor::new(input)).unwrap_or_default()
     }
 }
 
-fn greeting(peer: &Peer) -> Option<Vec<u8>> {
-    let password = peer.password.as_deref()?;
-    let mut words = vec![Word::Is("AUTH")];
-    words.extend(peer.user.as_deref().map(Word::Is));
-    words.push(Word::Is(password));
-    Some(command(&words).bytes().to_vec())
+fn greeting(endpoint: &Endpoint) -> Option<Vec<u8>> {
+    let password = endpoint.password.as_deref()?;
+    let mut args = vec![Arg::Text("AUTH")];
+    args.extend(endpoint.user.as_deref().map(Arg::Text));
+    args.push(Arg::Text(password));
+    Some(command(&args).bytes().to_vec())
 }
 
-type Requests = (Template, Template, Template);
-
-fn checks(question: &Question, keys: &Keys, leases: bool) -> Requests {
-    let cost = question.cost.to_string();
-    let of = |verb| {
-        let mut words = vec![Word::Is(verb)];
-        words.extend(match &question.limited_by {
-            LimitedBy::Policy(name) => vec![Word::Is(name)],
-            LimitedBy::Limits(text) => vec![Word::Is("LIMIT"), Word::Is(text)],
-        });
-        words.push(Word::Key(keys));
-        words
-    };
-    let mut check = of(if leases { "TOLLGATE.ACQUIRE" } else { "TOLLGATE.CHECK" });
-    if question.cost != 1 {
-        check.extend([Word::Is("COST"), Word::Is(&cost)]);
-    }
-    if leases {
-        check.extend([Word::Is("LEASE"), Word::Lease]);
-    }
-    let mut probe = of("TOLLGATE.PEEK");
-    probe.extend([Word::Is("COST"), Word::Is("0")]);
-    let mut release = of("TOLLGATE.RELEASE");
-    release.extend([Word::Is("LEASE"), Word::Lease]);
-    (command(&probe), command(&check), command(&release))
-}
-
-fn throttle(question: &Question, keys: &Keys) -> Requests {
-    let text = match &question.limited_by {
-        LimitedBy::Limits(limits) | LimitedBy::Policy(limits) => limits,
-    };
-    let numbers = bucket(text).unwrap_or_default().map(|x| x.to_string());
-    let cost = question.cost.to_string();
-    let of = |cost| {
-        let [burst, count, period] = numbers.each_ref().map(|each_ref| Word::Is(each_ref));
-        let mut words = vec![Word::Is("CL.THROTTLE"), Word::Key(keys), burst, count, period];
-        words.extend(Some(cost).filter(|x| *x != "1").map(Word::Is));
-        command(&words)
-    };
-    (of("0"), of(&cost), Template::default())
-}
-
-fn counts(keys: &Keys) -> Requests {
-    let increment = command(&[Word::Is("INCR"), Word::Minute(keys)]);
-    let expire = command(&[Word::Is("EXPIRE"), Word::Minute(keys), Word::Is(counter::LIFE)]);
-    // Two replies, as those of the counter; there is no key of minute 0 that could expire.
-    (expire.clone().then(&expire), increment.then(&expire), Template::default())
-}
-
-/// What a server refused.
-pub(super) fn refused(error: &[u8]) -> Reply {
-    let kind = match error {
-        error if error.starts_with(b"TRYAGAIN") || error.starts_with(b"LOADING") => {
-            ErrorKind::Unavailable
+fn check_requests(check: &CheckSpec, keys: &Keys, has_leases: bool) -> Requests {
+    let cost = check.cost.to_string();
+    let request = |name, more: &[Arg<'_>]| {
+        let mut args = vec![Arg::Text(name)];
+        match &check.limited_by {
+            LimitedBy::Policy(name) => args.push(Arg::Text(name)),
+            LimitedBy::Limits(text) => args.extend([Arg::Text("LIMIT"), Arg::Text(text)]),
         }
-        _ => ErrorKind::Rejected,
+        args.push(Arg::Key(keys));
+        args.extend_from_slice(more);
+        command(&args)
     };
-    Reply::Error(kind, String::from_utf8_lossy(error).into_owned())
+    let mut options = Vec::new();
+    if check.cost != 1 {
+        options.extend([Arg::Text("COST"), Arg::Text(&cost)]);
+    }
+    if has_leases {
+        options.extend([Arg::Text("LEASE"), Arg::Lease]);
+    }
+    let name = if has_leases { "TOLLGATE.ACQUIRE" } else { "TOLLGATE.CHECK" };
+    Requests {
+        probe: request("TOLLGATE.PEEK", &[Arg::Text("COST"), Arg::Text("0")]),
+        check: request(name, &options),
+        release: request("TOLLGATE.RELEASE", &[Arg::Text("LEASE"), Arg::Lease]),
+    }
 }
 
-/// The map of a decision, as pairs.
-fn decision(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
+fn throttle_requests(check: &CheckSpec, keys: &Keys) -> Result<Requests, LoadError> {
+    let (LimitedBy::Limits(text) | LimitedBy::Policy(text)) = &check.limited_by;
+    let numbers = token_bucket(text).ok_or_else(|| {
+        LoadError::InvalidPlan(format!("CL.THROTTLE cannot express the limit {text:?}"))
+    })?;
+    let [burst, count, period] = numbers.map(|number| number.to_string());
+    let request = |cost: u64| {
+        let cost = cost.to_string();
+        let mut args = vec![Arg::Text("CL.THROTTLE"), Arg::Key(keys)];
+        args.extend([&burst, &count, &period].map(|number| Arg::Text(number)));
+        if cost != "1" {
+            args.push(Arg::Text(&cost));
+        }
+        command(&args)
+    };
+    Ok(Requests { probe: request(0), check: request(check.cost), release: Template::default() })
+}
+
+fn counter_requests(keys: &Keys) -> Requests {
+    let increment = command(&[Arg::Text("INCR"), Arg::KeyAndMinute(keys)]);
+    let expire = command(&[Arg::Text("EXPIRE"), Arg::KeyAndMinute(keys), Arg::Text(COUNTER_TTL)]);
+    Requests {
+        // Two replies, like those of the counter; the key of minute 0 does not exist.
+        probe: expire.clone().append(&expire),
+        check: increment.append(&expire),
+        release: Template::default(),
+    }
+}
+
+fn error_reply(message: &[u8]) -> Reply {
+    let is_unavailable = message.starts_with(b"TRYAGAIN") || message.starts_with(b"LOADING");
+    let kind = if is_unavailable { ErrorKind::Unavailable } else { ErrorKind::Rejected };
+    Reply::Error(RequestError::new(kind, String::from_utf8_lossy(message)))
+}
+
+/// Parses the map of a decision, a flat list of names and values.
+fn parse_decision(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
     let fields = match cursor.item()? {
-        Item::Array(array) => array / 2,
-        Item::Error(error) => return Ok(Some(refused(error))),
+        Item::Array(length) => length / 2,
+        Item::Error(message) => return Ok(Some(error_reply(message))),
         _ => return Ok(None),
     };
     let (mut allowed, mut degraded, mut reason) = (None, false, "");
-    let (mut time, mut delay) = (None, 0);
+    let (mut time, mut delay) = (None, Some(0));
     for _ in 0..fields {
         let name = cursor.item()?;
         let value = cursor.item()?;
         match (name, value) {
-            (Item::Bulk(b"allowed"), Item::Integer(integer)) => allowed = Some(integer == 1),
-            (Item::Bulk(b"degraded"), Item::Integer(integer)) => degraded = integer == 1,
-            (Item::Bulk(b"time_us"), Item::Integer(integer)) => time = u64::try_from(integer).ok(),
-            (Item::Bulk(b"delay_us"), Item::Integer(integer)) => {
-                delay = u64::try_from(integer).unwrap_or(0)
+            (Item::Bulk(b"allowed"), Item::Integer(number)) => allowed = Some(number == 1),
+            (Item::Bulk(b"degraded"), Item::Integer(number)) => degraded = number == 1,
+            (Item::Bulk(b"time_us"), Item::Integer(micros)) => time = u64::try_from(micros).ok(),
+            (Item::Bulk(b"delay_us"), Item::Integer(micros)) => delay = u64::try_from(micros).ok(),
+            // A reason that is not text is not one by limits either.
+            (Item::Bulk(b"reason"), Item::Bulk(text)) => {
+                reason = std::str::from_utf8(text).unwrap_or_default();
             }
-            (Item::Bulk(b"reason"), Item::Bulk(bulk)) => {
-                reason = std::str::from_utf8(bulk).unwrap_or_default();
-            }
-            (_, value) => cursor.skip_within(value, 8)?,
+            (_, value) => cursor.skip_elements(value, MAX_DEPTH)?,
         }
     }
-    let parts = allowed.zip(time);
-    Ok(parts.map(|(allowed, time)| Reply::Answer(answer(allowed, degraded, reason, time, delay))))
+    let (Some(allowed), Some(time), Some(delay)) = (allowed, time, delay) else { return Ok(None) };
+    Ok(Some(Reply::Decision(Decision::from_fields(allowed, degraded, reason, time, delay))))
 }
 
-/// The five integers of `CL.THROTTLE`, of which the first says whether it is limited.
-fn throttled(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
+/// Parses the five integers of `CL.THROTTLE`; the first one is 1 for a denial.
+fn parse_throttle(cursor: &mut Cursor<'_>) -> Result<Option<Reply>, Stop> {
     match cursor.item()? {
         Item::Array(5) => {
-            let limited = cursor.item()?;
-            (0..4).try_for_each(|_| cursor.skip())?;
-            let Item::Integer(limited) = limited else { return Ok(None) };
-            Ok(Some(Reply::Answer(Answer::plain(limited == 0))))
+            let is_limited = cursor.item()?;
+            for _ in 0..4 {
+                cursor.skip()?;
+            }
+            let Item::Integer(is_limited) = is_limited else { return Ok(None) };
+            Ok(Some(Reply::Decision(Decision::from_allowed(is_limited == 0))))
         }
-        Item::Error(error) => Ok(Some(refused(error))),
+        Item::Error(message) => Ok(Some(error_reply(message))),
         _ => Ok(None),
     }
 }
 
-/// The text of each limit of a decision.
-fn named_limits(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+/// Parses the replies to `INCR` and `EXPIRE`.
+fn parse_counter(cursor: &mut Cursor<'_>, threshold: u64) -> Result<Option<Reply>, Stop> {
+    let (count, expire) = (cursor.item()?, cursor.item()?);
+    Ok(match (count, expire) {
+        (Item::Integer(count), Item::Integer(_)) => {
+            let allowed = u64::try_from(count).is_ok_and(|count| count <= threshold);
+            Some(Reply::Decision(Decision::from_allowed(allowed)))
+        }
+        (Item::Error(message), _) | (_, Item::Error(message)) => Some(error_reply(message)),
+        _ => None,
+    })
+}
+
+/// Parses the text of each limit in a decision.
+fn parse_limits(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
     let Item::Array(fields) = cursor.item()? else { return Ok(Vec::new()) };
-    let mut named = Vec::new();
+    let mut texts = Vec::new();
     for _ in 0..fields / 2 {
         let (name, value) = (cursor.item()?, cursor.item()?);
         let (Item::Bulk(b"limits"), Item::Array(limits)) = (name, value) else {
-            cursor.skip_within(value, 8)?;
+            cursor.skip_elements(value, MAX_DEPTH)?;
             continue;
         };
         for _ in 0..limits {
-            let Item::Array(parts) = cursor.item()? else { return Ok(named) };
+            let Item::Array(parts) = cursor.item()? else { return Ok(texts) };
             for _ in 0..parts / 2 {
                 match (cursor.item()?, cursor.item()?) {
                     (Item::Bulk(b"limit"), Item::Bulk(text)) => {
-                        named.push(String::from_utf8_lossy(text).into_owned());
+                        texts.push(String::from_utf8_lossy(text).into_owned());
                     }
-                    (_, value) => cursor.skip_within(value, 8)?,
+                    (_, value) => cursor.skip_elements(value, MAX_DEPTH)?,
                 }
             }
         }
     }
-    Ok(named)
+    Ok(texts)
 }

@@ -1,35 +1,35 @@
-//! A request that is the same for every key, but for some digits.
+//! A request that is the same for every key, except for a few digits.
 
 use tollgate::Id;
 
-/// The bytes of a request, with holes for the key's number, a lease's id and a minute. Asking copies
-/// it and fills the holes.
+/// The bytes of a request with placeholders for the number of the key, the id of a lease and the
+/// minute. Writing a request copies the bytes and fills the placeholders.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Template {
     bytes: Vec<u8>,
-    holes: Vec<(usize, Hole)>,
+    placeholders: Vec<(usize, Placeholder)>,
 }
 
-/// What stands in a hole.
+/// A placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hole {
-    /// A key's number, of so many digits.
+pub(super) enum Placeholder {
+    /// The number of a key, with this many digits.
     Key(usize),
-    /// A lease's id.
+    /// The id of a lease.
     Lease,
-    /// Minutes since the epoch.
+    /// The minutes since the epoch.
     Minute,
 }
 
-/// The digits of minutes since the epoch, until the year 3871.
+/// The number of digits in minutes since the epoch, until the year 3871.
 const MINUTE_DIGITS: usize = 9;
 
-impl Hole {
+impl Placeholder {
     pub(super) const fn width(self) -> usize {
         match self {
-            Hole::Key(width) => width,
-            Hole::Lease => 32,
-            Hole::Minute => MINUTE_DIGITS,
+            Placeholder::Key(width) => width,
+            Placeholder::Lease => 32,
+            Placeholder::Minute => MINUTE_DIGITS,
         }
     }
 }
@@ -40,15 +40,15 @@ impl Template {
         self
     }
 
-    pub(super) fn hole(mut self, hole: Hole) -> Self {
-        self.holes.push((self.bytes.len(), hole));
-        self.bytes.resize(self.bytes.len() + hole.width(), b'0');
+    pub(super) fn placeholder(mut self, kind: Placeholder) -> Self {
+        self.placeholders.push((self.bytes.len(), kind));
+        self.bytes.resize(self.bytes.len() + kind.width(), b'0');
         self
     }
 
-    pub(super) fn then(mut self, other: &Template) -> Self {
-        let moved = other.holes.iter().map(|(at, hole)| (at + self.bytes.len(), *hole));
-        self.holes.extend(moved);
+    pub(super) fn append(mut self, other: &Template) -> Self {
+        let moved = other.placeholders.iter().map(|(at, kind)| (at + self.bytes.len(), *kind));
+        self.placeholders.extend(moved);
         self.bytes.extend_from_slice(&other.bytes);
         self
     }
@@ -57,7 +57,7 @@ impl Template {
         self.bytes.len()
     }
 
-    /// As it is, with zeros in the holes.
+    /// The request with zeros in the placeholders.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -65,29 +65,30 @@ impl Template {
     pub(super) fn write(&self, key: u32, minute: u64, lease: Id, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
-        for (at, hole) in &self.holes {
-            let Some(place) = out.get_mut(start + at..start + at + hole.width()) else { continue };
-            match hole {
-                Hole::Key(_) => decimal(u64::from(key), place),
-                Hole::Minute => decimal(minute, place),
-                Hole::Lease => hexadecimal(lease.as_u128(), place),
+        for (at, kind) in &self.placeholders {
+            let digits = &mut out[start + at..start + at + kind.width()];
+            match kind {
+                Placeholder::Key(_) => write_decimal(u64::from(key), digits),
+                Placeholder::Minute => write_decimal(minute, digits),
+                Placeholder::Lease => write_hexadecimal(lease.as_u128(), digits),
             }
         }
     }
 }
 
-/// Writes a number from the right, over zeros.
-fn decimal(number: u64, place: &mut [u8]) {
+/// Writes a number, aligned to the right, over zeros.
+fn write_decimal(number: u64, out: &mut [u8]) {
     let mut text = itoa::Buffer::new();
-    let digits = text.format(number).bytes().rev();
-    place.iter_mut().rev().zip(digits).for_each(|(place, digit)| *place = digit);
+    for (place, digit) in out.iter_mut().rev().zip(text.format(number).bytes().rev()) {
+        *place = digit;
+    }
 }
 
-fn hexadecimal(mut number: u128, place: &mut [u8]) {
-    for place in place.iter_mut().rev() {
-        let digit = usize::try_from(number % 16).unwrap_or(0);
-        *place = b"0123456789abcdef"[digit];
-        number /= 16;
+fn write_hexadecimal(mut number: u128, out: &mut [u8]) {
+    for place in out.iter_mut().rev() {
+        let [.., low] = number.to_be_bytes();
+        *place = b"0123456789abcdef"[usize::from(low & 0xf)];
+        number >>= 4;
     }
 }
 
@@ -96,10 +97,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_filled_and_the_rest_is_the_same() {
-        let key = Template::default().text("k:").hole(Hole::Key(4));
-        let all = Template::default().text("<").hole(Hole::Minute).text("|").then(&key);
-        let all = all.text("|").hole(Hole::Lease).text(">");
+    fn placeholders_are_filled_and_the_rest_is_unchanged() {
+        let key = Template::default().text("k:").placeholder(Placeholder::Key(4));
+        let all =
+            Template::default().text("<").placeholder(Placeholder::Minute).text("|").append(&key);
+        let all = all.text("|").placeholder(Placeholder::Lease).text(">");
         let mut out = b"before".to_vec();
         all.write(42, 29_390_000, Id::from_u128(0xabc), &mut out);
         let expected = "before<029390000|k:0042|00000000000000000000000000000abc>";

@@ -1,7 +1,7 @@
-//! What the engine admits is never a violation, and one more than it may admit always is.
+//! The verification never reports what the engine admits, and always reports one request more.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod play;
-mod rows;
-mod sensitive;
-mod sound;
+mod detection;
+mod known_traces;
+mod soundness;
+mod trace;

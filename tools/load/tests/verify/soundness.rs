@@ -1,11 +1,11 @@
-//! Whatever the engine admits, whoever is overtaken, however late the answers come.
+//! No trace of the engine is a violation, whatever the order and the delay of its responses.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use tollgate::{Kind, Limit, Micros, Spec};
-use tollgate_load::verify::{Admission, Times, Verifier};
+use tollgate_load::verify::{Admission, TimeSource, Verifier};
 
-use crate::play::{Played, START, steps};
+use crate::trace::{START, Trace, steps};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
@@ -28,57 +28,59 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
             1 => Just(Kind::FixedFromFirst),
             1 => Just(Kind::Log),
             2 => Just(Kind::Sliding),
-            2 => precise.prop_map(|(it, strict)| {
-                Kind::SlidingBy { precision: Micros::new(it), strict }
+            2 => precise.prop_map(|(precision, strict)| {
+                Kind::SlidingBy { precision: Micros::new(precision), strict }
             }),
-            2 => counts().prop_map(|it| Kind::Queue { places: it - 1 }),
+            2 => counts().prop_map(|count| Kind::Queue { places: count - 1 }),
             1 => Just(Kind::Concurrent),
         ]
     };
     let spec = select(windows).prop_flat_map(move |window| {
         (counts(), kinds(window), prop::bool::weighted(0.3)).prop_map(
-            move |(count, kind, denied)| {
+            move |(count, kind, counts_denied)| {
                 let spec = Spec::new(count, Micros::new(window), kind);
-                if denied { spec.count_denied() } else { spec }
+                if counts_denied { spec.count_denied() } else { spec }
             },
         )
     });
-    spec.prop_filter_map("out of range", |x| x.build().ok())
+    spec.prop_filter_map("out of range", |spec| spec.build().ok())
 }
 
-fn check(limits: &[Limit], cost: u64, times: Times, mut admissions: Vec<Admission>) {
-    let verdict = Verifier::new(limits, cost, times).verify(&mut admissions);
-    assert_eq!(verdict.worst, [], "of {limits:?}");
+fn check(limits: &[Limit], cost: u64, source: TimeSource, mut admissions: Vec<Admission>) {
+    let verdict = Verifier::new(limits, cost, source).verify(&mut admissions);
+    assert_eq!(verdict.worst, [], "{limits:?}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_the_engine_admits_is_no_violation_by_its_own_clock(
+    fn admissions_of_the_engine_are_valid_by_its_own_clock(
         limits in prop::collection::vec(limits(), 1..=3),
         cost in 1_u64..4,
         steps in steps(),
     ) {
-        let mut played = Played::new(&limits, cost);
-        played.play(&steps);
-        check(&limits, cost, Times::Store, played.admissions);
+        let mut trace = Trace::new(&limits, cost);
+        trace.run(&steps);
+        check(&limits, cost, TimeSource::Store, trace.admissions);
     }
 
     #[test]
-    fn what_the_engine_admits_is_no_violation_by_another_clock(
+    fn admissions_of_the_engine_are_valid_by_another_clock(
         limits in prop::collection::vec(limits(), 1..=3),
         cost in 1_u64..4,
         steps in steps(),
         drift in -1_i64..=1,
     ) {
-        let mut played = Played::new(&limits, cost);
-        played.play(&steps);
-        let told = |time: u64| {
+        let mut trace = Trace::new(&limits, cost);
+        trace.run(&steps);
+        let client_time = |time: u64| {
             let passed = time.cast_signed() - START.cast_signed();
             u64::try_from(1_000_000 + passed + passed / 2_000 * drift).unwrap()
         };
-        let seen = played.seen.iter().map(|it| Admission::between(0, told(it.0), told(it.1)));
-        check(&limits, cost, Times::Caller, seen.collect());
+        let round_trips = trace.round_trips.iter();
+        let admissions = round_trips
+            .map(|(sent, received)| Admission::between(0, client_time(*sent), client_time(*received)));
+        check(&limits, cost, TimeSource::Client, admissions.collect());
     }
 }

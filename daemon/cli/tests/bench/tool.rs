@@ -1,4 +1,4 @@
-//! The tool, run.
+//! Runs the tool.
 
 use std::process::{Command, Output, Stdio};
 
@@ -10,28 +10,28 @@ pub(crate) fn tollgate() -> Command {
     command
 }
 
-/// Runs `bench` with words, of which spaces are parts of none but for those in quotes: exit code,
-/// standard output, standard error.
+/// Runs `bench` with arguments, split like [`split`]. Returns the exit code, standard output and
+/// standard error.
 pub(crate) fn bench(words: &str) -> (i32, String, String) {
     let Output { status, stdout, stderr } =
         tollgate().arg("bench").args(split(words)).output().unwrap();
-    let text = |x| String::from_utf8(x).unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-/// Words as a shell splits them at spaces and double quotes.
+/// Splits at spaces and double quotes, like a shell.
 pub(crate) fn split(words: &str) -> Vec<String> {
     let parts = words.split('"').enumerate();
-    let each = parts.flat_map(|(index, part)| {
+    let words = parts.flat_map(|(index, part)| {
         if index % 2 == 1 {
             return vec![part.to_owned()];
         }
         part.split_whitespace().map(str::to_owned).collect()
     });
-    each.collect()
+    words.collect()
 }
 
-/// Runs `bench` for programs: exit code and the object.
+/// Runs `bench` with JSON output. Returns the exit code and the report.
 pub(crate) fn json(words: &str) -> (i32, Value) {
     let (code, output, error) = bench(&format!("{words} -o json"));
     let object = serde_json::from_str(&output);

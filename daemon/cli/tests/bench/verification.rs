@@ -1,11 +1,11 @@
-//! Ours keeps its bounds, under every kind of limit.
+//! Tollgate passes the verification of every kind of limit.
 
 use serde_json::Value;
 
 use crate::process::Daemon;
-use crate::run::json;
+use crate::tool::json;
 
-/// Windows that end many times in a test.
+/// Limits whose windows end many times during a test.
 pub(crate) const LIMITS: &[&str] = &[
     "100/s burst 20",
     "20/100ms fixed",
@@ -35,7 +35,7 @@ fn check(target: &str, limit: &str, more: &str) {
     assert_eq!((&verify["not_kept"], &verify["without_bound"]), (&0.into(), &Value::from([(); 0])));
 }
 
-fn all(target: &str) {
+fn check_all(target: &str) {
     for limit in LIMITS {
         check(target, limit, "");
     }
@@ -44,28 +44,27 @@ fn all(target: &str) {
 }
 
 #[test]
-fn every_kind_of_limit_keeps_its_bound_over_http() {
+fn every_kind_of_limit_is_valid_over_http() {
     let daemon = Daemon::start("--http", &[("tollgate.yaml", "policies: {}")]);
-    all(&format!("http://127.0.0.1:{}", daemon.port));
+    check_all(&format!("http://127.0.0.1:{}", daemon.port));
 }
 
 #[test]
-fn every_kind_of_limit_keeps_its_bound_over_resp() {
+fn every_kind_of_limit_is_valid_over_resp() {
     let daemon = Daemon::start("--resp", &[("tollgate.yaml", "policies: {}")]);
     let target = format!("redis://127.0.0.1:{}", daemon.port);
-    all(&target);
+    check_all(&target);
     check(&target, "20/100ms log", "--pipeline 8");
     check(&target, "100/s burst 20", "--command throttle --pipeline 8");
 }
 
 #[test]
-fn every_kind_of_limit_keeps_its_bound_in_process() {
-    all("memory --threads 1");
+fn every_kind_of_limit_is_valid_in_process() {
+    check_all("memory --threads 1");
 }
 
-/// It asks the daemon what a policy's limits are.
 #[test]
-fn the_limits_of_a_policy_are_learnt() {
+fn the_daemon_reports_the_limits_of_a_policy() {
     let config = r#"policies: { api: { limits: ["20/100ms fixed", "100/s"] } }"#;
     for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
         let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
@@ -74,5 +73,28 @@ fn the_limits_of_a_policy_are_learnt() {
         assert_eq!(code, 0, "{value}");
         let limits = serde_json::json!(["100/s", "20/100ms fixed"]);
         assert_eq!(value["verify"]["limits"], limits, "{value}");
+    }
+}
+
+#[test]
+fn degraded_decisions_are_counted_separately_and_not_verified() {
+    // Port 1 refuses connections.
+    let config = r#"
+store: { url: "redis://127.0.0.1:1" }
+policies:
+  open: { limits: [10/d], on_store_error: allow }
+  shut: { limits: [10/d], on_store_error: deny }
+"#;
+    for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
+        let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
+        for (policy, answer) in [("open", "allowed"), ("shut", "denied")] {
+            let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
+            let (code, value) =
+                json(&format!("{target} --policy {policy} -n 30 --verify --against 1/d"));
+            assert_eq!(code, 0, "{value}");
+            assert_eq!(value["degraded"][answer], 30, "{value}");
+            assert_eq!((&value["allowed"], &value["denied"]), (&0.into(), &0.into()), "{value}");
+            assert_eq!(value["verify"]["admissions"], 0, "{value}");
+        }
     }
 }

@@ -1,61 +1,68 @@
-//! Known traces: a limit, what was admitted when, and the worst that is found.
+//! Known traces: a limit, its admissions, and the worst violation.
 
 use tollgate::Policy;
-use tollgate_load::verify::{Admission, Times, Verifier};
+use tollgate_load::verify::{Admission, TimeSource, Verifier};
 
-/// Times are µs after a Monday's midnight, in UTC.
+/// TimeSource are µs after a Monday's midnight, in UTC.
 const MONDAY: u64 = 1_763_337_600_000_000;
 
-/// From when to when, and how many.
+/// The earliest and the latest time, and the number of admissions.
 type Row = (u64, u64, usize);
 
-fn check(limits: &str, cost: u64, times: Times, rows: &[Row], expected: Option<(u128, u128)>) {
+fn check(
+    limits: &str,
+    cost: u64,
+    source: TimeSource,
+    rows: &[Row],
+    expected: Option<(u128, u128)>,
+) {
     let policy: Policy = limits.parse().unwrap();
     let mut admissions = Vec::new();
-    for &(from, to, times) in rows {
+    for &(from, to, count) in rows {
         let admission = Admission::between(7, MONDAY + from, MONDAY + to);
-        admissions.extend(std::iter::repeat_n(admission, times));
+        admissions.extend(std::iter::repeat_n(admission, count));
     }
-    let verdict = Verifier::new(policy.limits(), cost, times).verify(&mut admissions);
+    let verdict = Verifier::new(policy.limits(), cost, source).verify(&mut admissions);
     let worst = verdict.worst.first().map(|worst| (worst.admitted, worst.bound));
     assert_eq!(worst, expected, "{limits} {rows:?}");
 }
 
 #[test]
-fn a_bucket_holds_its_burst_and_its_rate() {
-    let at = |time: u64, times| (time, time, times);
-    let check = |rows: &[Row], expected| check("10/s burst 3", 1, Times::Store, rows, expected);
+fn token_buckets_admit_burst_and_rate() {
+    let at = |time: u64, count| (time, time, count);
+    let check =
+        |rows: &[Row], expected| check("10/s burst 3", 1, TimeSource::Store, rows, expected);
     check(&[at(0, 3), at(100_000, 1), at(200_000, 1)], None);
     check(&[at(0, 4)], Some((4, 3)));
     check(&[at(0, 3), at(99_999, 1)], Some((4, 3)));
-    // Who began earlier may have been admitted earlier.
+    // An admission with an earlier start may have happened earlier.
     check(&[at(0, 3), (99_999, 100_000, 1)], None);
     check(&[at(0, 3), at(100_000, 1), at(150_000, 1)], Some((5, 4)));
 }
 
 #[test]
-fn a_window_holds_its_count_where_its_edges_are_known() {
-    let at = |time: u64, times| (time, time, times);
-    let fixed = |rows: &[Row], expected| check("3/s fixed", 1, Times::Store, rows, expected);
+fn fixed_windows_admit_their_count_by_the_stores_clock() {
+    let at = |time: u64, count| (time, time, count);
+    let fixed = |rows: &[Row], expected| check("3/s fixed", 1, TimeSource::Store, rows, expected);
     fixed(&[at(999_999, 3), at(1_000_000, 3)], None);
     fixed(&[at(0, 2), at(999_999, 2)], Some((4, 3)));
-    // The one that may lie in either window is too much for both together.
+    // An admission that may lie in either window counts for both together.
     fixed(&[at(999_998, 3), (999_999, 1_000_000, 1), at(1_000_001, 2)], None);
     fixed(&[at(999_998, 3), (999_999, 1_000_000, 1), at(1_000_001, 3)], Some((7, 6)));
     let offset = |rows: &[Row], expected| {
-        check("3/s fixed offset 300ms", 1, Times::Store, rows, expected);
+        check("3/s fixed offset 300ms", 1, TimeSource::Store, rows, expected);
     };
     offset(&[at(299_999, 3), at(300_000, 3)], None);
     offset(&[at(300_000, 2), at(1_299_999, 2)], Some((4, 3)));
     let day = 86_400_000_000;
-    check("3/w fixed", 1, Times::Store, &[at(0, 2), at(7 * day - 1, 2)], Some((4, 3)));
-    check("3/w fixed", 1, Times::Store, &[at(0, 3), at(7 * day, 3)], None);
+    check("3/w fixed", 1, TimeSource::Store, &[at(0, 2), at(7 * day - 1, 2)], Some((4, 3)));
+    check("3/w fixed", 1, TimeSource::Store, &[at(0, 3), at(7 * day, 3)], None);
 }
 
 #[test]
-fn a_window_that_nobody_saw_begin_may_have_an_edge_anywhere() {
-    let at = |time: u64, times| (time, time, times);
-    let check = |limit, rows: &[Row], expected| check(limit, 1, Times::Store, rows, expected);
+fn windows_from_the_first_charge_may_start_at_any_time() {
+    let at = |time: u64, count| (time, time, count);
+    let check = |limit, rows: &[Row], expected| check(limit, 1, TimeSource::Store, rows, expected);
     let first = "3/s fixed from-first";
     check(first, &[at(5, 3), at(1_000_004, 3)], None);
     check(first, &[at(5, 4)], Some((4, 3)));
@@ -65,9 +72,9 @@ fn a_window_that_nobody_saw_begin_may_have_an_edge_anywhere() {
 }
 
 #[test]
-fn a_log_and_buckets_hold_any_window() {
-    let at = |time: u64, times| (time, time, times);
-    let check = |limit, rows: &[Row], expected| check(limit, 1, Times::Store, rows, expected);
+fn logs_and_bucketed_windows_bound_every_window() {
+    let at = |time: u64, count| (time, time, count);
+    let check = |limit, rows: &[Row], expected| check(limit, 1, TimeSource::Store, rows, expected);
     check("3/s log", &[at(5, 3), at(1_000_005, 3)], None);
     check("3/s log", &[at(5, 3), at(1_000_004, 1)], Some((4, 3)));
     check("3/s sliding by 100ms", &[at(99_999, 3), at(1_000_000, 3)], None);
@@ -77,9 +84,10 @@ fn a_log_and_buckets_hold_any_window() {
 }
 
 #[test]
-fn a_weighted_window_counts_the_one_before() {
-    let at = |time: u64, times| (time, time, times);
-    let check = |rows: &[Row], expected| check("10/s sliding", 1, Times::Store, rows, expected);
+fn sliding_window_counters_weight_the_previous_window() {
+    let at = |time: u64, count| (time, time, count);
+    let check =
+        |rows: &[Row], expected| check("10/s sliding", 1, TimeSource::Store, rows, expected);
     check(&[at(900_000, 10), at(1_500_000, 5)], None);
     check(&[at(900_000, 10), at(1_500_000, 6)], Some((11, 10)));
     check(&[at(900_000, 10), at(1_999_999, 10)], None);
@@ -87,7 +95,7 @@ fn a_weighted_window_counts_the_one_before() {
 }
 
 #[test]
-fn a_queue_lets_go_evenly_and_holds_its_places() {
+fn queues_space_departures_and_limit_waiting_requests() {
     let check = |delays: &[u64], expected| {
         let policy: Policy = "10/s queue 4".parse().unwrap();
         let admit = |delay: &u64| Admission {
@@ -95,8 +103,12 @@ fn a_queue_lets_go_evenly_and_holds_its_places() {
             ..Admission::between(7, MONDAY + 5_000, MONDAY + 5_000)
         };
         let mut admissions: Vec<Admission> = delays.iter().map(admit).collect();
-        let verdict = Verifier::new(policy.limits(), 1, Times::Store).verify(&mut admissions);
-        assert_eq!(verdict.worst.first().map(|it| (it.admitted, it.bound)), expected, "{delays:?}");
+        let verdict = Verifier::new(policy.limits(), 1, TimeSource::Store).verify(&mut admissions);
+        assert_eq!(
+            verdict.worst.first().map(|worst| (worst.admitted, worst.bound)),
+            expected,
+            "{delays:?}"
+        );
     };
     check(&[0, 100_000, 200_000, 300_000, 400_000], None);
     check(&[0, 100_000, 200_000, 300_000, 399_999], Some((4, 3)));
@@ -105,7 +117,7 @@ fn a_queue_lets_go_evenly_and_holds_its_places() {
 }
 
 #[test]
-fn places_are_held_until_they_are_given_back_or_lapse() {
+fn slots_are_held_until_release_or_expiry() {
     let check = |held: &[(u64, u64, u64)], expected| {
         let policy: Policy = "2 concurrent lease 1s".parse().unwrap();
         let admit = |&(from, to, released): &(u64, u64, u64)| Admission {
@@ -113,28 +125,32 @@ fn places_are_held_until_they_are_given_back_or_lapse() {
             ..Admission::between(7, MONDAY + from, MONDAY + to)
         };
         let mut admissions: Vec<Admission> = held.iter().map(admit).collect();
-        let verdict = Verifier::new(policy.limits(), 1, Times::Store).verify(&mut admissions);
-        assert_eq!(verdict.worst.first().map(|it| (it.admitted, it.bound)), expected, "{held:?}");
+        let verdict = Verifier::new(policy.limits(), 1, TimeSource::Store).verify(&mut admissions);
+        assert_eq!(
+            verdict.worst.first().map(|worst| (worst.admitted, worst.bound)),
+            expected,
+            "{held:?}"
+        );
     };
     check(&[(0, 5, 100), (0, 5, 100), (0, 5, 100)], Some((3, 2)));
     check(&[(0, 5, 100), (0, 5, 100), (95, 100, 200)], None);
     check(&[(0, 5, 100), (0, 5, 100), (95, 99, 200)], Some((3, 2)));
-    // Two have lapsed by then, though nobody gave them back.
+    // Two leases have expired by then without a release.
     check(&[(0, 5, 9_000_000), (0, 5, 9_000_000), (999_990, 1_000_000, 1_100_000)], None);
     check(&[(0, 5, 9_000_000), (0, 5, 9_000_000), (999_990, 999_999, 1_100_000)], Some((3, 2)));
 }
 
 #[test]
-fn costs_count_whole() {
-    let at = |time: u64, times| (time, time, times);
-    check("10/s log", 4, Times::Store, &[at(0, 2)], None);
-    check("10/s log", 4, Times::Store, &[at(0, 3)], Some((12, 10)));
-    check("10/s log; 7/min log", 4, Times::Store, &[at(0, 2)], Some((8, 7)));
+fn a_request_counts_with_its_cost() {
+    let at = |time: u64, count| (time, time, count);
+    check("10/s log", 4, TimeSource::Store, &[at(0, 2)], None);
+    check("10/s log", 4, TimeSource::Store, &[at(0, 3)], Some((12, 10)));
+    check("10/s log; 7/min log", 4, TimeSource::Store, &[at(0, 2)], Some((8, 7)));
 }
 
 #[test]
-fn by_the_callers_clock_there_is_no_edge_to_know() {
-    let check = |limit, rows: &[Row], expected| check(limit, 1, Times::Caller, rows, expected);
+fn by_the_clients_clock_the_edges_of_windows_are_unknown() {
+    let check = |limit, rows: &[Row], expected| check(limit, 1, TimeSource::Client, rows, expected);
     check("3/s fixed", &[(0, 10, 3), (20, 30, 3)], None);
     check("3/s fixed", &[(0, 10, 4), (20, 30, 3)], Some((7, 6)));
     check("100/s", &[(0, 10, 100)], None);
