@@ -1,4 +1,4 @@
-//! Any bytes are lines of a log or say what is wrong with them, in every format; what is shown of them
+//! Any bytes are lines of a log or say what is wrong with them, in every format; what is printable of them
 //! is fit for a terminal; and they are a file of whole lines, compressed or not.
 //!
 //! `cargo xtask fuzz log`
@@ -8,15 +8,10 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use tollgate_replay::input::{Input, Part};
-use tollgate_replay::log::{Fields, Format, Reader, shown};
+use tollgate_replay::log::{Fields, Format, Reader, printable};
 
-const FORMATS: [Option<Format>; 5] = [
-    None,
-    Some(Format::Common),
-    Some(Format::Combined),
-    Some(Format::Json),
-    Some(Format::Csv),
-];
+const FORMATS: [Option<Format>; 5] =
+    [None, Some(Format::Common), Some(Format::Combined), Some(Format::Json), Some(Format::Csv)];
 
 fuzz_target!(|bytes: &[u8]| {
     let mut fields = Fields::default();
@@ -31,10 +26,10 @@ fuzz_target!(|bytes: &[u8]| {
                 let texts = texts.into_iter().flatten().map(<[u8]>::len);
                 assert!(texts.max().unwrap_or_default() <= bytes.len());
             }
-            assert!(!shown(line).contains(char::is_control));
+            assert!(!printable(line).contains(char::is_control));
         }
     }
-    for part in Input::of("fuzz", Cursor::new(bytes.to_vec())) {
+    for part in Input::from_reader("fuzz", Cursor::new(bytes.to_vec())) {
         let Ok(Part::Lines(block)) = part else { break };
         assert!(block.lines().all(|(_, line)| !line.contains(&b'\n')));
     }

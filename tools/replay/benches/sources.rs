@@ -1,6 +1,6 @@
-//! What each step from a file to ordered events costs for a line of a combined log of 1 M addresses:
-//! `cargo bench -p tollgate-replay --bench sources`. The best of some rounds is told, on one thread
-//! unless it says otherwise.
+//! The cost per line of each step from a file to ordered events, for a log with a million addresses:
+//! `cargo bench -p tollgate-replay --bench sources`. Prints the best of several rounds, on one thread
+//! unless stated otherwise.
 #![expect(
     clippy::as_conversions,
     clippy::disallowed_methods,
@@ -8,7 +8,7 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "it measures, and says what it found"
+    reason = "a benchmark measures time and prints its results"
 )]
 
 use std::fs;
@@ -25,7 +25,9 @@ use tollgate_replay::generate::{Traffic, write_combined};
 use tollgate_replay::input::{Block, Input, Part};
 use tollgate_replay::log::{Fields, Format, Line, Reader, Stamp};
 use tollgate_replay::order::Order;
-use tollgate_replay::{Alternative, Ask, Asked, Log, NotAsked, One, Options, Replay};
+use tollgate_replay::{
+    Candidate, Log, LogRequest, Options, PlainCheck, Replay, RequestExtractor, Skip,
+};
 
 const ROUNDS: usize = 5;
 
@@ -53,7 +55,7 @@ fn main() {
     files(&folder, &log, lines);
 }
 
-/// Tells the best of some rounds.
+/// Prints the best of several rounds.
 fn show(name: &str, lines: u64, bytes: Option<usize>, mut work: impl FnMut()) {
     let round = |_| {
         let begin = Instant::now();
@@ -178,28 +180,27 @@ fn lines_in(part: Result<Part, tollgate_replay::input::InputError>) -> Block {
     }
 }
 
-/// Who is limited is the address.
+/// The key is the address.
 #[derive(Debug)]
 struct ByAddress;
 
-impl Ask for ByAddress {
-    fn one(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<One, NotAsked> {
-        key.extend_from_slice(line.address.ok_or(NotAsked::NoKey)?);
-        Ok(One { policy: 0, cost: Cost::ONE })
+impl RequestExtractor for ByAddress {
+    fn check(&self, line: &Line<'_>, key: &mut Vec<u8>) -> Result<PlainCheck, Skip> {
+        key.extend_from_slice(line.address.ok_or(Skip::NoKey)?);
+        Ok(PlainCheck { policy: 0, cost: Cost::ONE })
     }
 
-    fn any(&self, _: &Line<'_>, _: u64) -> Result<Asked, NotAsked> {
-        Err(NotAsked::Nothing)
+    fn request(&self, _: &Line<'_>, _: u64) -> Result<LogRequest, Skip> {
+        Err(Skip::NoRule)
     }
 }
 
-/// All of it: reading, parsing, ordering, deciding, summing up.
+/// A whole replay: reading, parsing, ordering, deciding, and the summary.
 fn replay(path: &Path, threads: usize) {
-    let alternatives = [Alternative::one("10/s burst 20", "10/s burst 20".parse().unwrap())];
+    let candidates = [Candidate::new("10/s burst 20", "10/s burst 20".parse().unwrap())];
     let stop = AtomicBool::new(false);
     let options = Options { threads, ..Options::default() };
-    let replay =
-        Replay { alternatives: &alternatives, options, stop: &stop, progress: &mut |_| {} };
+    let replay = Replay { candidates: &candidates, options, stop: &stop, progress: &mut |_| {} };
     let log = Log::new(Input::open([path]), None, Fields::default());
-    black_box(replay.by_key(log, &ByAddress).unwrap());
+    black_box(replay.parallel(log, &ByAddress).unwrap());
 }

@@ -1,26 +1,31 @@
-//! An access log, or a generated one, through limits: who would have been stopped, when and how
-//! much.
+//! Replays an access log, or synthetic traffic, through rate limits: which requests would have been
+//! denied, when, and how often.
 //!
-//! One way for all: a source of events ([`log`], or [`generate`]), put in the order of their time
-//! ([`order`]), decided, and told in one [`report::Report`], which is drawn by
-//! [`pictures`] and shown whole by [`page`].
+//! The requests of a source ([`log`] or [`generate`]) are put in the order of their time ([`order`]) and
+//! decided. The result is a [`report::Report`]; [`pictures`] draws it and [`page`] renders it as HTML.
 
-mod ask;
+mod candidate;
+mod convert;
 mod decide;
+mod error;
 pub mod generate;
 pub mod input;
+mod lines;
 pub mod log;
+pub mod operations;
 pub mod order;
 mod page;
 pub mod pictures;
 mod read;
 pub mod report;
+mod request;
 mod run;
 mod threads;
-pub mod verbs;
 
-pub use ask::{Ask, Asked, AskedCheck, NotAsked, One};
-pub use decide::{Alternative, Answered, Choose, Holds, MAX_ALTERNATIVES, Store};
+pub use candidate::{Candidate, CandidatePolicy, MAX_CANDIDATES, PolicyResolver};
+pub use decide::{CandidateStore, DecisionRecord};
+pub use error::ReplayError;
+pub use lines::{Log, Progress};
 pub use page::page;
-pub use run::{Log, Options, Progress, Replay, ReplayError};
-use threads::{each, each_on};
+pub use request::{LogCheck, LogRequest, PlainCheck, RequestExtractor, Skip};
+pub use run::{Options, Replay};

@@ -1,54 +1,54 @@
-//! Blocks of lines, read on several threads: what each line asks, and what could not be read.
+//! Reads blocks of lines on several threads: the request of each line, and the lines that are skipped.
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use memchr::memchr;
 
-use crate::ask::{Ask, Asked, NotAsked};
-use crate::log::{Line, Reader, Stamp, shown};
+use crate::convert::{index, to_u32};
+use crate::log::{Line, Reader, Stamp, printable};
+use crate::request::{LogRequest, RequestExtractor, Skip};
 
-/// How many lines that cannot be read are shown.
-pub(crate) const SAMPLES: usize = 5;
+/// How many invalid lines are reported.
+pub(crate) const MAX_SAMPLES: usize = 5;
 
-/// What was found in the lines of a block, aside of what they ask.
+/// The counts of the lines of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// The lines, with the empty ones.
+    /// All lines, including empty ones.
     pub(crate) rows: u64,
-    /// The lines, without them.
+    /// The lines that are not empty.
     pub(crate) lines: u64,
-    pub(crate) broken: u64,
-    /// The first that are broken: which row of the block, how it begins, and why.
+    pub(crate) invalid: u64,
+    /// The first invalid lines: the number in the block, the beginning, and the reason.
     pub(crate) samples: Vec<(u64, String, String)>,
     pub(crate) keyless: u64,
     pub(crate) unruled: u64,
 }
 
 impl Counts {
-    fn broken(&mut self, line: &[u8], reason: String) {
-        self.broken += 1;
-        if self.samples.len() < SAMPLES {
-            self.samples.push((self.rows, shown(line), reason));
+    fn invalid(&mut self, line: &[u8], reason: String) {
+        self.invalid += 1;
+        if self.samples.len() < MAX_SAMPLES {
+            self.samples.push((self.rows, printable(line), reason));
         }
     }
 
-    fn not_asked(&mut self, line: &[u8], why: NotAsked) {
-        match why {
-            NotAsked::Nothing => self.unruled += 1,
-            NotAsked::NoKey => self.keyless += 1,
-            NotAsked::Broken(reason) => self.broken(line, reason),
+    fn skip(&mut self, line: &[u8], reason: Skip) {
+        match reason {
+            Skip::NoRule => self.unruled += 1,
+            Skip::NoKey => self.keyless += 1,
+            Skip::Invalid(message) => self.invalid(line, message),
         }
     }
 }
 
-/// Calls back with each line of a block that can be read; what it returns says whether more was
-/// wrong with it.
+/// Calls `each` with every valid line of a block, and counts the lines that are skipped.
 fn lines(
     reader: &mut Reader,
     block: &[u8],
     counts: &mut Counts,
-    mut each: impl FnMut(&Line<'_>, &Counts) -> Result<(), NotAsked>,
+    mut each: impl FnMut(&Line<'_>, &Counts) -> Result<(), Skip>,
 ) {
     let mut rest = block;
     while !rest.is_empty() {
@@ -56,74 +56,77 @@ fn lines(
         let (line, after) = rest.split_at(end);
         rest = after.get(1..).unwrap_or_default();
         counts.rows += 1;
-        let said = match reader.read(line) {
+        let result = match reader.read(line) {
             Ok(None) => continue,
-            Ok(Some(reader)) => each(&reader, counts),
-            Err(error) => Err(NotAsked::Broken(error.to_string())),
+            Ok(Some(line)) => each(&line, counts),
+            Err(error) => Err(Skip::Invalid(error.to_string())),
         };
         counts.lines += 1;
-        if let Err(why) = said {
-            counts.not_asked(line, why);
+        if let Err(reason) = result {
+            counts.skip(line, reason);
         }
     }
 }
 
-/// A line that asks one plain check, as long as its key has no number.
+/// The check of a line whose key has no number yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain {
+pub(crate) struct UnnumberedCheck {
     pub(crate) hash: u64,
     pub(crate) cost: u64,
     pub(crate) policy: u32,
-    /// Where its key stands among those of the block.
+    /// The position of the key among the keys of the block.
     length: u32,
     start: usize,
 }
 
-/// What a block of lines asks, one plain check each.
+/// The checks of a block whose lines make one plain check each.
 #[derive(Debug, Default)]
-pub(crate) struct Plains {
+pub(crate) struct PlainChecks {
     pub(crate) counts: Counts,
-    /// When each asks, and of a key of which partition, in their order.
+    /// The time and the partition of each check, in the order of the lines.
     pub(crate) order: Vec<(Stamp, u32)>,
-    /// What each asks, by partition.
-    pub(crate) parts: Vec<Vec<Plain>>,
+    /// The checks by partition.
+    pub(crate) parts: Vec<Vec<UnnumberedCheck>>,
     keys: Vec<u8>,
 }
 
-impl Plains {
+impl PlainChecks {
     /// Reads a block.
-    pub(crate) fn read(&mut self, reader: &mut Reader, block: &[u8], ask: &dyn Ask, parts: u32) {
-        let Plains { counts, order, parts: into, keys } = self;
+    pub(crate) fn read(
+        &mut self,
+        reader: &mut Reader,
+        block: &[u8],
+        extractor: &dyn RequestExtractor,
+        parts: u32,
+    ) {
+        let PlainChecks { counts, order, parts: into, keys } = self;
         *counts = Counts::default();
         order.clear();
         keys.clear();
-        into.resize_with(usize::try_from(parts).unwrap_or(1), Vec::new);
+        into.resize_with(index(parts), Vec::new);
         into.iter_mut().for_each(Vec::clear);
         lines(reader, block, counts, |line, _| {
             let start = keys.len();
-            let one = ask.one(line, keys).inspect_err(|_| keys.truncate(start))?;
-            let hash = hash(&keys[start..], one.policy);
+            let check = extractor.check(line, keys).inspect_err(|_| keys.truncate(start))?;
+            let hash = hash(&keys[start..], check.policy);
             let partition = part_of(hash, parts);
-            let plain = Plain {
+            let unnumbered = UnnumberedCheck {
                 hash,
-                cost: one.cost.get(),
-                policy: one.policy,
+                cost: check.cost.get(),
+                policy: check.policy,
                 start,
-                // A key is 64 KiB at most.
-                length: u32::try_from(keys.len() - start).unwrap_or(u32::MAX),
+                length: to_u32(keys.len() - start),
             };
-            if let Some(part) = usize::try_from(partition).ok().and_then(|x| into.get_mut(x)) {
-                part.push(plain);
-                order.push((line.time, partition));
-            }
+            into[index(partition)].push(unnumbered);
+            order.push((line.time, partition));
             Ok(())
         });
     }
 
-    /// The key of a line.
-    pub(crate) fn key(&self, of: &Plain) -> &[u8] {
-        let length = usize::try_from(of.length).unwrap_or_default();
-        self.keys.get(of.start..of.start.saturating_add(length)).unwrap_or_default()
+    /// The key of a check.
+    pub(crate) fn key(&self, check: &UnnumberedCheck) -> &[u8] {
+        let length = index(check.length);
+        &self.keys[check.start..check.start + length]
     }
 }
 
@@ -132,27 +135,32 @@ pub(crate) fn hash(key: &[u8], policy: u32) -> u64 {
     FixedState::with_seed(u64::from(policy)).hash_one(key)
 }
 
-/// The partition of a key: by the upper half of its hash, of which all partitions have the same
-/// share.
+/// The partition of a key, from the upper half of its hash; all partitions are equally likely.
 pub(crate) fn part_of(hash: u64, parts: u32) -> u32 {
     let half = hash >> 32;
-    u32::try_from((half * u64::from(parts)) >> 32).unwrap_or_default()
+    to_u32((half * u64::from(parts)) >> 32)
 }
 
-/// What a block of lines asks, whatever it is, each with its number in the block.
+/// The requests of a block, each with the number of its line.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pub(crate) counts: Counts,
-    pub(crate) asked: Vec<(Stamp, u64, Asked)>,
+    pub(crate) requests: Vec<(Stamp, u64, LogRequest)>,
 }
 
 impl Requests {
-    /// Reads a block; the first of its lines is the `first`th of all.
-    pub(crate) fn read(&mut self, reader: &mut Reader, block: &[u8], ask: &dyn Ask, first: u64) {
-        let Requests { counts, asked } = self;
+    /// Reads a block; `first` is the number of its first line.
+    pub(crate) fn read(
+        &mut self,
+        reader: &mut Reader,
+        block: &[u8],
+        extractor: &dyn RequestExtractor,
+        first: u64,
+    ) {
+        let Requests { counts, requests } = self;
         lines(reader, block, counts, |line, counts| {
             let number = first + counts.rows - 1;
-            asked.push((line.time, number, ask.any(line, number)?));
+            requests.push((line.time, number, extractor.request(line, number)?));
             Ok(())
         });
     }

@@ -1,39 +1,43 @@
-//! From the first block of a log to the report.
+//! Runs a replay, from the first block of a log to the report.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tollgate::{Micros, Timestamp};
+use tollgate::Micros;
 
-use crate::ask::{Ask, Asked, AskedCheck};
+use crate::candidate::Candidate;
+use crate::convert::{index, to_u32};
 use crate::decide::{
-    Alternative, Answered, ByKey, Partition, Requested, Store, Summary, decide_together,
+    CandidateStore, DecisionRecord, ParallelReplay, Partition, Summary, TimedRequest,
+    decide_sequentially,
 };
-use crate::each_on;
+use crate::error::ReplayError;
 use crate::generate::{Traffic, key_of};
-use crate::input::{Beginning, Block, Input, InputError, MAX_LINE_LEN, Part, TooLong};
-use crate::log::{BrokenLine, Fields, Format, OpenError, Reader, shown};
+use crate::input::Block;
+use crate::lines::{Log, LogLines, Progress};
+use crate::log::Reader;
 use crate::order::Order;
-use crate::read::{Counts, Plains, Requests, SAMPLES, hash};
-use crate::report::{BrokenSample, Report, Source};
+use crate::read::{PlainChecks, Requests, hash};
+use crate::report::{Report, Source, extend_span};
+use crate::request::{LogCheck, LogRequest, RequestExtractor};
+use crate::threads::for_each_on;
 
-/// How a log is gone through.
+/// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// On how many threads; of keys that are independent, each decides some.
+    /// The number of threads; each decides some of the keys.
     pub threads: usize,
     /// How late a line may be to be put in order.
     pub reorder: Micros,
-    /// Whether stamps of whole seconds are spread evenly over their second.
+    /// Whether times with a resolution of one second are spread evenly over their second.
     pub spread: bool,
-    /// Whether the first line that cannot be read ends it.
+    /// Whether the first invalid line ends the replay.
     pub strict: bool,
-    /// How many of the keys denied most are named.
+    /// How many of the most denied keys are listed.
     pub worst: usize,
-    /// The share of keys that may be denied by what is suggested, in millionths; then all requests are
-    /// kept, 24 bytes each.
+    /// The share of keys that a suggestion may deny, in millionths. With it, all requests are kept, 24
+    /// bytes each.
     pub suggest: Option<u32>,
 }
 
@@ -45,157 +49,72 @@ impl Default for Options {
     }
 }
 
-/// A log, and what its lines are.
-#[derive(Debug)]
-pub struct Log {
-    input: Input,
-    format: Option<Format>,
-    fields: Fields,
-    /// What was read to look at, and is yet to be gone through.
-    first: Option<Part>,
-}
-
-impl Log {
-    /// What `input` reads. Without a format each file's is recognized; `fields` says where the parts
-    /// of a line stand.
-    #[must_use]
-    pub fn new(input: Input, format: Option<Format>, fields: Fields) -> Self {
-        Log { input, format, fields, first: None }
-    }
-
-    /// Whether its first lines, or the header before them, have verbs.
-    ///
-    /// # Errors
-    /// The first file cannot be read, or is no log.
-    pub fn has_verbs(&mut self, stop: &AtomicBool) -> Result<bool, ReplayError> {
-        self.first = self.input.next_unless(stop).transpose().map_err(ReplayError::Input)?;
-        let Some(Part::Lines(block)) = &self.first else { return Ok(false) };
-        let beginning = block.beginning();
-        let mut reader = Reader::open(self.format, &beginning.lines, &self.fields)
-            .map_err(|error| ReplayError::NoLog(beginning.name.to_string(), error))?;
-        Ok(block.lines().take(LOOKED_AT).any(
-            |(_, line)| matches!(reader.read(line), Ok(Some(line)) if line.field("verb").is_some()),
-        ))
-    }
-
-    fn next(&mut self, stop: &AtomicBool) -> Option<Result<Part, InputError>> {
-        self.first.take().map(Ok).or_else(|| self.input.next_unless(stop))
-    }
-}
-
-/// How many lines are looked at for verbs.
-const LOOKED_AT: usize = 100;
-
-/// How far it has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Lines or requests so far.
-    pub lines: u64,
-    /// Bytes of the files so far, as they are on disk.
-    pub bytes: u64,
-    /// All bytes of the files, if that is known.
-    pub total: Option<u64>,
-}
-
-/// What ends a replay without a report.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// A file cannot be opened or read.
-    Input(InputError),
-    /// A file is no log that can be read: which, and why.
-    NoLog(String, OpenError),
-    /// A line cannot be read, and that was not to be.
-    Strict(BrokenSample),
-    /// There are more keys than can be counted: over four billion.
-    TooManyKeys,
-    /// What was decided cannot be written.
-    Told(std::io::Error),
-    /// A store gave no answer, or not to this.
-    Store(String),
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplayError::Input(input) => input.fmt(f),
-            ReplayError::NoLog(name, no_log) => write!(f, "{name}: {no_log}"),
-            ReplayError::Strict(BrokenSample { name, line, text, reason }) => {
-                write!(f, "{name}:{line}: {reason}\n  {text}")
-            }
-            ReplayError::TooManyKeys => {
-                f.write_str("there are more than four billion keys; replay a part of the log")
-            }
-            ReplayError::Told(value) => write!(f, "a decision cannot be written: {value}"),
-            ReplayError::Store(store) => store.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ReplayError {}
-
-/// A replay that can be begun.
+/// A replay that is ready to run.
 pub struct Replay<'a> {
-    /// What is tried.
-    pub alternatives: &'a [Alternative],
-    /// How.
+    /// The candidates.
+    pub candidates: &'a [Candidate],
+    /// The settings.
     pub options: Options,
-    /// Set by somebody else, it ends the replay with what was found until then.
+    /// Set by another thread to end the replay; the report covers the requests until then.
     pub stop: &'a AtomicBool,
-    /// Told now and then how far it has come.
+    /// Called with the progress from time to time.
     pub progress: &'a mut dyn FnMut(Progress),
 }
 
 impl fmt::Debug for Replay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Replay { alternatives, options, stop, progress: _ } = self;
+        let Replay { candidates, options, stop, progress: _ } = self;
         let mut shown = f.debug_struct("Replay");
-        shown.field("alternatives", alternatives).field("options", options).field("stop", stop);
+        shown.field("candidates", candidates).field("options", options).field("stop", stop);
         shown.finish_non_exhaustive()
     }
 }
 
-/// What one thread reads at a time.
+/// The work of one thread.
 #[derive(Debug)]
-struct Work {
+struct ReadTask {
     block: Block,
     reader: Reader,
-    read: Plains,
+    checks: PlainChecks,
 }
 
 impl Replay<'_> {
-    /// Goes through a log each of whose lines asks one plain check, on several threads.
+    /// Replays a log whose lines make one plain check each, on several threads.
     ///
     /// # Errors
-    /// A file cannot be read, or is no log; a line cannot be read where that was not to be.
-    pub fn by_key(self, log: Log, ask: &dyn Ask) -> Result<Report, ReplayError> {
+    /// A file cannot be read, its format is unknown, or a line is invalid and the replay is strict.
+    pub fn parallel(
+        self,
+        log: Log,
+        extractor: &dyn RequestExtractor,
+    ) -> Result<Report, ReplayError> {
         let threads = self.options.threads.max(1);
         let order = Order::new(self.options.reorder, self.options.spread);
-        let keeps = self.options.suggest.is_some();
-        let mut keys = ByKey::new(self.alternatives, order, threads, keeps);
-        let mut lines = Lines::new(log, &self.options);
-        let mut reads: Vec<Plains> = Vec::new();
+        let keeps_trace = self.options.suggest.is_some();
+        let mut keys = ParallelReplay::new(self.candidates, order, threads, keeps_trace);
+        let mut lines = LogLines::new(log, self.options.strict);
+        let mut reads: Vec<PlainChecks> = Vec::new();
         while !self.is_stopped() {
             let blocks = lines.blocks(threads * BLOCKS, self.stop)?;
             if blocks.is_empty() {
                 break;
             }
-            reads.resize_with(blocks.len(), Plains::default);
+            reads.resize_with(blocks.len(), PlainChecks::default);
             let parts = keys.parts();
-            let mut works: Vec<_> = blocks
+            let mut tasks: Vec<_> = blocks
                 .into_iter()
                 .zip(reads.drain(..))
-                .map(|((block, reader), read)| Work { block, reader, read })
+                .map(|((block, reader), checks)| ReadTask { block, reader, checks })
                 .collect();
-            each_on(threads, &mut works, |x| {
-                x.read.read(&mut x.reader, x.block.bytes(), ask, parts);
+            for_each_on(threads, &mut tasks, |task| {
+                task.checks.read(&mut task.reader, task.block.bytes(), extractor, parts);
             });
-            for Work { block, mut read, .. } in works {
-                lines.count(&block, std::mem::take(&mut read.counts))?;
-                reads.push(read);
+            for ReadTask { block, mut checks, .. } in tasks {
+                lines.count(&block, std::mem::take(&mut checks.counts))?;
+                reads.push(checks);
             }
             keys.take(&reads);
-            self.is_countable(&keys.partitions)?;
+            self.check_key_count(&keys.partitions)?;
             (self.progress)(lines.progress());
         }
         keys.finish();
@@ -207,15 +126,15 @@ impl Replay<'_> {
         Ok(self.summary(keys.partitions, source))
     }
 
-    /// Goes through made-up traffic, on several threads.
+    /// Replays synthetic traffic, on several threads.
     ///
     /// # Errors
     /// There are too many keys.
-    pub fn generated(self, traffic: &Traffic, name: String) -> Result<Report, ReplayError> {
+    pub fn synthetic(self, traffic: &Traffic, name: String) -> Result<Report, ReplayError> {
         let threads = self.options.threads.max(1);
         let order = Order::new(Micros::ZERO, false);
-        let keeps = self.options.suggest.is_some();
-        let mut keys = ByKey::new(self.alternatives, order, threads, keeps);
+        let keeps_trace = self.options.suggest.is_some();
+        let mut keys = ParallelReplay::new(self.candidates, order, threads, keeps_trace);
         let mut requests = traffic.events();
         let mut so_far = Progress::default();
         while !self.is_stopped() {
@@ -229,7 +148,7 @@ impl Replay<'_> {
                 break;
             }
             keys.decide();
-            self.is_countable(&keys.partitions)?;
+            self.check_key_count(&keys.partitions)?;
             so_far.lines += taken;
             (self.progress)(so_far);
         }
@@ -239,59 +158,60 @@ impl Replay<'_> {
         Ok(self.summary(keys.partitions, source))
     }
 
-    /// Goes through a log one request after the other, each decided by a store of each alternative, and
-    /// tells each decision in the order of the log.
+    /// Replays a log sequentially: a store decides each request for each candidate, and `output` gets each
+    /// decision in the order of the log.
     ///
-    /// Between its decisions it reads the log, which may block.
+    /// Reading the log between decisions may block.
     ///
     /// # Errors
-    /// As [`Replay::by_key`]; or a store gave no answer, or `tell` failed.
-    pub async fn together(
+    /// Those of [`Replay::parallel`], the store is unavailable, or `output` failed.
+    pub async fn sequential(
         self,
         log: Log,
-        ask: &dyn Ask,
-        stores: &[Store],
-        tell: &mut dyn FnMut(&Answered<'_>) -> std::io::Result<()>,
+        extractor: &dyn RequestExtractor,
+        stores: &[CandidateStore],
+        output: &mut dyn FnMut(&DecisionRecord<'_>) -> std::io::Result<()>,
     ) -> Result<Report, ReplayError> {
         let mut order: Order<u32> = Order::new(self.options.reorder, self.options.spread);
-        let mut lines = Lines::new(log, &self.options);
-        let mut partition = Partition::new(self.alternatives.len(), self.options.suggest.is_some());
+        let mut lines = LogLines::new(log, self.options.strict);
+        let mut partition = Partition::new(self.candidates.len(), self.options.suggest.is_some());
         let mut waiting = Waiting::default();
         let (mut released, mut span) = (Vec::new(), None);
-        let mut is_over = false;
-        while !is_over {
+        let mut is_finished = false;
+        while !is_finished {
             let blocks = match self.is_stopped() {
                 true => Vec::new(),
                 false => lines.blocks(1, self.stop)?,
             };
-            is_over = blocks.is_empty();
+            is_finished = blocks.is_empty();
             for (block, mut reader) in blocks {
                 let mut read = Requests::default();
-                read.read(&mut reader, block.bytes(), ask, lines.rows);
+                read.read(&mut reader, block.bytes(), extractor, lines.rows);
                 lines.count(&block, read.counts)?;
-                for (stamp, number, asked) in read.asked {
-                    order.push(stamp, waiting.put(number, asked));
+                for (stamp, number, request) in read.requests {
+                    order.push(stamp, waiting.put(number, request));
                 }
             }
-            if is_over {
+            if is_finished {
                 order.finish(&mut released)
             } else {
                 order.release(&mut released)
             }
             for (at, place) in released.drain(..) {
-                let Some((number, asked)) = waiting.take(place) else { continue };
-                widen(&mut span, at);
-                let number_of = |asked_check: &AskedCheck| {
-                    let hash = hash(&asked_check.key, asked_check.policy);
-                    partition.number(hash, asked_check.policy, &asked_check.key, self.alternatives)
+                let (number, request) = waiting.take(place);
+                extend_span(&mut span, at);
+                let number_of = |check: &LogCheck| {
+                    let hash = hash(&check.key, check.policy);
+                    partition.number(hash, check.policy, &check.key, self.candidates)
                 };
-                let keys: Option<Vec<u32>> = asked.checks.iter().map(number_of).collect();
+                let keys: Option<Vec<u32>> = request.checks.iter().map(number_of).collect();
                 let keys = keys.ok_or(ReplayError::TooManyKeys)?;
-                let settled = waiting.first().unwrap_or(lines.rows);
-                let requested = Requested { number, settled, at, asked: &asked, keys: &keys };
-                decide_together(stores, self.alternatives, &mut partition, requested, tell).await?;
+                let complete_before = waiting.first().unwrap_or(lines.rows);
+                let timed =
+                    TimedRequest { number, complete_before, at, request: &request, keys: &keys };
+                decide_sequentially(stores, self.candidates, &mut partition, timed, output).await?;
                 if self.is_stopped() {
-                    is_over = true;
+                    is_finished = true;
                     break;
                 }
             }
@@ -309,8 +229,8 @@ impl Replay<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn is_countable(&self, partitions: &[Partition]) -> Result<(), ReplayError> {
-        match partitions.iter().any(|partition| partition.lost > 0) {
+    fn check_key_count(&self, partitions: &[Partition]) -> Result<(), ReplayError> {
+        match partitions.iter().any(|partition| partition.rejected > 0) {
             true => Err(ReplayError::TooManyKeys),
             false => Ok(()),
         }
@@ -319,158 +239,47 @@ impl Replay<'_> {
     fn summary(&self, partitions: Vec<Partition>, source: Source) -> Report {
         let Options { worst, suggest, threads, .. } = self.options;
         let threads = threads.max(1);
-        Summary { alternatives: self.alternatives, worst, suggest, threads }
-            .report(partitions, source)
+        Summary { candidates: self.candidates, worst, suggest, threads }.report(partitions, source)
     }
 }
 
-/// How many blocks each thread reads before all go on to decide. To begin a thread costs some 20 µs, and to
-/// read a block two milliseconds.
+/// How many blocks each thread reads before all threads decide. Starting a thread takes about 20 µs,
+/// reading a block two milliseconds.
 const BLOCKS: usize = 4;
 
-/// How many made-up requests are decided at a time.
+/// How many synthetic requests are decided at a time.
 const BATCH: usize = 65_536;
 
-/// Widens a span to a moment that is not before it.
-pub(crate) fn widen(span: &mut Option<(Timestamp, Timestamp)>, at: Timestamp) {
-    let (first, _) = span.unwrap_or((at, at));
-    *span = Some((first, at));
-}
-
-/// Requests that wait until no earlier one can come, by places that are used again.
+/// Requests that wait until no earlier request can arrive, in reusable slots.
 #[derive(Debug, Default)]
 struct Waiting {
-    places: Vec<Option<(u64, Asked)>>,
+    places: Vec<Option<(u64, LogRequest)>>,
     free: Vec<u32>,
-    /// Their numbers.
+    /// The line numbers of the requests.
     numbers: BTreeSet<u64>,
 }
 
 impl Waiting {
-    fn put(&mut self, number: u64, asked: Asked) -> u32 {
+    fn put(&mut self, number: u64, request: LogRequest) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
-            u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
+            to_u32(self.places.len() - 1)
         });
-        if let Some(places) = usize::try_from(place).ok().and_then(|x| self.places.get_mut(x)) {
-            *places = Some((number, asked));
-        }
+        self.places[index(place)] = Some((number, request));
         self.numbers.insert(number);
         place
     }
 
-    /// The lowest number of those that wait.
+    /// The lowest line number.
     fn first(&self) -> Option<u64> {
         self.numbers.first().copied()
     }
 
-    fn take(&mut self, place: u32) -> Option<(u64, Asked)> {
+    fn take(&mut self, place: u32) -> (u64, LogRequest) {
         self.free.push(place);
-        let taken = self.places.get_mut(usize::try_from(place).ok()?)?.take();
-        if let Some((number, _)) = &taken {
-            self.numbers.remove(number);
-        }
-        taken
-    }
-}
-
-/// Blocks of lines, and what is known of the lines until now.
-#[derive(Debug)]
-struct Lines {
-    log: Log,
-    strict: bool,
-    /// The reader of the file that is read, and how that begins.
-    reader: Option<(Arc<Beginning>, Reader)>,
-    /// How many lines of all files were read, with empty ones.
-    rows: u64,
-    /// No more is read, though there may be more.
-    is_over: bool,
-    source: Source,
-}
-
-impl Lines {
-    fn new(log: Log, options: &Options) -> Self {
-        let source = Source::default();
-        Lines { log, strict: options.strict, reader: None, rows: 0, is_over: false, source }
-    }
-
-    /// The next blocks, each with a reader; none at the end.
-    fn blocks(
-        &mut self,
-        most: usize,
-        stop: &AtomicBool,
-    ) -> Result<Vec<(Block, Reader)>, ReplayError> {
-        let mut blocks = Vec::new();
-        while blocks.len() < most && !self.is_over {
-            match self.log.next(stop) {
-                None => break,
-                Some(Err(error)) if self.rows == 0 && blocks.is_empty() => {
-                    return Err(ReplayError::Input(error));
-                }
-                // What was read is not thrown away.
-                Some(Err(error)) => {
-                    self.source.failed = Some(error.to_string());
-                    self.is_over = true;
-                }
-                Some(Ok(Part::TooLong(too_long))) => self.too_long(&too_long)?,
-                Some(Ok(Part::Lines(block))) => {
-                    let reader = self.reader(block.beginning())?;
-                    blocks.push((block, reader));
-                }
-            }
-        }
-        Ok(blocks)
-    }
-
-    fn reader(&mut self, of: &Arc<Beginning>) -> Result<Reader, ReplayError> {
-        match &self.reader {
-            Some((beginning, reader)) if beginning.file == of.file => Ok(reader.clone()),
-            _ => {
-                let reader = Reader::open(self.log.format, &of.lines, &self.log.fields)
-                    .map_err(|error| ReplayError::NoLog(of.name.to_string(), error))?;
-                self.source.names.push(of.name.to_string());
-                self.source.format.get_or_insert(reader.format().name());
-                self.reader = Some((of.clone(), reader.clone()));
-                Ok(reader)
-            }
-        }
-    }
-
-    /// Counts the lines of the next block.
-    fn count(&mut self, block: &Block, counts: Counts) -> Result<(), ReplayError> {
-        self.rows += counts.rows;
-        self.source.lines += counts.lines;
-        self.source.broken += counts.broken;
-        self.source.keyless += counts.keyless;
-        self.source.unruled += counts.unruled;
-        for (row, text, reason) in counts.samples {
-            let name = block.beginning().name.to_string();
-            self.sample(BrokenSample { name, line: block.first_line() + row - 1, text, reason })?;
-        }
-        Ok(())
-    }
-
-    fn too_long(&mut self, it: &TooLong) -> Result<(), ReplayError> {
-        self.rows += 1;
-        self.source.lines += 1;
-        self.source.broken += 1;
-        let name = it.name.to_string();
-        let reason = BrokenLine::TooLong { most: MAX_LINE_LEN }.to_string();
-        self.sample(BrokenSample { name, line: it.line, text: shown(&it.beginning), reason })
-    }
-
-    fn sample(&mut self, sample: BrokenSample) -> Result<(), ReplayError> {
-        if self.strict {
-            return Err(ReplayError::Strict(sample));
-        }
-        if self.source.broken_samples.len() < SAMPLES {
-            self.source.broken_samples.push(sample);
-        }
-        Ok(())
-    }
-
-    fn progress(&self) -> Progress {
-        let of = self.log.input.progress();
-        Progress { lines: self.source.lines, bytes: of.read(), total: of.total() }
+        let taken = self.places[index(place)].take();
+        let (number, request) = taken.unwrap_or_else(|| unreachable!("a slot is taken once"));
+        self.numbers.remove(&number);
+        (number, request)
     }
 }

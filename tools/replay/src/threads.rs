@@ -1,20 +1,20 @@
-//! Work on several threads at once.
+//! Work on several threads.
 
-/// Does something with each of some things, on a thread for each but the first.
-pub(crate) fn each<T: Send>(things: &mut [T], work: impl Fn(&mut T) + Sync) {
-    let Some((first, rest)) = things.split_first_mut() else { return };
+/// Calls `work` with each item, on one thread per item; the first runs on the current thread.
+pub(crate) fn for_each<T: Send>(items: &mut [T], work: impl Fn(&mut T) + Sync) {
+    let Some((first, rest)) = items.split_first_mut() else { return };
     std::thread::scope(|scope| {
-        for thing in rest {
+        for item in rest {
             let work = &work;
-            scope.spawn(move || work(thing));
+            scope.spawn(move || work(item));
         }
         work(first);
     });
 }
 
-/// Does something with each of many things, on so many threads.
-pub(crate) fn each_on<T: Send>(threads: usize, things: &mut [T], work: impl Fn(&mut T) + Sync) {
-    let size = things.len().div_ceil(threads.max(1)).max(1);
-    let mut shares: Vec<_> = things.chunks_mut(size).collect();
-    each(&mut shares, |share| share.iter_mut().for_each(&work));
+/// Calls `work` with each of many items, on the given number of threads.
+pub(crate) fn for_each_on<T: Send>(threads: usize, items: &mut [T], work: impl Fn(&mut T) + Sync) {
+    let size = items.len().div_ceil(threads.max(1)).max(1);
+    let mut shares: Vec<_> = items.chunks_mut(size).collect();
+    for_each(&mut shares, |share| share.iter_mut().for_each(&work));
 }

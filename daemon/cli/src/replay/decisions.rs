@@ -1,4 +1,4 @@
-//! Every decision, as a JSON object a line, in the order of the log.
+//! Writes every decision as one JSON object per line, in the order of the log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,45 +9,45 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use tollgate_replay::{Answered, AskedCheck};
+use tollgate_replay::{DecisionRecord, LogCheck};
 use tollgate_server::decision_json;
 
 use super::arguments::Replay;
-use super::asking::Asking;
+use super::plan::ReplayPlan;
 
-/// Where decisions are written to.
+/// The file of --decisions.
 #[derive(Debug)]
 pub(super) struct Decisions {
     file: Option<(PathBuf, BufWriter<File>)>,
-    /// The names of the alternatives, where there are several.
+    /// The names of the candidates, if there are several.
     names: Vec<String>,
-    /// The lines that an earlier one is still missing before, by their number.
+    /// Output that waits for earlier lines, by line and candidate.
     waiting: BTreeMap<(u64, usize), String>,
 }
 
 impl Decisions {
-    pub(super) fn open(arguments: &Replay, asking: &Asking) -> Result<Self> {
+    pub(super) fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Self> {
         let open = |path: &PathBuf| {
             let file = File::create(path);
             let file = file.with_context(|| format!("--decisions {}", path.display()))?;
             Ok::<_, anyhow::Error>((path.clone(), BufWriter::new(file)))
         };
-        let names = match &*asking.alternatives {
+        let names = match &*plan.candidates {
             [_] => Vec::new(),
-            several => several.iter().map(|several| several.name.clone()).collect(),
+            several => several.iter().map(|candidate| candidate.name.clone()).collect(),
         };
         let file = arguments.decisions.as_ref().map(open).transpose()?;
         Ok(Decisions { file, names, waiting: BTreeMap::new() })
     }
 
-    /// Writes a decision, once no earlier line can come any more.
-    pub(super) fn tell(&mut self, decided: &Answered<'_>) -> io::Result<()> {
+    /// Writes a decision once all earlier lines are complete.
+    pub(super) fn write(&mut self, record: &DecisionRecord<'_>) -> io::Result<()> {
         if self.file.is_none() {
             return Ok(());
         }
-        let text = self.text(decided);
-        self.waiting.insert((decided.number, decided.alternative), text);
-        self.write_before(decided.settled)
+        let text = self.text(record);
+        self.waiting.insert((record.number, record.candidate), text);
+        self.write_before(record.complete_before)
     }
 
     fn write_before(&mut self, number: u64) -> io::Result<()> {
@@ -61,7 +61,7 @@ impl Decisions {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining decisions.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.write_before(u64::MAX)
             .and_then(|()| match &mut self.file {
@@ -75,36 +75,36 @@ impl Decisions {
         self.file.as_ref().map_or(Path::new(""), |file| &file.0)
     }
 
-    fn text(&self, decided: &Answered<'_>) -> String {
+    fn text(&self, record: &DecisionRecord<'_>) -> String {
         let mut line = String::from("{");
-        if let Some(name) = self.names.get(decided.alternative) {
+        if let Some(name) = self.names.get(record.candidate) {
             line += &format!("\"limits\":{},", json!(name));
         }
         line += &format!(
             "\"line\":{},\"verb\":\"{}\",",
-            decided.number + 1,
-            decided.asked.verb.as_str()
+            record.number + 1,
+            record.request.operation.as_str()
         );
-        let answer = match &decided.answer {
+        let answer = match &record.answer {
             Ok(answer) => answer,
             Err(error) => {
-                if let [check] = &*decided.asked.checks {
-                    line += &asked(check);
+                if let [check] = &*record.request.checks {
+                    line += &check_fields(check);
                 }
                 return line + &format!("\"error\":{}}}\n", json!(error));
             }
         };
-        let rows = decided.asked.checks.iter().zip(decided.policies).zip(&answer.decisions);
+        let rows = record.request.checks.iter().zip(record.policies).zip(&answer.decisions);
         let rows: Vec<_> = rows
             .filter_map(|((check, policy), decision)| {
-                let said = decision_json(policy.as_ref()?, decision);
-                Some(asked(check) + said.strip_prefix('{')?)
+                let json = decision_json(policy.as_ref()?, decision);
+                Some(check_fields(check) + json.strip_prefix('{')?)
             })
             .collect();
         match &*rows {
             [only] => line += only,
             several => {
-                let rows: Vec<_> = several.iter().map(|several| format!("{{{several}")).collect();
+                let rows: Vec<_> = several.iter().map(|row| format!("{{{row}")).collect();
                 line +=
                     &format!("\"allowed\":{},\"checks\":[{}]}}", answer.allowed(), rows.join(","));
             }
@@ -113,8 +113,8 @@ impl Decisions {
     }
 }
 
-/// The fields of a check as it was asked, each with a comma behind it.
-fn asked(check: &AskedCheck) -> String {
+/// The key and the cost of a check, each followed by a comma.
+fn check_fields(check: &LogCheck) -> String {
     let key = match std::str::from_utf8(&check.key) {
         Ok(key) => format!("\"key\":{}", json!(key)),
         Err(_) => format!("\"key_base64\":\"{}\"", STANDARD.encode(&check.key)),

@@ -1,4 +1,4 @@
-//! Ctrl-C ends the work with what was found until then.
+//! Stops a replay on SIGINT or SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,8 +7,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::INTERRUPTED;
 
-/// A flag that SIGINT or SIGTERM sets. A second signal ends the process at once.
-pub(crate) fn flag() -> Result<&'static AtomicBool> {
+/// A flag that SIGINT or SIGTERM sets. A second signal ends the process immediately.
+pub(crate) fn stop_flag() -> Result<&'static AtomicBool> {
     static STOP: AtomicBool = AtomicBool::new(false);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut interrupt, mut terminate) = {

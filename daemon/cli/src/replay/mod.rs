@@ -1,15 +1,14 @@
-//! `tollgate replay`: a log through limits.
+//! `tollgate replay`: replays a log through limits.
 
 pub(crate) mod arguments;
-mod asking;
+mod context;
 mod decisions;
-mod facts;
 mod interrupt;
-mod keyed;
-mod nothing;
+mod key_extractor;
 mod outputs;
+mod plan;
 mod progress;
-mod ruled;
+mod rule_extractor;
 mod share;
 mod stores;
 mod traffic;
@@ -21,14 +20,14 @@ use tollgate::parse_duration;
 use tollgate_replay::input::Input;
 use tollgate_replay::log::{Fields, Format, TimeUnit};
 use tollgate_replay::report::Report;
-use tollgate_replay::{Answered, Log, Options, verbs};
+use tollgate_replay::{DecisionRecord, Log, Options, operations};
 
 use arguments::{LogFormat, Replay, Stamps, Unit};
-use asking::Asking;
 use decisions::Decisions;
+use plan::ReplayPlan;
 use progress::Bar;
 
-/// What an interrupted command exits with: 128 and the number of the signal.
+/// The exit code after a signal: 128 plus the number of the signal.
 const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
@@ -36,81 +35,82 @@ pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     if let (Some(text), Some(file)) = (&arguments.generate, &arguments.write_log) {
         return traffic::write(text, file);
     }
-    let stop = interrupt::flag()?;
-    let asking = Asking::of(arguments)?;
-    // What cannot be written is found before an hour's work, not after.
+    let stop = interrupt::stop_flag()?;
+    let plan = ReplayPlan::from_arguments(arguments)?;
+    // An output that cannot be written is an error before a long replay.
     let outputs = outputs::Outputs::open(arguments)?;
     let bar = Bar::new();
-    let report = replay(arguments, &asking, options, stop, &bar);
+    let report = replay(arguments, &plan, options, stop, &bar);
     bar.finish();
     let mut report = report?;
     report.source.command = Some(Replay::command());
     if report.source.names.is_empty() {
-        // A file without a line is named by nobody else.
+        // An empty file has no block that names it.
         let names = arguments.logs.iter().map(|log| log.display().to_string());
         report.source.names = names.collect();
     }
     outputs.write(&report)?;
-    if let Some(why) = report.source.failed {
-        bail!(why);
+    if let Some(error) = report.source.failed {
+        bail!(error);
     }
-    nothing::refuse(&report)?;
+    reject_undecided(&report)?;
     let interrupted = report.source.interrupted;
     Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 fn replay(
     arguments: &Replay,
-    asking: &Asking,
+    plan: &ReplayPlan,
     options: Options,
     stop: &'static std::sync::atomic::AtomicBool,
     bar: &Bar,
 ) -> Result<Report> {
-    let mut progress = |x| bar.show(x);
+    let mut progress = |progress| bar.show(progress);
     let replay = tollgate_replay::Replay {
-        alternatives: &asking.alternatives,
+        candidates: &plan.candidates,
         options,
         stop,
         progress: &mut progress,
     };
     if let Some(text) = &arguments.generate {
-        asking.refuse_concurrent()?;
-        return Ok(replay.generated(&traffic::of(text)?, text.clone())?);
+        plan.reject_concurrent()?;
+        return Ok(replay.synthetic(&traffic::parse(text)?, text.clone())?);
     }
-    let mut log = log(arguments, asking)?;
-    let has_verbs = arguments.verbs || log.has_verbs(stop)?;
-    if !has_verbs {
-        asking.refuse_concurrent()?;
+    let mut log = log(arguments, plan)?;
+    let has_operations = arguments.verbs || log.has_operations(stop)?;
+    if !has_operations {
+        plan.reject_concurrent()?;
     }
-    let is_one_by_one = has_verbs || arguments.store.is_some() || arguments.decisions.is_some();
-    if asking.is_plain && !is_one_by_one {
-        return Ok(replay.by_key(log, &*asking.ask)?);
+    let is_sequential =
+        has_operations || arguments.store.is_some() || arguments.decisions.is_some();
+    if plan.is_plain && !is_sequential {
+        return Ok(replay.parallel(log, &*plan.extractor)?);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let stores = stores::Stores::open(arguments, asking).await?;
-        let mut decisions = Decisions::open(arguments, asking)?;
-        let tell = &mut |answered: &Answered<'_>| decisions.tell(answered);
-        let done = replay.together(log, &*asking.ask, &stores.all, tell).await;
-        let erased = stores.erase().await;
+        let stores = stores::Stores::open(arguments, plan).await?;
+        let mut decisions = Decisions::open(arguments, plan)?;
+        let output = &mut |record: &DecisionRecord<'_>| decisions.write(record);
+        let report = replay.sequential(log, &*plan.extractor, &stores.all, output).await;
+        let cleanup = stores.flush().await;
         decisions.finish()?;
-        let report = done?;
-        erased.map(|()| report)
+        let report = report?;
+        cleanup.map(|()| report)
     })
 }
 
-/// The log, and how its lines are read.
-fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
+/// The log and the mapping of its fields.
+fn log(arguments: &Replay, plan: &ReplayPlan) -> Result<Log> {
     let mut fields = Fields::default();
     for text in &arguments.fields {
         fields.assign(text).map_err(|error| anyhow!("--field {text:?}: {error}"))?;
     }
-    for name in &asking.headers {
+    for name in &plan.headers {
         fields.want(&format!("header.{name}"))?;
     }
-    // Other logs of JSON have `verb` and `request_id` too, and mean the method and a trace.
+    // In other JSON logs, `verb` is the method and `request_id` a trace id.
     if arguments.verbs {
-        for name in verbs::FIELDS {
+        for name in operations::FIELDS {
             fields.want(name)?;
         }
     }
@@ -130,15 +130,36 @@ fn log(arguments: &Replay, asking: &Asking) -> Result<Log> {
 }
 
 fn options(arguments: &Replay) -> Result<Options> {
-    let usual = Options::default();
+    let default = Options::default();
     let reorder = parse_duration(&arguments.reorder)
         .map_err(|error| anyhow!("--reorder {:?}: {error}", arguments.reorder))?;
     Ok(Options {
-        threads: arguments.threads.map_or(usual.threads, usize::from),
+        threads: arguments.threads.map_or(default.threads, usize::from),
         reorder,
         spread: arguments.stamps == Stamps::Spread,
         strict: arguments.strict,
         worst: arguments.worst,
         suggest: arguments.suggest.as_deref().map(share::parts_per_million).transpose()?,
     })
+}
+
+/// Fails if lines were read but none was decided.
+fn reject_undecided(report: &Report) -> Result<()> {
+    let source = &report.source;
+    if source.lines == 0 || source.interrupted || report.offered.requests > 0 {
+        return Ok(());
+    }
+    if source.invalid == source.lines {
+        bail!("no line could be read; the reasons are above");
+    }
+    if source.keyless > 0 {
+        bail!(
+            "no line had a key; --key selects its source, and --field names a field of JSON or CSV; the \
+             combined format has no headers except Referer and User-Agent"
+        );
+    }
+    if source.unruled > 0 {
+        bail!("no rule matched any line; check the paths and methods of the rules");
+    }
+    Ok(())
 }

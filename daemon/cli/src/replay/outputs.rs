@@ -1,4 +1,4 @@
-//! Where the report goes.
+//! Writes the report.
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::arguments::{Picture, Replay};
 use crate::arguments::Form;
 use crate::output;
 
-/// The files that are written, which can be, and how the report is printed.
+/// The output files, which are known to be writable, and the format of the report.
 #[derive(Debug)]
 pub(super) struct Outputs {
     form: Form,
@@ -21,7 +21,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Makes sure that the files can be written; what they hold stays until then.
+    /// Checks that the files can be written, without changing them.
     pub(super) fn open(arguments: &Replay) -> Result<Self> {
         let open = |path: &PathBuf| {
             let opened = OpenOptions::new().create(true).append(true).open(path);
@@ -36,7 +36,7 @@ impl Outputs {
         })
     }
 
-    /// Prints the report, and writes the files.
+    /// Prints the report and writes the files.
     pub(super) fn write(self, report: &Report) -> Result<()> {
         match self.form {
             Form::Text => output::print(&report.table(output::columns()))?,

@@ -1,4 +1,4 @@
-//! How far it has come, on a terminal.
+//! The progress bar.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use tollgate_replay::Progress;
 
 use crate::number::grouped;
 
-/// A bar on standard error; nothing where that is no terminal.
+/// A progress bar on standard error, if that is a terminal.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
     pub(super) fn new() -> Self {
-        // A bar without an end until an end is known.
+        // A spinner until the total is known.
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
             bar.set_style(style);
@@ -22,16 +22,16 @@ impl Bar {
         Bar(bar)
     }
 
-    pub(super) fn show(&self, it: Progress) {
+    pub(super) fn show(&self, progress: Progress) {
         let style = "{wide_bar} {percent:>3} % {msg} {elapsed} (ETA {eta})";
         if let (Some(total), None, Ok(style)) =
-            (it.total, self.0.length(), ProgressStyle::with_template(style))
+            (progress.total, self.0.length(), ProgressStyle::with_template(style))
         {
             self.0.set_length(total);
             self.0.set_style(style);
         }
-        self.0.set_position(it.bytes);
-        self.0.set_message(format!("{} lines", grouped(it.lines)));
+        self.0.set_position(progress.bytes);
+        self.0.set_message(format!("{} lines", grouped(progress.lines)));
     }
 
     pub(super) fn finish(&self) {

@@ -1,19 +1,19 @@
-//! Shares of keys.
+//! Parses shares of keys.
 
 use anyhow::{Result, bail};
 
-/// A share such as `0.1%` or `0.001`, in millionths.
+/// Parses a share such as `0.1%` or `0.001` into millionths.
 pub(super) fn parts_per_million(text: &str) -> Result<u32> {
     let (number, digits) = match text.strip_suffix('%') {
-        // A hundredth is two digits less behind the point.
+        // A percentage has two decimals fewer.
         Some(number) => (number.trim_end(), 4),
         None => (text, 6),
     };
     match millionths(number, digits) {
         Some(millionth) if millionth < 1_000_000 => Ok(millionth),
         _ => bail!(
-            "--suggest {text:?}: write the share of keys that may be denied, such as 0.1% or 0; less \
-             than 100%, with at most {digits} decimals"
+            "--suggest {text:?}: expected the share of keys that may be denied, such as 0.1% or 0, below \
+             100% and with at most {digits} decimals"
         ),
     }
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::parts_per_million;
 
     #[test]
-    fn shares_are_read() {
+    fn shares_are_parsed() {
         let rows: &[(&str, Option<u32>)] = &[
             ("0.1%", Some(1_000)),
             ("0.0001%", Some(1)),
@@ -51,8 +51,8 @@ mod tests {
             ("1e3", None),
             ("99999999999999999999%", None),
         ];
-        for (text, wanted) in rows {
-            assert_eq!(parts_per_million(text).ok(), *wanted, "{text}");
+        for (text, expected) in rows {
+            assert_eq!(parts_per_million(text).ok(), *expected, "{text}");
         }
     }
 }

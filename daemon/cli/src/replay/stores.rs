@@ -1,43 +1,43 @@
-//! The stores that decide, one for each alternative, all at the log's time.
+//! The stores of the candidates, which run at the log's time.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{ManualClock, MemoryLimiter, masked_url, random_id};
-use tollgate_replay::Store;
+use tollgate_replay::CandidateStore;
 use tollgate_server::Config;
 
 use super::arguments::Replay;
-use super::asking::Asking;
+use super::plan::ReplayPlan;
 
-/// What namespaces of replays begin with, so that an ACL can name them.
-const NAMESPACE: &str = "replay-";
-/// How long the store has for a decision: nobody waits but this command.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The prefix of replay namespaces, for ACLs.
+const NAMESPACE_PREFIX: &str = "replay-";
+/// The deadline of a decision; no client waits for it.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The stores.
 #[derive(Debug)]
 pub(super) struct Stores {
-    pub(super) all: Vec<Store>,
+    pub(super) all: Vec<CandidateStore>,
 }
 
 impl Stores {
-    pub(super) async fn open(arguments: &Replay, asking: &Asking) -> Result<Self> {
+    pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Self> {
         let url = arguments.store.as_deref().filter(|store| *store != "memory");
         let mut all = Vec::new();
-        for place in 0..asking.alternatives.len() {
+        for place in 0..plan.candidates.len() {
             let clock = ManualClock::default();
             let limiter = match url {
-                // A log has as many keys as it has.
+                // The keys of a log are not limited.
                 None => {
                     let memory = MemoryLimiter::builder().max_keys(usize::MAX);
                     memory.clock(clock.clone()).build().into()
                 }
                 Some(url) => {
-                    let mut config = asking.config.clone().unwrap_or_else(Config::samples);
+                    let mut config = plan.config.clone().unwrap_or_else(Config::samples);
                     config.store.url = url.into();
-                    config.store.deadline = PATIENCE;
-                    let namespace = format!("{NAMESPACE}{}-{place}", random_id());
+                    config.store.deadline = DEADLINE;
+                    let namespace = format!("{NAMESPACE_PREFIX}{}-{place}", random_id());
                     config.store.open_at(&namespace, clock.clone()).await?
                 }
             };
@@ -45,14 +45,14 @@ impl Stores {
                 let ready = store.ready().await;
                 ready.with_context(|| format!("--store {}", masked_url(url)))?;
             }
-            all.push(Store { limiter, clock });
+            all.push(CandidateStore { limiter, clock });
         }
         Ok(Stores { all })
     }
 
-    /// Deletes what was kept on a server.
-    pub(super) async fn erase(&self) -> Result<()> {
-        for Store { limiter, .. } in &self.all {
+    /// Deletes the keys on a server.
+    pub(super) async fn flush(&self) -> Result<()> {
+        for CandidateStore { limiter, .. } in &self.all {
             if let Some(store) = limiter.as_redis() {
                 store.flush_namespace().await?;
             }

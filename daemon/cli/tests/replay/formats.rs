@@ -1,4 +1,4 @@
-//! The same requests in every format, plain and compressed, from files and from standard input.
+//! The same requests in every format, plain and compressed, from files and standard input.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -33,8 +33,8 @@ fn deflated(text: &str) -> Vec<u8> {
     gz.finish().unwrap()
 }
 
-/// Every other request is denied: two keys ask twice each, half a second apart.
-fn hold(report: &Value, name: &str) {
+/// Every other request is denied: two keys make two requests each, half a second apart.
+fn check(report: &Value, name: &str) {
     let outcome = &report["outcomes"][0];
     assert_eq!(report["keys"], 2, "{name}: {report}");
     assert_eq!(outcome["admitted"], json!({"requests": 2, "cost": 2}), "{name}");
@@ -44,7 +44,7 @@ fn hold(report: &Value, name: &str) {
 }
 
 #[test]
-fn the_same_requests_are_the_same_in_every_format() {
+fn the_same_requests_have_the_same_outcome_in_every_format() {
     let directory = Directory::new();
     let gz = deflated(&combined());
     for (name, content) in [
@@ -57,23 +57,23 @@ fn the_same_requests_are_the_same_in_every_format() {
         ("named-otherwise", &gz),
     ] {
         let log = directory.file(name, content);
-        hold(&report(&log, &["--limit", "1/s"]), name);
+        check(&report(&log, &["--limit", "1/s"]), name);
     }
 }
 
 #[test]
-fn several_files_follow_each_other() {
+fn several_files_are_one_log() {
     let directory = Directory::new();
     let (first, second) = COMMON.split_at(COMMON.find("2001").unwrap());
     let first = directory.file("access.log.1", first);
     let second = directory.file("access.log", second);
     let report = report(&first, &[second.to_str().unwrap(), "--limit", "1/s"]);
-    hold(&report, "both");
+    check(&report, "both");
     assert_eq!(report["source"]["names"].as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn standard_input_is_a_log_too() {
+fn standard_input_can_be_a_log() {
     let mut child = tollgate()
         .args(["-", "--limit", "1/s", "-o", "json"])
         .stdin(Stdio::piped())
@@ -82,11 +82,11 @@ fn standard_input_is_a_log_too() {
         .unwrap();
     child.stdin.take().unwrap().write_all(COMMON.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    hold(&serde_json::from_slice(&output.stdout).unwrap(), "-");
+    check(&serde_json::from_slice(&output.stdout).unwrap(), "-");
 }
 
 #[test]
-fn names_of_fields_units_and_keys_are_the_users_to_say() {
+fn fields_units_and_keys_can_be_set() {
     let directory = Directory::new();
     let log = directory.file(
         "log.json",
@@ -101,9 +101,9 @@ fn names_of_fields_units_and_keys_are_the_users_to_say() {
     assert_eq!((&worst["key"], &worst["denied"]["cost"]), (&json!("api:k1"), &json!(3)));
 }
 
-/// The keys of a block lie one behind the other, and were once taken together for one that is too long.
+/// The keys of a block are stored contiguously; this once made their total length the length of a key.
 #[test]
-fn many_keys_are_no_long_key() {
+fn many_keys_are_not_one_long_key() {
     let directory = Directory::new();
     let mut text = String::from("time,key,ip\n");
     for number in 0..10_000 {
@@ -122,7 +122,7 @@ fn many_keys_are_no_long_key() {
 }
 
 #[test]
-fn a_verb_in_json_is_the_method_unless_it_is_said_to_be_ours() {
+fn a_verb_in_json_is_the_method_unless_verbs_are_enabled() {
     let directory = Directory::new();
     let line = r#"{"time":1763640000,"ip":"10.0.0.1","verb":"GET","request_id":"one"}"#;
     let log = directory.file("log.json", format!("{line}\n{line}\n"));
@@ -139,7 +139,7 @@ fn a_verb_in_json_is_the_method_unless_it_is_said_to_be_ours() {
 }
 
 #[test]
-fn broken_lines_are_counted_and_shown_and_fatal_only_if_strict() {
+fn invalid_lines_are_reported_and_fatal_only_if_strict() {
     let directory = Directory::new();
     let text = format!("{COMMON}\u{1b}[2J no line\n\n{COMMON}");
     let log = directory.file("access.log", text);
@@ -154,24 +154,24 @@ fn broken_lines_are_counted_and_shown_and_fatal_only_if_strict() {
 }
 
 #[test]
-fn stamps_of_whole_seconds_are_spread_unless_they_are_exact() {
+fn times_of_whole_seconds_are_spread_by_default() {
     let directory = Directory::new();
     let log = directory.file("access.log", COMMON);
-    // Half a second apart there is room for both; in the same moment there is not.
+    // Half a second apart both are admitted, at the same moment only one.
     let spread = report(&log, &["--limit", "2/s burst 1"]);
     assert_eq!(spread["outcomes"][0]["denied"]["requests"], 0);
     assert_eq!(spread["source"]["spread"], true);
-    // Times that are told in full are taken as they are, and nothing is said of them.
+    // Exact times are unchanged and not reported.
     let log_of_csv = directory.file("log.csv", "time,key\n1763640000,a\n1763640000,a\n");
-    let told = report(&log_of_csv, &["--limit", "2/s burst 1"]);
-    assert_eq!(told["outcomes"][0]["denied"]["requests"], 1);
-    assert_eq!(told["source"]["spread"], false);
+    let unchanged = report(&log_of_csv, &["--limit", "2/s burst 1"]);
+    assert_eq!(unchanged["outcomes"][0]["denied"]["requests"], 1);
+    assert_eq!(unchanged["source"]["spread"], false);
     let exact = report(&log, &["--limit", "2/s burst 1", "--stamps", "exact"]);
     assert_eq!(exact["outcomes"][0]["denied"]["requests"], 2);
 }
 
 #[test]
-fn what_was_read_before_a_file_broke_off_is_told() {
+fn a_truncated_file_is_reported_up_to_its_end() {
     let directory = Directory::new();
     let whole = deflated(&COMMON.repeat(100_000));
     let log = directory.file("access.log.gz", &whole[..whole.len() / 2]);
@@ -184,12 +184,12 @@ fn what_was_read_before_a_file_broke_off_is_told() {
 }
 
 #[test]
-fn a_report_does_not_tell_passwords() {
+fn reports_mask_passwords() {
     let directory = Directory::new();
     let log = directory.file("log.csv", CSV);
-    let rules = "tollgate on >not-told ~replay-* +@all";
+    let rules = "tollgate on >secret ~replay-* +@all";
     let server = tollgate_testkit::Server::with(|x| x.user(rules));
-    let url = server.url_as("tollgate", "not-told");
+    let url = server.url_as("tollgate", "secret");
     let page = directory.path("r.html");
     for store in [&["--store", &url][..], &[&format!("--store={url}")]] {
         let rest = ["--limit", "1/s", "--report", page.to_str().unwrap(), "-o", "json"];
@@ -198,7 +198,7 @@ fn a_report_does_not_tell_passwords() {
         let page = std::fs::read_to_string(&page).unwrap();
         for text in [&output, &page] {
             assert!(text.contains("tollgate:***@"), "{text}");
-            assert!(!text.contains("not-told"), "{text}");
+            assert!(!text.contains("secret"), "{text}");
         }
     }
 }

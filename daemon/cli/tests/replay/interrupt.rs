@@ -1,4 +1,4 @@
-//! Ctrl-C leaves a valid report of what was found until then, and exit code 130.
+//! Ctrl-C ends a replay with a report of the first part and exit code 130.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -23,7 +23,7 @@ fn report(child: Child) -> Value {
 }
 
 #[test]
-fn an_interrupted_replay_tells_what_it_found() {
+fn an_interrupted_replay_prints_its_report() {
     let directory = Directory::new();
     let page = directory.path("r.html");
     let child = tollgate()
@@ -33,7 +33,7 @@ fn an_interrupted_replay_tells_what_it_found() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The handler is there before the outputs are opened.
+    // The signal handler is installed before the outputs are opened.
     while !page.exists() {
         std::thread::yield_now();
     }
@@ -43,7 +43,7 @@ fn an_interrupted_replay_tells_what_it_found() {
 }
 
 #[test]
-fn an_interrupt_is_heard_while_standard_input_says_nothing() {
+fn an_interrupt_works_while_standard_input_is_silent() {
     let directory = Directory::new();
     let decisions = directory.path("decisions");
     for more in [&[][..], &["--decisions", decisions.to_str().unwrap()]] {

@@ -1,4 +1,4 @@
-//! `tollgate replay`: real processes on logs of the tests' own, and real servers.
+//! `tollgate replay` as a process, with logs and real servers.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod formats;

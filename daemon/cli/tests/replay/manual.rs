@@ -1,7 +1,7 @@
-//! What `docs/replay.md` and the README show of a replay is what the tool prints.
+//! `docs/replay.md` and the README show the real output of the tool.
 //!
-//! Commands in `sh` are run in one directory, one block after the other; the `text` behind one is what
-//! they print. Those below `<!-- not run: why -->` are not. `UPDATE=1` writes what they print.
+//! The commands in `sh` blocks run in one directory; the `text` block after one is its output. Blocks below
+//! `<!-- not run: reason -->` are skipped. `UPDATE=1` updates the output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// The end of a block that began before.
+/// The end of a block.
 const END: &str = "\n```\n";
 
-/// Runs what of a page is to be run, from a heading on, and returns the page with what was printed, and
-/// how many blocks were shown.
+/// Runs the commands of a page from a heading on. Returns the page with their output, and the number of
+/// output blocks.
 fn run(text: &str, from: &str) -> (String, usize) {
     let directory = Directory::new();
     let (head, mut rest) = text.split_at(text.find(from).unwrap());
@@ -60,12 +60,12 @@ fn check(name: &str, from: &str, blocks: usize) {
 }
 
 #[test]
-fn the_manual_shows_what_is_printed() {
+fn the_manual_shows_the_real_output() {
     check("docs/replay.md", "# Replay", 8);
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn the_readme_shows_the_real_output() {
     let text = fs::read_to_string(page("README.md")).unwrap();
     let (start, end) = ("## Algorithms", "\n## ");
     let from = text.find(start).unwrap();
@@ -79,14 +79,14 @@ fn the_readme_shows_what_is_printed() {
     assert_eq!(&text[from..to], renewed, "UPDATE=1 writes it");
 }
 
-/// The rights that the manual names are those that a replay needs.
+/// The rights in the manual are sufficient for a replay.
 #[test]
-fn the_rights_of_the_manual_are_enough() {
+fn the_rights_in_the_manual_are_sufficient() {
     let text = fs::read_to_string(page("docs/replay.md")).unwrap();
     let line = text.lines().find(|line| line.starts_with("user replay on ")).unwrap();
-    let rules = line.strip_prefix("user ").unwrap().replace(">PASSWORD", ">not-told");
+    let rules = line.strip_prefix("user ").unwrap().replace(">PASSWORD", ">secret");
     let server = tollgate_testkit::Server::with(|x| x.user(&rules));
-    let url = server.url_as("replay", "not-told");
+    let url = server.url_as("replay", "secret");
     let directory = Directory::new();
     let log = directory.file("log.csv", "time,key,verb\n1,a,check\n2,a,check\n3,a,reset\n");
     let log = log.to_str().unwrap();

@@ -1,15 +1,15 @@
-//! The pictures of `docs/pictures` are drawn by the commands that its page shows.
+//! The commands in `docs/pictures/README.md` draw its pictures.
 
 use std::fs;
 use std::path::Path;
 
 use crate::process::{Directory, shell};
 
-/// What a picture may weigh, in bytes.
+/// The maximum size of a picture.
 const MAX_PICTURE_BYTES: usize = 60_000;
 
 #[test]
-fn pictures_are_drawn_by_their_commands() {
+fn commands_draw_the_pictures_of_the_page() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     let page = fs::read_to_string(home.join("README.md")).unwrap();
     let directory = Directory::new();

@@ -1,4 +1,4 @@
-//! The tool, run.
+//! Runs the tool.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ pub(crate) fn tollgate() -> Command {
     command
 }
 
-/// Runs the tool to its end: exit code, standard output, standard error.
+/// Runs the tool; returns the exit code, standard output and standard error.
 pub(crate) fn run<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> (i32, String, String) {
     let Output { status, stdout, stderr } = tollgate().args(arguments).output().unwrap();
     let text = |x| String::from_utf8(x).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-/// Runs the tool on a log, and reads its report.
+/// Runs the tool on a log; returns its report.
 pub(crate) fn report(log: &Path, arguments: &[&str]) -> Value {
     let log = [log.as_os_str(), OsStr::new("-o"), OsStr::new("json")];
     let arguments = log.into_iter().chain(arguments.iter().map(OsStr::new));
@@ -29,7 +29,7 @@ pub(crate) fn report(log: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&output).unwrap()
 }
 
-/// Runs commands as a reader of a page would, with the tool on the path, and returns what they print.
+/// Runs shell commands with the tool on the path; returns their output.
 pub(crate) fn shell(commands: &str, directory: &Directory) -> String {
     let tool = Path::new(env!("CARGO_BIN_EXE_tollgate")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -44,7 +44,7 @@ pub(crate) fn shell(commands: &str, directory: &Directory) -> String {
     text(stdout)
 }
 
-/// A directory of this test's own, which goes with it.
+/// A temporary directory, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Directory(PathBuf);
 

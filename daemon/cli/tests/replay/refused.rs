@@ -1,9 +1,9 @@
-//! What is wrong is said before any work, with what to write.
+//! Invalid arguments are rejected before any work, with a hint.
 
 use crate::process::{Directory, run};
 
 #[test]
-fn each_mistake_is_named_with_its_remedy() {
+fn each_mistake_is_rejected_with_a_hint() {
     let directory = Directory::new();
     let log = directory.file("log.csv", "time,key\n1,a\n");
     let log = log.to_str().unwrap();
@@ -17,7 +17,7 @@ fn each_mistake_is_named_with_its_remedy() {
     let config = config.to_str().unwrap();
     let many: Vec<&str> = std::iter::repeat_n(["--limit", "1/s"], 17).flatten().collect();
     let rows: &[(&[&str], &str)] = &[
-        (&[log], "name what is tried: --limit"),
+        (&[log], "no limits to try; use --limit"),
         (&[log, "--limit", "10/parsec"], "--limit \"10/parsec\": "),
         (&[log, "--policy", "api"], "--config <FILE>"),
         (&[log, "--config", config, "--policy", "apl"], "--policy \"apl\": "),
@@ -25,10 +25,10 @@ fn each_mistake_is_named_with_its_remedy() {
         (&[log, "--limit", "1/s", "--reorder", "soon"], "--reorder \"soon\": "),
         (&[log, "--limit", "1/s", "--suggest", "200%"], "--suggest \"200%\": "),
         (&[log, "--limit", "1/s", "--field", "tme=t"], "--field \"tme=t\": "),
-        (&[log, "--limit", "5 concurrent lease 1s"], "nothing says when a request ended"),
+        (&[log, "--limit", "5 concurrent lease 1s"], "does not contain the end of requests"),
         (
             &["--generate", "steady", "--limit", "5 concurrent lease 1s"],
-            "nothing says when a request ended",
+            "does not contain the end of requests",
         ),
         (&["/nowhere.log", "--limit", "1/s"], "/nowhere.log"),
         (&[nothing, "--limit", "1/s"], "--format common|combined|json|csv"),
@@ -36,16 +36,16 @@ fn each_mistake_is_named_with_its_remedy() {
         (&[log, "--limit", "1/s", "--report", "/nowhere/p.html"], "/nowhere/p.html"),
         (&[log, "--limit", "1/s", "--decisions", "/nowhere/d"], "/nowhere/d"),
         (&["--generate", "zigzag", "--limit", "1/s"], "--generate \"zigzag\": "),
-        (&[log, "--limit", "1/s", "--key", "ip"], "--key \"ip\": write {ip}"),
+        (&[log, "--limit", "1/s", "--key", "ip"], "--key \"ip\": use {ip}"),
         (&[log, "--limit", "1/s", "--threads", "0"], "0 is not in 1..=1024"),
-        (&[unnamed, "--limit", "1/s"], "begin a CSV with a line that names its columns"),
-        (&[folder, "--limit", "1/s"], "cannot be read: "),
+        (&[unnamed, "--limit", "1/s"], "start CSV with a line that names its columns"),
+        (&[folder, "--limit", "1/s"], "cannot read "),
         (&["--generate", "steady", "--limit", "1/s", "--decisions", "/nowhere/d"], "--decisions"),
         (&["--generate", "steady", "--limit", "1/s", "--store", "memory"], "--store"),
         (&[log, "--config", config, "--rules", "--suggest", "1%"], "--suggest"),
         (&["--limit", "1/s"], "LOG"),
         (&[log, "--limit", "1/s", "--store", "redis://127.0.0.1:1"], "redis://127.0.0.1:1"),
-        (&[&[log][..], &many].concat(), "17 are tried side by side; at most 16 can be"),
+        (&[&[log][..], &many].concat(), "17 limits to compare are too many; at most 16"),
     ];
     for (arguments, wanted) in rows {
         let (code, output, complaint) = run(*arguments);
@@ -55,7 +55,7 @@ fn each_mistake_is_named_with_its_remedy() {
 }
 
 #[test]
-fn as_many_keys_are_named_as_were_asked_for() {
+fn worst_limits_the_number_of_listed_keys() {
     for named in [0, 3, 7] {
         let worst = named.to_string();
         let traffic = ["--generate", "bursts rate 100/s for 1min keys 10", "--limit", "1/min"];
@@ -66,7 +66,7 @@ fn as_many_keys_are_named_as_were_asked_for() {
 }
 
 #[test]
-fn a_log_of_which_nothing_was_decided_is_no_success() {
+fn a_log_without_a_decided_line_is_a_failure() {
     let directory = Directory::new();
     let config = directory.file(
         "t.yaml",
@@ -77,8 +77,8 @@ fn a_log_of_which_nothing_was_decided_is_no_success() {
     let rows: &[(&str, &[&str], i32, &str)] = &[
         ("", &["--limit", "1/s"], 0, ""),
         ("{\"t\":1}\n", &["--limit", "1/s"], 2, "no line could be read"),
-        (line, &["--limit", "1/s", "--key", "{header.x}"], 2, "no line had a key; --key says"),
-        (line, &["--config", config, "--rules"], 2, "no rule was for any line"),
+        (line, &["--limit", "1/s", "--key", "{header.x}"], 2, "no line had a key; --key selects"),
+        (line, &["--config", config, "--rules"], 2, "no rule matched any line"),
     ];
     for (text, arguments, wanted, complained) in rows {
         let log = directory.file("a.log", text);

@@ -1,5 +1,5 @@
-//! Every section of the engine's rows that a log can tell, as a CSV: each decision is the engine's, in
-//! memory and on a server.
+//! Replays every section of the conformance rows that CSV can express, in memory and on a server, and
+//! compares each decision with the engine's.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -14,11 +14,11 @@ use tollgate_testkit::Server;
 
 use crate::process::{Directory, run as replay};
 
-/// One request as it was asked, and what came of it.
+/// A request and its decision.
 #[derive(Clone, Debug)]
-struct Asked {
+struct LoggedRequest {
     at: Timestamp,
-    verb: Operation,
+    operation: Operation,
     policy: Policy,
     key: Vec<u8>,
     cost: u64,
@@ -26,10 +26,10 @@ struct Asked {
     answer: Result<Decision, String>,
 }
 
-/// What was asked in a section; nothing once that was more than a log can tell.
-type Section = Arc<Mutex<Option<Vec<Asked>>>>;
+/// The requests of a section; `None` once CSV cannot express one of them.
+type Section = Arc<Mutex<Option<Vec<LoggedRequest>>>>;
 
-/// A memory store that writes down what it is asked.
+/// A memory store that records its requests.
 #[derive(Debug)]
 struct Recorder {
     store: MemoryStore,
@@ -40,25 +40,26 @@ impl Recorder {
     fn note(&self, request: &Request<'_>, at: Timestamp, answer: &Result<Answer, StoreError>) {
         let mut section = self.section.lock().unwrap();
         let Some(asked) = &mut *section else { return };
-        let told = match request.checks {
-            // A log has one key a line, and its times do not go back.
+        let expressible = match request.checks {
+            // A log has one key per line, and ascending times.
             [check] if asked.last().is_none_or(|last| last.at <= at) => {
-                let is_same = |x: &Asked| {
-                    x.policy.shares_name(check.policy) && x.policy.limits() == check.policy.limits()
+                let is_same = |request: &LoggedRequest| {
+                    request.policy.shares_name(check.policy)
+                        && request.policy.limits() == check.policy.limits()
                 };
                 let same = asked.iter().all(is_same);
                 same.then_some(check)
             }
             _ => None,
         };
-        let Some(check) = told.filter(|x| !x.policy.is_shadow()) else {
+        let Some(check) = expressible.filter(|check| !check.policy.is_shadow()) else {
             *section = None;
             return;
         };
         let answer = answer.as_ref().map(|answer| answer.decisions[0].clone());
-        asked.push(Asked {
+        asked.push(LoggedRequest {
             at,
-            verb: request.operation,
+            operation: request.operation,
             policy: check.policy.clone(),
             key: check.key.to_vec(),
             cost: check.cost.get(),
@@ -79,8 +80,8 @@ impl Store for Recorder {
     }
 }
 
-/// All sections of all files that a log can tell.
-fn sections() -> Vec<Vec<Asked>> {
+/// All sections of all files that CSV can express.
+fn sections() -> Vec<Vec<LoggedRequest>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut all: Vec<Section> = Vec::new();
     for name in files().unwrap() {
@@ -93,18 +94,24 @@ fn sections() -> Vec<Vec<Asked>> {
         };
         runtime.block_on(run(&rows, fresh, |time| clock.set(time)));
     }
-    let told = |section: Section| section.lock().unwrap().take().filter(|i| !i.is_empty());
-    all.into_iter().filter_map(told).collect()
+    let take = |section: Section| section.lock().unwrap().take().filter(|all| !all.is_empty());
+    all.into_iter().filter_map(take).collect()
 }
 
-fn csv(section: &[Asked]) -> String {
+fn csv(section: &[LoggedRequest]) -> String {
     let mut text = String::from(
         "time,verb,key,cost,request_id,lease_id,reservation_id,max_wait,for,charged_at\n",
     );
     for section in section {
         let micros = section.at.as_micros();
-        write!(text, "{}.{:06},{},", micros / 1_000_000, micros % 1_000_000, section.verb.as_str())
-            .unwrap();
+        write!(
+            text,
+            "{}.{:06},{},",
+            micros / 1_000_000,
+            micros % 1_000_000,
+            section.operation.as_str()
+        )
+        .unwrap();
         let quoted = |x: &[u8]| {
             let text = String::from_utf8(x.to_vec()).unwrap();
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -115,7 +122,7 @@ fn csv(section: &[Asked]) -> String {
         let seconds = |micros: Micros| {
             if micros.get() == u64::MAX { String::new() } else { micros.to_string() }
         };
-        let (lease, reservation, wait, span, time) = match section.verb {
+        let (lease, reservation, wait, span, time) = match section.operation {
             Operation::Check { lease } => (lease, None, None, None, None),
             Operation::Acquire { lease }
             | Operation::Renew { lease }
@@ -134,16 +141,16 @@ fn csv(section: &[Asked]) -> String {
     text
 }
 
-/// The limits of a section as `--limit` takes them, if all of the policy is in its limits.
-fn limits(section: &[Asked]) -> String {
+/// The limits of a section for `--limit`.
+fn limits(section: &[LoggedRequest]) -> String {
     let limits: Vec<_> = section[0].policy.limits().iter().map(ToString::to_string).collect();
     limits.join("; ")
 }
 
-/// Replays sections, and holds each decision to what the engine answered; how many there were.
-fn hold(sections: &[Vec<Asked>], more: &[&str]) -> usize {
+/// Replays sections and compares each decision with the engine's; returns the number of decisions.
+fn check(sections: &[Vec<LoggedRequest>], more: &[&str]) -> usize {
     let directory = Directory::new();
-    let (mut held, mut verbs) = (0, std::collections::BTreeSet::new());
+    let (mut count, mut verbs) = (0, std::collections::BTreeSet::new());
     for section in sections {
         let log = directory.file("log.csv", csv(section));
         let out = directory.path("decisions");
@@ -159,7 +166,7 @@ fn hold(sections: &[Vec<Asked>], more: &[&str]) -> usize {
             let mut got: Value = serde_json::from_str(line).unwrap();
             let fields = got.as_object_mut().unwrap();
             fields.remove("line");
-            assert_eq!(fields.remove("verb").unwrap(), asked.verb.as_str());
+            assert_eq!(fields.remove("verb").unwrap(), asked.operation.as_str());
             assert_eq!(fields.remove("key").unwrap(), *String::from_utf8_lossy(&asked.key));
             assert_eq!(fields.remove("cost").unwrap(), asked.cost);
             let policy: Policy = limits.parse().unwrap();
@@ -170,48 +177,49 @@ fn hold(sections: &[Vec<Asked>], more: &[&str]) -> usize {
                 Err(error) => serde_json::json!({ "error": error }),
             };
             assert_eq!(got, wanted, "{limits}\n{}at {asked:?}", csv(section));
-            held += 1;
-            verbs.insert(asked.verb.as_str());
+            count += 1;
+            verbs.insert(asked.operation.as_str());
         }
     }
     assert_eq!(verbs.len(), 13, "{verbs:?}");
-    held
+    count
 }
 
-/// What a line of a CSV can carry, under limits that tell all of their policy.
-fn tellable() -> Vec<Vec<Asked>> {
-    let is_text = |y: &Asked| {
-        std::str::from_utf8(&y.key).is_ok_and(|x| !x.contains(['\n', '\r']) && !x.is_empty())
-            && y.request_id.as_deref().is_none_or(|request_id| {
+/// The sections that CSV can express, under policies that consist of their limits.
+fn expressible() -> Vec<Vec<LoggedRequest>> {
+    let is_text = |request: &LoggedRequest| {
+        std::str::from_utf8(&request.key)
+            .is_ok_and(|key| !key.contains(['\n', '\r']) && !key.is_empty())
+            && request.request_id.as_deref().is_none_or(|request_id| {
                 !request_id.is_empty() && std::str::from_utf8(request_id).is_ok()
             })
     };
-    // A log that holds fewer entries than usual, lists and bounds cannot be said in limits.
-    let is_usual = |x: &Asked| {
-        let usual: Policy = limits(std::slice::from_ref(x)).parse().unwrap();
-        usual.log_entries() == x.policy.log_entries()
-            && x.policy.listed(&x.key).is_none()
-            && x.policy.max_keys().is_none()
+    // Limits cannot express a maximum of log entries, lists and bounds of keys.
+    let is_usual = |request: &LoggedRequest| {
+        let usual: Policy = limits(std::slice::from_ref(request)).parse().unwrap();
+        usual.log_entries() == request.policy.log_entries()
+            && request.policy.listed(&request.key).is_none()
+            && request.policy.max_keys().is_none()
     };
     let mut all = sections();
-    all.retain(|x| x.iter().all(|i| is_text(i) && is_usual(i)));
+    all.retain(|section| section.iter().all(|request| is_text(request) && is_usual(request)));
     all
 }
 
 #[test]
-fn every_decision_is_the_engines_in_memory() {
-    let sections = tellable();
-    let held = hold(&sections, &[]);
-    println!("{} sections, {held} decisions", sections.len());
-    assert!(sections.len() > 200 && held > 1_500, "{} sections, {held}", sections.len());
+fn every_decision_in_memory_equals_the_engines() {
+    let sections = expressible();
+    let count = check(&sections, &[]);
+    println!("{} sections, {count} decisions", sections.len());
+    assert!(sections.len() > 200 && count > 1_500, "{} sections, {count}", sections.len());
 }
 
 #[test]
-fn every_decision_is_the_engines_on_a_server() {
+fn every_decision_on_a_server_equals_the_engines() {
     let server = Server::start();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    let sections = tellable();
-    let held = hold(&sections, &["--store", &url]);
-    assert!(held > 1_500, "{held}");
+    let sections = expressible();
+    let count = check(&sections, &["--store", &url]);
+    assert!(count > 1_500, "{count}");
     assert_eq!(server.keys_without_ttl(""), Vec::<String>::new(), "what was kept there is deleted");
 }

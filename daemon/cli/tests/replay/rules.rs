@@ -1,4 +1,4 @@
-//! The rules of a configuration, as a gateway would have asked them.
+//! The rules of a configuration, as for a gateway.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn lines() -> String {
 }
 
 #[test]
-fn rules_say_which_policies_hold_and_whose_key_it_is() {
+fn rules_select_the_policies_and_the_key() {
     let directory = Directory::new();
     let config = directory.file("tollgate.yaml", CONFIG);
     let log = directory.file("access.log", lines());
@@ -44,18 +44,18 @@ fn rules_say_which_policies_hold_and_whose_key_it_is() {
     let policies: Vec<_> = worst.iter().map(|worst| (&worst["policy"], &worst["key"])).collect();
     let address = json!("10.0.0.1");
     assert_eq!(policies, [(&json!("login"), &address), (&json!("api"), &address)]);
-    // One after the other it is the same.
+    // A sequential replay has the same outcome.
     let decisions = directory.path("decisions");
     let one_by_one = [&arguments[..], &["--decisions", decisions.to_str().unwrap()]].concat();
-    let together = report(&log, &one_by_one);
-    for of in ["admitted", "denied", "keys_denied", "worst", "longest_denial"] {
-        assert_eq!(together["outcomes"][0][of], plain["outcomes"][0][of], "{of}");
+    let sequential = report(&log, &one_by_one);
+    for field in ["admitted", "denied", "keys_denied", "worst", "longest_denial"] {
+        assert_eq!(sequential["outcomes"][0][field], plain["outcomes"][0][field], "{field}");
     }
     assert_eq!(std::fs::read_to_string(decisions).unwrap().lines().count(), 11);
 }
 
 #[test]
-fn checks_of_one_rule_are_decided_together() {
+fn checks_of_one_rule_are_decided_atomically() {
     let directory = Directory::new();
     let config = directory.file(
         "tollgate.yaml",

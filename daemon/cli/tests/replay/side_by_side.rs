@@ -1,33 +1,33 @@
-//! Several limits at once, made-up traffic, and the files that are written.
+//! Several limits, synthetic traffic, and output files.
 
 use crate::process::{Directory, report, run};
 
 #[test]
-fn each_alternative_is_as_if_it_were_alone() {
+fn limits_do_not_affect_each_other() {
     let directory = Directory::new();
-    let log = directory.path("made-up.log");
+    let log = directory.path("synthetic.log");
     let traffic = "poisson rate 200/s for 20s keys 30 seed 3";
     let made = run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
     assert_eq!(made, (0, String::new(), String::new()));
     let limits = ["5/s", "20/10s fixed", "30/10s sliding", "3/s; 40/10s log", "4/s queue 2"];
-    let together: Vec<&str> = limits.iter().flat_map(|limit| ["--limit", limit]).collect();
-    let together = report(&log, &together);
+    let sequential: Vec<&str> = limits.iter().flat_map(|limit| ["--limit", limit]).collect();
+    let sequential = report(&log, &sequential);
     for (place, limit) in limits.iter().enumerate() {
         let alone = report(&log, &["--limit", limit]);
-        assert_eq!(together["outcomes"][place], alone["outcomes"][0], "{limit}");
-        // A thread for each key or one for all: it is the same.
+        assert_eq!(sequential["outcomes"][place], alone["outcomes"][0], "{limit}");
+        // The number of threads does not matter.
         let on_three = report(&log, &["--limit", limit, "--threads", "3"]);
         assert_eq!(on_three["outcomes"][0]["worst"], alone["outcomes"][0]["worst"], "{limit}");
         assert_ne!(alone["outcomes"][0]["denied"]["requests"], 0, "{limit}");
     }
 }
 
-/// Keys that ask alike are told in one order, whichever thread has them.
+/// Keys with equal counts have a fixed order, independent of their threads.
 #[test]
-fn a_report_is_the_same_on_any_number_of_threads() {
+fn a_report_does_not_depend_on_the_number_of_threads() {
     let directory = Directory::new();
     for traffic in ["bursts rate 60/s for 5min keys 60", "poisson rate 100/s for 1min keys 40"] {
-        let log = directory.path("made-up.log");
+        let log = directory.path("synthetic.log");
         run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
         let limits = ["--limit", "20/min fixed", "--limit", "10/min burst 3", "--suggest", "20%"];
         let on = |threads| {
@@ -45,21 +45,21 @@ fn a_report_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn made_up_traffic_is_the_same_as_its_log() {
+fn synthetic_traffic_equals_its_log() {
     let directory = Directory::new();
     let traffic = "stampede rate 5/s for 3min keys 3";
     let (code, output, _) = run(["--generate", traffic, "--limit", "20/min fixed", "-o", "json"]);
     assert_eq!(code, 0);
-    let made_up: serde_json::Value = serde_json::from_str(&output).unwrap();
-    let log = directory.path("made-up.log");
+    let synthetic: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let log = directory.path("synthetic.log");
     run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
     let read = report(&log, &["--limit", "20/min fixed"]);
-    assert_eq!(made_up["offered"], read["offered"]);
-    assert_eq!(made_up["keys"], read["keys"]);
+    assert_eq!(synthetic["offered"], read["offered"]);
+    assert_eq!(synthetic["keys"], read["keys"]);
 }
 
 #[test]
-fn every_output_is_written() {
+fn every_output_file_is_written() {
     let directory = Directory::new();
     let (page, picture) = (directory.path("r.html"), directory.path("p.svg"));
     for which in ["time", "burst", "peaks"] {

@@ -1,20 +1,21 @@
-//! Some of the keys, with all that is known of them: what each thread decides by itself.
+//! Some of the keys with their states and counts; each thread owns one partition.
 
 use foldhash::HashMap;
 use tollgate::{Listed, Operation, Policy, Timestamp};
 use tollgate_core::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
 
-use super::Alternative;
 use super::keys::Keys;
 use super::tally::Tally;
-use crate::report::{Amount, Bins, Decided};
+use crate::candidate::Candidate;
+use crate::convert::{index, to_u32};
+use crate::report::{Amount, Bins, RequestOutcome};
 
-/// One request of one key.
+/// A check of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// Which partition's.
+    /// The number of the partition.
     pub(crate) partition: u32,
-    /// Which of its keys.
+    /// The number of the key in its partition.
     pub(crate) key: u32,
     pub(crate) cost: u64,
 }
@@ -27,42 +28,42 @@ pub(crate) struct Partition {
     pub(crate) columns: Vec<Column>,
     pub(crate) bins: Bins,
     pub(crate) offered: Amount,
-    /// All events in order, if they are needed once more.
+    /// All checks in order, if they are needed again for suggestions.
     pub(crate) trace: Option<Vec<(u64, u32, u64)>>,
-    /// What has no place: there are more keys than can be counted.
-    pub(crate) lost: u64,
+    /// Checks without a number, because there are too many keys.
+    pub(crate) rejected: u64,
 }
 
-/// What one alternative did with them.
+/// The state of one candidate.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) states: Vec<KeyState>,
-    /// The policy of each key, where it is not the same for all.
+    /// The policy of each key, if the candidate has one per key.
     policies: Vec<Option<Policy>>,
-    /// The keys that are on a list of their policy.
+    /// The keys on a list of their policy.
     listed: HashMap<u32, Listed>,
     /// The keys that were denied at least once.
     pub(crate) denials: HashMap<u32, Denials>,
     pub(crate) admitted: Amount,
     pub(crate) denied: Amount,
-    /// All decisions, as long as they are few.
-    pub(crate) decisions: Option<Vec<Decided>>,
+    /// All decisions, until there are too many.
+    pub(crate) decisions: Option<Vec<RequestOutcome>>,
 }
 
-/// The most decisions that are kept one by one: more than a picture has room for.
+/// How many decisions are kept for pictures.
 pub(crate) const MAX_DECISIONS: usize = 20_000;
 
-/// How often a key was denied, and for how long.
+/// How often and how long a key was denied.
 #[derive(Clone, Debug)]
 pub(crate) struct Denials {
     pub(crate) amount: Amount,
-    /// When first.
+    /// The time of the first denial.
     pub(crate) first: u64,
-    /// When the denials began that go on.
+    /// The start of the current series of denials.
     start: Option<u64>,
-    /// When last.
+    /// The time of the last denial.
     last: u64,
-    /// The longest that went on: when it began, and for how long.
+    /// The start and the length of the longest series of denials.
     pub(crate) longest: (u64, u64),
 }
 
@@ -72,7 +73,7 @@ impl Denials {
         Denials { amount, first: at, start: None, last: at, longest: (at, 0) }
     }
 
-    /// What goes on ends at this moment.
+    /// Ends the current series at `at`.
     pub(crate) fn end(&mut self, at: u64) {
         if let Some(start) = self.start.take() {
             let length = at - start;
@@ -82,14 +83,14 @@ impl Denials {
         }
     }
 
-    /// What goes on ends with the last denial.
+    /// Ends the current series with the last denial.
     pub(crate) fn end_with_last(&mut self) {
         self.end(self.last);
     }
 }
 
 impl Partition {
-    pub(crate) fn new(alternatives: usize, keeps_trace: bool) -> Self {
+    pub(crate) fn new(candidates: usize, keeps_trace: bool) -> Self {
         let column = || Column {
             states: Vec::new(),
             policies: Vec::new(),
@@ -102,37 +103,37 @@ impl Partition {
         Partition {
             keys: Keys::default(),
             tallies: Vec::new(),
-            columns: std::iter::repeat_with(column).take(alternatives).collect(),
-            bins: Bins::new(alternatives + 1),
+            columns: std::iter::repeat_with(column).take(candidates).collect(),
+            bins: Bins::new(candidates + 1),
             offered: Amount::default(),
             trace: keeps_trace.then(Vec::new),
-            lost: 0,
+            rejected: 0,
         }
     }
 
-    /// The number of a key of a policy.
+    /// The number of a key of a policy; `None` if there are too many keys.
     pub(crate) fn number(
         &mut self,
         hash: u64,
         policy: u32,
         key: &[u8],
-        alternatives: &[Alternative],
+        candidates: &[Candidate],
     ) -> Option<u32> {
-        // The upper half chose the partition; what is left spreads over it.
-        let half = u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default();
+        // The upper half of the hash selects the partition, the lower half identifies the key.
+        let half = to_u32(hash & u64::from(u32::MAX));
         let Some((number, is_new)) = self.keys.number(half, policy, key) else {
-            self.lost += 1;
+            self.rejected += 1;
             return None;
         };
         if is_new {
             self.tallies.push(Tally::default());
-            for (column, alternative) in self.columns.iter_mut().zip(alternatives) {
+            for (column, candidate) in self.columns.iter_mut().zip(candidates) {
                 column.states.push(KeyState::default());
-                let policy = alternative.policy(policy, key);
+                let policy = candidate.policy(policy, key);
                 if let Some(listed) = policy.as_ref().and_then(|policy| policy.listed(key)) {
                     column.listed.insert(number, listed);
                 }
-                if alternative.only().is_none() {
+                if candidate.fixed_policy().is_none() {
                     column.policies.push(policy);
                 }
             }
@@ -140,78 +141,71 @@ impl Partition {
         Some(number)
     }
 
-    /// Decides those of the events that are this partition's.
+    /// Decides those of the events that belong to this partition.
     pub(crate) fn decide(
         &mut self,
         mine: u32,
         events: &[(Timestamp, Event)],
-        alternatives: &[Alternative],
+        candidates: &[Candidate],
     ) {
         for (at, event) in events {
             if event.partition == mine {
-                self.decide_one(at.as_micros(), event, alternatives);
+                self.decide_one(at.as_micros(), event, candidates);
             }
         }
     }
 
-    fn decide_one(&mut self, at: u64, event: &Event, alternatives: &[Alternative]) {
-        let Some(index) = usize::try_from(event.key).ok().filter(|x| *x < self.tallies.len())
-        else {
-            return;
-        };
+    fn decide_one(&mut self, at: u64, event: &Event, candidates: &[Candidate]) {
+        let key = index(event.key);
         self.offer_request(at, event.cost);
         self.offer_key(at, event.key, event.cost);
-        for (place, alternative) in alternatives.iter().enumerate() {
-            let Some(column) = self.columns.get_mut(place) else { continue };
-            let granted = match alternative.only() {
-                Some(policy) => column.ask(policy, event, index, at),
-                None => column.ask_chosen(event, index, at),
+        for (place, candidate) in candidates.iter().enumerate() {
+            let column = &mut self.columns[place];
+            let granted = match candidate.fixed_policy() {
+                Some(policy) => column.check(policy, event, key, at),
+                None => column.check_own_policy(event, key, at),
             };
             self.count_request(at, place, event.cost, granted);
             self.count_key(at, place, event.key, event.cost, granted);
         }
     }
 
-    /// Counts what a request asks.
+    /// Counts an offered request.
     pub(crate) fn offer_request(&mut self, at: u64, cost: u64) {
         self.offered.add(cost);
-        if let Some(sum) = self.bins.at(at).first_mut() {
-            *sum = sum.saturating_add(cost);
-        }
+        let sum = &mut self.bins.at(at)[0];
+        *sum = sum.saturating_add(cost);
     }
 
-    /// Counts what is asked of a key.
+    /// Counts an offered check of a key.
     pub(crate) fn offer_key(&mut self, at: u64, key: u32, cost: u64) {
-        if let Some(tally) = usize::try_from(key).ok().and_then(|x| self.tallies.get_mut(x)) {
-            tally.add(at, cost);
-        }
+        self.tallies[index(key)].add(at, cost);
         if let Some(trace) = &mut self.trace {
             trace.push((at, key, cost));
         }
     }
 
-    /// Counts what an alternative answered to a request: how much it granted, if it admits.
+    /// Counts the decision of a candidate on a request; `granted` is `None` for a denial.
     pub(crate) fn count_request(&mut self, at: u64, place: usize, cost: u64, granted: Option<u64>) {
-        let Some(column) = self.columns.get_mut(place) else { return };
+        let column = &mut self.columns[place];
         match granted {
             Some(granted) => {
                 column.admitted.add(granted);
-                if let Some(sum) = self.bins.at(at).get_mut(place + 1) {
-                    *sum = sum.saturating_add(granted);
-                }
+                let sum = &mut self.bins.at(at)[place + 1];
+                *sum = sum.saturating_add(granted);
             }
             None => column.denied.add(cost),
         }
         if let Some(kept) = &mut column.decisions {
             let time = Timestamp::from_micros(at);
-            kept.push(Decided { time, is_admitted: granted.is_some(), cost });
+            kept.push(RequestOutcome { time, is_admitted: granted.is_some(), cost });
             if kept.len() > MAX_DECISIONS {
                 column.decisions = None;
             }
         }
     }
 
-    /// Counts what an alternative answered to the check of a key.
+    /// Counts the decision of a candidate on the check of a key.
     pub(crate) fn count_key(
         &mut self,
         at: u64,
@@ -220,8 +214,7 @@ impl Partition {
         cost: u64,
         granted: Option<u64>,
     ) {
-        let tally = usize::try_from(key).ok().and_then(|x| self.tallies.get_mut(x));
-        let (Some(column), Some(tally)) = (self.columns.get_mut(place), tally) else { return };
+        let (column, tally) = (&mut self.columns[place], &mut self.tallies[index(key)]);
         let mask = 1 << place;
         let was_denied = tally.denying & mask != 0;
         match granted {
@@ -244,14 +237,15 @@ impl Partition {
 }
 
 impl Column {
-    /// How much is granted, if it is admitted, under the key's own policy.
-    fn ask_chosen(&mut self, event: &Event, index: usize, at: u64) -> Option<u64> {
-        let policy = self.policies.get(index)?.clone()?;
-        self.ask(&policy, event, index, at)
+    /// Checks an event under the key's own policy; returns the granted cost if it is admitted.
+    fn check_own_policy(&mut self, event: &Event, key: usize, at: u64) -> Option<u64> {
+        // Without a policy nothing is granted.
+        let policy = self.policies[key].clone()?;
+        self.check(&policy, event, key, at)
     }
 
-    /// How much is granted, if it is admitted.
-    fn ask(&mut self, policy: &Policy, event: &Event, index: usize, at: u64) -> Option<u64> {
+    /// Checks an event; returns the granted cost if it is admitted.
+    fn check(&mut self, policy: &Policy, event: &Event, key: usize, at: u64) -> Option<u64> {
         if !self.listed.is_empty() {
             match self.listed.get(&event.key) {
                 Some(Listed::Allow) => return Some(event.cost),
@@ -259,17 +253,17 @@ impl Column {
                 None => {}
             }
         }
-        let state = self.states.get_mut(index)?;
+        let state = &mut self.states[key];
         admits(policy, state, event.cost, at).then_some(event.cost)
     }
 }
 
-/// Whether a check is admitted, and charges it if so.
+/// Charges a check if it is admitted; returns whether it is.
 pub(crate) fn admits(policy: &Policy, state: &mut KeyState, cost: u64, at: u64) -> bool {
-    let (now, mut seen) = (Timestamp::from_micros(at), Anomalies::default());
+    let (now, mut anomalies) = (Timestamp::from_micros(at), Anomalies::default());
     if policy.is_single_limit() && state.is_single_limit_of(policy) {
-        return check_single_limit(policy, state, cost, now, &mut seen).allowed;
+        return check_single_limit(policy, state, cost, now, &mut anomalies).allowed;
     }
-    let mut slot = CheckContext { policy, state, block: &mut None, cost };
-    decide_one(&Operation::Check { lease: None }, &mut slot, now, &mut seen).allowed
+    let mut check = CheckContext { policy, state, block: &mut None, cost };
+    decide_one(&Operation::Check { lease: None }, &mut check, now, &mut anomalies).allowed
 }

@@ -1,4 +1,4 @@
-//! The lowest numbers by which only so many keys would be denied.
+//! Finds the lowest limits that deny at most a given share of the keys.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,21 @@ use tollgate::{Kind, Limit, Policy, Spec};
 use tollgate_core::KeyState;
 
 use super::partition::{Partition, admits};
-use crate::each;
+use crate::convert::{index, to_u64};
 use crate::report::Suggestion;
+use crate::threads::for_each;
 
-/// What one key asked, in order: when, and how much.
-pub(crate) type Asked = Vec<(u64, u64)>;
+/// The times and costs of one key's requests, in order.
+pub(crate) type KeyTrace = Vec<(u64, u64)>;
 
-/// Searches the lowest count of the first limit, the other numbers in proportion, by which at most
-/// `share_ppm` millionths of the keys are denied at least once.
+/// Finds the lowest count of the first limit, with the other numbers in proportion, that denies at most
+/// `share_ppm` millionths of the keys at least once.
 ///
-/// Halving: of the keys that a count denies none has to be asked about a lower count, and of those
-/// it admits whole none about a higher one, so that all is decided about twice.
+/// Binary search. A key that a count never denies is not denied by a higher count, and a key that it
+/// denies is denied by every lower count, so each step needs to replay only some of the keys.
 pub(crate) fn suggest(
     policy: &Policy,
-    keys: &[Asked],
+    keys: &[KeyTrace],
     share_ppm: u32,
     threads: usize,
 ) -> Option<Suggestion> {
@@ -27,35 +28,35 @@ pub(crate) fn suggest(
         return None;
     }
     let first = policy.limits().first()?.spec().count;
-    let total = u64::try_from(keys.len()).ok()?;
+    let total = to_u64(keys.len());
     let tolerated = u128::from(total) * u128::from(share_ppm) / 1_000_000;
     let tolerated = u64::try_from(tolerated).ok()?;
 
-    let mut scaled = Scaled { policy, first, known: BTreeMap::new() };
-    let mut open: Vec<&Asked> = keys.iter().collect();
-    // How many keys are denied by whatever is still looked at.
-    let mut surely = 0;
-    // Below: denies too many, or nothing. Above: the lowest so far that does not.
+    let mut scaled = ScaledPolicies { policy, first, known: BTreeMap::new() };
+    let mut remaining: Vec<&KeyTrace> = keys.iter().collect();
+    // The number of keys that every remaining count denies.
+    let mut always_denied = 0;
+    // `below` denies too many keys or is 0; `above` is the lowest count so far that does not.
     let (mut below, mut above) = (0, None);
     let mut count = first;
     loop {
         match scaled.at(count) {
-            // What does not fit ends the way up, and on the way down is as if it denied too many.
+            // A count out of range ends the search upwards, and counts as too low downwards.
             None => {
                 above?;
                 below = count;
             }
             Some(limits) => {
-                let (denied, admitted) = split(&open, &limits, threads);
-                let many = surely + u64::try_from(denied.len()).ok()?;
-                if many > tolerated {
+                let (denied, admitted) = split(&remaining, &limits, threads);
+                let total_denied = always_denied + to_u64(denied.len());
+                if total_denied > tolerated {
                     below = count;
-                    // Those admitted here are so by every higher count.
-                    open = denied;
+                    // A key that this count admits is admitted by every higher count.
+                    remaining = denied;
                 } else {
                     above = Some(count);
-                    surely = many;
-                    open = admitted;
+                    always_denied = total_denied;
+                    remaining = admitted;
                 }
             }
         }
@@ -65,13 +66,13 @@ pub(crate) fn suggest(
         }
     }
     let suggested = scaled.at(above?)?;
-    // Once more of all keys, so that what is said holds however a limit treats one number more.
+    // A final pass over all keys, in case a limit is not monotonic.
     let (denied, _) = split(&keys.iter().collect::<Vec<_>>(), &suggested, threads);
-    let keys_denied = u64::try_from(denied.len()).ok()?;
+    let keys_denied = to_u64(denied.len());
     Some(Suggestion { share_ppm, limits: suggested.limits().to_vec(), keys_denied })
 }
 
-/// Which count is looked at next; none if the lowest is found.
+/// The next count to try; `None` if the lowest is found.
 fn next(below: u64, above: Option<u64>) -> Option<u64> {
     match above {
         None => below.checked_mul(2),
@@ -80,16 +81,16 @@ fn next(below: u64, above: Option<u64>) -> Option<u64> {
     }
 }
 
-/// The keys that a policy denies at least once, and the others.
+/// Splits keys into those that a policy denies at least once, and the others.
 fn split<'a>(
-    keys: &[&'a Asked],
+    keys: &[&'a KeyTrace],
     policy: &Policy,
     threads: usize,
-) -> (Vec<&'a Asked>, Vec<&'a Asked>) {
+) -> (Vec<&'a KeyTrace>, Vec<&'a KeyTrace>) {
     let size = keys.len().div_ceil(threads).max(1);
     let mut parts: Vec<_> =
         keys.chunks(size).map(|chunk| (chunk, Vec::new(), Vec::new())).collect();
-    each(&mut parts, |(keys, denied, admitted)| {
+    for_each(&mut parts, |(keys, denied, admitted)| {
         for key in *keys {
             let into = if admits_all(policy, key) { &mut *admitted } else { &mut *denied };
             into.push(*key);
@@ -103,34 +104,32 @@ fn split<'a>(
     (denied, admitted)
 }
 
-fn admits_all(policy: &Policy, key: &Asked) -> bool {
+fn admits_all(policy: &Policy, key: &KeyTrace) -> bool {
     let mut state = KeyState::default();
     key.iter().all(|&(at, cost)| admits(policy, &mut state, cost, at))
 }
 
-/// What each key of a partition asked, which it keeps no longer.
-pub(crate) fn asked_by_key(partition: &mut Partition) -> Vec<Asked> {
-    let mut keys = vec![Asked::new(); partition.keys.len()];
+/// Takes the requests of each key out of a partition.
+pub(crate) fn take_traces(partition: &mut Partition) -> Vec<KeyTrace> {
+    let mut keys = vec![KeyTrace::new(); partition.keys.len()];
     for (at, key, cost) in partition.trace.take().into_iter().flatten() {
-        if let Some(asked) = usize::try_from(key).ok().and_then(|x| keys.get_mut(x)) {
-            asked.push((at, cost));
-        }
+        keys[index(key)].push((at, cost));
     }
     keys.retain(|key| !key.is_empty());
     keys
 }
 
 /// A policy with other counts.
-struct Scaled<'a> {
+struct ScaledPolicies<'a> {
     policy: &'a Policy,
     /// The count of its first limit.
     first: u64,
     known: BTreeMap<u64, Option<Policy>>,
 }
 
-impl Scaled<'_> {
-    /// With this count in the first limit, and all numbers in proportion, rounded up; nothing if that
-    /// does not fit.
+impl ScaledPolicies<'_> {
+    /// The policy with this count in the first limit and all numbers in proportion, rounded up; `None` if
+    /// that is out of range.
     fn at(&mut self, count: u64) -> Option<Policy> {
         let (policy, first) = (self.policy, self.first);
         let make = || {

@@ -1,39 +1,42 @@
-//! What partitions found, as one report.
+//! Merges partitions into a report.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate::{Micros, Timestamp};
 
-use super::Alternative;
 use super::keys::Keys;
 use super::partition::{Column, MAX_DECISIONS, Partition};
-use super::suggest::{Asked, asked_by_key, suggest};
+use super::suggest::{KeyTrace, suggest, take_traces};
 use super::tally::{Histograms, Tally};
-use crate::each;
-use crate::report::{Amount, Bins, Decided, Denial, Outcome, Report, Source, Suggestion, WorstKey};
+use crate::candidate::Candidate;
+use crate::convert::{index, to_u64};
+use crate::report::{
+    Amount, Bins, Denial, Outcome, Report, RequestOutcome, Source, Suggestion, WorstKey,
+};
+use crate::threads::for_each;
 
-/// What is summed up, and how.
+/// The settings of a report.
 #[derive(Debug)]
 pub(crate) struct Summary<'a> {
-    pub(crate) alternatives: &'a [Alternative],
-    /// How many of the keys denied most are named.
+    pub(crate) candidates: &'a [Candidate],
+    /// How many of the most denied keys are listed.
     pub(crate) worst: usize,
-    /// The share of keys that may be denied by what is suggested, in millionths.
+    /// The share of keys that a suggestion may deny, in millionths.
     pub(crate) suggest: Option<u32>,
     pub(crate) threads: usize,
 }
 
-/// What one partition found.
+/// The summary of one partition.
 #[derive(Debug, Default)]
 struct Part {
     keys: u64,
     histograms: Histograms,
-    columns: Vec<PartOfOutcome>,
+    columns: Vec<CandidatePart>,
 }
 
 #[derive(Debug, Default)]
-struct PartOfOutcome {
+struct CandidatePart {
     keys_denied: u64,
     worst: Vec<WorstKey>,
     longest: Option<Denial>,
@@ -44,12 +47,12 @@ impl Summary<'_> {
     pub(crate) fn report(&self, mut partitions: Vec<Partition>, source: Source) -> Report {
         let mut parts: Vec<_> =
             partitions.iter_mut().map(|partition| (partition, Part::default())).collect();
-        each(&mut parts, |(partition, part)| *part = self.part(partition));
+        for_each(&mut parts, |(partition, part)| *part = self.part(partition));
         let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
 
         let (mut keys, mut histograms) = (0, Histograms::default());
-        let mut columns: Vec<Vec<PartOfOutcome>> =
-            self.alternatives.iter().map(|_| Vec::new()).collect();
+        let mut columns: Vec<Vec<CandidatePart>> =
+            self.candidates.iter().map(|_| Vec::new()).collect();
         for part in parts {
             keys += part.keys;
             histograms.add_all(part.histograms);
@@ -58,14 +61,14 @@ impl Summary<'_> {
             }
         }
         let bins = partitions.iter().map(|partition| partition.bins.clone()).collect();
-        let bins = Bins::sum(bins, self.alternatives.len() + 1);
-        let asked: Vec<Asked> = partitions.iter_mut().flat_map(asked_by_key).collect();
-        let outcomes = self.alternatives.iter().zip(columns).enumerate();
+        let bins = Bins::sum(bins, self.candidates.len() + 1);
+        let traces: Vec<KeyTrace> = partitions.iter_mut().flat_map(take_traces).collect();
+        let outcomes = self.candidates.iter().zip(columns).enumerate();
         let outcomes = outcomes
-            .map(|(place, (alternative, parts))| Outcome {
+            .map(|(place, (candidate, parts))| Outcome {
                 admitted_over_time: bins.column(place + 1),
-                suggestion: self.suggestion(alternative, &asked),
-                ..self.outcome(alternative, place, &partitions, parts, keys)
+                suggestion: self.suggestion(candidate, &traces),
+                ..self.outcome(candidate, place, &partitions, parts, keys)
             })
             .collect();
         let offered = sum(partitions.iter().map(|partition| partition.offered));
@@ -73,16 +76,16 @@ impl Summary<'_> {
         Report { source, offered, keys, timeline: bins.timeline(), outcomes, peaks }
     }
 
-    fn suggestion(&self, alternative: &Alternative, keys: &[Asked]) -> Option<Suggestion> {
-        suggest(alternative.only()?, keys, self.suggest?, self.threads)
+    fn suggestion(&self, candidate: &Candidate, traces: &[KeyTrace]) -> Option<Suggestion> {
+        suggest(candidate.fixed_policy()?, traces, self.suggest?, self.threads)
     }
 
     fn outcome(
         &self,
-        alternative: &Alternative,
+        candidate: &Candidate,
         place: usize,
         partitions: &[Partition],
-        parts: Vec<PartOfOutcome>,
+        parts: Vec<CandidatePart>,
         keys: u64,
     ) -> Outcome {
         let columns = || partitions.iter().filter_map(|partition| partition.columns.get(place));
@@ -101,15 +104,16 @@ impl Summary<'_> {
         });
         worst.truncate(self.worst);
         Outcome {
-            name: alternative.name.clone(),
-            limits: alternative.only().map_or_else(Vec::new, |only| only.limits().to_vec()),
+            name: candidate.name.clone(),
+            limits: candidate.fixed_policy().map_or_else(Vec::new, |only| only.limits().to_vec()),
             admitted: sum(columns().map(|column| column.admitted)),
             denied: sum(columns().map(|column| column.denied)),
             keys_denied,
             worst,
             decisions: decisions(columns()),
             longest_denial: longest,
-            bytes_per_key: bytes.checked_div(keys).unwrap_or_default(),
+            // No key, no bytes.
+            bytes_per_key: bytes.checked_div(keys).unwrap_or(0),
             ..Outcome::default()
         }
     }
@@ -117,7 +121,7 @@ impl Summary<'_> {
     fn part(&self, partition: &mut Partition) -> Part {
         let mut part = Part::default();
         for (number, tally) in (0_u32..).zip(&partition.tallies) {
-            // A key may have been read and never come to be decided, where the run was cut short.
+            // After an interruption, some keys were read but never decided.
             if tally.requests > 0 {
                 part.keys += 1;
                 part.histograms.add(tally, partition.keys.get(number).1);
@@ -126,8 +130,8 @@ impl Summary<'_> {
         let Partition { keys, tallies, columns, .. } = partition;
         part.columns = columns
             .iter_mut()
-            .zip(self.alternatives)
-            .map(|(column, alternative)| self.column(column, alternative, keys, tallies))
+            .zip(self.candidates)
+            .map(|(column, candidate)| self.column(column, candidate, keys, tallies))
             .collect();
         part
     }
@@ -135,11 +139,11 @@ impl Summary<'_> {
     fn column(
         &self,
         column: &mut Column,
-        alternative: &Alternative,
+        candidate: &Candidate,
         keys: &Keys,
         tallies: &[Tally],
-    ) -> PartOfOutcome {
-        // The worst by what was denied, of equals those first by name; the least of them is on top.
+    ) -> CandidatePart {
+        // A min-heap of the worst keys: most denied first, then by name.
         let mut worst = BinaryHeap::new();
         let mut longest: Option<Denial> = None;
         for (number, denials) in &mut column.denials {
@@ -162,18 +166,18 @@ impl Summary<'_> {
         let worst_key =
             |Reverse((_, Reverse(key), number)): Reverse<(u64, Reverse<&[u8]>, u32)>| {
                 let denials = column.denials.get(&number)?;
-                let tally = usize::try_from(number).ok().and_then(|x| tallies.get(x))?;
+                let tally = &tallies[index(number)];
                 Some(WorstKey {
                     key: key.to_vec(),
-                    policy: alternative.policy_name(keys.get(number).0).map(str::to_owned),
+                    policy: candidate.policy_name(keys.get(number).0).map(str::to_owned),
                     offered: tally.amount(),
                     denied: denials.amount,
                     first_denied: Timestamp::from_micros(denials.first),
                     longest_denial: Micros::new(denials.longest.1),
                 })
             };
-        PartOfOutcome {
-            keys_denied: u64::try_from(column.denials.len()).unwrap_or(u64::MAX),
+        CandidatePart {
+            keys_denied: to_u64(column.denials.len()),
             worst: worst.into_iter().filter_map(worst_key).collect(),
             longest,
             bytes: column.states.iter().map(bytes).sum(),
@@ -182,23 +186,24 @@ impl Summary<'_> {
 }
 
 fn bytes(state: &tollgate_core::KeyState) -> u64 {
-    u64::try_from(size_of_val(state) + state.heap_bytes()).unwrap_or(u64::MAX)
+    to_u64(size_of_val(state) + state.heap_bytes())
 }
 
-/// The decisions of all partitions in the order of time, if they are few enough; of those at the same
-/// time, those of a partition stay together.
-fn decisions<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<Decided> {
-    let all: Option<Vec<&[Decided]>> = columns.map(|column| column.decisions.as_deref()).collect();
-    let mut all = all.unwrap_or_default().concat();
+/// The decisions of all partitions in the order of time, if there are few enough.
+fn decisions<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<RequestOutcome> {
+    let all: Option<Vec<&[RequestOutcome]>> =
+        columns.map(|column| column.decisions.as_deref()).collect();
+    let Some(all) = all else { return Vec::new() };
+    let mut all = all.concat();
     if all.len() > MAX_DECISIONS {
         return Vec::new();
     }
-    all.sort_by_key(|x| x.time);
+    all.sort_by_key(|decision| decision.time);
     all
 }
 
-fn rank(it: &WorstKey) -> u64 {
-    it.denied.cost
+fn rank(worst: &WorstKey) -> u64 {
+    worst.denied.cost
 }
 
 fn longer(one: Option<Denial>, other: Option<Denial>) -> Option<Denial> {

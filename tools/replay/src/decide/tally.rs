@@ -1,4 +1,4 @@
-//! What is counted of each key: what it asked in all, and the most in windows of the clock.
+//! Counts of each key: its total, and its peaks in windows of the clock.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use tollgate::Micros;
 
 use crate::report::{Amount, Peaks};
 
-/// The windows over which peaks are counted, in seconds; each is a multiple of the one before.
+/// The windows of the peaks in seconds; each is a multiple of the previous one.
 pub(crate) const WINDOWS: [u64; 4] = [1, 10, 60, 3_600];
 
-/// What one key asked.
+/// The counts of one key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
     pub(crate) cost: u64,
     /// The second of the last request.
     last: u64,
-    /// The cost in the window that is open, of each length.
+    /// The cost in the current window of each length.
     open: [u32; WINDOWS.len()],
-    /// The highest that was.
+    /// The highest cost in a window of each length.
     peaks: [u32; WINDOWS.len()],
-    /// By which alternatives its last request was denied, a bit for each.
+    /// A bit for each candidate that denied the last request.
     pub(crate) denying: u32,
 }
 
@@ -30,6 +30,7 @@ impl Tally {
         let second = at / 1_000_000;
         self.requests += 1;
         self.cost = self.cost.saturating_add(cost);
+        // Peaks saturate at 2^32 to keep a tally small.
         let small = u32::try_from(cost).unwrap_or(u32::MAX);
         if second == self.last {
             for (open, peak) in self.open.iter_mut().zip(&mut self.peaks) {
@@ -46,7 +47,7 @@ impl Tally {
         self.last = second;
     }
 
-    /// What it asked in all.
+    /// The total.
     pub(crate) fn amount(&self) -> Amount {
         Amount { requests: self.requests, cost: self.cost }
     }
@@ -56,7 +57,7 @@ impl Tally {
     }
 }
 
-/// The peaks of many keys.
+/// The distribution of peaks over many keys.
 #[derive(Debug, Default)]
 pub(crate) struct Histograms {
     by_cost: [BTreeMap<u64, u64>; WINDOWS.len()],
@@ -64,7 +65,7 @@ pub(crate) struct Histograms {
 }
 
 impl Histograms {
-    /// Adds a key's.
+    /// Adds the peaks of a key.
     pub(crate) fn add(&mut self, tally: &Tally, key: &[u8]) {
         let rows = self.by_cost.iter_mut().zip(&mut self.highest).zip(tally.peaks());
         for ((by_cost, highest), peak) in rows {
@@ -76,7 +77,7 @@ impl Histograms {
         }
     }
 
-    /// Adds those of other keys.
+    /// Adds the peaks of other keys.
     pub(crate) fn add_all(&mut self, other: Histograms) {
         for (ours, theirs) in self.by_cost.iter_mut().zip(other.by_cost) {
             for (cost, keys) in theirs {
@@ -84,7 +85,7 @@ impl Histograms {
             }
         }
         for (ours, theirs) in self.highest.iter_mut().zip(other.highest) {
-            // Of equals the first by name, as within a partition.
+            // For equal peaks the first key by name, as within a partition.
             *ours = ours
                 .take()
                 .into_iter()
@@ -93,11 +94,11 @@ impl Histograms {
         }
     }
 
-    /// As a report has them.
+    /// The peaks for a report.
     pub(crate) fn peaks(self) -> Vec<Peaks> {
         let rows = WINDOWS.iter().zip(self.by_cost).zip(self.highest);
         rows.map(|((window, by_cost), highest)| {
-            // The last is rounded up too, and nobody's peak is above the highest.
+            // The last bucket is rounded up too, but no peak exceeds the highest.
             let most = highest.as_ref().map_or(u64::MAX, |highest| highest.0);
             let keys_by_cost = by_cost.into_iter().map(|(cost, keys)| (cost.min(most), keys));
             let keys_by_cost = keys_by_cost.collect();
@@ -107,7 +108,7 @@ impl Histograms {
     }
 }
 
-/// A cost as it is up to 1,024, above that rounded up to a 64th of the power of two below it.
+/// Rounds a cost above 1,024 up to a 64th of the power of two below it.
 fn rounded(cost: u64) -> u64 {
     if cost <= 1_024 {
         return cost;

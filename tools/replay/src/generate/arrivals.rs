@@ -1,16 +1,16 @@
-//! When requests come, in microseconds from the start.
-#![expect(clippy::float_arithmetic, reason = "traffic is drawn here, and nothing is decided")]
+//! When requests arrive, in microseconds from the start.
+#![expect(clippy::float_arithmetic, reason = "this generates traffic and decides nothing")]
 
 use std::f64::consts::TAU;
 
 use super::random::{Random, float, whole};
-use super::{Rate, Shape, Traffic};
+use super::traffic::{Rate, Shape, Traffic};
 
 const DAY: u64 = 86_400_000_000;
-/// How far the wave goes up and down from the average, as a part of it.
+/// The amplitude of the daily wave, as a part of the average.
 const SWING: f64 = 0.9;
 
-/// Times, ascending and without an end.
+/// Arrival times in ascending order, without an end.
 #[derive(Clone, Debug)]
 pub(super) enum Arrivals {
     Floods(Floods),
@@ -46,7 +46,7 @@ impl Arrivals {
                 *at += random.gap() * *mean;
                 whole(*at)
             }
-            // Times are drawn for the crest, and kept with the chance that the height then has to it.
+            // Candidates arrive at the peak rate and are kept with the probability of the current rate.
             Arrivals::Wave { at, mean, period } => loop {
                 *at += random.gap() * *mean / (1.0 + SWING);
                 let height = 1.0 - SWING * (TAU * *at / *period).cos();
@@ -58,21 +58,21 @@ impl Arrivals {
     }
 }
 
-/// From the start until the first flood begins, a tenth of a window before an edge.
+/// The time from the start to the first flood, a tenth of a window before an edge.
 fn to_first_flood(start: u64, window: u64) -> u64 {
     let tenth = window / 10;
     let edge = (start.saturating_add(tenth)).div_ceil(window).saturating_mul(window);
     edge.saturating_sub(tenth).saturating_sub(start)
 }
 
-/// One flood in each `step`, of as many requests as the rate gives in that time, even over `length`.
+/// A flood in each `step`, with as many requests as the rate gives in that time, spread over `length`.
 #[derive(Clone, Debug)]
 pub(super) struct Floods {
     rate: Rate,
     first: u64,
     step: u64,
     length: u64,
-    /// Which flood this is, from 0; how many are in it, and how many of them were given.
+    /// The number of the current flood, its size, and how many of its requests are taken.
     number: u64,
     count: u64,
     given: u64,
@@ -92,21 +92,23 @@ impl Floods {
         let part = u128::from(self.length) * u128::from(self.given) / u128::from(self.count.max(1));
         self.given += 1;
         let begin = self.first.saturating_add(self.number.saturating_mul(self.step));
+        // Times past the end of the traffic saturate.
         begin.saturating_add(u64::try_from(part).unwrap_or(u64::MAX))
     }
 
-    /// Goes to the next flood that has a request: if the rate gives less than one in a step, some have none.
+    /// Advances to the next flood with a request; at a low rate some floods have none.
     fn next_flood(&mut self) {
         let before = self.before(self.number.saturating_add(1));
         let per = u128::from(self.rate.per.get()) * (u128::from(before) + 1);
         let step = u128::from(self.step) * u128::from(self.rate.count.max(1));
+        // Numbers past the end of the traffic saturate.
         let number = u64::try_from(per.div_ceil(step).saturating_sub(1)).unwrap_or(u64::MAX);
         self.number = number.max(self.number.saturating_add(1));
         self.count = self.before(self.number.saturating_add(1)).saturating_sub(before);
         self.given = 0;
     }
 
-    /// How many requests come before the flood of this number.
+    /// The number of requests before the flood of this number; saturates past the end of the traffic.
     fn before(&self, number: u64) -> u64 {
         let time = u128::from(number) * u128::from(self.step);
         let count = time.saturating_mul(u128::from(self.rate.count));

@@ -1,16 +1,16 @@
-//! Traffic as a log.
+//! Synthetic traffic as an access log.
 
 use std::io::{self, Write};
 
 use tollgate::Timestamp;
 
-use super::Traffic;
-use super::events::{Generated, address_of};
+use super::events::{SyntheticRequest, address_of};
+use super::traffic::Traffic;
 
-/// So much is written at once.
-const WRITTEN_BYTES: usize = 64 << 10;
+/// The size of a write.
+const WRITE_BYTES: usize = 64 << 10;
 
-/// What is asked; a number follows.
+/// The paths; a number is appended.
 const PATHS: [&str; 8] = [
     "/",
     "/api/v1/items/",
@@ -34,13 +34,13 @@ const AGENTS: [&str; 4] = [
     "curl/8.5.0",
 ];
 
-/// Writes the traffic as a combined log, one line of some 200 bytes for each request, whose address is
-/// [`address_of`] its key. It says how many lines it wrote.
+/// Writes the traffic as a combined log, with one line of about 200 bytes per request. The address is
+/// [`address_of`] the key. Returns the number of lines.
 ///
-/// The log tells whole seconds, as such logs do.
+/// As in real access logs, times have a resolution of one second.
 ///
 /// # Errors
-/// Those of `to`.
+/// Writing failed.
 ///
 /// ```
 /// use tollgate_replay::generate::write_combined;
@@ -51,10 +51,10 @@ const AGENTS: [&str; 4] = [
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_combined(traffic: &Traffic, mut to: impl Write) -> io::Result<u64> {
-    let mut lines = Lines::default();
+    let mut lines = LineWriter::default();
     for event in traffic.events() {
         lines.put(&event)?;
-        if lines.text.len() >= WRITTEN_BYTES {
+        if lines.text.len() >= WRITE_BYTES {
             to.write_all(&lines.text)?;
             lines.text.clear();
         }
@@ -65,18 +65,18 @@ pub fn write_combined(traffic: &Traffic, mut to: impl Write) -> io::Result<u64> 
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct LineWriter {
     text: Vec<u8>,
     count: u64,
-    /// The last second, and its date.
+    /// The last second, and its formatted date.
     second: Option<u64>,
     date: String,
 }
 
-impl Lines {
-    fn put(&mut self, event: &Generated) -> io::Result<()> {
+impl LineWriter {
+    fn put(&mut self, event: &SyntheticRequest) -> io::Result<()> {
         self.set_date(event.at)?;
-        // Nothing here is random: a key always has the same client, and asks one thing after the other.
+        // Deterministic, so that a key always has the same client.
         let mixed = (self.count ^ u64::from(event.key)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
         let client = u64::from(event.key).wrapping_mul(0x9E37_79B9) >> 20;
         let (path, referer) = (pick(&PATHS, mixed), pick(&REFERERS, mixed >> 3));
@@ -105,6 +105,6 @@ impl Lines {
 }
 
 fn pick<'a>(texts: &[&'a str], number: u64) -> &'a str {
-    let at = usize::try_from(number).unwrap_or(0) % texts.len().max(1);
-    texts.get(at).copied().unwrap_or_default()
+    let place = usize::try_from(number).unwrap_or(usize::MAX) % texts.len();
+    texts[place]
 }

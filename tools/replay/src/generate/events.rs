@@ -1,4 +1,4 @@
-//! Requests, one after the other.
+//! The requests of synthetic traffic.
 
 use std::net::Ipv4Addr;
 
@@ -6,16 +6,16 @@ use tollgate::Timestamp;
 
 use super::arrivals::Arrivals;
 use super::random::{Random, Zipf};
-use super::{Shape, Traffic};
+use super::traffic::{Shape, Traffic};
 
-/// A request that was generated.
+/// A synthetic request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generated {
-    /// When it comes.
+pub struct SyntheticRequest {
+    /// The time.
     pub at: Timestamp,
-    /// Whose it is, from 0: [`key_of`] and [`address_of`] give it a name.
+    /// The number of the key; [`key_of`] and [`address_of`] name it.
     pub key: u32,
-    /// What it costs.
+    /// The cost.
     pub cost: u64,
 }
 
@@ -25,43 +25,51 @@ pub fn key_of(key: u32) -> String {
     format!("user:{key}")
 }
 
-/// The address of a key, in `10.0.0.0/8`: another for each of [`MAX_KEYS`](super::MAX_KEYS).
+/// The address of a key in `10.0.0.0/8`, unique for each of [`MAX_KEYS`](super::MAX_KEYS).
 #[must_use]
 pub fn address_of(key: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0A00_0000 | (key & 0x00FF_FFFF))
 }
 
-/// The requests of some [`Traffic`], in the order of their time.
+/// The requests of [`Traffic`] in the order of their time.
 #[derive(Clone, Debug)]
 pub struct Events {
     start: Timestamp,
     duration: u64,
     arrivals: Arrivals,
-    owners: Owners,
+    key_choice: KeyChoice,
     keys: u32,
     random: Random,
 }
 
-/// Whose turn it is.
+/// How keys are chosen.
 #[derive(Clone, Debug)]
-enum Owners {
+enum KeyChoice {
     Turns(u32),
     Random,
     Zipf(Zipf),
 }
 
+impl Traffic {
+    /// The requests in the order of their time.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events::new(self)
+    }
+}
+
 impl Events {
-    pub(super) fn new(traffic: &Traffic) -> Self {
-        let owners = match traffic.shape {
-            Shape::Steady | Shape::Bursts | Shape::Stampede => Owners::Turns(0),
-            Shape::Poisson | Shape::Diurnal => Owners::Random,
-            Shape::Zipf => Owners::Zipf(Zipf::new(traffic.keys)),
+    fn new(traffic: &Traffic) -> Self {
+        let key_choice = match traffic.shape {
+            Shape::Steady | Shape::Bursts | Shape::Stampede => KeyChoice::Turns(0),
+            Shape::Poisson | Shape::Diurnal => KeyChoice::Random,
+            Shape::Zipf => KeyChoice::Zipf(Zipf::new(traffic.keys)),
         };
         Events {
             start: traffic.start,
             duration: if traffic.rate.count == 0 { 0 } else { traffic.duration.get() },
             arrivals: Arrivals::new(traffic),
-            owners,
+            key_choice,
             keys: traffic.keys.max(1),
             random: Random::new(traffic.seed),
         }
@@ -69,9 +77,9 @@ impl Events {
 }
 
 impl Iterator for Events {
-    type Item = Generated;
+    type Item = SyntheticRequest;
 
-    fn next(&mut self) -> Option<Generated> {
+    fn next(&mut self) -> Option<SyntheticRequest> {
         if self.duration == 0 {
             return None;
         }
@@ -81,15 +89,15 @@ impl Iterator for Events {
             return None;
         }
         let at = Timestamp::from_micros(self.start.as_micros().saturating_add(since));
-        let key = match &mut self.owners {
-            Owners::Turns(next) => {
+        let key = match &mut self.key_choice {
+            KeyChoice::Turns(next) => {
                 let key = *next;
                 *next = (key + 1) % self.keys;
                 key
             }
-            Owners::Random => self.random.below(self.keys),
-            Owners::Zipf(zipf) => zipf.draw(&mut self.random),
+            KeyChoice::Random => self.random.below(self.keys),
+            KeyChoice::Zipf(zipf) => zipf.draw(&mut self.random),
         };
-        Some(Generated { at, key, cost: 1 })
+        Some(SyntheticRequest { at, key, cost: 1 })
     }
 }

@@ -1,7 +1,12 @@
-//! Random numbers, the same for the same seed.
-#![expect(clippy::float_arithmetic, reason = "traffic is drawn here, and nothing is decided")]
+//! Random numbers of synthetic traffic.
+//!
+//! Logs and pictures that tests compare byte by byte depend on this sequence, so it is not replaced by
+//! a crate whose algorithm may change.
+#![expect(clippy::float_arithmetic, reason = "this generates traffic and decides nothing")]
 
-/// A SplitMix64 generator: one addition and three mixings for 64 bits, and any seed will do.
+use crate::convert::to_u32;
+
+/// SplitMix64: one addition and three mixing steps per 64 bits; accepts any seed.
 #[derive(Clone, Debug)]
 pub(super) struct Random {
     state: u64,
@@ -20,36 +25,36 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Evenly from 0 up to 1, which it never is.
+    /// A uniform number in [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         let bits = self.bits();
         let [high, low] = [bits >> 43, (bits >> 11) & 0xFFFF_FFFF];
-        let small = |x| f64::from(u32::try_from(x).unwrap_or(0));
+        let small = |half: u64| f64::from(to_u32(half));
         (small(high) * 4_294_967_296.0 + small(low)) / 9_007_199_254_740_992.0
     }
 
-    /// Evenly from 0 up to `end`, which it never is.
+    /// A uniform number below `end`.
     pub(super) fn below(&mut self, end: u32) -> u32 {
         let product = u128::from(self.bits()) * u128::from(end);
-        u32::try_from(product >> 64).unwrap_or(0)
+        to_u32(product >> 64)
     }
 
-    /// The time between two events of a Poisson process, whose mean is 1.
+    /// The time between two events of a Poisson process with mean 1.
     pub(super) fn gap(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 }
 
-/// Draws k from 1 to n with a chance in proportion to 1/k, in constant time and memory: rejection-inversion, W.
-/// Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
-/// distributions", 1996.
+/// Draws k from 1 to n with a probability proportional to 1/k, in constant time and memory, by
+/// rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
+/// monotone discrete distributions", 1996.
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
     n: f64,
-    /// Integrals of 1/x, which are logarithms, at both ends.
+    /// The integrals of 1/x at both ends, which are logarithms.
     first: f64,
     last: f64,
-    /// Nearer to the drawn point than this, the number is taken without a further look.
+    /// Within this distance of the drawn point, the number is accepted without a further test.
     near: f64,
 }
 
@@ -64,27 +69,27 @@ impl Zipf {
         }
     }
 
-    /// From 0 to n − 1, of which 0 is likeliest.
+    /// A number from 0 to n − 1; 0 is most likely.
     pub(super) fn draw(&self, random: &mut Random) -> u32 {
         loop {
             let area = self.last + random.unit() * (self.first - self.last);
             let point = area.exp();
             let number = point.round().clamp(1.0, self.n);
             if number - point <= self.near || area >= (number + 0.5).ln() - 1.0 / number {
-                return u32::try_from(whole(number - 1.0)).unwrap_or(0);
+                return to_u32(whole(number - 1.0));
             }
         }
     }
 }
 
-/// A number rounded down; what is below zero or no number is 0.
-#[expect(clippy::as_conversions, reason = "this is the named function; `as` saturates")]
+/// A number rounded down; negative numbers and NaN become 0.
+#[expect(clippy::as_conversions, reason = "the only conversion from a float; `as` saturates")]
 pub(super) fn whole(number: f64) -> u64 {
     number as u64
 }
 
 /// The nearest number with 53 bits.
-#[expect(clippy::as_conversions, reason = "this is the named function")]
+#[expect(clippy::as_conversions, reason = "the only conversion to a float")]
 pub(super) fn float(number: u64) -> f64 {
     number as f64
 }
@@ -94,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn popularity_follows_the_law() {
+    fn keys_follow_the_zipf_distribution() {
         let (mut random, zipf) = (Random::new(1), Zipf::new(1_000));
         let mut counts = vec![0_u32; 1_000];
         for _ in 0..4_000_000 {
@@ -106,11 +111,11 @@ mod tests {
             let error = (f64::from(counts[at]) - expected).abs() / expected;
             assert!(error < 0.05, "{k}: {} for {expected}", counts[at]);
         }
-        assert!(counts.iter().all(|it| *it > 0));
+        assert!(counts.iter().all(|count| *count > 0));
     }
 
     #[test]
-    fn gaps_have_the_mean_one_and_units_are_below_it() {
+    fn gaps_have_mean_one_and_units_are_below_one() {
         let mut random = Random::new(2);
         let gaps: f64 = (0..100_000).map(|_| random.gap()).sum();
         assert!((gaps / 100_000.0 - 1.0).abs() < 0.02, "{gaps}");

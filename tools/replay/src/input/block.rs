@@ -3,49 +3,50 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The longest line, with its end: 1 MiB. A longer one is left out, and told as [`TooLong`].
+/// The maximum length of a line, including its end: 1 MiB. A longer line is skipped and reported as
+/// [`TooLong`].
 pub const MAX_LINE_LEN: usize = 1 << 20;
 
-/// What an [`Input`](super::Input) yields.
+/// An item of an [`Input`](super::Input).
 #[derive(Debug)]
 pub enum Part {
     /// Whole lines.
     Lines(Block),
-    /// A line that was left out.
+    /// A line that was skipped because of its length.
     TooLong(TooLong),
 }
 
 /// A line that is longer than [`MAX_LINE_LEN`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// In which file, from 0.
+    /// The index of the file, from 0.
     pub file: usize,
-    /// What the file is called.
+    /// The name of the file.
     pub name: Arc<str>,
-    /// Which line of it, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// How it begins.
+    /// The beginning of the line.
     pub beginning: Vec<u8>,
 }
 
-/// How a file begins, and what it is called.
+/// The first lines and the name of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beginning {
-    /// Which file it is, from 0, in the order in which they were given.
+pub struct FileHead {
+    /// The index of the file, from 0, in the order of the arguments.
     pub file: usize,
-    /// What it is called: `-` for standard input.
+    /// The name; `-` for standard input.
     pub name: Arc<str>,
-    /// Its first whole lines, a few thousand bytes: enough to recognize a format and to find a header.
+    /// The first whole lines, a few thousand bytes: enough to detect the format and to find a header.
     pub lines: Vec<u8>,
 }
 
-/// Whole lines of one file: but for the last of a file, each ends with an end of line.
+/// Whole lines of one file. Every line ends with a line end, except possibly the last one of a file.
 pub struct Block {
     buffer: Buffer,
-    /// How much of the buffer is of this block.
+    /// How much of the buffer belongs to this block.
     end: usize,
     first_line: u64,
-    beginning: Arc<Beginning>,
+    beginning: Arc<FileHead>,
 }
 
 impl Block {
@@ -53,7 +54,7 @@ impl Block {
         buffer: Buffer,
         end: usize,
         first_line: u64,
-        beginning: Arc<Beginning>,
+        beginning: Arc<FileHead>,
     ) -> Self {
         Block { buffer, end, first_line, beginning }
     }
@@ -61,18 +62,18 @@ impl Block {
     /// The lines, with their ends.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.buffer.bytes.get(..self.end).unwrap_or_default()
+        &self.buffer.bytes[..self.end]
     }
 
-    /// The number of its first line in its file, from 1.
+    /// The number of the first line in its file, from 1.
     #[must_use]
     pub fn first_line(&self) -> u64 {
         self.first_line
     }
 
-    /// Which file it is of, and how that begins; the same for all blocks of a file.
+    /// The beginning of the file; shared by all its blocks.
     #[must_use]
-    pub fn beginning(&self) -> &Arc<Beginning> {
+    pub fn beginning(&self) -> &Arc<FileHead> {
         &self.beginning
     }
 
@@ -84,8 +85,8 @@ impl Block {
                 return None;
             }
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let (line, behind) = rest.split_at_checked(end)?;
-            rest = behind.get(1..).unwrap_or_default();
+            let (line, after) = rest.split_at(end);
+            rest = after.get(1..).unwrap_or_default();
             Some(line.strip_suffix(b"\r").unwrap_or(line))
         });
         (self.first_line..).zip(lines)
@@ -102,7 +103,7 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Memory for a block, which goes back to where it came from.
+/// The memory of a block, which is returned to its pool.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) bytes: Vec<u8>,
@@ -119,10 +120,10 @@ impl Drop for Buffer {
     }
 }
 
-/// So much memory is kept for later blocks.
+/// How many buffers are kept for later blocks.
 const MAX_FREE: usize = 16;
 
-/// Memory of blocks that are done with.
+/// A pool of buffers.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
     free: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -130,7 +131,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Each has `size` bytes.
+    /// A pool of buffers of `size` bytes.
     pub(super) fn new(size: usize) -> Self {
         Buffers { free: Arc::default(), size }
     }

@@ -1,4 +1,4 @@
-//! Compressed streams, known by how they begin rather than by their name.
+//! Decompression of streams, detected by their content rather than by their name.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -6,11 +6,13 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use crate::convert::to_u64;
+
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
-/// Tools that compress in parallel begin with such a frame; the lowest four bits may be any.
+/// Parallel compressors start with such a frame; its lowest four bits are arbitrary.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2A, 0x4D, 0x18];
-/// What is known and not read, and the program that reads it.
+/// Unsupported formats, and the program that decompresses them.
 const OTHERS: [(&[u8], &str); 4] = [
     (b"BZh", "bzip2"),
     (&[0xFD, b'7', b'z', b'X', b'Z'], "xz"),
@@ -19,28 +21,28 @@ const OTHERS: [(&[u8], &str); 4] = [
 ];
 const MAX_MAGIC_LEN: usize = 5;
 
-/// Reads from the disk are so long.
+/// The size of a read from the disk.
 const READ_BYTES: usize = 256 << 10;
-/// As much memory as `zstd -d` takes without being told to take more.
+/// The window size that `zstd -d` accepts by default.
 const ZSTD_WINDOW: u64 = 128 << 20;
 
-/// How a stream is compressed.
+/// The compression of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     None,
     Gzip,
     Zstd,
-    /// In a way that is not read here, but by the program of that name.
+    /// Unsupported; this program decompresses it.
     Other(&'static str),
 }
 
 impl Compression {
-    fn of(beginning: &[u8]) -> Self {
+    fn detect(beginning: &[u8]) -> Self {
         if beginning.starts_with(GZIP) {
             return Compression::Gzip;
         }
         let is_skippable = beginning.get(1..4) == Some(ZSTD_SKIPPABLE)
-            && beginning.first().is_some_and(|beginning| beginning >> 4 == 5);
+            && beginning.first().is_some_and(|byte| byte >> 4 == 5);
         if beginning.starts_with(ZSTD) || is_skippable {
             return Compression::Zstd;
         }
@@ -49,11 +51,11 @@ impl Compression {
     }
 }
 
-/// What `from` holds, decompressed if it is compressed, and how it is.
+/// Opens a stream; returns its compression and a reader of the decompressed bytes.
 pub(super) fn open<'r>(mut from: impl Read + 'r) -> io::Result<(Compression, Box<dyn Read + 'r>)> {
     let mut beginning = Vec::with_capacity(MAX_MAGIC_LEN);
-    (&mut from).take(u64::try_from(MAX_MAGIC_LEN).unwrap_or(0)).read_to_end(&mut beginning)?;
-    let compression = Compression::of(&beginning);
+    (&mut from).take(to_u64(MAX_MAGIC_LEN)).read_to_end(&mut beginning)?;
+    let compression = Compression::detect(&beginning);
     let whole = Cursor::new(beginning).chain(from);
     let buffered = |whole| BufReader::with_capacity(READ_BYTES, whole);
     let reader: Box<dyn Read> = match compression {
@@ -64,7 +66,7 @@ pub(super) fn open<'r>(mut from: impl Read + 'r) -> io::Result<(Compression, Box
     Ok((compression, reader))
 }
 
-/// The frames of a stream of Zstandard, one behind the other.
+/// Consecutive Zstandard frames.
 struct Frames<R> {
     from: R,
     decoder: FrameDecoder,
@@ -78,7 +80,7 @@ impl<R: BufRead> Frames<R> {
         Frames { from, decoder, in_frame: false }
     }
 
-    /// Begins the next frame, if there is one.
+    /// Starts the next frame, if there is one.
     fn begin(&mut self) -> io::Result<bool> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(false);
@@ -100,12 +102,12 @@ impl<R: BufRead> Frames<R> {
         Ok(true)
     }
 
-    /// Ends a frame whose content was all read.
+    /// Ends a frame after its last byte.
     fn end(&mut self) -> io::Result<()> {
         self.in_frame = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
-            (Some(told), Some(found)) if told != found => {
-                Err(io::Error::other("its checksum is another"))
+            (Some(stored), Some(computed)) if stored != computed => {
+                Err(io::Error::other("checksum mismatch"))
             }
             _ => Ok(()),
         }
@@ -157,7 +159,7 @@ mod tests {
 
     const SKIPPABLE: &[u8] = b"\x5A\x2A\x4D\x18\x03\x00\x00\x00abc";
 
-    /// What is read, and the error that ended it.
+    /// The decompressed bytes, and the error that ended them.
     fn read(bytes: &[u8]) -> (Compression, Vec<u8>, Option<io::Error>) {
         let (compression, mut reader) = open(bytes).unwrap();
         let mut text = Vec::new();
@@ -166,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_known_by_its_first_bytes() {
+    fn compression_is_detected_by_the_first_bytes() {
         let check = |bytes: &[u8], compression: Compression, expected: &[u8]| {
             let (found, text, error) = read(bytes);
             assert_eq!(
-                (found, &text[..], error.map(|it| it.to_string())),
+                (found, &text[..], error.map(|error| error.to_string())),
                 (compression, expected, None)
             );
         };
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_put_together_are_one() {
+    fn concatenated_streams_are_one() {
         let check = |streams: &[&[u8]], expected: &[u8]| {
             let (_, text, error) = read(&streams.concat());
             assert!(error.is_none(), "{error:?}");
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_stream_keeps_what_came_before() {
+    fn a_damaged_stream_returns_what_precedes_the_damage() {
         let text: Vec<u8> =
             (0..400_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         for whole in [gzip(&text), zstd(&text)] {
@@ -212,14 +214,14 @@ mod tests {
             let last = damaged.len() - 2;
             damaged[last] ^= 1;
             let (_, found, error) = read(&damaged);
-            assert!(error.is_some(), "its checksum is not held");
+            assert!(error.is_some(), "the checksum is not verified");
             assert!(found.len() <= text.len());
         }
     }
 
     proptest! {
         #[test]
-        fn garbage_is_an_error_at_most(
+        fn garbage_never_panics(
             magic in prop::sample::select(vec![GZIP, ZSTD, SKIPPABLE, b"\x1F\x8B\x08\x00"]),
             garbage in prop::collection::vec(any::<u8>(), 0..300),
         ) {
@@ -227,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn a_stream_with_a_changed_byte_is_an_error_at_most(at in any::<prop::sample::Index>(), byte: u8) {
+        fn a_changed_byte_never_panics(at in any::<prop::sample::Index>(), byte: u8) {
             let text = b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] ".repeat(50);
             for mut whole in [gzip(&text), zstd(&text)] {
                 let at = at.index(whole.len());

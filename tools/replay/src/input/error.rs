@@ -1,33 +1,33 @@
-//! What ends the reading of a file before its end.
+//! Errors that end a file early.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A file that could not be read, or not to its end. The lines before stay; the next file is read all
-/// the same.
+/// A file that cannot be read completely. The lines before the error are still returned, and the next file
+/// is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, `-` for standard input.
+    /// The name of the file, `-` for standard input.
     pub name: Arc<str>,
-    /// How many lines of it were read.
+    /// The number of lines before the error.
     pub lines: u64,
-    /// What was the matter.
+    /// The error.
     pub kind: InputErrorKind,
 }
 
-/// What was the matter with a file.
+/// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputErrorKind {
-    /// It could not be opened, as the system says.
+    /// Opening it failed.
     Open(String),
-    /// It could not be read, as the system says.
+    /// Reading it failed.
     Read(String),
-    /// It could not be decompressed, as its format says.
+    /// Decompressing it failed.
     Decompress(String),
-    /// It is compressed in a way that is not read, by this program.
+    /// The compression is not supported; this program decompresses it.
     Unsupported(&'static str),
-    /// The reading failed for no reason of the file's.
+    /// The reader thread ended unexpectedly.
     Stopped,
 }
 
@@ -35,25 +35,25 @@ impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InputError { name, lines, kind } = self;
         match kind {
-            InputErrorKind::Open(why) => write!(f, "{name} cannot be opened: {why}"),
-            InputErrorKind::Read(why) if *lines == 0 => write!(f, "{name} cannot be read: {why}"),
-            InputErrorKind::Read(why) => {
-                write!(f, "{name} cannot be read after line {lines}: {why}")
+            InputErrorKind::Open(error) => write!(f, "cannot open {name}: {error}"),
+            InputErrorKind::Read(error) if *lines == 0 => write!(f, "cannot read {name}: {error}"),
+            InputErrorKind::Read(error) => {
+                write!(f, "cannot read {name} after line {lines}: {error}")
             }
-            InputErrorKind::Decompress(why) => write!(
+            InputErrorKind::Decompress(error) => write!(
                 f,
-                "{name} cannot be decompressed after line {lines}: {why}; the file may be cut or \
-                 damaged, which gzip -t or zstd -t tells"
+                "cannot decompress {name} after line {lines}: {error}; test the file with gzip -t or \
+                 zstd -t"
             ),
             InputErrorKind::Unsupported(program) => write!(
                 f,
-                "{name} is compressed with {program}, which is not read here; give it as \
+                "{name} is compressed with {program}, which is not supported; pipe it through \
                  {program} -dc {name} | tollgate replay -"
             ),
             InputErrorKind::Stopped => write!(
                 f,
-                "the reading of {name} ended without a reason after line {lines}; if it is \
-                 compressed, give it decompressed on standard input"
+                "reading {name} ended unexpectedly after line {lines}; if it is compressed, decompress \
+                 it and pipe it to standard input"
             ),
         }
     }

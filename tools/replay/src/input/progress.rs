@@ -1,11 +1,12 @@
-//! How far the reading is.
+//! The progress of reading.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far the reading is, in bytes as they lie on the disk: of a compressed file, compressed. Clones
-/// tell the same.
+use crate::convert::to_u64;
+
+/// The number of bytes read from disk, before decompression. Clones share the count.
 #[derive(Clone, Debug)]
 pub struct Progress {
     read: Arc<AtomicU64>,
@@ -17,31 +18,30 @@ impl Progress {
         Progress { read: Arc::default(), total }
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// How many there are in all; nothing if one of the sources is no plain file, whose end is not known
-    /// before it comes.
+    /// The total number of bytes; `None` if a source is not a regular file.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 #[derive(Debug)]
-pub(super) struct Counted<R> {
+pub(super) struct CountingReader<R> {
     pub(super) inner: R,
     pub(super) progress: Progress,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        let more = u64::try_from(read).unwrap_or(u64::MAX);
+        let more = to_u64(read);
         self.progress.read.fetch_add(more, Ordering::Relaxed);
         Ok(read)
     }

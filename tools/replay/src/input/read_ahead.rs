@@ -1,4 +1,4 @@
-//! The files, read ahead by a thread of their own.
+//! A thread that reads files ahead.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,31 +10,30 @@ use std::thread;
 use std::time::Duration;
 
 use super::block::{Buffers, MAX_LINE_LEN, Part};
-use super::cut::{Cut, Queue};
 use super::decompress::{Compression, open};
 use super::error::{InputError, InputErrorKind};
-use super::progress::{Counted, Progress};
+use super::progress::{CountingReader, Progress};
+use super::split::{LineSplitter, Queue};
 
-/// So many parts are read ahead.
+/// How many parts are read ahead.
 const PARTS_AHEAD: usize = 4;
 
-/// How often a wait looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a waiting consumer checks whether it is stopped.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What standard input is called.
+/// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Files in the order in which they are given, as parts of whole lines. `-` is standard input; a file is
-/// decompressed if it begins as one of gzip or Zstandard does, of any number of members or frames.
+/// The parts of several files in order. `-` is standard input. A file that starts like gzip or Zstandard is
+/// decompressed, with any number of members or frames.
 ///
-/// Where one cannot be read, an error is yielded in its place, and then what follows: whoever iterates
-/// says whether that is the end. Dropping it ends the reading, but for a read that waits for bytes,
-/// which nobody waits for.
+/// A file that cannot be read yields an error in its place; iteration can continue with the next file.
+/// Dropping the input ends the thread, except during a read that blocks.
 ///
 /// ```
 /// use tollgate_replay::input::{Input, Part};
 ///
-/// let input = Input::of("access.log", &b"one\ntwo\n"[..]);
+/// let input = Input::from_reader("access.log", &b"one\ntwo\n"[..]);
 /// let mut lines = Vec::new();
 /// for part in input {
 ///     match part? {
@@ -51,7 +50,7 @@ pub struct Input {
     stop: Stop,
     queue: Queue,
     progress: Progress,
-    /// Where the reading is; nothing when it has ended.
+    /// The file and the line of the last part; `None` after the end.
     at: Option<(Arc<str>, u64)>,
 }
 
@@ -62,7 +61,7 @@ enum Message {
     Ended,
 }
 
-/// Whether the reading is to end.
+/// Tells the reader thread to end.
 #[derive(Clone, Debug, Default)]
 struct Stop(Arc<AtomicBool>);
 
@@ -73,7 +72,7 @@ impl Drop for Input {
 }
 
 impl Input {
-    /// Begins to read files.
+    /// Starts to read files.
     #[must_use]
     pub fn open(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
@@ -86,35 +85,35 @@ impl Input {
         Input::start(progress, sources.collect())
     }
 
-    /// Begins to read what `from` gives, under a name.
+    /// Starts to read `from` under a name.
     #[must_use]
-    pub fn of(name: &str, from: impl Read + Send + 'static) -> Self {
+    pub fn from_reader(name: &str, from: impl Read + Send + 'static) -> Self {
         let source = move || Ok(Source::Other(Box::new(from)));
         Input::start(Progress::new(None), vec![(name.to_owned(), source)])
     }
 
-    /// How far the reading is.
+    /// The progress of reading.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// The next part; none, too, once `stop` is set, though standard input may say nothing for long.
+    /// The next part; `None` at the end or once `stop` is set, even while standard input is silent.
     pub fn next_unless(&mut self, stop: &AtomicBool) -> Option<Result<Part, InputError>> {
         loop {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            match self.messages.recv_timeout(LOOK) {
-                Ok(message) => return self.took(Some(message)),
+            match self.messages.recv_timeout(STOP_CHECK_INTERVAL) {
+                Ok(message) => return self.handle(Some(message)),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.took(None),
+                Err(RecvTimeoutError::Disconnected) => return self.handle(None),
             }
         }
     }
 
-    /// What a message says; none is a thread that is gone.
-    fn took(&mut self, message: Option<Message>) -> Option<Result<Part, InputError>> {
+    /// Handles a message; `None` means that the thread has ended.
+    fn handle(&mut self, message: Option<Message>) -> Option<Result<Part, InputError>> {
         let at = self.at.as_mut()?;
         match message {
             Some(Message::Part(part)) => {
@@ -129,7 +128,7 @@ impl Input {
                 self.at = None;
                 None
             }
-            // The thread is gone without a word, so it has panicked.
+            // The thread ended without a message: it panicked.
             None => {
                 let (name, lines) = self.at.take()?;
                 Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }))
@@ -150,8 +149,8 @@ impl Input {
             progress: progress.clone(),
             buffers: Buffers::new(MAX_LINE_LEN),
         };
-        // It is never joined: it may wait for a terminal that says nothing any more. If there can be no
-        // such thread, its end of the channel is gone, and that is told as an error.
+        // The thread is not joined, because it may wait for a terminal. If it cannot be spawned, its end of
+        // the channel is dropped, which is reported as an error.
         let _thread = thread::Builder::new()
             .name("tollgate-input".to_owned())
             .spawn(move || reader.read_all(sources));
@@ -165,11 +164,11 @@ impl Iterator for Input {
 
     fn next(&mut self) -> Option<Self::Item> {
         let message = self.messages.recv().ok();
-        self.took(message)
+        self.handle(message)
     }
 }
 
-/// What the thread has.
+/// The state of the reader thread.
 #[derive(Debug)]
 struct ReadAhead {
     sender: SyncSender<Message>,
@@ -179,11 +178,11 @@ struct ReadAhead {
     buffers: Buffers,
 }
 
-/// Whether anybody still wants to know.
-type Wanted = Option<()>;
+/// `None` once the consumer is gone.
+type Continue = Option<()>;
 
 impl ReadAhead {
-    fn read_all(self, sources: Vec<(String, impl FnOnce() -> io::Result<Source>)>) -> Wanted {
+    fn read_all(self, sources: Vec<(String, impl FnOnce() -> io::Result<Source>)>) -> Continue {
         for (file, (name, open)) in sources.into_iter().enumerate() {
             let name = Arc::from(name);
             match open() {
@@ -194,42 +193,48 @@ impl ReadAhead {
         self.send(Message::Ended)
     }
 
-    fn read(&self, file: usize, name: &Arc<str>, source: Source) -> Wanted {
-        let counted = Counted { inner: source, progress: self.progress.clone() };
-        let (compression, reader) = match open(Stoppable { inner: counted, stop: &self.stop }) {
+    fn read(&self, file: usize, name: &Arc<str>, source: Source) -> Continue {
+        let counted = CountingReader { inner: source, progress: self.progress.clone() };
+        let (compression, reader) = match open(StoppableReader { inner: counted, stop: &self.stop })
+        {
             Ok(opened) => opened,
             Err(error) => return self.fail(name, 0, InputErrorKind::Read(error.to_string())),
         };
         if let Compression::Other(program) = compression {
             return self.fail(name, 0, InputErrorKind::Unsupported(program));
         }
-        let mut cut =
-            Cut::new(file, Arc::clone(name), reader, self.buffers.clone(), self.queue.clone());
+        let mut splitter = LineSplitter::new(
+            file,
+            Arc::clone(name),
+            reader,
+            self.buffers.clone(),
+            self.queue.clone(),
+        );
         loop {
-            match cut.next() {
+            match splitter.next() {
                 Ok(Some(part)) => {
                     self.queue.put();
                     self.send(Message::Part(part))?;
                 }
                 Ok(None) => return Some(()),
                 Err(error) => {
-                    let is_of_the_system = error.raw_os_error().is_some();
+                    let is_system_error = error.raw_os_error().is_some();
                     let kind = match compression {
                         Compression::None => InputErrorKind::Read,
-                        _ if is_of_the_system => InputErrorKind::Read,
+                        _ if is_system_error => InputErrorKind::Read,
                         _ => InputErrorKind::Decompress,
                     };
-                    return self.fail(name, cut.lines(), kind(error.to_string()));
+                    return self.fail(name, splitter.lines(), kind(error.to_string()));
                 }
             }
         }
     }
 
-    fn fail(&self, name: &Arc<str>, lines: u64, kind: InputErrorKind) -> Wanted {
+    fn fail(&self, name: &Arc<str>, lines: u64, kind: InputErrorKind) -> Continue {
         self.send(Message::Failed(InputError { name: Arc::clone(name), lines, kind }))
     }
 
-    fn send(&self, message: Message) -> Wanted {
+    fn send(&self, message: Message) -> Continue {
         if self.stop.0.load(Ordering::Relaxed) {
             return None;
         }
@@ -237,20 +242,20 @@ impl ReadAhead {
     }
 }
 
-/// Ends when it is told to, so that nobody goes on to skip a line without an end.
+/// A reader that ends once it is stopped, so that no thread keeps skipping an endless line.
 #[derive(Debug)]
-struct Stoppable<'s, R> {
+struct StoppableReader<'s, R> {
     inner: R,
     stop: &'s Stop,
 }
 
-impl<R: Read> Read for Stoppable<'_, R> {
+impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.0.load(Ordering::Relaxed) { Ok(0) } else { self.inner.read(buffer) }
     }
 }
 
-/// Where bytes come from.
+/// A source of bytes.
 enum Source {
     File(File),
     Stdin,
@@ -275,14 +280,14 @@ fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
-/// How long a file is; nothing if that is not known. One that cannot be read adds nothing, and is told
-/// of when its turn comes.
+/// The size of a file; `None` if it is unknown. A file that cannot be read counts as empty, and is
+/// reported when it is opened.
 fn length(path: &Path) -> Option<u64> {
     if is_standard_input(path) {
         return None;
     }
     match fs::metadata(path) {
-        Ok(value) => value.is_file().then_some(value.len()),
+        Ok(metadata) => metadata.is_file().then_some(metadata.len()),
         Err(_) => Some(0),
     }
 }

@@ -1,23 +1,23 @@
-//! The common and the combined format of Apache and nginx.
+//! The common and the combined log format of Apache and nginx.
 //!
 //! ```text
 //! [NAME:PORT ]ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES[ "REFERER" "USER-AGENT"[ …]]
 //! ```
 //!
-//! The time is looked for first: `[`, what is as long as a date, and `] "`. Both servers escape a
-//! quote in whatever a client sends, so no client can write a time that is believed.
+//! The time is located first: `[`, a date, and `] "`. Both servers escape quotes in everything that a
+//! client sends, so a client cannot forge a time.
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use super::broken::BrokenLine;
+use super::error::LineError;
 use super::escape::unescape;
-use super::line::{Further, Line};
+use super::line::{ExtraFields, Line};
 use super::time::{DATE_BYTES, Dates};
 
-/// No time in brackets is longer; RFC 3339 with nanoseconds has 35.
+/// The maximum length of a time in brackets; RFC 3339 with nanoseconds has 35 bytes.
 const MAX_DATE_LEN: usize = 48;
 
-/// A line cut into its parts; escapes are still in it.
+/// The parts of a line, with escapes.
 #[derive(Debug, Default)]
 struct Parts<'a> {
     before: &'a [u8],
@@ -28,52 +28,53 @@ struct Parts<'a> {
     behind: &'a [u8],
 }
 
-/// What stood between quotes.
+/// A quoted text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Text<'a> {
     raw: &'a [u8],
     is_escaped: bool,
 }
 
-/// Reads lines of one log.
+/// Parses the lines of one log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Access {
     dates: Dates,
-    /// Texts of the last line that had escapes.
+    /// The texts of the last line that had escapes, unescaped.
     unescaped: Vec<u8>,
 }
 
 impl Access {
-    /// `has_headers` says whether the log is combined, so that two headers follow the size; a line that
-    /// ends there all the same is not broken.
-    pub(super) fn read<'a>(
+    /// `has_headers` is true for the combined format, where two headers follow the size. A line without
+    /// them is still valid.
+    pub(super) fn parse<'a>(
         &'a mut self,
         line: &'a [u8],
         has_headers: bool,
-    ) -> Result<Line<'a>, BrokenLine> {
+    ) -> Result<Line<'a>, LineError> {
         let parts = split(line)?;
-        let time = self.dates.read(parts.date)?;
+        let time = self.dates.parse(parts.date)?;
         let (referer, rest) = if has_headers { header(parts.behind)? } else { Default::default() };
         let (user_agent, _) = if has_headers { header(rest)? } else { Default::default() };
-        let who = Who::of(parts.before);
+        let prefix = LinePrefix::parse(parts.before);
         let (method, target) = request(parts.request.raw);
         let target = Text { raw: target, ..parts.request };
-        let user = Text { raw: who.user, is_escaped: memchr(b'\\', who.user).is_some() };
+        let user = Text { raw: prefix.user, is_escaped: memchr(b'\\', prefix.user).is_some() };
 
         let texts = [target, referer, user_agent, user];
-        let [target, referer, user_agent, user] = self.without_escapes(texts);
+        let [target, referer, user_agent, user] = self.unescape(texts);
         let mut line = Line::new(time);
-        line.address = said(who.address);
-        line.host = said(who.host);
-        line.user = said(user);
-        line.method = said(method);
-        line.target = said(target);
+        line.address = present(prefix.address);
+        line.host = present(prefix.host);
+        line.user = present(user);
+        line.method = present(method);
+        line.target = present(target);
         line.status = parts.status;
-        line.further = Further::Headers { referer: said(referer), user_agent: said(user_agent) };
+        line.extra =
+            ExtraFields::Headers { referer: present(referer), user_agent: present(user_agent) };
         Ok(line)
     }
 
-    fn without_escapes<'a, const N: usize>(&'a mut self, texts: [Text<'a>; N]) -> [&'a [u8]; N] {
+    fn unescape<'a, const N: usize>(&'a mut self, texts: [Text<'a>; N]) -> [&'a [u8]; N] {
         if !texts.iter().any(|text| text.is_escaped) {
             return texts.map(|text| text.raw);
         }
@@ -86,33 +87,29 @@ impl Access {
             (text, start..self.unescaped.len())
         });
         let unescaped = &self.unescaped;
-        ranges.map(
-            |(x, range)| {
-                if x.is_escaped { unescaped.get(range).unwrap_or_default() } else { x.raw }
-            },
-        )
+        ranges.map(|(text, range)| if text.is_escaped { &unescaped[range] } else { text.raw })
     }
 }
 
 pub(super) fn is_common(line: &[u8]) -> bool {
-    split(line).is_ok_and(|x| Dates::default().read(x.date).is_ok())
+    split(line).is_ok_and(|parts| Dates::default().parse(parts.date).is_ok())
 }
 
 pub(super) fn is_combined(line: &[u8]) -> bool {
-    is_common(line) && split(line).is_ok_and(|x| x.behind.starts_with(b" \""))
+    is_common(line) && split(line).is_ok_and(|parts| parts.behind.starts_with(b" \""))
 }
 
-fn split(line: &[u8]) -> Result<Parts<'_>, BrokenLine> {
-    let (before, date, rest) = find_date(line).ok_or(BrokenLine::NoTime)?;
-    let rest = rest.strip_prefix(b" \"").ok_or(BrokenLine::NoRequest)?;
-    let (request, rest) = quoted(rest).ok_or(BrokenLine::Unclosed)?;
-    let (status, behind) = status(rest).ok_or(BrokenLine::NoStatus)?;
+fn split(line: &[u8]) -> Result<Parts<'_>, LineError> {
+    let (before, date, rest) = find_date(line).ok_or(LineError::NoTime)?;
+    let rest = rest.strip_prefix(b" \"").ok_or(LineError::NoRequest)?;
+    let (request, rest) = quoted(rest).ok_or(LineError::Unclosed)?;
+    let (status, behind) = status(rest).ok_or(LineError::NoStatus)?;
     Ok(Parts { before, date, request, status, behind })
 }
 
-/// What stands before the date, the date, and what stands behind its bracket.
+/// The text before the date, the date, and the text after its bracket.
 ///
-/// If no quote follows any, the first is taken, for the sake of what is then said about the line.
+/// If no quote follows any date, the first date is returned, so that the error names the request.
 fn find_date(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut without_request = None;
     for open in memchr_iter(b'[', line) {
@@ -132,14 +129,14 @@ fn find_date(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         if rest.starts_with(b" \"") {
             return Some((before, date, rest));
         }
-        if without_request.is_none() && Dates::default().read(date).is_ok() {
+        if without_request.is_none() && Dates::default().parse(date).is_ok() {
             without_request = Some((before, date, rest));
         }
     }
     without_request
 }
 
-/// What stands before the quote that closes, and what stands behind it.
+/// The text before the closing quote, and the text after it.
 fn quoted(text: &[u8]) -> Option<(Text<'_>, &[u8])> {
     let (mut at, mut is_escaped) = (0, false);
     loop {
@@ -154,7 +151,7 @@ fn quoted(text: &[u8]) -> Option<(Text<'_>, &[u8])> {
     }
 }
 
-/// ` 200 2326` or ` - -`, and what follows.
+/// Parses ` 200 2326` or ` - -`; returns the status and the rest.
 fn status(text: &[u8]) -> Option<(Option<u16>, &[u8])> {
     let text = text.strip_prefix(b" ")?;
     let (status, rest) = match text {
@@ -172,25 +169,22 @@ fn status(text: &[u8]) -> Option<(Option<u16>, &[u8])> {
     (digits > 0 && matches!(behind.first(), None | Some(b' '))).then_some((status, behind))
 }
 
-/// ` "…"`, and what follows; nothing where the line ends, or has something else.
-fn header(text: &[u8]) -> Result<(Text<'_>, &[u8]), BrokenLine> {
+/// Parses ` "…"`; empty if the line ends or continues differently.
+fn header(text: &[u8]) -> Result<(Text<'_>, &[u8]), LineError> {
     match text.strip_prefix(b" \"") {
-        Some(text) => quoted(text).ok_or(BrokenLine::Unclosed),
+        Some(text) => quoted(text).ok_or(LineError::Unclosed),
         None => Ok((Text::default(), text)),
     }
 }
 
-/// The method and the target of a request; neither, if it is no request of HTTP: what comes to a port
-/// for HTTP is sometimes a greeting of TLS, and `-` is written where nothing came.
+/// The method and the target of a request line; both empty if it is not HTTP, such as a TLS handshake on an
+/// HTTP port, or `-`.
 pub(super) fn request(request: &[u8]) -> (&[u8], &[u8]) {
     let (method, rest) = word(request);
-    if !method
-        .iter()
-        .all(|method| method.is_ascii_alphabetic() || *method == b'-' || *method == b'_')
-    {
+    if !method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-' || *byte == b'_') {
         return (&[], &[]);
     }
-    // A target may have spaces in it, where a client is no good; the protocol has none.
+    // A broken client may send a target with spaces; the protocol has none.
     let target = match memchr::memrchr(b' ', rest).and_then(|at| rest.split_at_checked(at)) {
         Some((target, protocol)) if protocol.starts_with(b" HTTP/") => target,
         _ => rest,
@@ -198,33 +192,33 @@ pub(super) fn request(request: &[u8]) -> (&[u8], &[u8]) {
     if target.is_empty() { (&[], &[]) } else { (method, target) }
 }
 
-/// Who asked whom, from what stands before the time.
+/// The part of a line before the time.
 #[derive(Debug)]
-struct Who<'a> {
+struct LinePrefix<'a> {
     host: &'a [u8],
     address: &'a [u8],
     user: &'a [u8],
 }
 
-impl<'a> Who<'a> {
-    fn of(before: &'a [u8]) -> Self {
+impl<'a> LinePrefix<'a> {
+    fn parse(before: &'a [u8]) -> Self {
         let (first, rest) = word(before);
         let (_ident, user) = word(rest);
-        // Three words are the usual line. More are a virtual host before them, addresses with commas
-        // (`X-Forwarded-For` in place of the address), or a user with spaces.
+        // Usually there are three words. More are a virtual host at the start, a list of addresses
+        // (`X-Forwarded-For` instead of the address), or a user with spaces.
         if !user.contains(&b' ') {
-            return Who { host: &[], address: without_comma(first), user };
+            return LinePrefix { host: &[], address: without_comma(first), user };
         }
         if let Some(host) = host_of(first) {
             let (address, rest) = word(rest);
-            return Who { host, address: without_comma(address), user: word(rest).1 };
+            return LinePrefix { host, address: without_comma(address), user: word(rest).1 };
         }
         let user = if first.ends_with(b",") { word(after_list(rest)).1 } else { user };
-        Who { host: &[], address: without_comma(first), user }
+        LinePrefix { host: &[], address: without_comma(first), user }
     }
 }
 
-/// What follows the last word of a list with commas.
+/// What follows a comma-separated list.
 fn after_list(text: &[u8]) -> &[u8] {
     let (mut first, mut rest) = word(text);
     while first.ends_with(b",") {
@@ -239,13 +233,13 @@ fn without_comma(text: &[u8]) -> &[u8] {
 
 /// The first word, and what follows its space.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
-    match text.iter().position(|text| *text == b' ') {
-        Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default()),
+    match text.iter().position(|byte| *byte == b' ') {
+        Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, &[]),
     }
 }
 
-/// The host of `HOST:PORT`; an address of IPv6 has more colons, and is none.
+/// The host of `HOST:PORT`; `None` for an IPv6 address, which has more colons.
 fn host_of(word: &[u8]) -> Option<&[u8]> {
     let colon = memchr::memrchr(b':', word)?;
     let (host, port) = (word.get(..colon)?, word.get(colon + 1..)?);
@@ -254,7 +248,7 @@ fn host_of(word: &[u8]) -> Option<&[u8]> {
     (is_port && is_host).then_some(host)
 }
 
-/// What says something: `-` and nothing do not.
-fn said(text: &[u8]) -> Option<&[u8]> {
+/// A value, unless it is empty or `-`.
+fn present(text: &[u8]) -> Option<&[u8]> {
     (!matches!(text, b"" | b"-" | b"\"\"")).then_some(text)
 }

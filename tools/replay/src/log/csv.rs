@@ -1,20 +1,18 @@
-//! Values between commas, below a line that names them.
+//! Comma-separated values with a header.
 
 use std::ops::Range;
 
-use super::broken::BrokenLine;
-use super::escape::same_name;
+use super::error::{LineError, OpenError};
+use super::escape::{BYTE_ORDER_MARK, same_name};
 use super::fields::{Fields, TimeUnit};
-use super::format::BYTE_ORDER_MARK;
 use super::line::Line;
 use super::named::Slots;
-use super::reader::OpenError;
 
-/// No header names more.
+/// The maximum number of columns.
 const MAX_COLUMNS: usize = 1_000;
 
-/// Reads lines below one header. Each record is a line of its own: a quoted value that goes over the end
-/// of its line is broken, since a log is read in parts that are cut there.
+/// Parses lines below one header. Each record is one line: a quoted value must not contain a line end,
+/// because a log is read in blocks of lines.
 #[derive(Clone, Debug)]
 pub(super) struct Csv {
     header: Vec<u8>,
@@ -24,7 +22,7 @@ pub(super) struct Csv {
     record: Record,
 }
 
-/// A record, which lies in `text` if it had quotes and else in the line.
+/// A record; its values are ranges of `text` if it had quotes, otherwise of the line.
 #[derive(Clone, Debug)]
 struct Record {
     values: Vec<Option<Range<usize>>>,
@@ -32,21 +30,22 @@ struct Record {
     line: Vec<u8>,
     text: Vec<u8>,
     ends: Vec<usize>,
-    /// How many there are, which may be more than `values` has places for.
+    /// The number of values, which may exceed the columns.
     count: usize,
 }
 
 impl Csv {
-    /// `beginning` is that of the log.
+    /// `beginning` is that of the file.
     pub(super) fn open(beginning: &[u8], fields: &Fields) -> Result<Self, OpenError> {
         let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
-        let header = beginning.split(|beginning| *beginning == b'\n').next().unwrap_or_default();
+        let header = beginning.split(|byte| *byte == b'\n').next().unwrap_or(b"");
         let header = header.strip_suffix(b"\r").unwrap_or(header);
-        let columns = columns(header).ok_or(OpenError::NoHeader)?;
-        let names: Vec<String> = columns.iter().map(|column| fields.of_column(column)).collect();
+        let columns = columns(header).ok_or(OpenError::MissingHeader)?;
+        let names: Vec<String> =
+            columns.iter().map(|column| fields.name_of_column(column)).collect();
         let slots = Slots::new(&names, None);
-        if !slots.has_time() || !slots.has_who() {
-            return Err(OpenError::NoColumn {
+        if !slots.has_time() || !slots.has_client() {
+            return Err(OpenError::MissingColumn {
                 name: if slots.has_time() { "key" } else { "time" },
             });
         }
@@ -59,8 +58,8 @@ impl Csv {
         })
     }
 
-    /// The line; nothing if it is the header, at the beginning or where files were put together.
-    pub(super) fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Line<'a>>, BrokenLine> {
+    /// Parses a line; `None` for the header, at the start or where files were concatenated.
+    pub(super) fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Line<'a>>, LineError> {
         if line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) == self.header {
             return Ok(None);
         }
@@ -72,7 +71,7 @@ impl Csv {
         }
         let (values, columns) = (self.record.count, self.names.len());
         if values > columns {
-            return Err(BrokenLine::Columns { values, columns });
+            return Err(LineError::Columns { values, columns });
         }
         let text = if has_quotes { &self.record.text[..] } else { line };
         self.slots.line(&self.names, &self.record.values, text, self.unit).map(Some)
@@ -83,28 +82,28 @@ impl Record {
     fn new(columns: usize) -> Self {
         Record {
             values: vec![None; columns],
-            // A carriage return amid a line is part of a value, as it is in a line without quotes.
+            // A carriage return inside a line is part of a value, as in a line without quotes.
             reader: csv_core::ReaderBuilder::new()
                 .terminator(csv_core::Terminator::Any(b'\n'))
                 .build(),
             line: Vec::new(),
             text: Vec::new(),
-            // One place more, so that a record with too many values is seen.
+            // One place more, so that a surplus value is detected.
             ends: vec![0; columns + 1],
             count: 0,
         }
     }
 
-    /// A line without quotes, cut at its commas.
+    /// Splits a line without quotes at its commas.
     fn read_plain(&mut self, line: &[u8]) {
         let ends = memchr::memchr_iter(b',', line).chain([line.len()]);
         self.fill(ends.scan(0, |start, end| Some(std::mem::replace(start, end + 1)..end)));
     }
 
-    fn read_quoted(&mut self, line: &[u8]) -> Result<(), BrokenLine> {
-        // Within quotes a quote is written twice, so an odd one is never closed.
+    fn read_quoted(&mut self, line: &[u8]) -> Result<(), LineError> {
+        // Quotes inside quotes are doubled, so an odd number means that one is not closed.
         if memchr::memchr_iter(b'"', line).count() % 2 == 1 {
-            return Err(BrokenLine::Unclosed);
+            return Err(LineError::Unclosed);
         }
         self.line.clear();
         self.line.extend_from_slice(line);
@@ -129,15 +128,15 @@ impl Record {
     }
 }
 
-/// Whether a line names what a CSV must have.
+/// Whether a line names the required columns.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let has = |columns: &[String], name: &str| {
         columns.iter().any(|column| same_name(column.as_bytes(), name.as_bytes()))
     };
-    columns(line).is_some_and(|column| has(&column, "time") && has(&column, "key"))
+    columns(line).is_some_and(|columns| has(&columns, "time") && has(&columns, "key"))
 }
 
-/// The columns that a header names.
+/// The columns of a header.
 fn columns(header: &[u8]) -> Option<Vec<String>> {
     let count = memchr::memchr_iter(b',', header).count() + 1;
     if count > MAX_COLUMNS {

@@ -1,10 +1,10 @@
-//! Where a field is looked for if nobody says so: the first that a line has is taken.
+//! The default names of fields: the first one that a line has is used.
 
-/// Our name of a field, and others' for it. A point leads into an object, or is part of the name. Case
-/// says nothing, and `-` is `_`.
+/// Tollgate's name of each field, and its names in logs. A dot leads into an object, or is part of the
+/// name. Names are compared without regard to case, and `-` equals `_`.
 ///
-/// They are those of nginx (by the names of its variables), Caddy, Traefik, Envoy, HAProxy, Apache and
-/// the Elastic Common Schema, in the forms that their documentation shows.
+/// They are the names of nginx (its variables), Caddy, Traefik, Envoy, HAProxy, Apache and the Elastic Common
+/// Schema, as their documentation shows them.
 pub(super) const DEFAULTS: [(&str, &[&str]); 10] = [
     (
         "time",
@@ -119,10 +119,10 @@ pub(super) const DEFAULTS: [(&str, &[&str]); 10] = [
     ("note", &["note"]),
 ];
 
-/// The line of the request, `GET / HTTP/1.1`: where a log has neither method nor path, they are in it.
+/// The request line, `GET / HTTP/1.1`, for logs without method and path.
 pub(super) const REQUEST: &[&str] = &["request", "request_line"];
 
-/// Where a header is looked for, with its name in place of `*`.
+/// The names of a header; `*` is replaced by its name.
 pub(super) const HEADERS: [&str; 7] = [
     "request.headers.*",
     "headers.*",

@@ -1,7 +1,10 @@
-//! Escapes in the texts of an access log, and names of fields.
+//! Escapes in access logs, and the comparison of field names.
 
-/// Appends `raw` to `text` without its escapes: `\"`, `\\`, `\n` and the like, and `\xHH`. What is
-/// none stays as it is.
+/// A byte order mark, which some editors put before a text.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Appends `raw` to `text` and resolves the escapes `\"`, `\\`, `\n` and similar, and `\xHH`. Other
+/// backslashes remain.
 pub(super) fn unescape(raw: &[u8], text: &mut Vec<u8>) {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -14,7 +17,7 @@ pub(super) fn unescape(raw: &[u8], text: &mut Vec<u8>) {
     text.extend_from_slice(rest);
 }
 
-/// The byte that an escape at the beginning of `text` stands for, and how long it is.
+/// The byte of the escape at the start of `text`, and the length of the escape.
 fn escaped(text: &[u8]) -> (u8, usize) {
     match text {
         [_, b'x', high, low, ..] => match (hex(*high), hex(*low)) {
@@ -42,12 +45,12 @@ fn hex(digit: u8) -> Option<u8> {
     }
 }
 
-/// Whether two names of fields are the same: case says nothing, and `-` is `_`.
+/// Whether two field names are equal without regard to case, where `-` equals `_`.
 pub(super) fn same_name(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| fold(*one) == fold(*other))
 }
 
-/// A letter of a name as names are compared.
+/// Normalises a letter of a name for comparison.
 pub(super) fn fold(letter: u8) -> u8 {
     if letter == b'-' { b'_' } else { letter.to_ascii_lowercase() }
 }
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_of_both_servers_are_undone() {
+    fn escapes_of_both_servers_are_resolved() {
         let check = |raw: &str, expected: &[u8]| {
             let mut text = Vec::new();
             unescape(raw.as_bytes(), &mut text);
@@ -72,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_the_same_in_any_spelling() {
+    fn names_are_compared_without_regard_to_spelling() {
         assert!(same_name(b"User-Agent", b"user_agent"));
         assert!(!same_name(b"user", b"user_"));
     }

@@ -1,4 +1,4 @@
-//! Which field of a log means what.
+//! The mapping of field names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 use super::defaults::{DEFAULTS, HEADERS, REQUEST};
 use super::escape::same_name;
 
-/// What a field can be beside those of [`DEFAULTS`] and the headers; looked for only where it is asked
-/// for, since logs call other things so.
-const FURTHER: [&str; 7] =
+/// Names beyond [`DEFAULTS`] and headers. They are only looked up on request, because logs use them for
+/// other values.
+const EXTRA: [&str; 7] =
     ["verb", "request_id", "lease_id", "reservation_id", "max_wait", "for", "charged_at"];
 
-/// Which field of JSON, or which column of a CSV, means what.
+/// The mapping from Tollgate's names to fields of JSON or columns of CSV.
 ///
-/// Our names are `time`, `ip`, `method`, `path`, `host`, `user`, `status`, `key`, `cost`, `note` and
-/// `header.NAME`, and `verb` with what verbs have: `request_id`, `lease_id`, `reservation_id`,
-/// `max_wait`, `for`, `charged_at`. In a log's name a point leads into an object; names
-/// are compared without case, and `-` is `_`.
+/// Tollgate's names are `time`, `ip`, `method`, `path`, `host`, `user`, `status`, `key`, `cost`, `note` and
+/// `header.NAME`, and `verb` (the operation) with its parameters `request_id`, `lease_id`,
+/// `reservation_id`, `max_wait`, `for` and `charged_at`. In the name of a log's field, a dot leads into an
+/// object. Names are compared without regard to case, and `-` equals `_`.
 ///
-/// Of JSON, the first ten are found by themselves in what nginx, Caddy, Traefik, Envoy, HAProxy, Apache
-/// and the Elastic Common Schema write: the time in `time`, `ts`, `timestamp`, `@timestamp`, `StartUTC`,
+/// In JSON, the first ten are found automatically in the logs of nginx, Caddy, Traefik, Envoy, HAProxy,
+/// Apache and the Elastic Common Schema: the time in `time`, `ts`, `timestamp`, `@timestamp`, `StartUTC`,
 /// `start_time`, `msec`, `time_iso8601`, `time_local` or `date`, the address in `ip`, `client_ip`,
-/// `remote_addr`, `remote_ip`, `request.remote_ip`, `ClientHost` and more, the first that a line has.
-/// Headers and the rest must be asked for by [`Fields::want`] or [`Fields::set`]. Columns of a CSV have
-/// our names, unless [`Fields::set`] says otherwise.
+/// `remote_addr`, `remote_ip`, `request.remote_ip`, `ClientHost` and others; the first field that a line has
+/// is used. Headers and all other names must be requested with [`Fields::want`] or [`Fields::set`]. Columns
+/// of CSV have Tollgate's names, unless [`Fields::set`] maps them.
 ///
 /// ```
 /// use tollgate_replay::log::{Fields, Format, Reader};
@@ -42,32 +42,35 @@ const FURTHER: [&str; 7] =
 /// ```
 #[derive(Clone, Debug)]
 pub struct Fields {
-    named: Vec<Named>,
+    named: Vec<FieldName>,
     unit: TimeUnit,
 }
 
 #[derive(Clone, Debug)]
-struct Named {
+struct FieldName {
     ours: String,
-    /// What the log calls it, if that was said.
+    /// The name in the log, if it was set.
     theirs: Option<String>,
 }
 
 impl Default for Fields {
     fn default() -> Self {
-        let named = |(ours, _): &(&str, _)| Named { ours: (*ours).to_owned(), theirs: None };
+        let named = |(ours, _): &(&str, _)| FieldName { ours: (*ours).to_owned(), theirs: None };
         Fields { named: DEFAULTS.iter().map(named).collect(), unit: TimeUnit::Seconds }
     }
 }
 
 impl Fields {
-    /// Says that the log calls `ours` `theirs`.
+    /// Maps Tollgate's name `ours` to the field `theirs`.
     ///
     /// # Errors
-    /// `ours` is none of our names, or `theirs` is empty.
+    /// `ours` is unknown, or `theirs` is empty.
     pub fn set(&mut self, ours: &str, theirs: &str) -> Result<(), FieldsError> {
         if theirs.is_empty() || theirs.split('.').any(str::is_empty) {
-            return Err(FieldsError::NoField { ours: ours.to_owned(), theirs: theirs.to_owned() });
+            return Err(FieldsError::InvalidName {
+                ours: ours.to_owned(),
+                theirs: theirs.to_owned(),
+            });
         }
         self.want(ours)?;
         for named in &mut self.named {
@@ -78,34 +81,34 @@ impl Fields {
         Ok(())
     }
 
-    /// [`Fields::set`] with a text, `OURS=THEIRS`.
+    /// [`Fields::set`] with the text `OURS=THEIRS`.
     ///
     /// # Errors
-    /// Those of [`Fields::set`], or there is no `=`.
+    /// Those of [`Fields::set`], or the `=` is missing.
     pub fn assign(&mut self, text: &str) -> Result<(), FieldsError> {
         let (ours, theirs) =
-            text.split_once('=').ok_or_else(|| FieldsError::NoSign(text.to_owned()))?;
+            text.split_once('=').ok_or_else(|| FieldsError::MissingSign(text.to_owned()))?;
         self.set(ours.trim(), theirs.trim())
     }
 
-    /// Asks for a field that is not looked for by itself: a header, or what a verb has.
+    /// Requests a field that is not looked up by default: a header, or a parameter of an operation.
     ///
     /// # Errors
-    /// `ours` is none of our names.
+    /// `ours` is unknown.
     pub fn want(&mut self, ours: &str) -> Result<(), FieldsError> {
         let is = |text: &str| same_name(text.as_bytes(), ours.as_bytes());
         if self.named.iter().any(|named| is(&named.ours)) {
             return Ok(());
         }
         let is_header = ours.strip_prefix("header.").is_some_and(|our| !our.is_empty());
-        if !is_header && !FURTHER.iter().any(|further| is(further)) {
+        if !is_header && !EXTRA.iter().any(|name| is(name)) {
             return Err(FieldsError::Unknown(ours.to_owned()));
         }
-        self.named.push(Named { ours: ours.to_ascii_lowercase(), theirs: None });
+        self.named.push(FieldName { ours: ours.to_ascii_lowercase(), theirs: None });
         Ok(())
     }
 
-    /// Says in which unit a time is that is only digits; seconds unless this is called.
+    /// Sets the unit of numeric times; the default is seconds.
     pub fn set_time_unit(&mut self, unit: TimeUnit) {
         self.unit = unit;
     }
@@ -114,31 +117,34 @@ impl Fields {
         self.unit
     }
 
-    /// Our names, in the order of the slots of [`Fields::places`]; that of the request's line is empty.
+    /// Tollgate's names in the order of the slots of [`Fields::places`]; that of the request line is empty.
     pub(super) fn names(&self) -> Vec<String> {
         let names = self.named.iter().map(|named| named.ours.clone());
         names.chain([String::new()]).collect()
     }
 
-    /// Where JSON has each field, best first.
+    /// The names of each field in JSON, best first.
     pub(super) fn places(&self) -> Vec<Vec<String>> {
         let request = REQUEST.iter().map(|request| (*request).to_owned()).collect();
-        self.named.iter().map(Named::places).chain([request]).collect()
+        self.named.iter().map(FieldName::places).chain([request]).collect()
     }
 
-    /// What a column of a CSV is called by us.
-    pub(super) fn of_column(&self, column: &str) -> String {
-        let is_it = |named: &&Named| {
+    /// Tollgate's name of a CSV column.
+    pub(super) fn name_of_column(&self, column: &str) -> String {
+        let is_column = |named: &&FieldName| {
             named
                 .theirs
                 .as_ref()
                 .is_some_and(|their| same_name(their.as_bytes(), column.as_bytes()))
         };
-        self.named.iter().find(is_it).map_or_else(|| column.to_owned(), |named| named.ours.clone())
+        self.named
+            .iter()
+            .find(is_column)
+            .map_or_else(|| column.to_owned(), |named| named.ours.clone())
     }
 }
 
-impl Named {
+impl FieldName {
     fn places(&self) -> Vec<String> {
         if let Some(theirs) = &self.theirs {
             return vec![theirs.clone()];
@@ -153,7 +159,7 @@ impl Named {
     }
 }
 
-/// In which unit a time is that is only digits.
+/// The unit of numeric times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeUnit {
     /// `s`
@@ -176,50 +182,52 @@ impl FromStr for TimeUnit {
             "ms" => Ok(TimeUnit::Millis),
             "us" => Ok(TimeUnit::Micros),
             "ns" => Ok(TimeUnit::Nanos),
-            _ => Err(FieldsError::Unit(text.to_owned())),
+            _ => Err(FieldsError::UnknownUnit(text.to_owned())),
         }
     }
 }
 
-/// What cannot be said of fields.
+/// Why a mapping of fields is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldsError {
-    /// Nothing of ours is called so.
+    /// Tollgate's name is unknown.
     Unknown(String),
-    /// Nothing can be called so in a log.
-    NoField {
-        /// Our name.
+    /// The name of the log's field is invalid.
+    InvalidName {
+        /// Tollgate's name.
         ours: String,
-        /// What the log should call it.
+        /// The name of the log's field.
         theirs: String,
     },
-    /// There is no `=`.
-    NoSign(String),
-    /// No unit is called so.
-    Unit(String),
+    /// The `=` is missing.
+    MissingSign(String),
+    /// The unit is unknown.
+    UnknownUnit(String),
 }
 
 impl fmt::Display for FieldsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FieldsError::Unknown(name) => {
-                write!(f, "{name:?} is no field; take header.NAME")?;
+                write!(f, "unknown field {name:?}; expected header.NAME")?;
                 DEFAULTS
                     .iter()
                     .map(|default| default.0)
-                    .chain(FURTHER)
-                    .try_for_each(|x| write!(f, ", {x}"))
+                    .chain(EXTRA)
+                    .try_for_each(|name| write!(f, ", {name}"))
             }
-            FieldsError::NoField { ours, theirs } => write!(
+            FieldsError::InvalidName { ours, theirs } => write!(
                 f,
-                "{theirs:?} is no name of a field for {ours}; write the log's own, with points into \
+                "invalid field name {theirs:?} for {ours}; use the name in the log, with dots into \
                  objects, as in request.headers.Host"
             ),
-            FieldsError::NoSign(text) => {
-                write!(f, "{text:?} has no =; write OURS=THEIRS, as in time=ts")
+            FieldsError::MissingSign(text) => {
+                write!(f, "missing = in {text:?}; use OURS=THEIRS, as in time=ts")
             }
-            FieldsError::Unit(text) => write!(f, "{text:?} is no unit; take s, ms, us or ns"),
+            FieldsError::UnknownUnit(text) => {
+                write!(f, "unknown unit {text:?}; expected s, ms, us or ns")
+            }
         }
     }
 }
@@ -231,16 +239,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_said_is_said_why() {
+    fn invalid_mappings_are_rejected_with_a_reason() {
         let check = |text: &str, expected: &str| {
             let error = Fields::default().assign(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         };
-        check("tme=ts", r#""tme" is no field; take header.NAME, time, ip, "#);
-        check("header.=x", "is no field");
-        check("time", "has no =");
-        check("time=", "write the log's own");
-        check("time=a..b", "write the log's own");
+        check("tme=ts", r#"unknown field "tme"; expected header.NAME, time, ip, "#);
+        check("header.=x", "unknown field");
+        check("time", "missing =");
+        check("time=", "use the name in the log");
+        check("time=a..b", "use the name in the log");
         assert!("min".parse::<TimeUnit>().unwrap_err().to_string().contains("s, ms, us or ns"));
     }
 }

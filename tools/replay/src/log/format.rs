@@ -1,29 +1,30 @@
-//! What formats there are, and how they are told apart.
+//! Log formats and their detection.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::escape::BYTE_ORDER_MARK;
 use super::{access, csv};
 
-/// How the lines of a log are written.
+/// The format of a log.
 ///
 /// ```
 /// use tollgate_replay::log::Format;
 ///
 /// assert_eq!("json".parse(), Ok(Format::Json));
-/// assert_eq!(Format::recognize(b"time,key\n1763650000,user:1\n"), Some(Format::Csv));
-/// assert_eq!(Format::recognize(b"once upon a time"), None);
+/// assert_eq!(Format::detect(b"time,key\n1763650000,user:1\n"), Some(Format::Csv));
+/// assert_eq!(Format::detect(b"once upon a time"), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// What Apache and nginx call common: `ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES`.
+    /// The common format of Apache and nginx: `ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES`.
     Common,
-    /// The same, and behind it `"REFERER" "USER-AGENT"`. A virtual host's `NAME:PORT` may stand
-    /// before either.
+    /// The common format followed by `"REFERER" "USER-AGENT"`. The `NAME:PORT` of a virtual host may precede
+    /// both formats.
     Combined,
-    /// An object of JSON in each line.
+    /// A JSON object per line.
     Json,
-    /// Values between commas; the first line names the columns.
+    /// Comma-separated values; the first line names the columns.
     Csv,
 }
 
@@ -32,22 +33,19 @@ use Format::{Combined, Common, Csv, Json};
 const NAMES: [(Format, &str); 4] =
     [(Common, "common"), (Combined, "combined"), (Json, "json"), (Csv, "csv")];
 
-/// So many lines are looked at: the first may be something else, such as a note of the rotation.
-const LINES_LOOKED_AT: usize = 16;
-
-/// What an editor may put before a text; it says nothing.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// How many lines are examined: the first may be something else, such as a note of the log rotation.
+const DETECTION_LINES: usize = 16;
 
 impl Format {
-    /// The format of the log that begins like this, by the first line that looks like one of them.
+    /// The format of the log with this beginning, by the first line that matches a format.
     ///
-    /// A CSV is known by a first line that names `time` and `key`, JSON by its brace, and the other two
-    /// by their time in brackets and the request behind it.
+    /// CSV is detected by a first line that names `time` and `key`, JSON by its brace, and the other two by the
+    /// time in brackets followed by the request.
     #[must_use]
-    pub fn recognize(beginning: &[u8]) -> Option<Format> {
+    pub fn detect(beginning: &[u8]) -> Option<Format> {
         let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
-        let lines = beginning.split(|beginning| *beginning == b'\n').map(<[u8]>::trim_ascii);
-        let mut lines = lines.filter(|line| !line.is_empty()).take(LINES_LOOKED_AT).peekable();
+        let lines = beginning.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut lines = lines.filter(|line| !line.is_empty()).take(DETECTION_LINES).peekable();
         if lines.peek().is_some_and(|first| csv::is_header(first)) {
             return Some(Csv);
         }
@@ -59,10 +57,13 @@ impl Format {
         })
     }
 
-    /// What it is called.
+    /// The name.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "`NAMES` lists every format")]
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(x, _)| *x == self).map_or("", |(_, name)| name)
+        let (_, name) =
+            NAMES.iter().find(|(format, _)| *format == self).expect("`NAMES` lists every format");
+        name
     }
 }
 
@@ -81,13 +82,13 @@ impl FromStr for Format {
     }
 }
 
-/// A name that no format has.
+/// An unknown name of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFormat(String);
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no format; take common, combined, json or csv", self.0)
+        write!(f, "unknown format {:?}; expected common, combined, json or csv", self.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a line says.
+//! A parsed line.
 
 use std::ops::Range;
 
@@ -6,49 +6,48 @@ use tollgate::Timestamp;
 
 use super::escape::same_name;
 
-/// When something happened, as a log tells it.
+/// The time of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The time.
     pub at: Timestamp,
-    /// Whether the log tells whole seconds only, so that it was somewhere in the second that begins
-    /// there.
+    /// Whether the log has a resolution of one second, so that the request happened during the second that
+    /// starts at `at`.
     pub whole_second: bool,
 }
 
-/// What a line says. What it does not say, or says as `-`, is none; texts are without the escapes of
-/// their format, and any bytes.
+/// A parsed line. Missing values and `-` are `None`. Texts are unescaped and may contain any bytes.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// When it happened.
+    /// The time.
     pub time: Stamp,
     /// The client's address, or its name.
     pub address: Option<&'a [u8]>,
-    /// Who was logged in.
+    /// The authenticated user.
     pub user: Option<&'a [u8]>,
     /// The method of the request.
     pub method: Option<&'a [u8]>,
-    /// The path and the query of the request, as they were sent.
+    /// The path and the query of the request, as sent.
     pub target: Option<&'a [u8]>,
-    /// The host that was asked.
+    /// The host of the request.
     pub host: Option<&'a [u8]>,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: Option<u16>,
-    /// Who is limited.
+    /// The key.
     pub key: Option<&'a [u8]>,
-    /// What it costs.
+    /// The cost.
     pub cost: Option<u64>,
-    /// What a check says of itself.
+    /// The note of a check.
     pub note: Option<&'a [u8]>,
-    pub(super) further: Further<'a>,
+    pub(super) extra: ExtraFields<'a>,
 }
 
-/// What else a line says, found by its name.
+/// ExtraFields values, looked up by name.
 #[derive(Clone, Debug)]
-pub(super) enum Further<'a> {
-    /// A combined log's two headers.
+pub(super) enum ExtraFields<'a> {
+    /// The two headers of the combined format.
     Headers { referer: Option<&'a [u8]>, user_agent: Option<&'a [u8]> },
-    /// Values by name: of the columns of a CSV, or of the fields of JSON that are wanted.
+    /// Values by name: the columns of CSV, or the requested fields of JSON.
     Named { names: &'a [String], values: &'a [Option<Range<usize>>], text: &'a [u8] },
 }
 
@@ -65,20 +64,20 @@ impl<'a> Line<'a> {
             key: None,
             cost: None,
             note: None,
-            further: Further::Headers { referer: None, user_agent: None },
+            extra: ExtraFields::Headers { referer: None, user_agent: None },
         }
     }
 
-    /// A header of the request; its name in any case.
+    /// A header of the request, by its name without regard to case.
     ///
-    /// A combined log has `Referer` and `User-Agent`. JSON has those that [`Fields::want`] asked for, and
-    /// CSV the columns that are called `header.NAME`.
+    /// The combined format has `Referer` and `User-Agent`. JSON has the headers requested with
+    /// [`Fields::want`], CSV the columns named `header.NAME`.
     ///
     /// [`Fields::want`]: super::Fields::want
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
-        match self.further {
-            Further::Headers { referer, user_agent } => {
+        match self.extra {
+            ExtraFields::Headers { referer, user_agent } => {
                 if name.eq_ignore_ascii_case("referer") {
                     referer
                 } else if name.eq_ignore_ascii_case("user-agent") {
@@ -87,23 +86,23 @@ impl<'a> Line<'a> {
                     None
                 }
             }
-            Further::Named { names, values, text } => {
-                let is_it = |text: &str| {
+            ExtraFields::Named { names, values, text } => {
+                let is_header = |text: &str| {
                     text.strip_prefix("header.")
                         .is_some_and(|header| same_name(header.as_bytes(), name.as_bytes()))
                 };
-                let at = names.iter().position(|name| is_it(name))?;
+                let at = names.iter().position(|name| is_header(name))?;
                 text.get(values.get(at)?.clone()?)
             }
         }
     }
 
-    /// The text of a field by its name: of JSON any name that the [`Fields`] have, of CSV any column.
+    /// The text of a field by name: in JSON any name of the [`Fields`], in CSV any column.
     ///
     /// [`Fields`]: super::Fields
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
-        let Further::Named { names, values, text } = self.further else {
+        let ExtraFields::Named { names, values, text } = self.extra else {
             return None;
         };
         let at = names.iter().position(|n| same_name(n.as_bytes(), name.as_bytes()))?;

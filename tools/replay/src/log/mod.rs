@@ -1,7 +1,7 @@
-//! The formats of logs: what stands in a line, and when it happened.
+//! Log formats and the parsing of lines.
 //!
-//! A [`Reader`] reads the lines of one file, whatever its [`Format`], into a [`Line`] that borrows from
-//! it. What cannot be read is a [`BrokenLine`], which says why, and ends nothing.
+//! A [`Reader`] parses the lines of one file in any [`Format`] into a [`Line`] that borrows from the input. An
+//! invalid line is a [`LineError`] with a reason; parsing can continue with the next line.
 //!
 //! ```
 //! use tollgate_replay::log::{Fields, Format, Reader};
@@ -20,9 +20,9 @@
 //! ```
 
 mod access;
-mod broken;
 mod csv;
 mod defaults;
+mod error;
 mod escape;
 mod fields;
 mod format;
@@ -32,9 +32,9 @@ mod named;
 mod reader;
 mod time;
 
-pub use broken::{BrokenLine, shown};
+pub use error::{LineError, OpenError, printable};
 pub use fields::{Fields, FieldsError, TimeUnit};
 pub use format::{Format, UnknownFormat};
 pub use line::{Line, Stamp};
-pub use reader::{OpenError, Reader};
-pub(crate) use time::in_text as time_in_text;
+pub use reader::Reader;
+pub(crate) use time::parse as parse_time;

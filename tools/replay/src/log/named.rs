@@ -1,14 +1,14 @@
-//! A line from values that have names: what JSON and CSV share.
+//! Lines with named values, for JSON and CSV.
 
 use std::ops::Range;
 
 use super::access::request;
-use super::broken::BrokenLine;
+use super::error::LineError;
 use super::fields::TimeUnit;
-use super::line::{Further, Line, Stamp};
-use super::time::in_text;
+use super::line::{ExtraFields, Line, Stamp};
+use super::time;
 
-/// Where the values of a line are among all that its log has.
+/// The positions of the known values among all values of a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     time: Option<usize>,
@@ -25,7 +25,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// `request` is where the request's line is, if anywhere.
+    /// `request` is the position of the request line, if there is one.
     pub(super) fn new(names: &[String], request: Option<usize>) -> Self {
         let slot = |name: &str| names.iter().position(|n| n.eq_ignore_ascii_case(name));
         Slots {
@@ -47,44 +47,44 @@ impl Slots {
         self.time.is_some()
     }
 
-    pub(super) fn has_who(&self) -> bool {
+    pub(super) fn has_client(&self) -> bool {
         self.key.or(self.ip).or(self.user).is_some()
     }
 
-    /// The line of these values, each a part of `text`.
+    /// Builds a line from values, which are ranges of `text`.
     pub(super) fn line<'a>(
         &self,
         names: &'a [String],
         values: &'a [Option<Range<usize>>],
         text: &'a [u8],
         unit: TimeUnit,
-    ) -> Result<Line<'a>, BrokenLine> {
+    ) -> Result<Line<'a>, LineError> {
         let value = |slot: Option<usize>| text.get(values.get(slot?)?.clone()?);
-        let said = |slot| value(slot).filter(|x| !matches!(*x, b"" | b"-"));
-        let at = in_text(value(self.time).ok_or(BrokenLine::NoTime)?, unit)?;
+        let present = |slot| value(slot).filter(|text| !matches!(*text, b"" | b"-"));
+        let at = time::parse(value(self.time).ok_or(LineError::NoTime)?, unit)?;
         let mut line = Line::new(Stamp { at, whole_second: false });
-        line.address = said(self.ip).map(without_port);
-        line.method = said(self.method);
-        line.target = said(self.path);
-        line.host = said(self.host);
-        line.user = said(self.user);
-        line.status = said(self.status).and_then(|x| u16::try_from(number(x)?).ok());
-        line.key = value(self.key).filter(|x| !x.is_empty());
-        line.note = value(self.note).filter(|x| !x.is_empty());
-        if let Some(cost) = value(self.cost).filter(|x| !x.is_empty()) {
-            line.cost = Some(number(cost).ok_or(BrokenLine::Number { field: "cost" })?);
+        line.address = present(self.ip).map(without_port);
+        line.method = present(self.method);
+        line.target = present(self.path);
+        line.host = present(self.host);
+        line.user = present(self.user);
+        line.status = present(self.status).and_then(|text| u16::try_from(number(text)?).ok());
+        line.key = value(self.key).filter(|text| !text.is_empty());
+        line.note = value(self.note).filter(|text| !text.is_empty());
+        if let Some(cost) = value(self.cost).filter(|text| !text.is_empty()) {
+            line.cost = Some(number(cost).ok_or(LineError::Number { field: "cost" })?);
         }
-        if let (None, None, Some(text)) = (line.method, line.target, said(self.request)) {
+        if let (None, None, Some(text)) = (line.method, line.target, present(self.request)) {
             let (method, target) = request(text);
-            line.method = Some(method).filter(|x| !x.is_empty());
-            line.target = Some(target).filter(|x| !x.is_empty());
+            line.method = Some(method).filter(|text| !text.is_empty());
+            line.target = Some(target).filter(|text| !text.is_empty());
         }
-        line.further = Further::Named { names, values, text };
+        line.extra = ExtraFields::Named { names, values, text };
         Ok(line)
     }
 }
 
-/// `192.0.2.1` of `192.0.2.1:443`, and `2001:db8::1` of `[2001:db8::1]:443`.
+/// Removes the port: `192.0.2.1` of `192.0.2.1:443`, `2001:db8::1` of `[2001:db8::1]:443`.
 fn without_port(address: &[u8]) -> &[u8] {
     if let Some(inside) = address.strip_prefix(b"[") {
         return memchr::memchr(b']', inside).and_then(|end| inside.get(..end)).unwrap_or(address);

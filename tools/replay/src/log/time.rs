@@ -1,10 +1,10 @@
-//! Times as logs write them.
+//! Parses times.
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use tollgate::Timestamp;
 
-use super::broken::BrokenLine;
+use super::error::LineError;
 use super::fields::TimeUnit;
 use super::line::Stamp;
 
@@ -17,13 +17,13 @@ pub(super) const DATE_BYTES: usize = 26;
 /// `10/Oct/2000:13:55`.
 const MINUTE_BYTES: usize = 17;
 
-/// The dates of an access log. Lines that follow each other mostly have the same second, or else the
-/// same minute, so both are remembered.
+/// The dates of an access log. Consecutive lines mostly have the same second or minute, so both are
+/// cached.
 #[derive(Clone, Debug)]
 pub(super) struct Dates {
     date: [u8; DATE_BYTES],
     at: Timestamp,
-    /// When the minute of `date` began, in seconds since the epoch.
+    /// The start of the minute of `date`, in seconds since the epoch.
     minute: i64,
 }
 
@@ -34,38 +34,38 @@ impl Default for Dates {
 }
 
 impl Dates {
-    /// The time that stands in the brackets of an access log.
-    pub(super) fn read(&mut self, text: &[u8]) -> Result<Stamp, BrokenLine> {
+    /// Parses the time in the brackets of an access log.
+    pub(super) fn parse(&mut self, text: &[u8]) -> Result<Stamp, LineError> {
         match <&[u8; DATE_BYTES]>::try_from(text) {
             Ok(date) if *date == self.date => Ok(Stamp { at: self.at, whole_second: true }),
-            Ok(date) => self.whole(date).or_else(|broken| other(text).ok_or(broken)),
-            Err(_) => other(text).ok_or(BrokenLine::Time),
+            Ok(date) => self.parse_whole(date).or_else(|error| other(text).ok_or(error)),
+            Err(_) => other(text).ok_or(LineError::Time),
         }
     }
 
-    fn whole(&mut self, date: &[u8; DATE_BYTES]) -> Result<Stamp, BrokenLine> {
+    fn parse_whole(&mut self, date: &[u8; DATE_BYTES]) -> Result<Stamp, LineError> {
         let same = |from: usize, to: usize| date.get(from..to) == self.date.get(from..to);
         let minute = if same(0, MINUTE_BYTES) && same(20, DATE_BYTES) {
             self.minute
         } else {
-            minute(date).ok_or(BrokenLine::Time)?
+            minute(date).ok_or(LineError::Time)?
         };
-        let second = seconds(date.get(MINUTE_BYTES..20).unwrap_or_default());
-        let second = second.filter(|_| date.get(20) == Some(&b' ')).ok_or(BrokenLine::Time)?;
+        let second = seconds(&date[MINUTE_BYTES..20]);
+        let second = second.filter(|_| date.get(20) == Some(&b' ')).ok_or(LineError::Time)?;
         let at = timestamp(minute.saturating_add(second), 0)?;
         *self = Dates { date: *date, at, minute };
         Ok(Stamp { at, whole_second: true })
     }
 }
 
-/// `:36`; a leap second, 60, is the last of its minute.
+/// Parses `:36`; a leap second, 60, counts as 59.
 fn seconds(text: &[u8]) -> Option<i64> {
     let [b':', tens, ones] = *text else { return None };
     let second = number(&[tens, ones])?;
     (second <= 60).then_some(second.min(59))
 }
 
-/// When the minute of a date began, in seconds since the epoch.
+/// The start of the minute of a date, in seconds since the epoch.
 fn minute(date: &[u8; DATE_BYTES]) -> Option<i64> {
     let (day, [b'/', month @ .., b'/'], year, [b':', hour @ ..], [b':', minute @ ..]) =
         (date.get(0..2)?, date.get(2..7)?, date.get(7..11)?, date.get(11..14)?, date.get(14..17)?)
@@ -93,47 +93,47 @@ fn offset(text: &[u8]) -> Option<Offset> {
     Offset::from_seconds(i32::try_from(seconds).ok().filter(|_| minutes < 60)?).ok()
 }
 
-/// What is not the usual date: with a fraction behind its second, or RFC 3339.
+/// Parses other forms: a fraction after the second, or RFC 3339.
 fn other(text: &[u8]) -> Option<Stamp> {
     let Some(b".") = text.get(20..21) else {
         let whole_second = !text.contains(&b'.');
         return Some(Stamp { at: rfc_3339(text).ok()?, whole_second });
     };
-    let digits = text.get(21..)?.iter().take_while(|text| text.is_ascii_digit()).count();
+    let digits = text.get(21..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (fraction, zone) = text.get(21..)?.split_at_checked(digits)?;
     let date = [text.get(..20)?, zone].concat();
-    let whole = Dates::default().whole(&date.try_into().ok()?).ok()?;
+    let whole = Dates::default().parse_whole(&date.try_into().ok()?).ok()?;
     let at = whole.at.as_micros().checked_add(micros_of_fraction(fraction))?;
     Some(Stamp { at: Timestamp::from_micros(at), whole_second: false })
 }
 
-/// A time in a text: seconds (or the unit told) since the epoch, RFC 3339, or the date of an access log.
-pub(crate) fn in_text(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
+/// Parses a time: a number in `unit` since the epoch, RFC 3339, or the date of an access log.
+pub(crate) fn parse(text: &[u8], unit: TimeUnit) -> Result<Timestamp, LineError> {
     let text = text.trim_ascii();
     match text.first() {
-        None => Err(BrokenLine::NoTime),
-        Some(b'-') if text.len() == 1 => Err(BrokenLine::NoTime),
-        _ if text.iter().all(|text| text.is_ascii_digit() || *text == b'.') => decimal(text, unit),
+        None => Err(LineError::NoTime),
+        Some(b'-') if text.len() == 1 => Err(LineError::NoTime),
+        _ if text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') => decimal(text, unit),
         Some(b'-') if decimal(text.get(1..).unwrap_or_default(), unit).is_ok() => {
-            Err(BrokenLine::BeforeEpoch)
+            Err(LineError::BeforeEpoch)
         }
-        _ => rfc_3339(text).or_else(|broken| {
+        _ => rfc_3339(text).or_else(|error| {
             let date =
                 text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
-            let date = date.try_into().map_err(|_| broken)?;
-            Ok(Dates::default().whole(date)?.at)
+            let date = date.try_into().map_err(|_| error)?;
+            Ok(Dates::default().parse_whole(date)?.at)
         }),
     }
 }
 
-/// `1763650000.123456` in its unit, exactly; what is less than a microsecond is cut off.
-fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
+/// Parses `1763650000.123456` in its unit, exactly; digits below a microsecond are dropped.
+fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, LineError> {
     let point = memchr::memchr(b'.', text).unwrap_or(text.len());
-    let (whole, fraction) = text.split_at_checked(point).ok_or(BrokenLine::Time)?;
+    let (whole, fraction) = text.split_at_checked(point).ok_or(LineError::Time)?;
     let fraction = fraction.strip_prefix(b".").unwrap_or_default();
     let are_digits = |x: &[u8]| x.iter().all(u8::is_ascii_digit);
     if whole.is_empty() || !are_digits(whole) || !are_digits(fraction) {
-        return Err(BrokenLine::Time);
+        return Err(LineError::Time);
     }
     let micros = micros_of_fraction(fraction);
     let whole = number(whole).and_then(|x| u64::try_from(x).ok());
@@ -143,34 +143,34 @@ fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, BrokenLine> {
         TimeUnit::Micros => Some(whole),
         TimeUnit::Nanos => Some(whole / 1_000),
     });
-    in_micros.ok_or(BrokenLine::FarFuture).and_then(fits)
+    in_micros.ok_or(LineError::FarFuture).and_then(fits)
 }
 
-/// RFC 3339, with whatever digits its second has; more than six are cut off.
-fn rfc_3339(text: &[u8]) -> Result<Timestamp, BrokenLine> {
-    let text = std::str::from_utf8(text).map_err(|_| BrokenLine::Time)?;
+/// Parses RFC 3339 with any number of decimals; those below a microsecond are dropped.
+fn rfc_3339(text: &[u8]) -> Result<Timestamp, LineError> {
+    let text = std::str::from_utf8(text).map_err(|_| LineError::Time)?;
     let at: jiff::Timestamp = match text.parse() {
         Ok(at) => at,
-        // As `date +%z` writes it, without the colon in its offset.
+        // The form of `date +%z`, without a colon in the offset.
         Err(_) => jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%z", text)
             .and_then(|x| x.to_timestamp())
-            .map_err(|_| BrokenLine::Time)?,
+            .map_err(|_| LineError::Time)?,
     };
     timestamp(at.as_second(), i64::from(at.subsec_nanosecond()) / 1_000)
 }
 
-fn timestamp(seconds: i64, micros: i64) -> Result<Timestamp, BrokenLine> {
+fn timestamp(seconds: i64, micros: i64) -> Result<Timestamp, LineError> {
     let in_micros = seconds.checked_mul(1_000_000).and_then(|x| x.checked_add(micros));
-    let in_micros = in_micros.ok_or(BrokenLine::FarFuture)?;
-    u64::try_from(in_micros).map_err(|_| BrokenLine::BeforeEpoch).and_then(fits)
+    let in_micros = in_micros.ok_or(LineError::FarFuture)?;
+    u64::try_from(in_micros).map_err(|_| LineError::BeforeEpoch).and_then(fits)
 }
 
-fn fits(micros: u64) -> Result<Timestamp, BrokenLine> {
+fn fits(micros: u64) -> Result<Timestamp, LineError> {
     let at = Timestamp::from_micros(micros);
-    if at.as_micros() == micros { Ok(at) } else { Err(BrokenLine::FarFuture) }
+    if at.as_micros() == micros { Ok(at) } else { Err(LineError::FarFuture) }
 }
 
-/// Of the digits behind a point, the first six.
+/// The microseconds of the digits after a decimal point.
 fn micros_of_fraction(digits: &[u8]) -> u64 {
     let padded = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
     padded.fold(0, |sum, digit| sum * 10 + u64::from(digit.wrapping_sub(b'0').min(9)))
@@ -187,7 +187,7 @@ fn number(digits: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    const OF_AN_ACCESS_LOG: [(&str, &str); 14] = [
+    const ACCESS_LOG_DATES: [(&str, &str); 14] = [
         ("10/Oct/2000:13:55:36 -0700", "971211336 whole"),
         ("10/Oct/2000:20:55:36 +0000", "971211336 whole"),
         ("11/Oct/2000:02:25:36 +0530", "971211336 whole"),
@@ -205,14 +205,14 @@ mod tests {
     ];
 
     #[test]
-    fn a_date_of_an_access_log_is_a_time() {
+    fn dates_of_access_logs_are_parsed() {
         let mut dates = Dates::default();
-        for round in ["unknown", "remembered"] {
-            for (text, expected) in OF_AN_ACCESS_LOG {
-                let found = match dates.read(text.as_bytes()) {
+        for round in ["first", "cached"] {
+            for (text, expected) in ACCESS_LOG_DATES {
+                let found = match dates.parse(text.as_bytes()) {
                     Ok(Stamp { at, whole_second: true }) => format!("{at} whole"),
                     Ok(Stamp { at, whole_second: false }) => at.to_string(),
-                    Err(broken) => format!("{broken:?}"),
+                    Err(error) => format!("{error:?}"),
                 };
                 assert_eq!(found, expected, "{text}, {round}");
             }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_a_date_is_not_seen() {
+    fn the_cache_of_dates_is_invisible() {
         let mut dates = Dates::default();
         for (text, expected) in [
             ("10/Oct/2000:13:55:36 -0700", "971211336"),
@@ -228,16 +228,16 @@ mod tests {
             ("10/Oct/2000:13:55:37 -0800", "971214937"),
             ("10/Oct/2000:13:56:37 -0800", "971214997"),
         ] {
-            assert_eq!(dates.read(text.as_bytes()).unwrap().at.to_string(), expected, "{text}");
+            assert_eq!(dates.parse(text.as_bytes()).unwrap().at.to_string(), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_time_in_a_text_is_exact() {
+    fn times_are_exact() {
         let check = |text: &str, unit: TimeUnit, expected: &str| {
-            let found = match in_text(text.as_bytes(), unit) {
+            let found = match parse(text.as_bytes(), unit) {
                 Ok(at) => at.to_string(),
-                Err(broken) => format!("{broken:?}"),
+                Err(error) => format!("{error:?}"),
             };
             assert_eq!(found, expected, "{text}");
         };

@@ -4,26 +4,27 @@ use tollgate::Limit;
 
 use super::table::{Cell, Table, code};
 use crate::pictures;
-use crate::pictures::lettering::escape;
-use crate::report::shown::{counted, grouped, key, length, ppm, second, share, text, window};
-use crate::report::{Denial, Outcome, Report, WorstKey};
+use crate::report::format::{
+    counted, escape, grouped, key, length, ppm, second, share, text, window,
+};
+use crate::report::{Outcome, Report, WorstKey};
 
-/// A part of the page.
+/// A section of the page.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// Nothing where the report has nothing for it.
+    /// `None` if the report has no content for it.
     pub(super) html: fn(&Report) -> Option<String>,
 }
 
 pub(super) const ALL: &[Section] = &[
-    Section { id: "outcomes", title: "What each limit would have done", html: outcomes },
+    Section { id: "outcomes", title: "Outcome of each limit", html: outcomes },
     Section { id: "time", title: "Over time", html: over_time },
     Section { id: "requests", title: "Request by request", html: requests },
-    Section { id: "worst", title: "Keys denied most", html: worst },
+    Section { id: "worst", title: "Most denied keys", html: worst },
     Section { id: "highest", title: "Peaks of single keys", html: peaks },
-    Section { id: "broken", title: "Lines that could not be read", html: broken },
+    Section { id: "broken", title: "Invalid lines", html: broken },
 ];
 
 fn outcomes(report: &Report) -> Option<String> {
@@ -54,19 +55,20 @@ fn outcomes(report: &Report) -> Option<String> {
                     .as_ref()
                     .map_or("none".to_owned(), |outcome| length(outcome.length)),
             ),
-            Cell::Number(format!("{} B a key", grouped(outcome.bytes_per_key))),
+            Cell::Number(format!("{} bytes per key", grouped(outcome.bytes_per_key))),
         ]);
     }
-    let told: String = report.outcomes.iter().filter_map(|outcome| told(outcome, report)).collect();
-    let told = if told.is_empty() { told } else { format!("<ul>\n{told}</ul>\n") };
-    let html = cost_table(report) + &told;
+    let details: String =
+        report.outcomes.iter().filter_map(|outcome| details(outcome, report)).collect();
+    let details = if details.is_empty() { details } else { format!("<ul>\n{details}</ul>\n") };
+    let html = cost_table(report) + &details;
     (!report.outcomes.is_empty()).then(|| table.html() + &html)
 }
 
-/// The same in cost, where requests cost differently.
+/// The outcomes in cost, if requests have different costs.
 fn cost_table(report: &Report) -> String {
     let mut table = Table::new(
-        format!("Of a cost of {}", grouped(report.offered.cost)),
+        format!("Of a total cost of {}", grouped(report.offered.cost)),
         &["Limit", "Cost admitted", "Cost denied", "Share"],
     );
     if report.offered.cost != report.offered.requests {
@@ -82,11 +84,12 @@ fn cost_table(report: &Report) -> String {
     table.html()
 }
 
-/// Whose denial was the longest, and what would deny fewer.
-fn told(outcome: &Outcome, report: &Report) -> Option<String> {
-    let denial = outcome.longest_denial.as_ref().map(|Denial { key: whose, start, length: x }| {
-        let (whose, start) = (code(&key(whose)), second(*start));
-        format!("the longest denial was that of {whose}, {} from {start}. ", escape(&length(*x)))
+/// The key with the longest denial, and the suggested limits.
+fn details(outcome: &Outcome, report: &Report) -> Option<String> {
+    let denial = outcome.longest_denial.as_ref().map(|denial| {
+        let (key, start) = (code(&key(&denial.key)), second(denial.start));
+        let length = escape(&length(denial.length));
+        format!("the key {key} had the longest denial, {length} from {start}. ")
     });
     let suggestion = outcome.suggestion.as_ref().map(|suggestion| {
         let limits: Vec<_> = suggestion.limits.iter().map(Limit::to_string).collect();
@@ -106,7 +109,7 @@ fn over_time(report: &Report) -> Option<String> {
     (!report.outcomes.is_empty()).then(|| figure(&pictures::over_time(report), "Picture over time"))
 }
 
-/// Only where single requests are known, and of one key, whose sums a limit is held against.
+/// Only for a single key, whose sums are comparable with a limit, and if the decisions are kept.
 fn requests(report: &Report) -> Option<String> {
     let is_known = report.outcomes.iter().any(|outcome| !outcome.decisions.is_empty());
     (is_known && report.keys == 1)
@@ -141,7 +144,7 @@ fn worst(report: &Report) -> Option<String> {
 
 fn peaks(report: &Report) -> Option<String> {
     let mut table = Table::new(
-        format!("The most {} of one key within a window of the clock", report.unit()),
+        format!("Highest {} of one key within a window of the clock", report.unit()),
         &["Window", "Half of the keys at most", "99 % at most", "Highest", "By"],
     );
     for peak in &report.peaks {
@@ -149,11 +152,11 @@ fn peaks(report: &Report) -> Option<String> {
             |percent| Cell::Number(peak.peak_of(percent).map_or("none".to_owned(), grouped));
         let highest = peak.highest.as_ref();
         table.row(vec![
-            Cell::Words(window(peak.window)),
+            Cell::Text(window(peak.window)),
             peak_of(50),
             peak_of(99),
             Cell::Number(highest.map_or("none".to_owned(), |(cost, _)| grouped(*cost))),
-            highest.map_or(Cell::Words(String::new()), |(_, whose)| Cell::Code(key(whose))),
+            highest.map_or(Cell::Text(String::new()), |(_, whose)| Cell::Code(key(whose))),
         ]);
     }
     let has_peaks = report.peaks.iter().any(|peak| !peak.keys_by_cost.is_empty());
@@ -161,24 +164,24 @@ fn peaks(report: &Report) -> Option<String> {
 }
 
 fn broken(report: &Report) -> Option<String> {
-    let samples = &report.source.broken_samples;
-    let all = counted(report.source.broken, "line");
+    let samples = &report.source.invalid_samples;
+    let all = counted(report.source.invalid, "line");
     let mut table = Table::new(
         format!("The first {} of {all}", samples.len()),
-        &["File", "Line", "What is wrong", "How it begins"],
+        &["File", "Line", "Reason", "Beginning of the line"],
     );
     for sample in samples {
         table.row(vec![
             Cell::Code(text(&sample.name)),
             Cell::Number(grouped(sample.line)),
-            Cell::Words(text(&sample.reason)),
+            Cell::Text(text(&sample.reason)),
             Cell::Code(text(&sample.text)),
         ]);
     }
     (!samples.is_empty()).then(|| table.html())
 }
 
-/// A picture in a region that a keyboard can scroll, where the window is too narrow for it.
+/// A picture in a region that can be scrolled with the keyboard.
 fn figure(svg: &str, label: &str) -> String {
     format!(
         "<figure class=\"scroll\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">\n\

@@ -1,15 +1,15 @@
-//! Tables that are read aloud as well as they are seen.
+//! Accessible tables.
 
-use crate::pictures::lettering::escape;
+use crate::report::format::escape;
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug)]
 pub(super) enum Cell {
     /// A text.
-    Words(String),
-    /// A number with its unit, which keeps to the right.
+    Text(String),
+    /// A number with its unit, aligned to the right.
     Number(String),
-    /// What somebody else wrote: a key, a limit, a line.
+    /// Text from a client or the user: a key, a limit, a line.
     Code(String),
 }
 
@@ -30,7 +30,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table in a region that a keyboard can scroll. Nothing if it has no row.
+    /// The table in a region that can be scrolled with the keyboard; empty without rows.
     pub(super) fn html(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -61,12 +61,12 @@ fn html_of_row(row: &[Cell]) -> String {
 
 fn html_of_cell(cell: &Cell, names_row: bool) -> String {
     let class = match cell {
-        Cell::Words(_) => "",
+        Cell::Text(_) => "",
         Cell::Number(_) => " class=\"number\"",
         Cell::Code(_) => " class=\"code\"",
     };
     let content = match cell {
-        Cell::Words(text) | Cell::Number(text) => escape(text),
+        Cell::Text(text) | Cell::Number(text) => escape(text),
         Cell::Code(text) => code(text),
     };
     if names_row {
@@ -76,7 +76,7 @@ fn html_of_cell(cell: &Cell, names_row: bool) -> String {
     }
 }
 
-/// What somebody else wrote: its direction of reading does not reach beyond it.
+/// Text from a client or the user, isolated from the direction of the surrounding text.
 pub(super) fn code(text: &str) -> String {
     format!("<bdi><code>{}</code></bdi>", escape(text))
 }

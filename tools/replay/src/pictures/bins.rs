@@ -1,12 +1,13 @@
-//! Costs over time, in as many bins as a picture shows.
+//! Rebins a timeline for a picture.
 
 use super::axis::even_multiple;
+use crate::convert::to_u64;
 use crate::report::Timeline;
 
-/// As many bins as are told apart at the usual size of a picture.
+/// How many bins are distinguishable at the usual size of a picture.
 const MAX_BINS: u64 = 320;
 
-/// Bins of one width, which is a multiple of that of the timeline.
+/// Bins of equal width, which is a multiple of that of the timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bins {
     timeline_start: u64,
@@ -19,8 +20,8 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Bins for all of a timeline; none if nothing is in it.
-    pub(super) fn of(timeline: &Timeline) -> Option<Self> {
+    /// Bins for a timeline; `None` if it is empty.
+    pub(super) fn for_timeline(timeline: &Timeline) -> Option<Self> {
         let (start, width) = (timeline.start.as_micros(), timeline.width.get());
         let length = u64::try_from(timeline.costs.len()).ok()?;
         if width == 0 || length == 0 {
@@ -29,7 +30,7 @@ impl Bins {
         let last = start.saturating_add(width.saturating_mul(length - 1));
         let count = |wide: u64| last / wide - start / wide + 1;
         let whole = width.saturating_mul(length.div_ceil(MAX_BINS - 1));
-        // An even width is easier to read, but not if far fewer bins are left for it.
+        // An even width is easier to read, unless it leaves far fewer bins.
         let fits = |even: u64| count(even) <= MAX_BINS && even / 8 <= whole;
         let wide = even_multiple(width, fits).unwrap_or(whole);
         Some(Bins {
@@ -41,7 +42,7 @@ impl Bins {
         })
     }
 
-    /// The costs of the timeline's bins in these.
+    /// Sums the costs of the timeline into these bins.
     pub(super) fn fill(&self, costs: &[u64]) -> Vec<u64> {
         let mut filled = vec![0_u64; self.count];
         let mut at = self.timeline_start;
@@ -57,7 +58,7 @@ impl Bins {
     }
 
     pub(super) fn end(&self) -> u64 {
-        let count = u64::try_from(self.count).unwrap_or(u64::MAX);
+        let count = to_u64(self.count);
         self.start.saturating_add(self.width.saturating_mul(count))
     }
 }
@@ -83,11 +84,11 @@ mod tests {
                 width: Micros::new(width),
                 costs: vec![1; length],
             };
-            let bins = Bins::of(&timeline).unwrap();
+            let bins = Bins::for_timeline(&timeline).unwrap();
             assert_eq!((bins.width, bins.count), (expected_width, expected_count), "{start}");
             let filled: u64 = bins.fill(&timeline.costs).iter().sum();
             assert_eq!(filled, u64::try_from(length).unwrap(), "{start}");
         }
-        assert!(Bins::of(&Timeline::default()).is_none());
+        assert!(Bins::for_timeline(&Timeline::default()).is_none());
     }
 }

@@ -1,25 +1,26 @@
-//! What was admitted of what was offered, over time: a panel for each outcome, one axis of time.
+//! Admitted and offered cost over time: a panel for each candidate.
 
 use tollgate::{Kind, Limit, Micros};
 
 use super::axis::{Counts, Times};
 use super::bins::Bins;
 use super::canvas::{About, Canvas, Point, draw};
-use super::ink::Ink;
+use super::palette::PaletteColor;
 use super::panel::{self, Caption, FOOT, HEAD, LINE, Panel};
-use crate::report::{Outcome, Report, shown};
+use crate::convert::to_i32;
+use crate::report::{Outcome, Report, format};
 
-/// The most panels that are drawn; more are counted in words.
+/// How many panels are drawn; the others are only counted.
 const MAX_PANELS: usize = 32;
-/// Windows are seen as windows as long as they are few.
+/// How many window edges are drawn at most.
 const MAX_EDGES: u64 = 24;
 
-/// Draws what was admitted of what was offered, over time.
+/// Draws the admitted and the offered cost over time.
 #[must_use]
 pub fn over_time(report: &Report) -> String {
     let about = about(report);
-    let Some(bins) = Bins::of(&report.timeline) else {
-        return super::draw_nothing(&about);
+    let Some(bins) = Bins::for_timeline(&report.timeline) else {
+        return panel::draw_empty(&about);
     };
     let shown_outcomes = report.outcomes.get(..MAX_PANELS).unwrap_or(&report.outcomes);
     let captions: Vec<_> =
@@ -35,7 +36,7 @@ pub fn over_time(report: &Report) -> String {
     let most = admitted.iter().map(|costs| greatest(costs)).fold(greatest(&offered), u64::max);
     draw(&about, layout.height, |canvas| {
         panel::draw_head(canvas, &about.title, &below(report, &bins));
-        draw_keys(canvas, report, &bins);
+        draw_legend(canvas, report, &bins);
         for (at, caption) in captions.iter().enumerate() {
             let top = layout.top(at);
             caption.draw(canvas, top + LINE / 2, layout.lines);
@@ -52,7 +53,7 @@ pub fn over_time(report: &Report) -> String {
     })
 }
 
-/// Where the panels lie.
+/// The layout of the panels.
 #[derive(Debug)]
 struct Layout {
     lines: i32,
@@ -71,12 +72,12 @@ impl Layout {
             _ => 140,
         };
         let each = lines * LINE + 20 + plot + 26;
-        let panels = i32::try_from(captions.len()).unwrap_or(i32::MAX);
+        let panels = to_i32(captions.len());
         Layout { lines, plot, each, height: HEAD + LINE + 16 + panels * each + FOOT - 14 }
     }
 
     fn top(&self, at: usize) -> i32 {
-        HEAD + LINE + 16 + i32::try_from(at).unwrap_or_default() * self.each
+        HEAD + LINE + 16 + to_i32(at) * self.each
     }
 
     fn ticks(&self) -> usize {
@@ -85,21 +86,21 @@ impl Layout {
 }
 
 fn about(report: &Report) -> About {
-    let told = |outcome: &Outcome| {
+    let describe = |outcome: &Outcome| {
         let Caption { name, figures } = caption(report, outcome);
         format!(" {name}: {figures}.")
     };
-    let outcomes: String = report.outcomes.iter().map(told).collect();
+    let outcomes: String = report.outcomes.iter().map(describe).collect();
     let span = report.source.span.map_or_else(String::new, |(first, last)| {
-        format!(", from {} to {} UTC", shown::moment(first), shown::moment(last))
+        format!(", from {} to {} UTC", format::moment(first), format::moment(last))
     });
     About {
         id: "over-time",
         title: "Admitted and denied over time".to_owned(),
         description: format!(
             "{} of {} over time{span}.{outcomes}",
-            shown::counted(report.offered.requests, "request"),
-            shown::counted(report.keys, "key"),
+            format::counted(report.offered.requests, "request"),
+            format::counted(report.keys, "key"),
         ),
     }
 }
@@ -110,47 +111,49 @@ pub(super) fn caption(report: &Report, outcome: &Outcome) -> Caption {
         _ => (outcome.admitted.requests, report.offered.requests),
     };
     Caption {
-        name: shown::text(&outcome.name),
+        name: format::text(&outcome.name),
         figures: format!(
             "admitted {} of {} ({})",
-            shown::grouped(admitted),
-            shown::grouped(offered),
-            shown::share(admitted, offered)
+            format::grouped(admitted),
+            format::grouped(offered),
+            format::share(admitted, offered)
         ),
     }
 }
 
-/// What the picture is of, in a line.
+/// The subtitle.
 fn below(report: &Report, bins: &Bins) -> String {
-    let height = format!("{} per {}", report.unit(), shown::per(Micros::new(bins.width)));
-    let keys = shown::counted(report.keys, "key");
+    let height = format!("{} per {}", report.unit(), format::per(Micros::new(bins.width)));
+    let keys = format::counted(report.keys, "key");
     let more = report.outcomes.len().saturating_sub(MAX_PANELS);
     let more = if more > 0 { format!(" · {more} more are not drawn") } else { String::new() };
     let interrupted = if report.source.interrupted { " · interrupted" } else { "" };
     format!("{height} · {keys}{more}{interrupted} · times in UTC")
 }
 
-fn draw_keys(canvas: &Canvas<'_>, report: &Report, bins: &Bins) {
+fn draw_legend(canvas: &Canvas<'_>, report: &Report, bins: &Bins) {
     let y = HEAD + LINE / 2 - 4;
     let mut x = 36;
-    for (ink, words) in
-        [(Ink::Admitted, "admitted"), (Ink::Denied, "denied"), (Ink::Offered, "offered")]
-    {
-        x = panel::draw_key(canvas, (x, y), ink, words);
+    for (color, words) in [
+        (PaletteColor::Admitted, "admitted"),
+        (PaletteColor::Denied, "denied"),
+        (PaletteColor::Offered, "offered"),
+    ] {
+        x = panel::draw_legend_entry(canvas, (x, y), color, words);
     }
     if report.outcomes.iter().any(|outcome| !edges(outcome, bins).is_empty()) {
-        panel::draw_key(canvas, (x, y), Ink::Edge, "a window begins");
+        panel::draw_legend_entry(canvas, (x, y), PaletteColor::Edge, "a window begins");
     }
 }
 
 fn draw_areas(canvas: &Canvas<'_>, panel: &Panel, bins: &Bins, offered: &[u64], admitted: &[u64]) {
     let outline = steps(panel, bins, offered);
-    canvas.polygon(closed(panel, &outline), Ink::Denied);
-    canvas.polygon(closed(panel, &steps(panel, bins, admitted)), Ink::Admitted);
-    canvas.path(outline, Ink::Offered, 2);
+    canvas.polygon(closed(panel, &outline), PaletteColor::Denied);
+    canvas.polygon(closed(panel, &steps(panel, bins, admitted)), PaletteColor::Admitted);
+    canvas.path(outline, PaletteColor::Offered, 2);
 }
 
-/// The upper edge of a row of bars, without the points on straight lines.
+/// The upper edge of the bars, without points on straight lines.
 fn steps(panel: &Panel, bins: &Bins, costs: &[u64]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     let mut from = bins.start;
@@ -174,15 +177,15 @@ fn closed(panel: &Panel, outline: &[Point]) -> Vec<Point> {
     outline.iter().copied().chain(ends).collect()
 }
 
-/// Where the windows of an outcome's fixed limits begin, of the limit with the fewest; none if they
-/// are many.
+/// The starts of the windows of an outcome's fixed limits, for the limit with the fewest; empty if there
+/// are too many.
 fn edges(outcome: &Outcome, bins: &Bins) -> Vec<u64> {
     let all = outcome.limits.iter().filter_map(|limit| edges_of(limit, bins.start, bins.end()));
     all.min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// Where the windows of a fixed limit begin within a time; nothing if they are many, or it is of
-/// another kind.
+/// The starts of the windows of a fixed limit within a time; `None` if there are too many, or for other
+/// limits.
 pub(super) fn edges_of(limit: &Limit, from: u64, to: u64) -> Option<Vec<u64>> {
     const WEEK: u64 = 7 * 86_400_000_000;
     const MONDAY: u64 = 4 * 86_400_000_000;
@@ -198,6 +201,6 @@ pub(super) fn edges_of(limit: &Limit, from: u64, to: u64) -> Option<Vec<u64>> {
         return None;
     }
     let edges = (first..=last).map(|times| times * window + origin);
-    // At the very ends stand the panel's own.
+    // The panel draws its own ends.
     Some(edges.filter(|edge| from < *edge && *edge < to).collect())
 }

@@ -1,30 +1,30 @@
-//! What pictures over time have in common: a headline, panels below each other, and one axis of time.
+//! Shared parts of the pictures: the headline, panels, and the axis of time.
 
 use plotters::coord::CoordTranslate;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::style::text_anchor::HPos;
 
 use super::axis::{Counts, Times};
-use super::canvas::{Canvas, Face, Point, WIDTH};
-use super::ink::Ink;
+use super::canvas::{About, Canvas, Face, Point, WIDTH, draw};
+use super::palette::PaletteColor;
 
-/// Where the panels begin and end, so that the labels of the counts stand to their left.
+/// The horizontal range of the panels; labels of counts are to their left.
 pub(super) const LEFT: i32 = 136;
 pub(super) const RIGHT: i32 = WIDTH - 36;
-/// What a headline with a line below it takes.
+/// The height of a headline with its subtitle.
 pub(super) const HEAD: i32 = 110;
-/// What one line of text takes.
+/// The height of a line of text.
 pub(super) const LINE: i32 = 46;
-/// What the axis of time takes.
+/// The height of the axis of time.
 pub(super) const FOOT: i32 = 104;
 
-/// Whether so many labels as wide as this one have room beside each other.
+/// Whether there is space for this many labels of this width.
 pub(super) fn labels_fit(ticks: usize, label: &str) -> bool {
     let each = Face::LABEL.width(label).saturating_add(34);
     i32::try_from(ticks).is_ok_and(|ticks| ticks.saturating_mul(each) <= RIGHT - LEFT)
 }
 
-/// A rectangle in which counts stand over time.
+/// A panel with time on the horizontal and counts on the vertical axis.
 pub(super) struct Panel {
     plane: Cartesian2d<Times, Counts>,
     top: i32,
@@ -49,36 +49,36 @@ impl Panel {
         self.plane.get_x_range().end
     }
 
-    /// Draws the lines that the counts and the times are read by, with labels of the counts.
-    pub(super) fn draw_grid(&self, canvas: &Canvas<'_>, most_ticks: usize) {
+    /// Draws the grid lines and the labels of the counts.
+    pub(super) fn draw_grid(&self, canvas: &Canvas<'_>, max_ticks: usize) {
         for tick in self.plane.x_spec().ticks() {
             let (x, _) = self.at(tick.at, 0);
-            canvas.line((x, self.top), (x, self.bottom), Ink::Grid, 2);
+            canvas.line((x, self.top), (x, self.bottom), PaletteColor::Grid, 2);
         }
-        for tick in self.plane.y_spec().ticks(most_ticks) {
+        for tick in self.plane.y_spec().ticks(max_ticks) {
             let (_, y) = self.at(0, tick);
-            canvas.line((LEFT, y), (RIGHT, y), Ink::Grid, 2);
+            canvas.line((LEFT, y), (RIGHT, y), PaletteColor::Grid, 2);
             canvas.text((LEFT - 14, y), &Counts::label(tick), Face::LABEL, HPos::Right);
         }
     }
 
-    /// Draws where windows begin.
+    /// Draws the starts of windows.
     pub(super) fn draw_edges(&self, canvas: &Canvas<'_>, edges: &[u64]) {
         for edge in edges {
             let (x, _) = self.at(*edge, 0);
-            canvas.line((x, self.top), (x, self.bottom), Ink::Edge, 3);
+            canvas.line((x, self.top), (x, self.bottom), PaletteColor::Edge, 3);
         }
     }
 }
 
-/// Writes what a picture shows, and below it in smaller letters of what.
+/// Writes the headline and the subtitle.
 pub(super) fn draw_head(canvas: &Canvas<'_>, headline: &str, below: &str) {
     let room = RIGHT - 36;
     canvas.text((36, 40), &Face::HEADLINE.shorten(headline, room), Face::HEADLINE, HPos::Left);
     canvas.text((36, 86), &Face::LABEL.shorten(below, room), Face::LABEL, HPos::Left);
 }
 
-/// What is written over a panel: to the left its name, to the right what came out.
+/// The text above a panel: the name on the left, the figures on the right.
 #[derive(Debug)]
 pub(super) struct Caption {
     pub(super) name: String,
@@ -92,7 +92,7 @@ impl Caption {
         name.saturating_add(figures).saturating_add(40) <= RIGHT - 36
     }
 
-    /// Writes it in so many lines, of which the first is at `y`.
+    /// Writes the caption in the given number of lines, the first at `y`.
     pub(super) fn draw(&self, canvas: &Canvas<'_>, y: i32, lines: i32) {
         let name = Face::TITLE.shorten(&self.name, RIGHT - 36);
         canvas.text((36, y), &name, Face::TITLE, HPos::Left);
@@ -104,7 +104,7 @@ impl Caption {
     }
 }
 
-/// How many lines captions take, if all take the same.
+/// The number of lines of every caption.
 pub(super) fn lines(captions: &[Caption]) -> i32 {
     if captions.iter().all(Caption::is_short) { 1 } else { 2 }
 }
@@ -115,7 +115,7 @@ pub(super) fn draw_times(canvas: &Canvas<'_>, times: &Times, y: i32) {
     let panel = Panel::new(times, Counts::up_to(1), y, y + 8);
     for tick in times.ticks() {
         let (x, _) = panel.at(tick.at, 0);
-        canvas.line((x, y), (x, y + 8), Ink::Muted, 2);
+        canvas.line((x, y), (x, y + 8), PaletteColor::Muted, 2);
         free_from = draw_centred(canvas, (x, y + 26), &tick.label, free_from);
         if let Some(context) = tick.context {
             date_from = draw_centred(canvas, (x, y + 66), &context, date_from);
@@ -123,8 +123,8 @@ pub(super) fn draw_times(canvas: &Canvas<'_>, times: &Times, y: i32) {
     }
 }
 
-/// Writes a label around a point but within the picture, unless something stands there already.
-/// Answers where it ends.
+/// Writes a label around a point within the picture, unless it would overlap the previous one. Returns where
+/// the free space starts.
 pub(super) fn draw_centred(canvas: &Canvas<'_>, (x, y): Point, label: &str, free_from: i32) -> i32 {
     let half = Face::LABEL.width(label) / 2;
     let middle = x.min(WIDTH - 12 - half);
@@ -135,14 +135,29 @@ pub(super) fn draw_centred(canvas: &Canvas<'_>, (x, y): Point, label: &str, free
     middle + half + 12
 }
 
-/// Explains an ink by a sample of it. Answers where the explanation ends.
-pub(super) fn draw_key(canvas: &Canvas<'_>, (x, y): Point, ink: Ink, words: &str) -> i32 {
+/// Draws an entry of the legend; returns where the next entry starts.
+pub(super) fn draw_legend_entry(
+    canvas: &Canvas<'_>,
+    (x, y): Point,
+    color: PaletteColor,
+    words: &str,
+) -> i32 {
     let (from, to) = ((x, y - 13), (x + 40, y + 13));
-    match ink {
-        Ink::Offered => canvas.path(vec![(x, y + 10), (x, y - 10), (x + 40, y - 10)], ink, 4),
-        Ink::Bound | Ink::Edge => canvas.line((x, y), (x + 44, y), ink, 4),
-        _ => canvas.rectangle(from, to, ink),
+    match color {
+        PaletteColor::Offered => {
+            canvas.path(vec![(x, y + 10), (x, y - 10), (x + 40, y - 10)], color, 4)
+        }
+        PaletteColor::Bound | PaletteColor::Edge => canvas.line((x, y), (x + 44, y), color, 4),
+        _ => canvas.rectangle(from, to, color),
     }
     canvas.text((x + 54, y), words, Face::LABEL, HPos::Left);
     x + 54 + Face::LABEL.width(words) + 36
+}
+
+/// Draws a picture for a report without requests.
+pub(super) fn draw_empty(about: &About) -> String {
+    draw(about, 240, |canvas| {
+        draw_head(canvas, &about.title, "");
+        canvas.text((36, 140), "No requests.", Face::FIGURES, HPos::Left);
+    })
 }

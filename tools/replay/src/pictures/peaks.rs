@@ -1,4 +1,4 @@
-//! How much single keys asked for at most: how many keys have their peak where, and where limits lie.
+//! The distribution of the peaks of single keys, and the capacity of limits.
 
 use plotters::coord::CoordTranslate;
 use plotters::coord::cartesian::Cartesian2d;
@@ -7,29 +7,30 @@ use tollgate::Limit;
 
 use super::axis::{Counts, Log};
 use super::canvas::{About, Canvas, Face, draw};
-use super::ink::Ink;
+use super::palette::PaletteColor;
 use super::panel::{self, Caption, HEAD, LEFT, LINE, RIGHT};
-use crate::report::{Peaks, Report, shown};
+use crate::convert::to_i32;
+use crate::report::{Peaks, Report, format};
 
-/// The most panels that are drawn.
+/// How many panels are drawn.
 const MAX_PANELS: usize = 12;
-/// The most limits that are marked in one panel.
+/// How many limits are marked in a panel.
 const MAX_MARKS: usize = 8;
-/// What the name of a mark takes.
+/// The height of the label of a mark.
 const MARK: i32 = 40;
 const PLOT: i32 = 250;
 const FOOT: i32 = 40;
-/// Bars end at these numbers times powers of ten, which are about equally far apart.
+/// The ends of bars are these numbers times powers of ten, which are about equally far apart.
 const BAR_ENDS: [u64; 5] = [1, 2, 3, 5, 7];
 
-/// Draws how many keys asked for how much at most within each window.
+/// Draws the distribution of the peaks within each window.
 #[must_use]
 pub fn peaks(report: &Report) -> String {
     let all = report.peaks.iter().filter(|peak| !peak.keys_by_cost.is_empty());
-    let rows: Vec<_> = all.take(MAX_PANELS).map(|x| Row::of(report, x)).collect();
+    let rows: Vec<_> = all.take(MAX_PANELS).map(|x| Row::new(report, x)).collect();
     let about = about(report, &rows);
     let Some(highest) = rows.iter().map(Row::highest).max() else {
-        return super::draw_nothing(&about);
+        return panel::draw_empty(&about);
     };
     let costs = Log::new(7, tenths(bar_end_from(highest)));
     let tallest = rows.iter().flat_map(|row| &row.bars).map(|bar| bar.keys).max().unwrap_or(1);
@@ -49,7 +50,7 @@ pub fn peaks(report: &Report) -> String {
     })
 }
 
-/// One window.
+/// A window.
 #[derive(Debug)]
 struct Row<'a> {
     peaks: &'a Peaks,
@@ -57,7 +58,7 @@ struct Row<'a> {
     marks: Vec<Mark>,
 }
 
-/// How many keys have their peak above one cost and at most at another.
+/// The number of keys with a peak above one cost and at most another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bar {
     above: u64,
@@ -65,7 +66,7 @@ struct Bar {
     keys: u64,
 }
 
-/// A limit of that window.
+/// A limit with this window.
 #[derive(Debug)]
 struct Mark {
     count: u64,
@@ -73,11 +74,11 @@ struct Mark {
 }
 
 impl<'a> Row<'a> {
-    fn of(report: &Report, peaks: &'a Peaks) -> Self {
+    fn new(report: &Report, peaks: &'a Peaks) -> Self {
         let limits = report.outcomes.iter().flat_map(|outcome| &outcome.limits);
         let limits =
             limits.filter(|limit| !limit.is_concurrent() && limit.spec().window == peaks.window);
-        // So much a bucket or a queue takes at once, if it is more than comes back meanwhile.
+        // What a bucket or a queue accepts at once, if that exceeds its refill.
         let most = |limit: &Limit| limit.capacity().max(limit.spec().count);
         let mut counts: Vec<u64> = limits.map(most).collect();
         counts.sort_unstable();
@@ -86,13 +87,13 @@ impl<'a> Row<'a> {
         let marks = counts.into_iter().map(|count| {
             let above = peaks.keys_by_cost.iter().filter(|(cost, _)| *cost > count);
             let above = above.fold(0_u64, |sum, (_, keys)| sum.saturating_add(*keys));
-            let keys = shown::counted(above, "key");
-            Mark { count, words: format!("limit {}: {keys} above", shown::grouped(count)) }
+            let keys = format::counted(above, "key");
+            Mark { count, words: format!("limit {}: {keys} above", format::grouped(count)) }
         });
         Row { peaks, bars: bars(&peaks.keys_by_cost), marks: marks.collect() }
     }
 
-    /// The greatest number that the axis must hold.
+    /// The highest number on the axis.
     fn highest(&self) -> u64 {
         let bars = self.bars.iter().map(|bar| bar.to);
         bars.chain(self.marks.iter().map(|mark| mark.count)).max().unwrap_or(1)
@@ -100,13 +101,13 @@ impl<'a> Row<'a> {
 
     fn caption(&self) -> Caption {
         let figures = self.peaks.highest.as_ref().map_or_else(String::new, |(cost, key)| {
-            format!("highest: {} by {}", shown::grouped(*cost), shown::key(key))
+            format!("highest: {} by {}", format::grouped(*cost), format::key(key))
         });
-        Caption { name: format!("Within {}", shown::window(self.peaks.window)), figures }
+        Caption { name: format!("Within {}", format::window(self.peaks.window)), figures }
     }
 
     fn marks_height(&self) -> i32 {
-        i32::try_from(self.marks.len()).unwrap_or_default() * MARK
+        to_i32(self.marks.len()) * MARK
     }
 
     fn draw(&self, canvas: &Canvas<'_>, costs: &Log, tallest: u64, top: i32) {
@@ -116,34 +117,34 @@ impl<'a> Row<'a> {
             Cartesian2d::<Log, Log>::new(costs.clone(), keys.clone(), (LEFT..RIGHT, bottom..top));
         for tick in keys.ticks(5) {
             let (_, y) = plane.translate(&(0, tick));
-            canvas.line((LEFT, y), (RIGHT, y), Ink::Grid, 2);
+            canvas.line((LEFT, y), (RIGHT, y), PaletteColor::Grid, 2);
             canvas.text((LEFT - 14, y), &Counts::label(tick / 10), Face::LABEL, HPos::Right);
         }
         for bar in &self.bars {
-            // The first bar has no lower end that a logarithm could show.
+            // A logarithm has no 0 for the lower end of the first bar.
             let above = if bar.above == 0 { 7 } else { tenths(bar.above) };
             let (left, _) = plane.translate(&(above, 0));
             let (right, y) = plane.translate(&(tenths(bar.to), tenths(bar.keys)));
-            canvas.rectangle((left + 2, y), (right - 1, bottom), Ink::Keys);
+            canvas.rectangle((left + 2, y), (right - 1, bottom), PaletteColor::Keys);
         }
-        canvas.line((LEFT, bottom), (RIGHT, bottom), Ink::Muted, 2);
+        canvas.line((LEFT, bottom), (RIGHT, bottom), PaletteColor::Muted, 2);
         self.draw_marks(canvas, |cost| plane.translate(&(tenths(cost), 0)).0, (top, bottom));
     }
 
-    /// Draws a line for each limit, from its name down. The names stand below each other from left
-    /// to right, so that no line runs through the name of another but where one had no room.
+    /// Draws a line for each limit, from its label downwards. Labels are stacked from left to right, so that a
+    /// line crosses another label only if there is no space.
     fn draw_marks(&self, canvas: &Canvas<'_>, x: impl Fn(u64) -> i32, (top, bottom): (i32, i32)) {
         let first = top - self.marks_height() + MARK / 2 - 8;
         let rows = (0..).map(|at| first + at * MARK);
         for (mark, y) in self.marks.iter().zip(rows.clone()) {
             let line = ((x(mark.count), y - 14), (x(mark.count), bottom));
-            canvas.line(line.0, line.1, Ink::Ground, 10);
-            canvas.line(line.0, line.1, Ink::Bound, 4);
+            canvas.line(line.0, line.1, PaletteColor::Ground, 10);
+            canvas.line(line.0, line.1, PaletteColor::Bound, 4);
         }
         for (mark, y) in self.marks.iter().zip(rows) {
             let width = Face::LABEL.width(&mark.words);
             let left = (x(mark.count) + 14).min(RIGHT - width);
-            canvas.rectangle((left - 6, y - 17), (left + width, y + 17), Ink::Ground);
+            canvas.rectangle((left - 6, y - 17), (left + width, y + 17), PaletteColor::Ground);
             canvas.text((left, y), &mark.words, Face::LABEL, HPos::Left);
         }
     }
@@ -153,7 +154,7 @@ fn tenths(cost: u64) -> u64 {
     cost.saturating_mul(10)
 }
 
-/// The numbers at which bars end, ascending.
+/// The ends of bars in ascending order.
 fn bar_ends() -> impl Iterator<Item = u64> {
     let powers = (0..20).filter_map(|power| 10_u64.checked_pow(power));
     powers.flat_map(|power| BAR_ENDS.map(|digit| digit.saturating_mul(power)))
@@ -179,18 +180,18 @@ fn bars(keys_by_cost: &[(u64, u64)]) -> Vec<Bar> {
 }
 
 fn about(report: &Report, rows: &[Row<'_>]) -> About {
-    let told = |row: &Row<'_>| {
+    let describe = |row: &Row<'_>| {
         let Caption { name, figures } = row.caption();
         let marks: String = row.marks.iter().map(|mark| format!("; {}", mark.words)).collect();
         format!(" {name}: {figures}{marks}.")
     };
-    let windows: String = rows.iter().map(told).collect();
+    let windows: String = rows.iter().map(describe).collect();
     About {
         id: "peaks",
         title: "Peaks of single keys".to_owned(),
         description: format!(
             "How many of {} have their highest {} within a window at which number.{windows}",
-            shown::counted(report.keys, "key"),
+            format::counted(report.keys, "key"),
             report.unit()
         ),
     }
@@ -199,7 +200,7 @@ fn about(report: &Report, rows: &[Row<'_>]) -> About {
 fn below(report: &Report) -> String {
     format!(
         "up: how many of {} · across: their most {} within the window",
-        shown::counted(report.keys, "key"),
+        format::counted(report.keys, "key"),
         report.unit()
     )
 }
@@ -211,7 +212,7 @@ fn draw_costs(canvas: &Canvas<'_>, costs: &Log, y: i32) {
     let mut free_from = LEFT - 40;
     for tick in costs.ticks(12) {
         let (x, _) = plane.translate(&(tick, 0));
-        canvas.line((x, y), (x, y + 8), Ink::Muted, 2);
+        canvas.line((x, y), (x, y + 8), PaletteColor::Muted, 2);
         free_from = panel::draw_centred(canvas, (x, y + 26), &Counts::label(tick / 10), free_from);
     }
 }
@@ -224,7 +225,7 @@ mod tests {
     use crate::report::Outcome;
 
     #[test]
-    fn a_mark_stands_at_what_a_limit_takes_at_once() {
+    fn a_mark_is_at_the_capacity_of_the_limit() {
         for (limit, expected) in [
             ("10/s fixed", "limit 10: 2 keys above"),
             ("1/s burst 20", "limit 20: 1 key above"),
@@ -238,14 +239,14 @@ mod tests {
                 keys_by_cost: vec![(10, 1), (20, 1), (30, 1)],
                 highest: None,
             };
-            let row = Row::of(&Report { outcomes, ..Report::default() }, &peaks);
+            let row = Row::new(&Report { outcomes, ..Report::default() }, &peaks);
             let words: Vec<_> = row.marks.iter().map(|mark| mark.words.as_str()).collect();
             assert_eq!(words, [expected], "{limit}");
         }
     }
 
     #[test]
-    fn bars_hold_each_key_once_and_end_at_round_numbers() {
+    fn each_key_is_in_one_bar_and_bars_end_at_round_numbers() {
         let bar = |(above, to, keys)| Bar { above, to, keys };
         for (keys_by_cost, expected) in [
             (vec![], vec![]),

@@ -1,6 +1,6 @@
-//! What was admitted within the window that ends at each moment.
+//! Sums of admitted cost within the window that ends at each moment.
 
-/// What was asked at one moment, or in one bin.
+/// The requests of a moment, or of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     /// Microseconds since the epoch.
@@ -11,14 +11,13 @@ pub(super) struct Moment {
     pub(super) denied: u64,
 }
 
-/// The sum of what was admitted in `(t - window, t]` for each `t` at which it changes: what is a
-/// window old has left.
+/// The admitted cost in `(t - window, t]` for each `t` at which it changes.
 pub(super) fn sums(moments: &[Moment], window: u64) -> Vec<(u64, u64)> {
     let mut sums = Vec::with_capacity(moments.len() * 2);
     let mut sum = 0_u64;
     let mut leaving = moments.iter().peekable();
     for entering in moments {
-        // All that leave before the next enters, or as it does.
+        // Leave before the next request, or at its time.
         while let Some(next) = leaving.next_if(|leaving| leaves(leaving, window) <= entering.time) {
             sum = sum.saturating_sub(next.admitted);
             put(&mut sums, leaves(next, window), sum);
@@ -33,7 +32,7 @@ pub(super) fn sums(moments: &[Moment], window: u64) -> Vec<(u64, u64)> {
     sums
 }
 
-/// Of what happens at one moment only the end is seen.
+/// Only the last value at a moment is kept.
 fn put(sums: &mut Vec<(u64, u64)>, time: u64, sum: u64) {
     match sums.last_mut() {
         Some(last) if last.0 == time => last.1 = sum,
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_window_old_has_left() {
+    fn a_request_leaves_after_one_window() {
         let moment = |(time, admitted)| Moment { time, admitted, denied: 0 };
         let moments = [(0, 2), (4, 1), (10, 3), (13, 0)].map(moment);
         let expected = [(0, 2), (4, 3), (10, 4), (13, 4), (14, 3), (20, 0), (23, 0)];
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_window_lets_twice_its_count_pass_across_its_edge() {
+    fn a_fixed_window_admits_twice_its_count_across_an_edge() {
         let moments = [(59, 100), (60, 100)].map(|(time, admitted)| Moment {
             time,
             admitted,

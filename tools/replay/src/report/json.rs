@@ -1,5 +1,5 @@
-//! A report as JSON. Times are seconds, exact to the microsecond; what is absent is null; a key is
-//! a text as `key`, or where it is none in base64 as `key_base64`.
+//! The report as JSON. Times are seconds, exact to the microsecond; absent values are null. A key is in
+//! `key` if it is UTF-8, otherwise in base64 in `key_base64`.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,36 +9,36 @@ use serde_json::value::RawValue;
 use tollgate::{Limit, Micros, Timestamp};
 
 use super::{
-    Amount, BrokenSample, Denial, Outcome, Peaks, Report, Source, Suggestion, Timeline, WorstKey,
+    Amount, Denial, InvalidLine, Outcome, Peaks, Report, Source, Suggestion, Timeline, WorstKey,
 };
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         ReportJson {
-            source: SourceJson::of(&self.source),
+            source: SourceJson::new(&self.source),
             offered: self.offered,
             keys: self.keys,
-            timeline: TimelineJson::of(&self.timeline),
-            outcomes: self.outcomes.iter().map(OutcomeJson::of).collect(),
-            peaks: self.peaks.iter().map(PeaksJson::of).collect(),
+            timeline: TimelineJson::new(&self.timeline),
+            outcomes: self.outcomes.iter().map(OutcomeJson::new).collect(),
+            peaks: self.peaks.iter().map(PeaksJson::new).collect(),
         }
         .serialize(serializer)
     }
 }
 
-/// Seconds with as many decimals as it takes; no float is between.
+/// Seconds with the necessary decimals, without going through a float.
 #[derive(Clone, Copy, Debug)]
 struct Seconds(Micros);
 
 impl From<Micros> for Seconds {
-    fn from(it: Micros) -> Self {
-        Seconds(it)
+    fn from(duration: Micros) -> Self {
+        Seconds(duration)
     }
 }
 
 impl From<Timestamp> for Seconds {
-    fn from(it: Timestamp) -> Self {
-        Seconds(Micros::new(it.as_micros()))
+    fn from(time: Timestamp) -> Self {
+        Seconds(Micros::new(time.as_micros()))
     }
 }
 
@@ -65,7 +65,7 @@ struct SourceJson<'a> {
     format: Option<&'static str>,
     lines: u64,
     broken: u64,
-    broken_samples: Vec<BrokenJson<'a>>,
+    broken_samples: Vec<InvalidLineJson<'a>>,
     keyless: u64,
     unruled: u64,
     late: u64,
@@ -77,37 +77,42 @@ struct SourceJson<'a> {
 }
 
 impl<'a> SourceJson<'a> {
-    fn of(it: &'a Source) -> Self {
+    fn new(value: &'a Source) -> Self {
         SourceJson {
-            command: it.command.as_deref(),
-            names: &it.names,
-            format: it.format,
-            lines: it.lines,
-            broken: it.broken,
-            broken_samples: it.broken_samples.iter().map(BrokenJson::of).collect(),
-            keyless: it.keyless,
-            unruled: it.unruled,
-            late: it.late,
-            spread: it.spread,
-            interrupted: it.interrupted,
-            failed: it.failed.as_deref(),
-            first: it.span.map(|(first, _)| first.into()),
-            last: it.span.map(|(_, last)| last.into()),
+            command: value.command.as_deref(),
+            names: &value.names,
+            format: value.format,
+            lines: value.lines,
+            broken: value.invalid,
+            broken_samples: value.invalid_samples.iter().map(InvalidLineJson::new).collect(),
+            keyless: value.keyless,
+            unruled: value.unruled,
+            late: value.late,
+            spread: value.spread,
+            interrupted: value.interrupted,
+            failed: value.failed.as_deref(),
+            first: value.span.map(|(first, _)| first.into()),
+            last: value.span.map(|(_, last)| last.into()),
         }
     }
 }
 
 #[derive(Debug, Serialize)]
-struct BrokenJson<'a> {
+struct InvalidLineJson<'a> {
     name: &'a str,
     line: u64,
     text: &'a str,
     reason: &'a str,
 }
 
-impl<'a> BrokenJson<'a> {
-    fn of(it: &'a BrokenSample) -> Self {
-        BrokenJson { name: &it.name, line: it.line, text: &it.text, reason: &it.reason }
+impl<'a> InvalidLineJson<'a> {
+    fn new(value: &'a InvalidLine) -> Self {
+        InvalidLineJson {
+            name: &value.name,
+            line: value.line,
+            text: &value.text,
+            reason: &value.reason,
+        }
     }
 }
 
@@ -119,8 +124,8 @@ struct TimelineJson<'a> {
 }
 
 impl<'a> TimelineJson<'a> {
-    fn of(it: &'a Timeline) -> Self {
-        TimelineJson { start: it.start.into(), width: it.width.into(), costs: &it.costs }
+    fn new(value: &'a Timeline) -> Self {
+        TimelineJson { start: value.start.into(), width: value.width.into(), costs: &value.costs }
     }
 }
 
@@ -139,18 +144,18 @@ struct OutcomeJson<'a> {
 }
 
 impl<'a> OutcomeJson<'a> {
-    fn of(it: &'a Outcome) -> Self {
+    fn new(value: &'a Outcome) -> Self {
         OutcomeJson {
-            name: &it.name,
-            limits: texts(&it.limits),
-            admitted: it.admitted,
-            denied: it.denied,
-            keys_denied: it.keys_denied,
-            admitted_over_time: &it.admitted_over_time,
-            longest_denial: it.longest_denial.as_ref().map(DenialJson::of),
-            worst: it.worst.iter().map(WorstJson::of).collect(),
-            suggestion: it.suggestion.as_ref().map(SuggestionJson::of),
-            bytes_per_key: it.bytes_per_key,
+            name: &value.name,
+            limits: texts(&value.limits),
+            admitted: value.admitted,
+            denied: value.denied,
+            keys_denied: value.keys_denied,
+            admitted_over_time: &value.admitted_over_time,
+            longest_denial: value.longest_denial.as_ref().map(DenialJson::new),
+            worst: value.worst.iter().map(WorstJson::new).collect(),
+            suggestion: value.suggestion.as_ref().map(SuggestionJson::new),
+            bytes_per_key: value.bytes_per_key,
         }
     }
 }
@@ -159,7 +164,7 @@ fn texts(limits: &[Limit]) -> Vec<String> {
     limits.iter().map(Limit::to_string).collect()
 }
 
-/// A key under the name that says how it is written.
+/// A key under the name of its encoding.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum KeyJson<'a> {
@@ -168,7 +173,7 @@ enum KeyJson<'a> {
 }
 
 impl<'a> KeyJson<'a> {
-    fn of(key: &'a [u8]) -> Self {
+    fn new(key: &'a [u8]) -> Self {
         match std::str::from_utf8(key) {
             Ok(key) => KeyJson::Text { key },
             Err(_) => KeyJson::Bytes { key_base64: BASE64_STANDARD.encode(key) },
@@ -185,8 +190,12 @@ struct DenialJson<'a> {
 }
 
 impl<'a> DenialJson<'a> {
-    fn of(it: &'a Denial) -> Self {
-        DenialJson { key: KeyJson::of(&it.key), start: it.start.into(), length: it.length.into() }
+    fn new(value: &'a Denial) -> Self {
+        DenialJson {
+            key: KeyJson::new(&value.key),
+            start: value.start.into(),
+            length: value.length.into(),
+        }
     }
 }
 
@@ -202,32 +211,32 @@ struct WorstJson<'a> {
 }
 
 impl<'a> WorstJson<'a> {
-    fn of(it: &'a WorstKey) -> Self {
+    fn new(value: &'a WorstKey) -> Self {
         WorstJson {
-            key: KeyJson::of(&it.key),
-            policy: it.policy.as_deref(),
-            offered: it.offered,
-            denied: it.denied,
-            first_denied: it.first_denied.into(),
-            longest_denial: it.longest_denial.into(),
+            key: KeyJson::new(&value.key),
+            policy: value.policy.as_deref(),
+            offered: value.offered,
+            denied: value.denied,
+            first_denied: value.first_denied.into(),
+            longest_denial: value.longest_denial.into(),
         }
     }
 }
 
 #[derive(Debug, Serialize)]
 struct SuggestionJson {
-    /// Of 1; a millionth of a share is written as a microsecond is of a second.
+    /// As a part of 1; a millionth is formatted like a microsecond.
     share: Seconds,
     limits: Vec<String>,
     keys_denied: u64,
 }
 
 impl SuggestionJson {
-    fn of(it: &Suggestion) -> Self {
+    fn new(value: &Suggestion) -> Self {
         SuggestionJson {
-            share: Seconds(Micros::new(u64::from(it.share_ppm))),
-            limits: texts(&it.limits),
-            keys_denied: it.keys_denied,
+            share: Seconds(Micros::new(u64::from(value.share_ppm))),
+            limits: texts(&value.limits),
+            keys_denied: value.keys_denied,
         }
     }
 }
@@ -240,12 +249,12 @@ struct PeaksJson<'a> {
 }
 
 impl<'a> PeaksJson<'a> {
-    fn of(it: &'a Peaks) -> Self {
-        let highest = it.highest.as_ref();
+    fn new(value: &'a Peaks) -> Self {
+        let highest = value.highest.as_ref();
         PeaksJson {
-            window: it.window.into(),
-            keys_by_cost: &it.keys_by_cost,
-            highest: highest.map(|(cost, key)| HighestJson { cost: *cost, key: KeyJson::of(key) }),
+            window: value.window.into(),
+            keys_by_cost: &value.keys_by_cost,
+            highest: highest.map(|(cost, key)| HighestJson { cost: *cost, key: KeyJson::new(key) }),
         }
     }
 }
@@ -264,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_exactly() {
+    fn times_are_exact() {
         for (micros, expected) in [
             (0, "0"),
             (1, "0.000001"),
@@ -295,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_text_or_says_that_it_is_base64() {
+    fn a_key_is_text_or_base64() {
         let denial = |key: &[u8]| Denial {
             key: key.to_vec(),
             start: Timestamp::from_micros(1_500_000),
@@ -305,7 +314,7 @@ mod tests {
             (&b"a\"\n"[..], json!({"key": "a\"\n", "start": 1.5, "length": 0.25})),
             (b"\xff\0", json!({"key_base64": "/wA=", "start": 1.5, "length": 0.25})),
         ] {
-            let text = serde_json::to_string(&DenialJson::of(&denial(key))).unwrap();
+            let text = serde_json::to_string(&DenialJson::new(&denial(key))).unwrap();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected, "{text}");
         }
     }

@@ -1,8 +1,10 @@
-//! Costs over time, in bins that widen as the time grows.
+//! Costs over time, in bins that widen as time advances.
 
 use tollgate::{Micros, Timestamp};
 
-/// The widths that bins may have, in microseconds; each is a multiple of the one before.
+use crate::convert::index;
+
+/// The possible widths of bins in microseconds; each is a multiple of the previous one.
 const WIDTHS: [u64; 19] = [
     1_000,
     5_000,
@@ -22,54 +24,53 @@ const WIDTHS: [u64; 19] = [
     21_600_000_000,
     86_400_000_000,
     604_800_000_000,
-    // Fifty-two weeks: from the epoch to the end of what a time stamp can say are 12,000 of them.
+    // 52 weeks: 12,000 of them reach from the epoch to the last timestamp.
     31_449_600_000_000,
 ];
 
-/// The most bins. Twice as many as a wide picture has columns.
+/// How many bins are kept: twice the columns of a wide picture.
 const MAX_BINS: u64 = 2_000;
 
-/// Costs over time, in bins of one width.
+/// Costs over time in bins of equal width.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// When the first bin begins: a multiple of the width since the Unix epoch.
+    /// The start of the first bin: a multiple of the width since the Unix epoch.
     pub start: Timestamp,
-    /// How long a bin is; a second is a multiple of it, or it of a second.
+    /// The width of a bin, which divides a second or is a multiple of it.
     pub width: Micros,
     /// The cost in each bin.
     pub costs: Vec<u64>,
 }
 
-/// Several costs over the same time, as they come in: first what was offered, then what each
-/// alternative admitted.
+/// Costs over the same time: the offered cost, followed by the admitted cost of each candidate.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
-    /// How many costs a bin has.
+    /// The number of costs per bin.
     columns: usize,
-    /// Which of the widths holds.
+    /// The index of the current width.
     width: usize,
     /// The number of the first bin since the epoch.
     first: u64,
     /// The costs, bin by bin.
     costs: Vec<u64>,
-    /// What the last call found, which the next mostly is of too: from when to when, and where.
+    /// The bin of the last call: its start, its end and its position. The next call is mostly for the same.
     last: (u64, u64, usize),
 }
 
 impl Bins {
-    /// Nothing yet.
+    /// Empty bins.
     pub(crate) fn new(columns: usize) -> Self {
         Bins { columns, width: 0, first: 0, costs: Vec::new(), last: (1, 0, 0) }
     }
 
-    /// The costs of the bin of a moment, to add to. Moments never go back.
+    /// The costs of the bin at a time, to add to. Times are ascending.
     pub(crate) fn at(&mut self, at: u64) -> &mut [u64] {
         let (from, until, start) = self.last;
         let start = if (from..until).contains(&at) { start } else { self.find(at) };
-        self.costs.get_mut(start..start + self.columns).unwrap_or_default()
+        &mut self.costs[start..start + self.columns]
     }
 
-    /// Makes room for a moment, and says where the costs of its bin begin.
+    /// Makes room for a time; returns the position of its bin.
     fn find(&mut self, at: u64) -> usize {
         if self.costs.is_empty() {
             self.first = at / self.micros();
@@ -78,7 +79,7 @@ impl Bins {
             self.widen();
         }
         let bin = at / self.micros();
-        let start = usize::try_from(bin - self.first).unwrap_or(usize::MAX) * self.columns;
+        let start = index(bin - self.first) * self.columns;
         if self.costs.len() < start + self.columns {
             self.costs.resize(start + self.columns, 0);
         }
@@ -90,7 +91,7 @@ impl Bins {
         WIDTHS[self.width]
     }
 
-    /// Goes on with the next width.
+    /// Switches to the next width.
     fn widen(&mut self) {
         let before = self.micros();
         self.width += 1;
@@ -98,7 +99,7 @@ impl Bins {
         let first = self.first / factor;
         let mut wider = Vec::new();
         for (bin, costs) in (self.first..).zip(self.costs.chunks_exact(self.columns)) {
-            let start = usize::try_from(bin / factor - first).unwrap_or(usize::MAX) * self.columns;
+            let start = index(bin / factor - first) * self.columns;
             wider.resize(start + self.columns, 0);
             for (sum, cost) in wider[start..].iter_mut().zip(costs) {
                 *sum = u64::saturating_add(*sum, *cost);
@@ -108,13 +109,12 @@ impl Bins {
         self.last = (1, 0, 0);
     }
 
-    /// The sum of several, column by column.
-    pub(crate) fn sum(several: Vec<Bins>, columns: usize) -> Bins {
-        let mut several: Vec<_> =
-            several.into_iter().filter(|several| !several.costs.is_empty()).collect();
-        several.sort_by_key(|several| several.width);
-        let Some(mut sum) = several.pop() else { return Bins::new(columns) };
-        for mut other in several {
+    /// The sum of several bins, column by column.
+    pub(crate) fn sum(parts: Vec<Bins>, columns: usize) -> Bins {
+        let mut parts: Vec<_> = parts.into_iter().filter(|part| !part.costs.is_empty()).collect();
+        parts.sort_by_key(|part| part.width);
+        let Some(mut sum) = parts.pop() else { return Bins::new(columns) };
+        for mut other in parts {
             while other.width < sum.width {
                 other.widen();
             }
@@ -123,12 +123,12 @@ impl Bins {
         sum
     }
 
-    /// The sum with another of the same width.
+    /// The sum with other bins of the same width.
     fn plus(&self, other: &Bins) -> Bins {
         let first = self.first.min(other.first);
         let mut sum = Bins { first, costs: Vec::new(), last: (1, 0, 0), ..*self };
         for part in [self, other] {
-            let start = usize::try_from(part.first - first).unwrap_or(usize::MAX) * self.columns;
+            let start = index(part.first - first) * self.columns;
             let end = start + part.costs.len();
             if sum.costs.len() < end {
                 sum.costs.resize(end, 0);
@@ -137,20 +137,18 @@ impl Bins {
                 *sum = sum.saturating_add(*cost);
             }
         }
-        if sum.costs.len() > usize::try_from(MAX_BINS).unwrap_or(usize::MAX) * sum.columns
-            && sum.width + 1 < WIDTHS.len()
-        {
+        if sum.costs.len() > index(MAX_BINS) * sum.columns && sum.width + 1 < WIDTHS.len() {
             sum.widen();
         }
         sum
     }
 
-    /// One column of it.
+    /// One column.
     pub(crate) fn column(&self, column: usize) -> Vec<u64> {
         self.costs.iter().skip(column).step_by(self.columns).copied().collect()
     }
 
-    /// The first column, with its times.
+    /// The first column with its times.
     pub(crate) fn timeline(&self) -> Timeline {
         if self.costs.is_empty() {
             return Timeline::default();

@@ -1,8 +1,8 @@
-//! What a replay finds is what one finds who asks a limiter line by line.
+//! A replay has the same result as a limiter that is called line by line.
 #![allow(clippy::as_conversions, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod asking;
-mod found;
-mod plain;
+mod harness;
+mod random_logs;
+mod reference;
 mod stopped;
-mod suggested;
+mod suggestions;

@@ -1,14 +1,14 @@
-//! Reports of any numbers.
+//! Reports with arbitrary numbers.
 
 use proptest::prelude::*;
 use tollgate::{Micros, Timestamp};
 use tollgate_replay::page;
-use tollgate_replay::report::{Amount, Decided, Outcome, Peaks, Report, Timeline};
+use tollgate_replay::report::{Amount, Outcome, Peaks, Report, RequestOutcome, Timeline};
 
-use crate::drawn::check;
+use crate::drawing::check;
 use crate::read;
 
-/// Numbers of every size, consistent or not: whoever fills a report may err, and pictures hold.
+/// Numbers of every size, consistent or not.
 fn any_report() -> impl Strategy<Value = Report> {
     let number = prop_oneof![0..50_u64, 0..1_000_000_u64, any::<u64>()];
     let numbers = || prop::collection::vec(number.clone(), 0..12);
@@ -26,7 +26,7 @@ fn any_report() -> impl Strategy<Value = Report> {
                 denied: amount(1),
                 admitted_over_time: admitted.clone(),
                 decisions: (0..some.len() * usize::from(has_decisions))
-                    .map(|n| Decided { time: time(n), is_admitted: n % 2 == 0, cost: at(n) })
+                    .map(|n| RequestOutcome { time: time(n), is_admitted: n % 2 == 0, cost: at(n) })
                     .collect(),
                 name,
                 ..Outcome::default()

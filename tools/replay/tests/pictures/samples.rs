@@ -1,11 +1,11 @@
-//! Reports of made-up traffic, decided by the library itself.
+//! Reports of synthetic traffic, decided by the library.
 
 use std::collections::BTreeMap;
 
 use tollgate::{Cost, Key, ManualClock, MemoryLimiter, Micros, Policy, Timestamp};
 use tollgate_replay::report::{
-    Amount, BrokenSample, Decided, Denial, Outcome, Peaks, Report, Source, Suggestion, Timeline,
-    WorstKey,
+    Amount, Denial, InvalidLine, Outcome, Peaks, Report, RequestOutcome, Source, Suggestion,
+    Timeline, WorstKey,
 };
 
 /// 2025-11-20 14:46:40 UTC.
@@ -13,13 +13,13 @@ pub(crate) const NOW: u64 = 1_763_650_000_000_000;
 pub(crate) const SECOND: u64 = 1_000_000;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SampleRequest {
     pub(crate) time: u64,
     pub(crate) key: Vec<u8>,
     pub(crate) cost: u64,
 }
 
-/// Numbers that look random and are the same each time.
+/// A fixed sequence of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -32,23 +32,23 @@ impl Random {
     }
 }
 
-/// One key that asks little, and ten times as much for some seconds around the end of a minute.
-pub(crate) fn edge_burst() -> Vec<Asked> {
+/// One key with few requests, and ten times as many around the end of a minute.
+pub(crate) fn edge_burst() -> Vec<SampleRequest> {
     let edge = (NOW / (60 * SECOND) + 1) * 60 * SECOND;
     let quiet = (0..30).map(|at| edge - 60 * SECOND + at * 4 * SECOND);
     let burst = (0..300).map(|at| edge - 6 * SECOND + at * SECOND / 25);
-    asked(quiet.chain(burst))
+    requests_of_one_key(quiet.chain(burst))
 }
 
-fn asked(times: impl Iterator<Item = u64>) -> Vec<Asked> {
+fn requests_of_one_key(times: impl Iterator<Item = u64>) -> Vec<SampleRequest> {
     let mut all: Vec<_> =
-        times.map(|time| Asked { time, key: b"user:42".to_vec(), cost: 1 }).collect();
-    all.sort_by_key(|x| x.time);
+        times.map(|time| SampleRequest { time, key: b"user:42".to_vec(), cost: 1 }).collect();
+    all.sort_by_key(|request| request.time);
     all
 }
 
-/// An hour of some hundred keys, some of which ask far more than others, with three waves.
-pub(crate) fn waves() -> Vec<Asked> {
+/// An hour of several hundred keys with different rates and three waves.
+pub(crate) fn waves() -> Vec<SampleRequest> {
     let mut random = Random(7);
     let mut all = Vec::new();
     for second in 0..3_600_u64 {
@@ -61,15 +61,15 @@ pub(crate) fn waves() -> Vec<Asked> {
         for _ in 0..random.below(wave) + wave / 2 {
             let key = random.below(400) * random.below(400) / 400;
             let time = NOW + second * SECOND + random.below(SECOND);
-            all.push(Asked { time, key: format!("user:{key}").into_bytes(), cost: 1 });
+            all.push(SampleRequest { time, key: format!("user:{key}").into_bytes(), cost: 1 });
         }
     }
-    all.sort_by_key(|x| x.time);
+    all.sort_by_key(|request| request.time);
     all
 }
 
-/// Two days from noon of some keys that are busy by day and quiet by night.
-pub(crate) fn two_days() -> Vec<Asked> {
+/// Two days of some keys that are busy by day and quiet by night, from noon.
+pub(crate) fn two_days() -> Vec<SampleRequest> {
     let noon = NOW / (86_400 * SECOND) * 86_400 * SECOND + 43_200 * SECOND;
     let mut random = Random(11);
     let mut all = Vec::new();
@@ -78,29 +78,29 @@ pub(crate) fn two_days() -> Vec<Asked> {
         for _ in 0..random.below(2 + (720 - from_noon) / 40) {
             let time = noon + minute * 60 * SECOND + random.below(60 * SECOND);
             let key = random.below(30) * random.below(30) / 30;
-            all.push(Asked { time, key: format!("10.0.0.{key}").into_bytes(), cost: 1 });
+            all.push(SampleRequest { time, key: format!("10.0.0.{key}").into_bytes(), cost: 1 });
         }
     }
-    all.sort_by_key(|x| x.time);
+    all.sort_by_key(|request| request.time);
     all
 }
 
-/// What several alternatives do with what was asked, in bins of one width.
-pub(crate) fn report(asked: &[Asked], width: u64, policies: &[&str]) -> Report {
-    let start = asked.first().map_or(0, |x| x.time / width * width);
+/// The report of several candidates, in bins of equal width.
+pub(crate) fn report(requests: &[SampleRequest], width: u64, policies: &[&str]) -> Report {
+    let start = requests.first().map_or(0, |x| x.time / width * width);
     let bin = |time: u64| usize::try_from((time - start) / width).unwrap();
-    let bins = asked.last().map_or(0, |x| bin(x.time) + 1);
+    let bins = requests.last().map_or(0, |x| bin(x.time) + 1);
     let mut timeline =
         Timeline { start: at(start), width: Micros::new(width), costs: vec![0; bins] };
     let mut offered = Amount::default();
     let mut keys: BTreeMap<&[u8], u64> = BTreeMap::new();
-    for value in asked {
+    for value in requests {
         timeline.costs[bin(value.time)] += value.cost;
         offered.requests += 1;
         offered.cost += value.cost;
         *keys.entry(&value.key).or_default() += 1;
     }
-    let first_and_last = asked.first().zip(asked.last());
+    let first_and_last = requests.first().zip(requests.last());
     Report {
         source: Source {
             command: Some(format!(
@@ -115,8 +115,8 @@ pub(crate) fn report(asked: &[Asked], width: u64, policies: &[&str]) -> Report {
         },
         offered,
         keys: u64::try_from(keys.len()).unwrap(),
-        outcomes: policies.iter().map(|text| outcome(asked, text, bins, bin)).collect(),
-        peaks: [SECOND, 60 * SECOND].map(|window| peaks(asked, window)).to_vec(),
+        outcomes: policies.iter().map(|text| outcome(requests, text, bins, bin)).collect(),
+        peaks: [SECOND, 60 * SECOND].map(|window| peaks(requests, window)).to_vec(),
         timeline,
     }
 }
@@ -125,9 +125,14 @@ fn at(micros: u64) -> Timestamp {
     Timestamp::from_micros(micros)
 }
 
-fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize) -> Outcome {
+fn outcome(
+    requests: &[SampleRequest],
+    text: &str,
+    bins: usize,
+    bin: impl Fn(u64) -> usize,
+) -> Outcome {
     let policy: Policy = text.parse().unwrap();
-    let clock = ManualClock::at(at(asked.first().map_or(0, |x| x.time)));
+    let clock = ManualClock::at(at(requests.first().map_or(0, |x| x.time)));
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let mut outcome = Outcome {
         name: text.to_owned(),
@@ -137,7 +142,7 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
         ..Outcome::default()
     };
     let mut worst: BTreeMap<&[u8], WorstKey> = BTreeMap::new();
-    for value in asked {
+    for value in requests {
         clock.set(at(value.time));
         let cost = Cost::new(value.cost).unwrap();
         let is_admitted =
@@ -148,7 +153,11 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
         if is_admitted {
             outcome.admitted_over_time[bin(value.time)] += value.cost;
         }
-        outcome.decisions.push(Decided { time: at(value.time), is_admitted, cost: value.cost });
+        outcome.decisions.push(RequestOutcome {
+            time: at(value.time),
+            is_admitted,
+            cost: value.cost,
+        });
         let key = worst.entry(&value.key).or_insert_with(|| WorstKey {
             key: value.key.clone(),
             policy: None,
@@ -179,9 +188,9 @@ fn outcome(asked: &[Asked], text: &str, bins: usize, bin: impl Fn(u64) -> usize)
     outcome
 }
 
-fn peaks(asked: &[Asked], window: u64) -> Peaks {
+fn peaks(requests: &[SampleRequest], window: u64) -> Peaks {
     let mut counts: BTreeMap<(&[u8], u64), u64> = BTreeMap::new();
-    for value in asked {
+    for value in requests {
         *counts.entry((&value.key, value.time / window)).or_default() += value.cost;
     }
     let mut peak_of: BTreeMap<&[u8], u64> = BTreeMap::new();
@@ -201,15 +210,15 @@ fn peaks(asked: &[Asked], window: u64) -> Peaks {
     }
 }
 
-/// A report in which everything that others write is hostile.
+/// A report with hostile names, keys and lines.
 pub(crate) fn hostile() -> Report {
     const SCRIPT: &str = "</style></title><script>alert(1)</script><img src=x onerror='alert(2)'>";
     let hostile = |text: &str| format!("{SCRIPT}\" onload=\"{text}\u{202e}\u{1b}[31m\0&amp;]]>");
     let mut report = report(&waves(), 10 * SECOND, &["10/s", "100/min fixed"]);
     report.source.names = vec![hostile("name")];
     report.source.command = Some(hostile("command"));
-    report.source.broken = 2;
-    report.source.broken_samples = vec![BrokenSample {
+    report.source.invalid = 2;
+    report.source.invalid_samples = vec![InvalidLine {
         name: hostile("file"),
         line: 7,
         text: hostile("text"),

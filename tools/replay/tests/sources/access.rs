@@ -1,8 +1,8 @@
-//! Lines of the common and the combined format, as servers write them and as they come.
+//! Lines of the common and the combined format, valid and invalid.
 
 use tollgate_replay::log::{Fields, Format};
 
-use crate::said::{reader, said};
+use crate::describe::{describe, reader};
 
 const HEADERS: &[&str] = &["header.referer", "header.user-agent"];
 
@@ -16,7 +16,7 @@ const ROWS: &[(&str, &str)] = &[
         "time=971211336s ip=192.0.2.1 method=GET target=/a?b=c%20d status=304 \
          header.referer=https://example.com/x header.user-agent=Mozilla/5.0 (X11)",
     ),
-    // What follows the user agent is somebody's own.
+    // Custom fields may follow the user agent.
     (
         r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/2.0" 200 5 "-" "curl/8.5" "198.51.100.7" rt=0.003 "unclosed"#,
         "time=971211336s ip=192.0.2.1 method=GET target=/ status=200 header.user-agent=curl/8.5",
@@ -38,7 +38,7 @@ const ROWS: &[(&str, &str)] = &[
         r#"[2001:db8::1]:80 2001:db8::7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5"#,
         "time=971211336s ip=2001:db8::7 method=GET target=/ host=[2001:db8::1] status=200",
     ),
-    // A list of addresses, where a balancer's header stands for the address.
+    // A list of addresses from the header of a load balancer.
     (
         r#"198.51.100.7, 10.0.0.1, 10.0.0.2 - ada [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5"#,
         "time=971211336s ip=198.51.100.7 user=ada method=GET target=/ status=200",
@@ -51,7 +51,7 @@ const ROWS: &[(&str, &str)] = &[
         r#"192.0.2.1 - a[1] [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5"#,
         "time=971211336s ip=192.0.2.1 user=a[1] method=GET target=/ status=200",
     ),
-    // Nobody sets the time by the name that he gives himself.
+    // A user name cannot forge the time.
     (
         r#"192.0.2.1 - x [10/Oct/2001:13:55:36 -0700] \"GET [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5"#,
         r#"time=971211336s ip=192.0.2.1 user=x [10/Oct/2001:13:55:36 -0700] "GET method=GET target=/ status=200"#,
@@ -107,23 +107,23 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn an_access_log_says_who_asked_what_and_when() {
+fn access_logs_are_parsed() {
     let mut reader = reader(Format::Combined, "", &Fields::default());
     for (line, expected) in ROWS {
-        assert_eq!(said(&mut reader, line.as_bytes(), HEADERS), *expected, "{line}");
+        assert_eq!(describe(&mut reader, line.as_bytes(), HEADERS), *expected, "{line}");
     }
 }
 
 #[test]
-fn a_common_log_has_no_headers_and_breaks_by_none() {
+fn a_common_log_has_no_headers() {
     let mut reader = reader(Format::Common, "", &Fields::default());
     let line = r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "curl"#;
     let expected = "time=971211336s ip=192.0.2.1 method=GET target=/ status=200";
-    assert_eq!(said(&mut reader, line.as_bytes(), HEADERS), expected);
+    assert_eq!(describe(&mut reader, line.as_bytes(), HEADERS), expected);
 }
 
 #[test]
-fn bytes_that_are_no_text_are_kept() {
+fn bytes_that_are_not_text_are_kept() {
     let mut reader = reader(Format::Combined, "", &Fields::default());
     let line = b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /\xFF HTTP/1.1\" 200 5\r";
     assert_eq!(reader.read(line).unwrap().unwrap().target, Some(&b"/\xFF"[..]));

@@ -1,7 +1,7 @@
-//! Whatever bytes come, a line is read or broken.
+//! Arbitrary bytes are a line or an error.
 
 use proptest::prelude::*;
-use tollgate_replay::log::{Fields, Format, Reader, shown};
+use tollgate_replay::log::{Fields, Format, Reader, printable};
 
 const LINES: [&str; 5] = [
     r#"h:1 10.0.0.1, ::1 - a [10/Oct/2000:13:55:36.5 -0700] "GET /\x22\" HTTP/1.1" 200 5 "\\" "c""#,
@@ -11,8 +11,8 @@ const LINES: [&str; 5] = [
     "time,key,cost",
 ];
 
-/// A line of some format with some bytes replaced, put in or cut off.
-fn nearly_a_line() -> impl Strategy<Value = Vec<u8>> {
+/// A line of some format with bytes replaced, inserted or removed.
+fn damaged_line() -> impl Strategy<Value = Vec<u8>> {
     let change = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
     (prop::sample::select(&LINES[..]), prop::collection::vec(change, 0..4)).prop_map(
         |(line, changes)| {
@@ -33,14 +33,14 @@ fn nearly_a_line() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn check(line: &[u8]) {
-    assert!(shown(line).chars().count() <= 120);
-    let _format = Format::recognize(line);
+    assert!(printable(line).chars().count() <= 120);
+    let _format = Format::detect(line);
     let mut fields = Fields::default();
     fields.want("header.a").unwrap();
     for format in [Format::Common, Format::Combined, Format::Json, Format::Csv] {
         let mut reader = Reader::open(Some(format), b"time,key,cost", &fields).unwrap();
         let first = format!("{:?}", reader.read(line));
-        // What is remembered of a line never changes what the next one says.
+        // The cache of a line never changes the next one.
         assert_eq!(format!("{:?}", reader.read(line)), first);
         let _opened = Reader::open(Some(format), line, &fields);
     }
@@ -48,12 +48,12 @@ fn check(line: &[u8]) {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_broken(line in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_a_line_or_an_error(line in prop::collection::vec(any::<u8>(), 0..300)) {
         check(&line);
     }
 
     #[test]
-    fn any_bytes_near_a_line_are_read_or_broken(line in nearly_a_line()) {
+    fn damaged_lines_are_a_line_or_an_error(line in damaged_line()) {
         check(&line);
     }
 }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use tollgate_replay::log::{Fields, Format, Reader};
 
-use crate::said::{reader, said};
+use crate::describe::{describe, reader};
 
 const HEADER: &str = "time,key,cost,verb,note,max_wait,ip,header.x-plan";
-const FURTHER: &[&str] = &["verb", "max_wait", "header.X-Plan"];
+const EXTRA: &[&str] = &["verb", "max_wait", "header.X-Plan"];
 
 const ROWS: &[(&str, &str)] = &[
     (
@@ -32,10 +32,10 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn columns_are_what_the_header_says() {
+fn the_header_names_the_columns() {
     let mut reader = reader(Format::Csv, HEADER, &Fields::default());
     for (line, expected) in ROWS {
-        assert_eq!(said(&mut reader, line.as_bytes(), FURTHER), *expected, "{line}");
+        assert_eq!(describe(&mut reader, line.as_bytes(), EXTRA), *expected, "{line}");
     }
 }
 
@@ -43,25 +43,25 @@ fn columns_are_what_the_header_says() {
 fn a_header_may_be_written_in_many_ways() {
     for header in ["\u{FEFF}time,key", "Time , KEY\r", "\"key\",\"time\"\r\n1,2", "x,key,y,time\n"]
     {
-        assert_eq!(Format::recognize(header.as_bytes()), Some(Format::Csv), "{header:?}");
+        assert_eq!(Format::detect(header.as_bytes()), Some(Format::Csv), "{header:?}");
         let mut reader = reader(Format::Csv, header, &Fields::default());
         let first = header.trim_end_matches('\n').split('\n').next().unwrap();
-        assert_eq!(said(&mut reader, first.as_bytes(), &[]), "nothing", "{header:?}");
+        assert_eq!(describe(&mut reader, first.as_bytes(), &[]), "nothing", "{header:?}");
     }
 }
 
 #[test]
-fn columns_have_the_names_that_were_said() {
+fn columns_can_be_mapped() {
     let mut fields = Fields::default();
     fields.assign("time=when").unwrap();
     fields.assign("key=Who").unwrap();
     fields.assign("max_wait=patience").unwrap();
     let mut reader = reader(Format::Csv, "when,who,patience", &fields);
-    assert_eq!(said(&mut reader, b"1,ada,9", &["max_wait"]), "time=1 key=ada max_wait=9");
+    assert_eq!(describe(&mut reader, b"1,ada,9", &["max_wait"]), "time=1 key=ada max_wait=9");
 }
 
 #[test]
-fn a_header_that_cannot_do_is_refused() {
+fn an_insufficient_header_is_rejected() {
     let check = |header: &str, expected: &str| {
         let error = Reader::open(Some(Format::Csv), header.as_bytes(), &Fields::default());
         let error = error.unwrap_err().to_string();
@@ -71,16 +71,16 @@ fn a_header_that_cannot_do_is_refused() {
     check("\u{0},b", "no column time");
     check("when,key", "--field time=COLUMN");
     check("time,cost", "no column key");
-    check("time,\"key", "cannot be a CSV's header");
+    check("time,\"key", "not a CSV header");
 }
 
 proptest! {
     #[test]
-    fn values_in_quotes_are_those_without(values in prop::collection::vec("[ -!#-+\\--~]{0,9}", 7)) {
+    fn quoted_values_equal_unquoted_ones(values in prop::collection::vec("[ -!#-+\\--~]{0,9}", 7)) {
         let mut reader = reader(Format::Csv, HEADER, &Fields::default());
         let plain = format!("1,{}", values.join(","));
         let quoted = format!("1,\"{}\"", values.join("\",\""));
-        let expected = said(&mut reader, plain.as_bytes(), FURTHER);
-        prop_assert_eq!(said(&mut reader, quoted.as_bytes(), FURTHER), expected);
+        let expected = describe(&mut reader, plain.as_bytes(), EXTRA);
+        prop_assert_eq!(describe(&mut reader, quoted.as_bytes(), EXTRA), expected);
     }
 }

@@ -1,26 +1,28 @@
-//! Generated traffic: what each shape is, and that it is always the same.
+//! Synthetic traffic: each shape, and its reproducibility.
 
 use std::collections::BTreeMap;
 
 use tollgate::Timestamp;
-use tollgate_replay::generate::{Generated, Shape, Traffic, address_of, key_of, write_combined};
+use tollgate_replay::generate::{
+    Shape, SyntheticRequest, Traffic, address_of, key_of, write_combined,
+};
 use tollgate_replay::log::{Fields, Format, Reader};
 
 fn traffic(text: &str) -> Traffic {
     text.parse().unwrap()
 }
 
-fn events(text: &str) -> Vec<Generated> {
+fn events(text: &str) -> Vec<SyntheticRequest> {
     let traffic = traffic(text);
-    let events: Vec<Generated> = traffic.events().collect();
-    assert!(events.is_sorted_by_key(|it| it.at), "{text}");
+    let events: Vec<SyntheticRequest> = traffic.events().collect();
+    assert!(events.is_sorted_by_key(|request| request.at), "{text}");
     let end = traffic.start.saturating_add(traffic.duration);
-    assert!(events.iter().all(|it| (traffic.start..end).contains(&it.at)), "{text}");
-    assert!(events.iter().all(|it| it.key < traffic.keys && it.cost == 1), "{text}");
+    assert!(events.iter().all(|request| (traffic.start..end).contains(&request.at)), "{text}");
+    assert!(events.iter().all(|request| request.key < traffic.keys && request.cost == 1), "{text}");
     events
 }
 
-/// How many come in each stretch of so many seconds from the start on.
+/// The number of requests in each span of this many seconds.
 fn counts(text: &str, seconds: u64) -> Vec<usize> {
     let start = traffic(text).start;
     let mut counts = BTreeMap::new();
@@ -38,7 +40,7 @@ fn times(text: &str) -> String {
 }
 
 #[test]
-fn every_shape_is_the_same_again_and_has_its_rate() {
+fn every_shape_is_reproducible_and_has_its_rate() {
     for shape in Shape::all() {
         let text = format!("{shape} rate 50/s for 1h keys 10 window 1min");
         let found = events(&text);
@@ -70,7 +72,7 @@ fn a_burst_is_all_of_a_window_at_once() {
 
 #[test]
 fn a_stampede_is_twice_a_window_across_its_edge() {
-    // The start is an edge, which the first flood would have to begin before: so it is the next.
+    // The start is an edge, but its flood would begin earlier, so the first flood is at the next edge.
     let text = "stampede rate 10/s for 4min window 1min keys 1";
     let all = events(text);
     let expected = counts(text, 6);
@@ -81,7 +83,7 @@ fn a_stampede_is_twice_a_window_across_its_edge() {
 }
 
 #[test]
-fn a_day_has_its_night() {
+fn diurnal_traffic_is_low_at_night() {
     let hours = counts("diurnal rate 10/s for 2d", 3_600);
     assert_eq!(hours.len(), 48);
     for day in hours.chunks(24) {
@@ -94,18 +96,18 @@ fn a_day_has_its_night() {
 }
 
 #[test]
-fn keys_have_names_and_addresses_of_their_own() {
+fn keys_have_unique_names_and_addresses() {
     assert_eq!(key_of(17), "user:17");
     assert_eq!(address_of(0).to_string(), "10.0.0.0");
     assert_eq!(address_of((1 << 24) - 1).to_string(), "10.255.255.255");
 }
 
 #[test]
-fn what_is_written_as_a_log_is_read_as_the_same() {
+fn a_written_log_contains_the_same_requests() {
     let traffic = traffic("zipf rate 100/s for 1min keys 1000000");
     let mut log = Vec::new();
     let lines = write_combined(&traffic, &mut log).unwrap();
-    let expected: Vec<Generated> = traffic.events().collect();
+    let expected: Vec<SyntheticRequest> = traffic.events().collect();
     assert_eq!(lines, u64::try_from(expected.len()).unwrap());
     assert!((150..250).contains(&(log.len() / expected.len())), "{}", log.len() / expected.len());
 
@@ -121,7 +123,7 @@ fn what_is_written_as_a_log_is_read_as_the_same() {
 }
 
 #[test]
-fn what_makes_no_sense_ends() {
+fn absurd_parameters_terminate() {
     use tollgate::Micros;
     use tollgate_replay::generate::Rate;
     for shape in Shape::all() {
@@ -130,9 +132,9 @@ fn what_makes_no_sense_ends() {
             Traffic { shape, rate: none, keys: 0, window: Micros::ZERO, ..Traffic::default() };
         assert_eq!(traffic.events().count(), 0, "{shape}");
         let far = Traffic { shape, start: Timestamp::MAX, keys: 0, ..Traffic::default() };
-        assert!(far.events().take(10).all(|it| it.at == Timestamp::MAX), "{shape}");
+        assert!(far.events().take(10).all(|request| request.at == Timestamp::MAX), "{shape}");
         let rate = Rate { count: u64::MAX, per: Micros::new(1) };
         let much = Traffic { shape, rate, window: Micros::new(u64::MAX), ..Traffic::default() };
-        assert!(much.events().take(10).is_sorted_by_key(|it| it.at), "{shape}");
+        assert!(much.events().take(10).is_sorted_by_key(|request| request.at), "{shape}");
     }
 }

@@ -27,7 +27,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What is yielded: `FILE:LINE text` for each line, and errors as they are told, without the folder.
+/// The items of an input: `FILE:LINE text` for each line, and the errors without the folder.
 fn yielded(input: Input) -> Vec<String> {
     let mut found = Vec::new();
     for part in input {
@@ -55,7 +55,7 @@ fn files_follow_each_other_whatever_their_compression() {
         ruzstd::encoding::CompressionLevel::Fastest,
     );
     let files: [(&str, &[u8]); 4] = [
-        // Names say nothing: rotated logs are called anything.
+        // Names do not matter, as rotated logs have arbitrary names.
         ("a.gz", b"a1\na2\n"),
         ("b", &[gzip(b"b1\nb"), gzip(b"2\n")].concat()),
         ("c.1", &zstd),
@@ -73,7 +73,7 @@ fn files_follow_each_other_whatever_their_compression() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_in_its_place() {
+fn a_file_that_cannot_be_read_is_an_error_in_its_place() {
     let folder = folder("unreadable");
     let text: Vec<u8> = (0..200_000_u32).flat_map(|n| format!("{n:x}\n").into_bytes()).collect();
     let whole = gzip(&text);
@@ -86,19 +86,19 @@ fn a_file_that_cannot_be_read_is_told_in_its_place() {
     let found = yielded(Input::open(names.map(|name| folder.join(name))));
     let lines = found.iter().filter(|found| found.starts_with("0:")).count();
     assert!(lines > 10_000, "{lines}");
-    let expected = format!("cut.gz cannot be decompressed after line {lines}: ");
+    let expected = format!("cannot decompress cut.gz after line {lines}: ");
     assert!(found[lines].starts_with(&expected), "{}", found[lines]);
     assert!(found[lines].contains("gzip -t"), "{}", found[lines]);
-    assert!(found[lines + 1].starts_with("missing cannot be opened: "), "{}", found[lines + 1]);
+    assert!(found[lines + 1].starts_with("cannot open missing: "), "{}", found[lines + 1]);
     assert!(found[lines + 2].contains(" | tollgate replay -"), "{}", found[lines + 2]);
     assert_eq!(found[lines + 3..], ["3:1 z"]);
 }
 
 #[test]
-fn a_block_knows_how_its_file_begins() {
+fn a_block_has_the_beginning_of_its_file() {
     let text = [b"time,key\n".to_vec(), b"1,a\n".repeat(1_000_000)].concat();
     let mut lines = 0;
-    for part in Input::of("a.csv", io::Cursor::new(text)) {
+    for part in Input::from_reader("a.csv", io::Cursor::new(text)) {
         let Ok(Part::Lines(block)) = part else { panic!("{part:?}") };
         assert!(block.beginning().lines.starts_with(b"time,key\n1,a\n"));
         assert_eq!(&*block.beginning().name, "a.csv");
@@ -112,10 +112,10 @@ fn a_block_knows_how_its_file_begins() {
 fn a_line_without_an_end_takes_no_memory() {
     let long = io::repeat(b'x').take(64 * u64::try_from(MAX_LINE_LEN).unwrap());
     let text = (&b"a\n"[..]).chain(long).chain(&b"\nb\n"[..]);
-    assert_eq!(yielded(Input::of("-", text)), ["0:1 a", "0:2 …", "0:3 b"]);
+    assert_eq!(yielded(Input::from_reader("-", text)), ["0:1 a", "0:2 …", "0:3 b"]);
 }
 
-/// Says when it is dropped, and never ends.
+/// An endless reader that reports when it is dropped.
 #[derive(Debug)]
 struct Endless(Sender<()>);
 
@@ -133,13 +133,13 @@ impl Drop for Endless {
 }
 
 #[test]
-fn reading_ends_when_nobody_reads() {
+fn reading_ends_when_the_input_is_dropped() {
     let (sender, dropped): (_, Receiver<()>) = channel();
-    drop(Input::of("endless", Endless(sender)));
+    drop(Input::from_reader("endless", Endless(sender)));
     dropped.recv().unwrap();
 }
 
-/// Waits for ever, as a terminal does.
+/// A reader that blocks forever, like a terminal.
 #[derive(Debug)]
 struct Waiting(Receiver<u8>);
 
@@ -156,16 +156,16 @@ impl Read for Waiting {
 }
 
 #[test]
-fn nobody_waits_for_a_read_that_waits() {
+fn dropping_the_input_does_not_wait_for_a_blocked_read() {
     let (keep, waiting) = channel();
-    drop(Input::of("-", Waiting(waiting)));
+    drop(Input::from_reader("-", Waiting(waiting)));
     drop(keep);
 }
 
 #[test]
-fn what_came_is_not_kept_from_who_waits() {
+fn available_lines_are_returned_before_a_read_blocks() {
     let (bytes, waiting) = channel();
-    let mut input = Input::of("-", Waiting(waiting));
+    let mut input = Input::from_reader("-", Waiting(waiting));
     let send = |text: &[u8]| text.iter().for_each(|text| bytes.send(*text).unwrap());
     // The beginning takes the first 16 KiB. The sender is kept, so that no end is in sight.
     send(&b"0123456789abcde\n".repeat(1_025));
@@ -181,9 +181,9 @@ fn what_came_is_not_kept_from_who_waits() {
 }
 
 #[test]
-fn whoever_waits_for_lines_can_be_stopped() {
+fn waiting_for_lines_can_be_stopped() {
     let (keep, waiting) = channel();
-    let mut input = Input::of("-", Waiting(waiting));
+    let mut input = Input::from_reader("-", Waiting(waiting));
     let stop = Arc::new(AtomicBool::new(false));
     let setter = stop.clone();
     let thread = std::thread::spawn(move || setter.store(true, Ordering::Relaxed));
@@ -191,7 +191,7 @@ fn whoever_waits_for_lines_can_be_stopped() {
     thread.join().unwrap();
     drop(keep);
 
-    let mut input = Input::of("a.log", io::Cursor::new(b"a\n".repeat(20 * MAX_LINE_LEN)));
+    let mut input = Input::from_reader("a.log", io::Cursor::new(b"a\n".repeat(20 * MAX_LINE_LEN)));
     assert!(matches!(input.next(), Some(Ok(Part::Lines(_)))));
     assert!(input.next_unless(&stop).is_none() && input.next_unless(&stop).is_none());
 }
@@ -205,7 +205,7 @@ fn a_reader_that_panics_is_an_error() {
             panic!("on purpose")
         }
     }
-    let found = yielded(Input::of("a.log", Panics));
+    let found = yielded(Input::from_reader("a.log", Panics));
     assert_eq!(found.len(), 1);
     assert!(found[0].contains("ended without a reason"), "{found:?}");
 }

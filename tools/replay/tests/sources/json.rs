@@ -1,8 +1,8 @@
-//! Lines of JSON, as servers write them by their documentation.
+//! Lines of JSON, from the documentation of servers.
 
 use tollgate_replay::log::{Fields, Format, TimeUnit};
 
-use crate::said::{reader, said};
+use crate::describe::{describe, reader};
 
 const NGINX: &str = r#"{"time_local":"10/Oct/2000:13:55:36 -0700","remote_addr":"192.0.2.1","remote_user":"-","request":"GET /a?b=1 HTTP/1.1","status":"200","body_bytes_sent":"5","http_user_agent":"say \"hi\"","http_host":"example.com"}"#;
 const CADDY: &str = r#"{"level":"info","ts":1646861401.5241024,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"41342","client_ip":"198.51.100.7","proto":"HTTP/2.0","method":"GET","host":"localhost","uri":"/x","headers":{"User-Agent":["curl/7.82.0"],"Accept":["*/*"]},"tls":{"resumed":false}},"user_id":"","duration":0.000929675,"size":10900,"status":200}"#;
@@ -59,17 +59,21 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn json_of_well_known_servers_is_read_as_it_is() {
+fn json_of_well_known_servers_is_parsed_by_default() {
     let mut fields = Fields::default();
     fields.want("header.User-Agent").unwrap();
     let mut reader = reader(Format::Json, "", &fields);
     for (line, expected) in ROWS {
-        assert_eq!(said(&mut reader, line.as_bytes(), &["header.user-agent"]), *expected, "{line}");
+        assert_eq!(
+            describe(&mut reader, line.as_bytes(), &["header.user-agent"]),
+            *expected,
+            "{line}"
+        );
     }
 }
 
 #[test]
-fn a_field_is_what_it_is_said_to_be() {
+fn fields_can_be_mapped() {
     let mut fields = Fields::default();
     for text in ["time=at", "key=who.id", "verb=what", "max_wait=wait", "header.x-plan=plan"] {
         fields.assign(text).unwrap();
@@ -79,21 +83,24 @@ fn a_field_is_what_it_is_said_to_be() {
     let line = br#"{"at":1763650000123,"time":1,"who":{"id":"ada"},"key":"no","what":"reserve","wait":2.5,"plan":"pro"}"#;
     let expected = "time=1763650000.123 key=ada verb=reserve max_wait=2.5 header.x-plan=pro";
     let further = ["verb", "max_wait", "header.x-plan", "request_id"];
-    assert_eq!(said(&mut reader, line, &further), expected);
+    assert_eq!(describe(&mut reader, line, &further), expected);
 }
 
 #[test]
-fn what_is_no_text_is_no_json() {
+fn bytes_that_are_not_text_are_not_json() {
     let mut reader = reader(Format::Json, "", &Fields::default());
-    assert_eq!(said(&mut reader, b"{\"time\":1,\"key\":\"\xFF\"}", &[]), "NotJson { column: 18 }");
+    assert_eq!(
+        describe(&mut reader, b"{\"time\":1,\"key\":\"\xFF\"}", &[]),
+        "NotJson { column: 18 }"
+    );
 }
 
 #[test]
-fn depth_breaks_a_line_and_not_the_reader() {
+fn excessive_depth_is_an_error_of_the_line() {
     let mut reader = reader(Format::Json, "", &Fields::default());
     let deep = format!(r#"{{"time":1,"request":{}}}"#, "[".repeat(100_000));
-    assert!(said(&mut reader, deep.as_bytes(), &[]).starts_with("NotJson"));
+    assert!(describe(&mut reader, deep.as_bytes(), &[]).starts_with("NotJson"));
     let deep = format!(r#"{{"time":1,"request":{}1}}"#, r#"{"headers":"#.repeat(100_000));
-    assert!(said(&mut reader, deep.as_bytes(), &[]).starts_with("NotJson"));
-    assert_eq!(said(&mut reader, br#"{"time":1}"#, &[]), "time=1");
+    assert!(describe(&mut reader, deep.as_bytes(), &[]).starts_with("NotJson"));
+    assert_eq!(describe(&mut reader, br#"{"time":1}"#, &[]), "time=1");
 }

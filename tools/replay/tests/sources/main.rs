@@ -1,12 +1,12 @@
-//! From the bytes of logs, and from generated traffic, to events in the order of time.
+//! From bytes of logs, and from synthetic traffic, to ordered events.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod access;
 mod any_bytes;
 mod csv;
+mod describe;
+mod detection;
 mod generate;
 mod input;
 mod json;
 mod order;
-mod recognize;
-mod said;

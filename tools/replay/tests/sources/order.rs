@@ -1,4 +1,4 @@
-//! Events in the order of their time, held against sorting them all.
+//! The order of events, compared with a sort of all events.
 
 use proptest::prelude::*;
 use tollgate::{Micros, Timestamp};
@@ -7,7 +7,7 @@ use tollgate_replay::order::Order;
 
 type Event = (Timestamp, usize);
 
-/// All events as they are released, in batches of `batch` pushes, and how many were late.
+/// All events in the order of release, in batches of `batch` pushes, and the number of late ones.
 fn released(stamps: &[Stamp], reorder: Micros, spread: bool, batch: usize) -> (Vec<Event>, u64) {
     let mut order = Order::new(reorder, spread);
     let mut events = Vec::new();
@@ -21,8 +21,8 @@ fn released(stamps: &[Stamp], reorder: Micros, spread: bool, batch: usize) -> (V
     (events, order.late())
 }
 
-/// The same by the words of the documentation: late ones get the second that is open, those of whole
-/// seconds are spread, and all are sorted.
+/// The documented behaviour: late events move to the open second, those of whole seconds are spread,
+/// and all are sorted.
 fn model(stamps: &[Stamp], reorder: Micros, spread: bool) -> (Vec<Event>, u64) {
     let second = |at: Timestamp| at.as_micros() / 1_000_000;
     let mut newest = Timestamp::EPOCH;
@@ -74,7 +74,7 @@ fn stamps() -> impl Strategy<Value = Vec<Stamp>> {
 
 proptest! {
     #[test]
-    fn events_are_in_the_order_of_a_sort(
+    fn events_are_sorted(
         stamps in stamps(),
         reorder in prop_oneof![Just(0_u64), 0_u64..5_000_000, Just(60_000_000)],
         spread: bool,
@@ -92,7 +92,7 @@ fn exact(micros: u64) -> Stamp {
 }
 
 #[test]
-fn a_gap_of_years_is_one_step() {
+fn a_gap_of_years_takes_one_step() {
     let stamps = [exact(1), exact(Timestamp::MAX.as_micros()), exact(2)];
     let (events, late) = released(&stamps, Micros::from_secs(60), true, 1);
     let order: Vec<usize> = events.iter().map(|(_, at)| *at).collect();
@@ -100,7 +100,7 @@ fn a_gap_of_years_is_one_step() {
 }
 
 #[test]
-fn what_is_finished_is_not_open_again() {
+fn a_finished_second_does_not_open_again() {
     let mut order = Order::new(Micros::from_secs(60), false);
     let mut events = Vec::new();
     order.push(exact(100_500_000), 'a');
@@ -113,7 +113,7 @@ fn what_is_finished_is_not_open_again() {
 }
 
 #[test]
-fn what_is_due_is_released_before_the_end() {
+fn due_events_are_released_before_the_end() {
     let mut order = Order::new(Micros::from_secs(60), true);
     let mut events = Vec::new();
     for second in 100..=161 {

@@ -1,22 +1,22 @@
-//! One walk over a line, which keeps what is looked for and skips the rest.
+//! Walks over a line, keeps the values to look up and skips the others.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Found;
+use super::Values;
 use super::tree::Tree;
 
-/// No field has so many places.
-const WORST_PLACE: usize = 1_000;
+/// A rank below that of every name.
+const WORST_RANK: usize = 1_000;
 
-/// A line: an object, of which the names below `node` are looked for.
+/// An object whose fields are looked up below `node`.
 #[derive(Debug)]
 pub(super) struct Object<'t> {
     pub(super) tree: &'t Tree,
     pub(super) node: usize,
-    pub(super) found: &'t mut Found,
+    pub(super) found: &'t mut Values,
 }
 
 impl<'de> DeserializeSeed<'de> for Object<'_> {
@@ -27,7 +27,7 @@ impl<'de> DeserializeSeed<'de> for Object<'_> {
     }
 }
 
-/// A value that may be an object of which names are looked for, or else what its own name says.
+/// A value that may be an object with fields to look up, or a value itself.
 #[derive(Debug)]
 struct Branch<'t>(Object<'t>);
 
@@ -53,7 +53,7 @@ impl<'de> Visitor<'de> for Object<'_> {
                 Some(node) if tree.has_children(node) => {
                     map.next_value_seed(Branch(Object { tree, node, found: &mut *found }))?;
                 }
-                // What a number says exactly is in its text only.
+                // Only the text of a number is exact.
                 Some(node) => {
                     let value: &'de RawValue = map.next_value()?;
                     Object { tree, node, found: &mut *found }.keep_json(value.get());
@@ -88,13 +88,13 @@ impl<'de> Visitor<'de> for Object<'_> {
         Ok(())
     }
 
-    /// Nothing that can be an object as well is such a number.
+    /// No field that may also be an object is a float.
     fn visit_f64<E>(self, _: f64) -> Result<(), E> {
         Ok(())
     }
 
-    fn visit_bool<E>(self, truth: bool) -> Result<(), E> {
-        self.keep(if truth { "true" } else { "false" });
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.keep(if value { "true" } else { "false" });
         Ok(())
     }
 
@@ -104,18 +104,18 @@ impl<'de> Visitor<'de> for Object<'_> {
 }
 
 impl Object<'_> {
-    /// Keeps a value as JSON has it: a text, a number or a truth, of a list the first; `null` and an object
-    /// are nothing.
+    /// Keeps a JSON value: a string, a number, a boolean, or the first of a list; not `null` or an object.
     fn keep_json(self, value: &str) {
         match value.as_bytes() {
             [b'"', .., b'"'] => match value.get(1..value.len() - 1) {
                 Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => self.keep(text),
+                // `RawValue` has validated the string, so only a lone surrogate fails here.
                 _ => self.keep(&serde_json::from_str::<String>(value).unwrap_or_default()),
             },
             [b'[', ..] => {
                 let mut list = serde_json::Deserializer::from_str(value);
                 match First.deserialize(&mut list) {
-                    // A list in a list is nothing, so this goes no deeper.
+                    // A nested list is ignored, so the recursion ends here.
                     Ok(Some(first)) if !first.starts_with('[') => self.keep_json(first),
                     _ => {}
                 }
@@ -125,7 +125,7 @@ impl Object<'_> {
         }
     }
 
-    /// Keeps a text, unless it is empty. A dash is worse than what stands in any other place.
+    /// Keeps a text, unless it is empty. A dash ranks below any other value.
     fn keep(self, text: &str) {
         let slots = self.tree.slots(self.node);
         if slots.is_empty() || text.is_empty() {
@@ -134,14 +134,14 @@ impl Object<'_> {
         let start = self.found.text.len();
         self.found.text.extend_from_slice(text.as_bytes());
         let range = start..self.found.text.len();
-        let penalty = if text == "-" { WORST_PLACE } else { 0 };
+        let penalty = if text == "-" { WORST_RANK } else { 0 };
         for (slot, rank) in slots {
             self.found.keep(*slot, *rank + penalty, &range);
         }
     }
 }
 
-/// A name in an object: its node, if it is looked for.
+/// A name in an object, resolved to its node if it is looked up.
 #[derive(Debug)]
 struct Name<'t> {
     tree: &'t Tree,
@@ -168,7 +168,7 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// The first of a list: logs have a header's values as one.
+/// The first element of a list; some logs have the values of a header as a list.
 #[derive(Debug)]
 struct First;
 

@@ -1,12 +1,22 @@
-//! An axis of counts, from nothing upwards.
+//! An axis of counts from 0.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged};
 
-use super::position;
+use crate::convert::to_u64;
 
-/// Counts from 0 to a little above the greatest.
+/// The position of a value between two ends, in units of the picture.
+#[expect(clippy::expect_used, reason = "the position lies between the two ends")]
+pub(super) fn position(value: u64, (from, to): (u64, u64), ends: (i32, i32)) -> i32 {
+    let length = i128::from(to.saturating_sub(from)).max(1);
+    let along = i128::from(value.clamp(from, to.max(from)) - from);
+    let run = i128::from(ends.1) - i128::from(ends.0);
+    let moved = (along * run * 2 + length * run.signum()) / (length * 2);
+    i32::try_from(i128::from(ends.0) + moved).expect("a position between two i32")
+}
+
+/// Counts from 0 to slightly above the maximum.
 #[derive(Clone, Debug)]
 pub(in crate::pictures) struct Counts {
     top: u64,
@@ -17,16 +27,16 @@ impl Counts {
         Counts { top: greatest.saturating_add(greatest / 16).max(1) }
     }
 
-    /// Round numbers, at most so many above 0.
-    pub(in crate::pictures) fn ticks(&self, most: usize) -> Vec<u64> {
-        let most = u64::try_from(most.max(1)).unwrap_or(1);
+    /// Round numbers, at most `max` above 0.
+    pub(in crate::pictures) fn ticks(&self, max: usize) -> Vec<u64> {
+        let max = to_u64(max.max(1));
         let steps = (0..20)
             .flat_map(|power| [1, 2, 5].map(|digit: u64| digit.saturating_mul(10_u64.pow(power))));
-        let step = steps.into_iter().find(|step| self.top / step <= most).unwrap_or(u64::MAX);
+        let step = steps.into_iter().find(|step| self.top / step <= max).unwrap_or(u64::MAX);
         (0..=self.top / step).map(|times| times * step).collect()
     }
 
-    /// A number in little room: `1,500`, `20k`, `1.5M`.
+    /// A short form of a number: `1,500`, `20k`, `1.5M`.
     pub(in crate::pictures) fn label(number: u64) -> String {
         const UNITS: [(u64, &str); 6] = [
             (1_000_000_000_000_000_000, "E"),
@@ -37,7 +47,7 @@ impl Counts {
             (1_000, "k"),
         ];
         if number < 10_000 {
-            return crate::report::shown::grouped(number);
+            return crate::report::format::grouped(number);
         }
         let unit = UNITS.iter().find(|(unit, _)| number >= *unit);
         let Some((unit, word)) = unit else {

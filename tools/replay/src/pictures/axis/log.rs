@@ -1,10 +1,10 @@
-//! An axis on which equal ratios are equally far apart.
+//! A logarithmic axis.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged};
 
-/// Counts in tenths, so that there is room below 1.
+/// Counts in tenths, which leaves space below 1.
 #[derive(Clone, Debug)]
 pub(in crate::pictures) struct Log {
     from: u64,
@@ -12,13 +12,13 @@ pub(in crate::pictures) struct Log {
 }
 
 impl Log {
-    /// From one number of tenths to another; neither is 0.
+    /// An axis between two numbers of tenths above 0.
     pub(in crate::pictures) fn new(from: u64, to: u64) -> Self {
         let from = from.max(1);
         Log { from, to: to.max(from.saturating_add(1)) }
     }
 
-    /// The powers of ten, in tenths, and where they are few, their doubles and fives.
+    /// The powers of ten in tenths and, if there is space, their doubles and fives.
     pub(in crate::pictures) fn ticks(&self, most: usize) -> Vec<u64> {
         let within = |digits: &[u64]| -> Vec<u64> {
             (1..20)
@@ -34,8 +34,8 @@ impl Log {
         fitting.cloned().unwrap_or_else(|| powers.iter().copied().step_by(stride).collect())
     }
 
-    #[expect(clippy::float_arithmetic, reason = "a logarithm is drawn, nothing is decided by it")]
-    #[expect(clippy::as_conversions, reason = "a count becomes a place in a picture, rounded")]
+    #[expect(clippy::float_arithmetic, reason = "a logarithm for a picture; it decides nothing")]
+    #[expect(clippy::as_conversions, reason = "a count becomes a position, rounded")]
     fn along(&self, value: u64) -> f64 {
         let ln = |n: u64| (n as f64).ln();
         (ln(value.clamp(self.from, self.to)) - ln(self.from)) / (ln(self.to) - ln(self.from))
@@ -46,7 +46,7 @@ impl Ranged for Log {
     type FormatOption = NoDefaultFormatting;
     type ValueType = u64;
 
-    #[expect(clippy::float_arithmetic, reason = "a place in a picture, nothing is decided by it")]
+    #[expect(clippy::float_arithmetic, reason = "a position in a picture; it decides nothing")]
     #[expect(clippy::as_conversions, reason = "rounded to whole units; beyond i32 it saturates")]
     fn map(&self, value: &u64, limit: (i32, i32)) -> i32 {
         let run = f64::from(limit.1) - f64::from(limit.0);
@@ -69,14 +69,14 @@ mod tests {
     #[test]
     fn equal_ratios_are_equally_far_apart() {
         let log = Log::new(10, 10_000);
-        assert_eq!([10, 100, 1_000, 10_000].map(|it| log.map(&it, (0, 300))), [0, 100, 200, 300]);
-        assert_eq!([0, u64::MAX].map(|it| log.map(&it, (300, 0))), [300, 0]);
+        assert_eq!([10, 100, 1_000, 10_000].map(|n| log.map(&n, (0, 300))), [0, 100, 200, 300]);
+        assert_eq!([0, u64::MAX].map(|n| log.map(&n, (300, 0))), [300, 0]);
         let narrow = Log::new(u64::MAX, u64::MAX);
         assert!((0..=300).contains(&narrow.map(&u64::MAX, (0, 300))));
     }
 
     #[test]
-    fn ticks_are_powers_of_ten_and_what_fits_between() {
+    fn ticks_are_powers_of_ten_with_as_many_multiples_as_fit() {
         for (to, most, expected) in [
             (100, 8, vec![10, 20, 50, 100]),
             (10_000, 7, vec![10, 30, 100, 300, 1_000, 3_000, 10_000]),

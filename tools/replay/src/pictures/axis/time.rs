@@ -4,18 +4,19 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged};
 
-use super::position;
-use crate::report::shown;
+use super::count::position;
+use crate::convert::index;
+use crate::report::format;
 
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-/// The first Monday after the epoch, where weeks begin.
+/// The first Monday after the epoch, the start of weeks.
 const MONDAY: u64 = 4 * DAY;
 
-/// The lengths of time that divide a day, an hour or a minute evenly, and weeks.
+/// The durations that divide a day, an hour or a minute evenly, and weeks.
 const EVEN: &[u64] = &[
     1,
     2,
@@ -57,35 +58,35 @@ const EVEN: &[u64] = &[
     7 * DAY,
     14 * DAY,
 ];
-/// Months between the labels of a long time.
+/// Months between two labels of a long time.
 const MONTHS: &[i32] = &[1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200];
 
-/// The shortest even length of time that is a multiple of `width` and for which `fits`.
+/// The shortest even duration that is a multiple of `width` and fits.
 pub(in crate::pictures) fn even_multiple(width: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     EVEN.iter().copied().find(|even| even.is_multiple_of(width) && fits(*even))
 }
 
-/// Before the last year of the calendar; no event is as late, but the end of a bin may be.
+/// Before the last year of the calendar. No event is that late, but the end of a bin may be.
 const LATEST: u64 = 250_000_000_000_000_000;
 
-/// How far apart labels are.
+/// The distance between labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Micros(u64),
     Months(i32),
 }
 
-/// A moment that is labelled.
+/// A labelled time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::pictures) struct Tick {
     /// Microseconds since the epoch.
     pub(in crate::pictures) at: u64,
     pub(in crate::pictures) label: String,
-    /// The day or the year, where it is another than that of the label before.
+    /// The day or the year, if it differs from that of the previous label.
     pub(in crate::pictures) context: Option<String>,
 }
 
-/// Time from one moment to a later one, in microseconds since the epoch.
+/// The time between two microseconds since the epoch.
 #[derive(Clone, Debug)]
 pub(in crate::pictures) struct Times {
     from: u64,
@@ -94,16 +95,16 @@ pub(in crate::pictures) struct Times {
 }
 
 impl Times {
-    /// `fits` says whether so many labels, as long as this one, have room.
+    /// `fits` returns whether there is space for a number of labels of this length.
     pub(in crate::pictures) fn new(from: u64, to: u64, fits: impl Fn(usize, &str) -> bool) -> Self {
         let from = from.min(LATEST);
         let to = to.min(LATEST).max(from + 1);
         let evens = EVEN.iter().map(|even| Step::Micros(*even));
         let steps = evens.chain(MONTHS.iter().map(|months| Step::Months(*months)));
-        let longest = Step::Months(MONTHS.last().copied().unwrap_or(1));
+        let longest = Step::Months(MONTHS[MONTHS.len() - 1]);
         let step = steps.into_iter().find(|step| {
             let ticks = (to - from) / step.about() + 1;
-            // No label is longer than that of a day in the widest month.
+            // The longest label is that of a day in the widest month.
             let sample = step.label(1_396_310_399_999_999);
             fits(usize::try_from(ticks).unwrap_or(usize::MAX), &sample)
         });
@@ -140,7 +141,8 @@ impl Times {
 
     fn months(&self, step: i32) -> Vec<u64> {
         let month = |micros: u64| {
-            shown::civil(micros).map_or(0, |x| i32::from(x.year()) * 12 + i32::from(x.month()) - 1)
+            format::civil(micros)
+                .map_or(0, |date| i32::from(date.year()) * 12 + i32::from(date.month()) - 1)
         };
         let first = month(self.from) / step;
         let steps = first..=month(self.to) / step;
@@ -149,7 +151,7 @@ impl Times {
     }
 }
 
-/// When a month begins that is so many months after the beginning of the year 0.
+/// The start of a month, counted from the start of the year 0.
 fn begin_of_month(months: i32) -> Option<u64> {
     let year = i16::try_from(months.div_euclid(12)).ok()?;
     let month = i8::try_from(months.rem_euclid(12) + 1).ok()?;
@@ -160,7 +162,7 @@ fn begin_of_month(months: i32) -> Option<u64> {
 }
 
 impl Step {
-    /// How long it is, to choose by.
+    /// The approximate duration.
     fn about(self) -> u64 {
         match self {
             Step::Micros(step) => step,
@@ -169,7 +171,7 @@ impl Step {
     }
 
     fn label(self, at: u64) -> String {
-        let Some(civil) = shown::civil(at) else {
+        let Some(civil) = format::civil(at) else {
             return String::new();
         };
         let format = match self {
@@ -185,21 +187,21 @@ impl Step {
             Step::Micros(step) if step < SECOND => {
                 let decimals = format!("{:03}", at % SECOND / MILLISECOND);
                 let kept = (1..=3).find(|kept| step.is_multiple_of(SECOND / 10_u64.pow(*kept)));
-                let kept = usize::try_from(kept.unwrap_or(3)).unwrap_or(3);
-                format!("{label}.{}", decimals.get(..kept).unwrap_or_default())
+                let kept = kept.map_or(3, index);
+                format!("{label}.{}", &decimals[..kept])
             }
             _ => label,
         }
     }
 
-    /// What a label leaves out.
+    /// The part of the date that the label omits.
     fn context(self, at: u64) -> Option<String> {
         let format = match self {
             Step::Micros(step) if step < DAY => "%Y-%m-%d",
             Step::Months(months) if months >= 12 => return None,
             _ => "%Y",
         };
-        Some(shown::civil(at)?.strftime(format).to_string())
+        Some(format::civil(at)?.strftime(format).to_string())
     }
 }
 
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_even_and_say_the_day_where_it_changes() {
+    fn labels_are_even_and_show_the_day_when_it_changes() {
         check(
             "2025-11-20T23:59:59Z",
             "2025-11-21T00:00:00.9Z",

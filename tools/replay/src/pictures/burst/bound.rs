@@ -1,20 +1,20 @@
-//! What came to pass within a limit's window at each moment, against its count.
+//! The cost admitted within a limit's window at each moment, against the bound of the limit.
 
 use tollgate::{Kind, Limit};
 
 use super::row::Row;
 use crate::pictures::axis::{Counts, Times};
 use crate::pictures::canvas::{Canvas, Point};
-use crate::pictures::ink::Ink;
 use crate::pictures::over_time::edges_of;
+use crate::pictures::palette::PaletteColor;
 use crate::pictures::panel::{LEFT, Panel, RIGHT};
 use crate::pictures::rolling::{self, Moment};
 
-/// A limit, and what came to pass within its window.
+/// A limit and the sums within its window.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) limit: Limit,
-    /// So much within this many microseconds is what it is held to.
+    /// The limit promises at most `count` within `window` µs.
     pub(super) count: u64,
     pub(super) window: u64,
     sums: Vec<(u64, u64)>,
@@ -22,14 +22,14 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// Nothing for a limit that has no window.
-    pub(super) fn of(limit: &Limit, moments: &[Moment]) -> Option<Self> {
+    /// `None` for a limit without a window.
+    pub(super) fn for_limit(limit: &Limit, moments: &[Moment]) -> Option<Self> {
         if limit.is_concurrent() {
             return None;
         }
         let spec = limit.spec();
         let (count, window) = match spec.kind {
-            // What it holds, and how long it takes to fill: of a second's share, a burst is many.
+            // Its capacity, and the time to fill it: a window of one second would contain several bursts.
             Kind::TokenBucket { burst } => (burst, filled(burst, spec.window.get(), spec.count)),
             _ => (spec.count, spec.window.get()),
         };
@@ -42,17 +42,17 @@ impl Bound {
         Some(Bound { limit: *limit, count, window, sums, most })
     }
 
-    /// When the last that was admitted came to pass, which of a queue is later.
+    /// The time of the last admission; for a queue, of the last departure.
     pub(super) fn end(&self) -> Option<u64> {
         Some(self.sums.last()?.0.saturating_sub(self.window))
     }
 
-    /// How far it was stretched, as a number to compare with the other's.
+    /// How far the bound was approached, as a number to compare with that of another.
     pub(super) fn stretch(&self, other: &Bound) -> u128 {
         u128::from(self.most) * u128::from(other.count)
     }
 
-    /// Draws the sums and the count over each other. Limits of one window share their heights.
+    /// Draws the sums and the bound. Limits with equal windows share a scale.
     pub(super) fn draw(
         &self,
         canvas: &Canvas<'_>,
@@ -68,17 +68,17 @@ impl Bound {
         let outline = self.outline(&panel);
         let (_, ground) = panel.at(0, 0);
         let (_, bound) = panel.at(0, self.count);
-        canvas.polygon(between(&outline, i32::MIN, ground), Ink::Faint);
+        canvas.polygon(between(&outline, i32::MIN, ground), PaletteColor::Faint);
         if self.most > self.count {
-            canvas.polygon(between(&outline, i32::MIN, bound), Ink::Over);
+            canvas.polygon(between(&outline, i32::MIN, bound), PaletteColor::Over);
         }
-        canvas.path(outline, Ink::Admitted, 4);
-        canvas.line((LEFT, bound), (RIGHT, bound), Ink::Bound, 3);
+        canvas.path(outline, PaletteColor::Admitted, 4);
+        canvas.line((LEFT, bound), (RIGHT, bound), PaletteColor::Bound, 3);
         let edges = edges_of(&self.limit, panel.from(), panel.to()).unwrap_or_default();
         panel.draw_edges(canvas, &edges);
     }
 
-    /// The sums over time: of those that fall on one place the highest shows.
+    /// The outline of the sums; of equal positions the highest is visible.
     fn outline(&self, panel: &Panel) -> Vec<Point> {
         let mut points = vec![panel.at(panel.from(), 0)];
         let mut level = 0;
@@ -97,13 +97,14 @@ pub(super) fn is_queue(limit: &Limit) -> bool {
     matches!(limit.spec().kind, Kind::Queue { .. })
 }
 
-/// How long it takes until so much is there, in microseconds.
+/// The time in µs until this many units are refilled.
 fn filled(burst: u64, window: u64, count: u64) -> u64 {
     let long = (u128::from(burst) * u128::from(window)).div_ceil(u128::from(count.max(1)));
+    // A bucket that takes longer than the calendar to fill never does.
     u64::try_from(long).unwrap_or(u64::MAX)
 }
 
-/// When those leave that a queue admitted: each once all before it have drained.
+/// The departures from a queue: each once all previous ones have drained.
 fn departures(moments: &[Moment], window: u64, count: u64) -> Vec<Moment> {
     let (mut drained, mut leaving) = (0_u128, Vec::new());
     let scale = u128::from(count.max(1));
@@ -118,7 +119,7 @@ fn departures(moments: &[Moment], window: u64, count: u64) -> Vec<Moment> {
     leaving
 }
 
-/// Adds a point to a path, unless it adds nothing to what can be seen.
+/// Appends a point to a path, unless it is not visible.
 fn push(points: &mut Vec<Point>, point: Point) {
     if let [.., before, last] = points.as_mut_slice() {
         let is_straight = (before.0 == last.0 && last.0 == point.0)
@@ -132,7 +133,7 @@ fn push(points: &mut Vec<Point>, point: Point) {
     points.push(point);
 }
 
-/// The area between an outline and a line below it, of what is above that line.
+/// The area between an outline and a line below it.
 fn between(outline: &[Point], highest: i32, line: i32) -> Vec<Point> {
     let clipped = outline.iter().map(|(x, y)| (*x, (*y).clamp(highest, line)));
     let ends = [outline.last(), outline.first()];
@@ -146,12 +147,12 @@ mod tests {
     fn most(limit: &str, asked: &[(u64, u64)]) -> (u64, u64, u64) {
         let moment = |&(time, admitted)| Moment { time, admitted, denied: 0 };
         let moments: Vec<_> = asked.iter().map(moment).collect();
-        let bound = Bound::of(&limit.parse().unwrap(), &moments).unwrap();
+        let bound = Bound::for_limit(&limit.parse().unwrap(), &moments).unwrap();
         (bound.most, bound.count, bound.window / 1_000_000)
     }
 
     #[test]
-    fn a_limit_is_held_to_what_it_promises() {
+    fn each_limit_has_its_own_window_and_bound() {
         let second = 1_000_000;
         let burst = [(0, 21), (second, 1)];
         for (limit, expected) in [
@@ -161,16 +162,16 @@ mod tests {
         ] {
             assert_eq!(most(limit, &burst), expected, "{limit}");
         }
-        // Of a queue what leaves it counts: however many came at once, it is one after the other.
+        // A queue counts departures: whatever arrives at once leaves one by one.
         let one_by_one = [(0, 1); 22];
         assert_eq!(most("1/s queue 21", &one_by_one), (1, 1, 1));
         assert_eq!(most("3/s queue 21", &one_by_one), (3, 3, 1));
     }
 
     #[test]
-    fn what_waits_in_a_queue_is_seen_to_its_end() {
+    fn waiting_requests_are_shown_until_they_depart() {
         let moments = [Moment { time: 5, admitted: 1, denied: 0 }; 4];
-        let bound = Bound::of(&"1/s queue 3".parse().unwrap(), &moments).unwrap();
+        let bound = Bound::for_limit(&"1/s queue 3".parse().unwrap(), &moments).unwrap();
         assert_eq!(bound.end(), Some(3_000_005));
     }
 }

@@ -1,5 +1,5 @@
-//! How each limit treats the same requests: what it admitted within its window at each moment, and
-//! below it each request.
+//! Compares how limits treat the same requests: the cost admitted within the window at each moment, and
+//! each request.
 
 mod bound;
 mod row;
@@ -7,38 +7,38 @@ mod row;
 use self::row::Row;
 use super::axis::Times;
 use super::canvas::{About, Canvas, draw};
-use super::ink::Ink;
 use super::over_time;
+use super::palette::PaletteColor;
 use super::panel::{self, Caption, FOOT, HEAD, LINE};
-use crate::report::{Report, shown};
+use crate::report::{Report, format};
 
-/// The most panels that are drawn.
+/// How many panels are drawn.
 const MAX_PANELS: usize = 32;
 
-/// What is shown before and after requests that all came at once.
-const ALONE: u64 = 500_000;
+/// The time shown before and after requests at a single moment.
+const SINGLE_MOMENT_MARGIN: u64 = 500_000;
 
-/// Draws how each limit treats the same requests of one key: the sum within its window at each
-/// moment against its count, and each request. Of more than one key, only the requests.
+/// Draws how each limit treats the same requests: the sum within its window at each moment against its
+/// bound, and each request. For more than one key, only the requests.
 #[must_use]
 pub fn burst(report: &Report) -> String {
     let all: Vec<_> =
-        report.outcomes.iter().take(MAX_PANELS).map(|outcome| Row::of(report, outcome)).collect();
+        report.outcomes.iter().take(MAX_PANELS).map(|outcome| Row::new(report, outcome)).collect();
     let about = about(report, &all);
     let (Some(from), Some(to)) = (
         all.iter().filter_map(|row| Some(row.moments.first()?.time)).min(),
         all.iter().filter_map(Row::end).max(),
     ) else {
-        return super::draw_nothing(&about);
+        return panel::draw_empty(&about);
     };
-    let margin = if from == to { ALONE } else { ((to - from) / 40).max(1) };
+    let margin = if from == to { SINGLE_MOMENT_MARGIN } else { ((to - from) / 40).max(1) };
     let times =
         Times::new(from.saturating_sub(margin), to.saturating_add(margin), panel::labels_fit);
     let captions: Vec<_> = all.iter().map(|row| row.caption(report)).collect();
     let layout = Layout::new(&all, &captions);
     draw(&about, layout.height, |canvas| {
         panel::draw_head(canvas, &about.title, &below(report, &all));
-        draw_keys(canvas, &all);
+        draw_legend(canvas, &all);
         let mut top = HEAD + LINE + 16;
         for (row, caption) in all.iter().zip(&captions) {
             caption.draw(canvas, top + LINE / 2, layout.lines);
@@ -54,7 +54,7 @@ pub fn burst(report: &Report) -> String {
     })
 }
 
-/// Where the panels lie.
+/// The layout of the panels.
 #[derive(Debug)]
 struct Layout {
     lines: i32,
@@ -78,7 +78,7 @@ impl Layout {
         Layout { height: HEAD + LINE + 16 + panels + FOOT, ..layout }
     }
 
-    /// How high the sums within the window are drawn, with the gap below them.
+    /// The height of the sums, including the gap below them.
     fn plot(&self, row: &Row<'_>) -> i32 {
         if row.bound.is_some() { self.plot + 12 } else { 0 }
     }
@@ -89,7 +89,7 @@ impl Layout {
 }
 
 fn about(report: &Report, rows: &[Row<'_>]) -> About {
-    let told = |row: &Row<'_>| {
+    let describe = |row: &Row<'_>| {
         let figures = over_time::caption(report, row.outcome).figures;
         let Caption { name, figures: most } = row.caption(report);
         if figures == most {
@@ -98,20 +98,20 @@ fn about(report: &Report, rows: &[Row<'_>]) -> About {
             format!(" {name}: {figures}, {most}.")
         }
     };
-    let outcomes: String = rows.iter().map(told).collect();
-    let requests = shown::counted(report.offered.requests, "request");
+    let outcomes: String = rows.iter().map(describe).collect();
+    let requests = format::counted(report.offered.requests, "request");
     About {
         id: "burst",
         title: "How each limit treats the same requests".to_owned(),
-        description: format!("{requests} of {}.{outcomes}", shown::counted(report.keys, "key")),
+        description: format!("{requests} of {}.{outcomes}", format::counted(report.keys, "key")),
     }
 }
 
 fn below(report: &Report, rows: &[Row<'_>]) -> String {
-    let requests = shown::counted(report.offered.requests, "request");
-    let keys = shown::counted(report.keys, "key");
+    let requests = format::counted(report.offered.requests, "request");
+    let keys = format::counted(report.keys, "key");
     let is_binned = report.outcomes.iter().all(|outcome| outcome.decisions.is_empty());
-    let steps = format!(", in steps of {}", shown::window(report.timeline.width));
+    let steps = format!(", in steps of {}", format::window(report.timeline.width));
     let steps = if is_binned { &steps } else { "" };
     let what = match rows.iter().any(|row| row.bound.is_some()) {
         true => format!("{} admitted within each window · ", report.unit()),
@@ -120,20 +120,21 @@ fn below(report: &Report, rows: &[Row<'_>]) -> String {
     format!("{what}{requests} of {keys}{steps} · times in UTC")
 }
 
-fn draw_keys(canvas: &Canvas<'_>, rows: &[Row<'_>]) {
+fn draw_legend(canvas: &Canvas<'_>, rows: &[Row<'_>]) {
     let y = HEAD + LINE / 2 - 4;
     let mut x = 36;
-    let mut keys = vec![(Ink::Admitted, "admitted, up"), (Ink::DeniedLine, "denied, down")];
+    let mut keys =
+        vec![(PaletteColor::Admitted, "admitted, up"), (PaletteColor::DeniedLine, "denied, down")];
     if rows.iter().any(|row| row.bound.is_some()) {
-        keys.push((Ink::Bound, "limit"));
+        keys.push((PaletteColor::Bound, "limit"));
     }
     if rows.iter().any(Row::is_over) {
-        keys.push((Ink::Over, "over it"));
+        keys.push((PaletteColor::Over, "over it"));
     }
     if rows.iter().any(Row::has_edges) {
-        keys.push((Ink::Edge, "a window begins"));
+        keys.push((PaletteColor::Edge, "a window begins"));
     }
-    for (ink, words) in keys {
-        x = panel::draw_key(canvas, (x, y), ink, words);
+    for (color, words) in keys {
+        x = panel::draw_legend_entry(canvas, (x, y), color, words);
     }
 }

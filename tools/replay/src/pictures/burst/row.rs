@@ -1,21 +1,21 @@
-//! A panel: what one outcome did with each request.
+//! A panel: the decisions of one candidate.
 
 use tollgate::Micros;
 
 use super::bound::{self, Bound};
 use crate::pictures::axis::{Counts, Times};
 use crate::pictures::canvas::Canvas;
-use crate::pictures::ink::Ink;
 use crate::pictures::over_time::{self, edges_of};
+use crate::pictures::palette::PaletteColor;
 use crate::pictures::panel::{Caption, LEFT, Panel, RIGHT};
 use crate::pictures::rolling::Moment;
-use crate::report::{Decided, Outcome, Report, shown};
+use crate::report::{Outcome, Report, RequestOutcome, format};
 
-/// How wide a bar is that stands for the requests of its time, and the gap behind it.
+/// The width of a bar for the requests of its time, and the gap after it.
 const BAR: i32 = 4;
 const GAP: i32 = 1;
 
-/// What a panel shows.
+/// The content of a panel.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     pub(super) outcome: &'a Outcome,
@@ -24,12 +24,12 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn of(report: &Report, outcome: &'a Outcome) -> Self {
+    pub(super) fn new(report: &Report, outcome: &'a Outcome) -> Self {
         let moments = moments(report, outcome);
-        // The sums of several keys are held to no limit.
+        // The sums of several keys are not comparable with a limit.
         let limits = if report.keys <= 1 { outcome.limits.as_slice() } else { &[] };
-        let bounds = limits.iter().filter_map(|limit| Bound::of(limit, &moments));
-        // Of several limits that is shown which was stretched most.
+        let bounds = limits.iter().filter_map(|limit| Bound::for_limit(limit, &moments));
+        // Of several limits, the one that was approached most is shown.
         let bound = bounds.max_by(|one, other| one.stretch(other).cmp(&other.stretch(one)));
         Row { outcome, moments, bound }
     }
@@ -39,9 +39,9 @@ impl<'a> Row<'a> {
         let Some(bound) = &self.bound else {
             return caption;
         };
-        let window = shown::window(Micros::new(bound.window));
-        let most = shown::grouped(bound.most);
-        let times = shown::ratio(bound.most, bound.count);
+        let window = format::window(Micros::new(bound.window));
+        let most = format::grouped(bound.most);
+        let times = format::ratio(bound.most, bound.count);
         let leave = if bound::is_queue(&bound.limit) { " leave" } else { "" };
         Caption {
             figures: format!("up to {most}{leave} within {window}: {times} × the limit"),
@@ -49,13 +49,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// When its last moment is.
+    /// The last time that is shown.
     pub(super) fn end(&self) -> Option<u64> {
         let last = self.moments.last()?.time;
         Some(self.bound.as_ref().and_then(Bound::end).map_or(last, |x| x.max(last)))
     }
 
-    /// Draws what was admitted upwards and what was denied downwards.
+    /// Draws admitted requests upwards and denied ones downwards.
     pub(super) fn draw_requests(
         &self,
         canvas: &Canvas<'_>,
@@ -70,22 +70,26 @@ impl<'a> Row<'a> {
         let middle = top + height / 2;
         let plane = Panel::new(times, Counts::up_to(most), top, middle - 2);
         for (x, bar) in bars {
-            // A single request stays visible beside a thousand.
+            // A single request remains visible beside a thousand.
             let tall =
                 |cost: u64| if cost == 0 { 0 } else { (middle - 2 - plane.at(0, cost).1).max(4) };
             let (up, down) = (tall(bar.admitted), tall(bar.denied));
             let right = x + BAR - GAP;
             if up > 0 {
-                canvas.rectangle((x, middle - 2 - up), (right, middle - 2), Ink::Admitted);
+                canvas.rectangle((x, middle - 2 - up), (right, middle - 2), PaletteColor::Admitted);
             }
             if down > 0 {
-                canvas.rectangle((x, middle + 2), (right, middle + 2 + down), Ink::DeniedLine);
+                canvas.rectangle(
+                    (x, middle + 2),
+                    (right, middle + 2 + down),
+                    PaletteColor::DeniedLine,
+                );
             }
         }
-        canvas.line((LEFT, middle), (RIGHT, middle), Ink::Muted, 1);
+        canvas.line((LEFT, middle), (RIGHT, middle), PaletteColor::Muted, 1);
     }
 
-    /// The requests, those together that lie within the width of a bar.
+    /// The requests, summed over the width of a bar.
     fn bars(&self, times: &Times) -> Vec<(i32, Moment)> {
         let plane = Panel::new(times, Counts::up_to(1), 0, 1);
         let mut bars: Vec<(i32, Moment)> = Vec::new();
@@ -102,12 +106,12 @@ impl<'a> Row<'a> {
         bars
     }
 
-    /// Whether more was admitted within a window than the limit's count.
+    /// Whether more was admitted within a window than the bound.
     pub(super) fn is_over(&self) -> bool {
         self.bound.as_ref().is_some_and(|bound| bound.most > bound.count)
     }
 
-    /// Whether windows begin within its time.
+    /// Whether a window starts within the time of the requests.
     pub(super) fn has_edges(&self) -> bool {
         let span = self.moments.first().zip(self.moments.last());
         let edges = self
@@ -119,10 +123,10 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Each request where the report has them, else the bins of its timeline.
+/// Each request if the report has them, otherwise the bins of its timeline.
 fn moments(report: &Report, outcome: &Outcome) -> Vec<Moment> {
     if !outcome.decisions.is_empty() {
-        let moment = |decided: &Decided| {
+        let moment = |decided: &RequestOutcome| {
             let (admitted, denied) =
                 if decided.is_admitted { (decided.cost, 0) } else { (0, decided.cost) };
             Moment { time: decided.time.as_micros(), admitted, denied }

@@ -1,10 +1,9 @@
-//! Numbers, times and keys as people read them: the table, the page and the pictures say the same
-//! thing in the same words.
+//! Numbers, times and keys as text, formatted alike in the text report, HTML and pictures.
 
 use jiff::tz::Offset;
 use tollgate::{Micros, Timestamp};
 
-/// The units of a length of time, longest first, in microseconds.
+/// The units of durations, longest first, in microseconds.
 const UNITS: &[(u64, &str)] = &[
     (7 * DAY, "w"),
     (DAY, "d"),
@@ -16,10 +15,10 @@ const UNITS: &[(u64, &str)] = &[
 ];
 const DAY: u64 = 86_400_000_000;
 
-/// The most bytes of a key that are shown; past them stands `…`.
+/// How many bytes of a key are shown before `…`.
 const MAX_SHOWN: usize = 256;
 
-/// An integer with separators: `12,345`.
+/// An integer with thousands separators: `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -32,14 +31,13 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A count and its word: `1 key`, `12,345 keys`.
+/// A count with its noun: `1 key`, `12,345 keys`.
 pub(crate) fn counted(number: u64, word: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(number))
 }
 
-/// A share in percent to one decimal: `61.7 %`. What is not quite nothing or all does not round to
-/// it.
+/// A percentage to one decimal: `61.7 %`. Only an exact 0 or 1 is shown as `0 %` or `100 %`.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0 %".to_owned();
@@ -56,14 +54,14 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// How many times as much, to one decimal: `2.0`.
+/// A ratio to one decimal: `2.0`.
 pub(crate) fn ratio(amount: u64, of: u64) -> String {
     let of = u128::from(of.max(1));
     let tenths = (u128::from(amount) * 10 + of / 2) / of;
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// How many millionths as percent: `0.1 %`.
+/// Millionths as a percentage: `0.1 %`.
 pub(crate) fn ppm(millionths: u32) -> String {
     let (whole, rest) = (millionths / 10_000, millionths % 10_000);
     if rest == 0 {
@@ -72,10 +70,10 @@ pub(crate) fn ppm(millionths: u32) -> String {
     format!("{whole}.{} %", format!("{rest:04}").trim_end_matches('0'))
 }
 
-/// A length of time in its two largest units, the rest cut off: `1 min 30 s`, `250 ms`.
+/// A duration in its two largest units, rounded down: `1 min 30 s`, `250 ms`.
 pub(crate) fn length(length: Micros) -> String {
     let mut parts = UNITS.iter().enumerate().filter(|(_, (unit, word))| {
-        // Weeks are for windows, not for lengths that something happened to have.
+        // Weeks are only for windows.
         *word != "w" && length.get() >= *unit
     });
     let Some((at, (unit, word))) = parts.next() else {
@@ -100,13 +98,13 @@ pub(crate) fn window(window: Micros) -> String {
     }
 }
 
-/// A window behind "per" or "any", where one of a unit is the unit alone: `s`, `10 min`.
+/// A window after "per" or "any", where `1 s` is `s`: `s`, `10 min`.
 pub(crate) fn per(length: Micros) -> String {
     let text = window(length);
     text.strip_prefix("1 ").map_or_else(|| text.clone(), ToOwned::to_owned)
 }
 
-/// A moment in UTC to the second, or as exactly as is needed: `2025-11-20 14:46:40.25`.
+/// A time in UTC with the necessary decimals: `2025-11-20 14:46:40.25`.
 pub(crate) fn moment(time: Timestamp) -> String {
     let Some(civil) = civil(time.as_micros()) else {
         return time.to_string();
@@ -120,19 +118,19 @@ pub(crate) fn moment(time: Timestamp) -> String {
     text
 }
 
-/// The second in UTC that a moment is in.
+/// A time in UTC, rounded down to the second.
 pub(crate) fn second(time: Timestamp) -> String {
     moment(Timestamp::from_micros(time.as_micros() / 1_000_000 * 1_000_000))
 }
 
-/// The calendar's fields in UTC of a time in microseconds since the epoch.
+/// The calendar date and time in UTC of microseconds since the epoch.
 pub(crate) fn civil(micros: u64) -> Option<jiff::civil::DateTime> {
     let timestamp = jiff::Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()?;
     Some(Offset::UTC.to_datetime(timestamp))
 }
 
-/// A key in one line, whatever bytes it has: what cannot be printed, or turns the direction of
-/// reading, is escaped, and so is what escapes.
+/// A key in one line. Bytes that are not printable text, characters that change the direction of text, and
+/// backslashes are escaped.
 pub(crate) fn key(key: &[u8]) -> String {
     let (first, rest) = key.split_at(key.len().min(MAX_SHOWN));
     let mut shown = String::with_capacity(first.len());
@@ -146,7 +144,7 @@ pub(crate) fn key(key: &[u8]) -> String {
     shown
 }
 
-/// A text in one line, of any length: what cannot be printed is escaped.
+/// A text in one line of any length; what is not printable is escaped.
 pub(crate) fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -156,6 +154,26 @@ pub(crate) fn text(text: &str) -> String {
         }
     }
     shown
+}
+
+/// Escapes a text for XML and HTML, in content and in attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // Characters that XML 1.0 cannot represent.
+            '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
+                escaped.push('\u{fffd}');
+            }
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -174,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_nothing_or_all_only_if_it_is() {
+    fn only_an_exact_share_is_0_or_100_percent() {
         for (part, whole, expected) in [
             (0, 0, "0 %"),
             (0, 7, "0 %"),
@@ -193,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_told_in_two_units_and_windows_in_one() {
+    fn durations_have_two_units_and_windows_one() {
         for (micros, expected_length, expected_window) in [
             (0, "0 s", "0 s"),
             (1, "1 µs", "1 µs"),
@@ -212,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_in_utc() {
+    fn times_are_in_utc() {
         for (micros, expected) in [
             (0, "1970-01-01 00:00:00"),
             (1_763_650_000_250_000, "2025-11-20 14:46:40.25"),
@@ -223,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_one_line_whatever_bytes_it_has() {
+    fn a_key_is_one_line_whatever_its_bytes() {
         for (bytes, expected) in [
             (&b"user:42"[..], "user:42"),
             (b"a\nb\x1b[31m\0", "a\\nb\\u{1b}[31m\\0"),
@@ -235,5 +253,16 @@ mod tests {
         }
         assert_eq!(text("a\\b \u{7}"), "a\\b \\u{7}");
         assert_eq!(key(&[b'x'; 300]).chars().count(), 257);
+    }
+
+    #[test]
+    fn markup_in_a_text_is_escaped() {
+        for (text, expected) in [
+            ("<script>alert('1')</script>", "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;"),
+            ("a\" onload=\"b&", "a&quot; onload=&quot;b&amp;"),
+            ("\0\u{1b}\u{ffff}\n", "\u{fffd}\u{fffd}\u{fffd}\n"),
+        ] {
+            assert_eq!(escape(text), expected);
+        }
     }
 }

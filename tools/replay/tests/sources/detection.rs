@@ -1,4 +1,4 @@
-//! Of which format a log is.
+//! Detection of the format.
 
 use tollgate_replay::log::{Fields, Format, Reader};
 
@@ -6,9 +6,9 @@ const COMMON: &str = r#"::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 20
 const COMBINED: &str = r#"::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "curl""#;
 
 #[test]
-fn a_format_is_told_by_the_first_line_of_one() {
+fn the_first_line_of_a_format_determines_it() {
     let check = |beginning: &str, expected: Option<Format>| {
-        assert_eq!(Format::recognize(beginning.as_bytes()), expected, "{beginning}");
+        assert_eq!(Format::detect(beginning.as_bytes()), expected, "{beginning}");
     };
     check(COMMON, Some(Format::Common));
     check(COMBINED, Some(Format::Combined));
@@ -19,15 +19,15 @@ fn a_format_is_told_by_the_first_line_of_one() {
     check("time,cost\n1,2", None);
     check("", None);
     check(&"\n".repeat(100), None);
-    check(&format!("{}{COMMON}", "no log\n".repeat(16)), None);
+    check(&format!("{}{COMMON}", "not a log\n".repeat(16)), None);
 }
 
 #[test]
-fn an_unknown_format_says_how_to_name_it() {
+fn the_error_of_an_unknown_format_lists_the_formats() {
     let error = Reader::open(None, b"once", &Fields::default()).unwrap_err().to_string();
     assert!(error.contains("--format common|combined|json|csv"), "{error}");
     let error = "clf".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(error, r#""clf" is no format; take common, combined, json or csv"#);
+    assert_eq!(error, r#"unknown format "clf"; expected common, combined, json or csv"#);
     for format in [Format::Common, Format::Combined, Format::Json, Format::Csv] {
         assert_eq!(format.to_string().parse(), Ok(format));
     }

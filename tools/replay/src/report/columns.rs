@@ -1,21 +1,21 @@
-//! Text in columns, as wide as a terminal.
+//! Text in columns that fit a terminal.
 
-/// The least that a text may be cut to before a column is left out.
+/// The width to which a text may be cut before a column is omitted.
 const MIN_WIDTH: usize = 16;
 const GAP: &str = "  ";
 
-/// Which side the cells of a column keep to.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// A text, which is cut where there is no room for it.
+    /// A text, which is cut if there is not enough space.
     Left,
     /// A number, which is never cut.
     Right,
-    /// What says nothing new: it is left out before anything is cut.
+    /// A redundant column, which is omitted before any text is cut.
     Spare,
 }
 
-/// Cells in columns, of which the first matter most: where there is no room the last are left out.
+/// Columns in the order of importance: if there is not enough space, the last ones are omitted.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     heads: Vec<(&'static str, Side)>,
@@ -31,7 +31,7 @@ impl Columns {
         self.rows.push(cells);
     }
 
-    /// Writes them, a line each, indented by a gap.
+    /// Writes the rows, each indented by a gap.
     pub(super) fn write(&self, out: &mut String, width: usize) {
         let widths = self.widths(width);
         let heads = self.heads.iter().map(|(head, _)| (*head).to_owned()).collect();
@@ -44,7 +44,7 @@ impl Columns {
         }
     }
 
-    /// How wide the columns are that have room.
+    /// The widths of the columns that fit.
     fn widths(&self, width: usize) -> Vec<usize> {
         let cells = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let heads = self.heads.iter().enumerate();
@@ -61,8 +61,9 @@ impl Columns {
                 return widths;
             }
             let texts = widths.iter().zip(&self.heads).enumerate();
-            let texts = texts.filter(|(_, (x, (_, side)))| *side == Side::Left && **x > MIN_WIDTH);
-            let longest = texts.max_by_key(|(_, (x, _))| **x).map(|(at, _)| at);
+            let texts =
+                texts.filter(|(_, (width, (_, side)))| *side == Side::Left && **width > MIN_WIDTH);
+            let longest = texts.max_by_key(|(_, (width, _))| **width).map(|(at, _)| at);
             let last = widths.len().checked_sub(1).and_then(|last| self.heads.get(last));
             let longest = longest.filter(|_| last.is_none_or(|(_, side)| *side != Side::Spare));
             match longest {
@@ -70,9 +71,9 @@ impl Columns {
                     let cut = widths.get_mut(longest).into_iter();
                     cut.for_each(|cut| *cut = cut.saturating_sub(excess).max(MIN_WIDTH));
                 }
-                // The room of a column that is left out goes to the texts.
+                // The space of an omitted column goes to the texts.
                 None if widths.len() > 1 => {
-                    widths = natural.get(..widths.len() - 1).unwrap_or_default().to_vec();
+                    widths = natural[..widths.len() - 1].to_vec();
                 }
                 None => return widths,
             }
@@ -89,7 +90,7 @@ fn pad(cell: &str, side: Side, width: usize) -> String {
     }
 }
 
-/// As much of a text as fits, with `...` for the rest.
+/// The beginning of a text that fits, followed by `...`.
 fn cut(text: &str, width: usize) -> String {
     let mut room = width.saturating_sub(3);
     let fits = |letter: &char| {
@@ -103,12 +104,12 @@ fn cut(text: &str, width: usize) -> String {
     shortened
 }
 
-/// How many columns of a terminal a text takes.
+/// The number of terminal columns of a text.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// Letters of East Asia and pictures take two.
+/// East Asian letters and emoji take two columns.
 fn columns_of(letter: char) -> usize {
     match letter {
         '\u{1100}'..='\u{115f}'
@@ -128,10 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_before_columns_are_left_out() {
-        let mut value =
+    fn texts_are_cut_before_columns_are_omitted() {
+        let mut table =
             Columns::new(&[("key", Side::Left), ("asked", Side::Right), ("of", Side::Right)]);
-        value.row(vec!["a key of some length".to_owned(), "12,345".to_owned(), "7 %".to_owned()]);
+        table.row(vec!["a key of some length".to_owned(), "12,345".to_owned(), "7 %".to_owned()]);
         for (width, expected) in [
             (80, ["key asked of", "a key of some length 12,345 7 %"]),
             (33, ["key asked of", "a key of some l... 12,345 7 %"]),
@@ -140,7 +141,7 @@ mod tests {
             (10, ["key", "a key of some..."]),
         ] {
             let mut out = String::new();
-            value.write(&mut out, width);
+            table.write(&mut out, width);
             let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             let lines: Vec<_> = out.lines().map(words).collect();
             assert_eq!(lines, expected, "{width}");
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_new_is_left_out_before_a_text_is_cut() {
+    fn a_redundant_column_is_omitted_before_a_text_is_cut() {
         let mut columns = Columns::new(&[("limit", Side::Left), ("", Side::Spare)]);
         columns.row(vec!["10/s burst 20; 100/min".to_owned(), "####......".to_owned()]);
         for (width, expected) in

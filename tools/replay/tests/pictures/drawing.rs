@@ -1,14 +1,14 @@
-//! What pictures show.
+//! The pictures of reports.
 
 use tollgate_replay::pictures::{burst, over_time, peaks, picture};
 use tollgate_replay::report::Report;
 
+use crate::cases::reports;
 use crate::keep;
-use crate::rows::reports;
 use crate::samples::{SECOND, edge_burst, report};
 
-/// Draws all pictures, which must be well-formed, in numbers and without a colour that stands for
-/// another.
+/// Draws all pictures and checks that they are well-formed, with finite numbers and without placeholder
+/// colours.
 pub(crate) fn check(name: &str, report: &Report) -> Vec<(&'static str, String)> {
     let pictures = vec![
         ("over-time", over_time(report)),
@@ -33,7 +33,7 @@ pub(crate) fn check(name: &str, report: &Report) -> Vec<(&'static str, String)> 
 }
 
 #[test]
-fn pictures_are_xml_whatever_the_report_holds() {
+fn pictures_of_all_reports_are_well_formed() {
     for (name, report) in reports() {
         for (which, svg) in check(name, &report) {
             keep(&format!("{name}-{which}.svg"), &svg);
@@ -42,7 +42,7 @@ fn pictures_are_xml_whatever_the_report_holds() {
 }
 
 #[test]
-fn a_fixed_window_is_seen_to_let_twice_its_count_pass() {
+fn the_picture_of_a_fixed_window_shows_twice_its_count() {
     let svg = burst(&report(&edge_burst(), SECOND, &["100/min fixed", "100/min log"]));
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<_> =

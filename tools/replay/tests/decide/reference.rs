@@ -1,19 +1,18 @@
-//! The same, found line by line.
+//! The reference: a limiter that is called line by line.
 
 use std::collections::BTreeMap;
 
 use tollgate::{Cost, Key, ManualClock, MemoryLimiter, Micros, Policy, Timestamp};
 use tollgate_replay::report::{Amount, Denial};
 
-use crate::asking::Request;
+use crate::harness::Request;
 
-/// What one alternative did.
+/// The outcome of one candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct Reference {
     pub(crate) admitted: Amount,
     pub(crate) denied: Amount,
-    /// The keys that were denied: what they asked, what was denied of it, when first, and how long at
-    /// most.
+    /// The denied keys with their total, their denied amount, their first and their longest denial.
     pub(crate) keys: BTreeMap<String, (Amount, Amount, Timestamp, Micros)>,
     pub(crate) longest: Option<Denial>,
     /// Each decision.
@@ -25,21 +24,21 @@ fn add(amount: &mut Amount, cost: u64) {
     amount.cost += cost;
 }
 
-/// Asks a limiter request after request, in the order of their time.
-pub(crate) fn plain(limits: &str, requests: &[Request]) -> Plain {
+/// Calls a limiter with each request, in the order of time.
+pub(crate) fn reference(limits: &str, requests: &[Request]) -> Reference {
     let (clock, policy) = (ManualClock::default(), limits.parse::<Policy>().unwrap());
     let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     let mut sorted = requests.to_vec();
-    sorted.sort_by_key(|x| x.at);
-    let mut plain = Plain::default();
+    sorted.sort_by_key(|request| request.at);
+    let mut reference = Reference::default();
     let mut answers: BTreeMap<String, Vec<(u64, bool, u64)>> = BTreeMap::new();
     for Request { at, key, cost } in &sorted {
         clock.set(Timestamp::from_micros(*at));
-        let key_of = Key::new(key.as_bytes()).unwrap();
-        let allowed = limiter.check_cost(&policy, key_of, Cost::new(*cost).unwrap()).allowed();
-        add(if allowed { &mut plain.admitted } else { &mut plain.denied }, *cost);
+        let checked_key = Key::new(key.as_bytes()).unwrap();
+        let allowed = limiter.check_cost(&policy, checked_key, Cost::new(*cost).unwrap()).allowed();
+        add(if allowed { &mut reference.admitted } else { &mut reference.denied }, *cost);
         answers.entry(key.clone()).or_default().push((*at, allowed, *cost));
-        plain.decisions.push((Timestamp::from_micros(*at), allowed, *cost));
+        reference.decisions.push((Timestamp::from_micros(*at), allowed, *cost));
     }
     for (key, answers) in answers {
         let (mut offered, mut denied) = (Amount::default(), Amount::default());
@@ -48,27 +47,27 @@ pub(crate) fn plain(limits: &str, requests: &[Request]) -> Plain {
         let Some(first) = answers.iter().find(|answer| !answer.1) else { continue };
         let mut longest = (first.0, 0);
         for (place, (start, allowed, _)) in answers.iter().enumerate() {
-            let before = place.checked_sub(1).map(|x| answers[x].1);
+            let before = place.checked_sub(1).map(|before| answers[before].1);
             if *allowed || before == Some(false) {
                 continue;
             }
             let rest = &answers[place..];
-            let end = rest.iter().find(|x| x.1).or(rest.last()).unwrap().0;
+            let end = rest.iter().find(|answer| answer.1).or(rest.last()).unwrap().0;
             if end - start > longest.1 {
                 longest = (*start, end - start);
             }
         }
         let (start, length) = (Timestamp::from_micros(longest.0), Micros::new(longest.1));
-        if plain.longest.as_ref().is_none_or(|longest| longest.length < length) {
-            plain.longest = Some(Denial { key: key.clone().into_bytes(), start, length });
+        if reference.longest.as_ref().is_none_or(|longest| longest.length < length) {
+            reference.longest = Some(Denial { key: key.clone().into_bytes(), start, length });
         }
         let first = Timestamp::from_micros(first.0);
-        plain.keys.insert(key, (offered, denied, first, length));
+        reference.keys.insert(key, (offered, denied, first, length));
     }
-    plain
+    reference
 }
 
-/// The most of each key in any window of the clock of so many seconds, how many keys have each.
+/// The number of keys with each peak in windows of the clock of this many seconds.
 pub(crate) fn peaks(seconds: u64, requests: &[Request]) -> Vec<(u64, u64)> {
     let mut windows: BTreeMap<(&str, u64), u64> = BTreeMap::new();
     for request in requests {

@@ -1,8 +1,8 @@
-//! Reports with what is rare in logs.
+//! Reports of unusual logs.
 
 use tollgate_replay::report::Report;
 
-use crate::samples::{Asked, NOW, SECOND, edge_burst, hostile, report, two_days, waves};
+use crate::samples::{NOW, SECOND, SampleRequest, edge_burst, hostile, report, two_days, waves};
 
 const DAY: u64 = 86_400 * SECOND;
 const WAVES: &[&str] = &["1/s", "10/min fixed", "5/s fixed; 60/h sliding by 1m"];
@@ -19,12 +19,14 @@ const KINDS: &[&str] = &[
     "20 concurrent lease 10s",
 ];
 
-/// Reports with what is rare in logs: name and report.
+/// Reports of unusual logs, with names.
 pub(crate) fn reports() -> Vec<(&'static str, Report)> {
     let one = edge_burst().into_iter().take(1).collect::<Vec<_>>();
-    let same_time: Vec<_> = edge_burst().into_iter().map(|x| Asked { time: NOW, ..x }).collect();
-    let dear: Vec<_> = waves().into_iter().map(|wave| Asked { cost: 100, ..wave }).collect();
-    let years = (0..2_000).map(|at| Asked { time: NOW + at * 2 * DAY, ..one[0].clone() });
+    let same_time: Vec<_> =
+        edge_burst().into_iter().map(|request| SampleRequest { time: NOW, ..request }).collect();
+    let expensive: Vec<_> =
+        waves().into_iter().map(|wave| SampleRequest { cost: 100, ..wave }).collect();
+    let years = (0..2_000).map(|at| SampleRequest { time: NOW + at * 2 * DAY, ..one[0].clone() });
     let limits = "5/s; 60/min fixed; 600/h sliding by 1m; 9000/d; 20000/7d fixed; 100000/30d log";
     let mut long = report(&edge_burst(), SECOND, &["100/min", "100/min fixed"]);
     for (outcome, letter) in long.outcomes.iter_mut().zip(["W", "日"]) {
@@ -36,7 +38,7 @@ pub(crate) fn reports() -> Vec<(&'static str, Report)> {
         ("no-limit", report(&waves(), SECOND, &[])),
         ("one", report(&one, SECOND, &["10/s"])),
         ("one-bin", report(&same_time, SECOND, &["10/s", "100/min fixed"])),
-        ("denied", report(&dear, SECOND, &["10/s", "99/min fixed"])),
+        ("denied", report(&expensive, SECOND, &["10/s", "99/min fixed"])),
         ("years", report(&years.collect::<Vec<_>>(), DAY, &["10/w fixed", "10/30d"])),
         ("many", report(&edge_burst(), SECOND, &["100/min fixed"; 20])),
         ("limits", report(&waves(), SECOND, &[limits, "10/s"])),

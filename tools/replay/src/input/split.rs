@@ -1,4 +1,4 @@
-//! A stream of bytes, cut at ends of lines.
+//! Splits a stream of bytes into blocks of whole lines.
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::block::{Beginning, Block, Buffers, Part, TooLong};
+use super::block::{Block, Buffers, FileHead, Part, TooLong};
+use crate::convert::to_u64;
 
-/// So much of a file is its beginning.
+/// The size of the beginning of a file.
 const BEGINNING_BYTES: usize = 16 << 10;
-/// So much of a line that is too long is told.
-const TOLD_BYTES: usize = 512;
+/// How much of a line that is too long is reported.
+const SAMPLE_BYTES: usize = 512;
 
-/// How many parts wait to be taken. While none does, a block is short rather than late.
+/// The number of parts that wait for the consumer. While none waits, short blocks are sent early.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue(Arc<AtomicUsize>);
 
@@ -31,26 +32,26 @@ impl Queue {
     }
 }
 
-/// Cuts a file into parts.
+/// Splits a file into parts.
 #[derive(Debug)]
-pub(super) struct Cut<R> {
+pub(super) struct LineSplitter<R> {
     file: usize,
     name: Arc<str>,
     from: R,
     buffers: Buffers,
     queue: Queue,
-    beginning: Option<Arc<Beginning>>,
-    /// What was read behind the last end of line.
+    beginning: Option<Arc<FileHead>>,
+    /// The bytes after the last line end.
     rest: Vec<u8>,
-    /// How many lines are done.
+    /// The number of complete lines.
     lines: u64,
     failed: Option<io::Error>,
     ended: bool,
 }
 
-impl<R: Read> Cut<R> {
-    /// A buffer is as long as the longest line: so each that is not too long fits, since a block begins
-    /// where a line does.
+impl<R: Read> LineSplitter<R> {
+    /// The buffers have the maximum length of a line, so every valid line fits, because a block starts at
+    /// the start of a line.
     pub(super) fn new(
         file: usize,
         name: Arc<str>,
@@ -58,7 +59,7 @@ impl<R: Read> Cut<R> {
         buffers: Buffers,
         queue: Queue,
     ) -> Self {
-        Cut {
+        LineSplitter {
             file,
             name,
             from,
@@ -72,18 +73,18 @@ impl<R: Read> Cut<R> {
         }
     }
 
-    /// How many lines are done.
+    /// The number of complete lines.
     pub(super) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The next part; nothing behind the last.
+    /// The next part; `None` at the end.
     ///
-    /// A read that fails ends the file: the whole lines that were read before it come first.
+    /// A failed read ends the file; the whole lines before it are returned first.
     pub(super) fn next(&mut self) -> io::Result<Option<Part>> {
         let mut buffer = self.buffers.take();
         let filled = self.fill(&mut buffer.bytes);
-        let bytes = buffer.bytes.get(..filled).unwrap_or_default();
+        let bytes = &buffer.bytes[..filled];
         let is_full = filled == buffer.bytes.len();
         let end = match memrchr(b'\n', bytes) {
             Some(at) => at + 1,
@@ -91,8 +92,8 @@ impl<R: Read> Cut<R> {
             None if self.ended && self.failed.is_none() => filled,
             None => 0,
         };
-        let (block, rest) = bytes.split_at_checked(end).unwrap_or_default();
-        // A last line without its end is a line; one that a failure cut is none.
+        let (block, rest) = bytes.split_at(end);
+        // The last line needs no line end, but a line that a failure cut off is incomplete.
         if self.failed.is_none() {
             self.rest.extend_from_slice(rest);
         }
@@ -105,20 +106,18 @@ impl<R: Read> Cut<R> {
         Ok(Some(Part::Lines(Block::new(buffer, end, first_line, beginning))))
     }
 
-    /// Fills a buffer with what is left, and then with what comes. Says how much of it is full.
+    /// Fills a buffer with the rest of the previous block and new data; returns the filled length.
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = self.rest.len();
-        if let Some(place) = buffer.get_mut(..filled) {
-            place.copy_from_slice(&self.rest);
-        }
+        buffer[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
         while let Some(place) = buffer.get_mut(filled..).filter(|buffer| !buffer.is_empty()) {
             match self.read(place) {
                 0 => break,
                 read => {
-                    let is_line = memchr(b'\n', place.get(..read).unwrap_or_default()).is_some();
+                    let has_line = memchr(b'\n', &place[..read]).is_some();
                     filled += read;
-                    if is_line && self.may_be_short(filled) {
+                    if has_line && self.may_be_short(filled) {
                         break;
                     }
                 }
@@ -127,13 +126,13 @@ impl<R: Read> Cut<R> {
         filled
     }
 
-    /// Whether a block may have so few bytes. The first has enough for the beginning, which is always the same.
+    /// Whether a block of this size may be sent. The first block always contains the whole beginning.
     fn may_be_short(&self, filled: usize) -> bool {
         let has_beginning = self.beginning.is_some() || filled > BEGINNING_BYTES;
         has_beginning && self.queue.is_empty()
     }
 
-    /// Reads some bytes; none if there are no more, or a read failed.
+    /// Reads some bytes; returns 0 at the end and after a failure.
     fn read(&mut self, place: &mut [u8]) -> usize {
         while !self.ended {
             match self.from.read(place) {
@@ -146,12 +145,12 @@ impl<R: Read> Cut<R> {
         0
     }
 
-    /// Leaves out a line, of which the buffer is full, with all that follows up to its end.
+    /// Skips a line that fills the buffer, up to its end.
     fn too_long(&mut self, buffer: &mut [u8]) -> io::Result<Part> {
-        let beginning = buffer.get(..TOLD_BYTES).unwrap_or(buffer).to_vec();
+        let beginning = buffer[..buffer.len().min(SAMPLE_BYTES)].to_vec();
         loop {
             let read = self.read(buffer);
-            let bytes = buffer.get(..read).unwrap_or_default();
+            let bytes = &buffer[..read];
             if let Some(rest) = memchr(b'\n', bytes).and_then(|end| bytes.get(end + 1..)) {
                 self.rest.extend_from_slice(rest);
                 break;
@@ -169,13 +168,13 @@ impl<R: Read> Cut<R> {
         }))
     }
 
-    fn beginning(&mut self, block: &[u8]) -> Arc<Beginning> {
+    fn beginning(&mut self, block: &[u8]) -> Arc<FileHead> {
         let begin = || {
-            let most = block.get(..BEGINNING_BYTES).unwrap_or(block);
-            // A header may be longer than that; then it is all.
-            let end = memrchr(b'\n', most).or_else(|| memchr(b'\n', block));
+            let first = block.get(..BEGINNING_BYTES).unwrap_or(block);
+            // A longer header is the whole beginning.
+            let end = memrchr(b'\n', first).or_else(|| memchr(b'\n', block));
             let lines = end.and_then(|end| block.get(..=end)).unwrap_or(block).to_vec();
-            Arc::new(Beginning { file: self.file, name: Arc::clone(&self.name), lines })
+            Arc::new(FileHead { file: self.file, name: Arc::clone(&self.name), lines })
         };
         Arc::clone(self.beginning.get_or_insert_with(begin))
     }
@@ -183,7 +182,7 @@ impl<R: Read> Cut<R> {
 
 fn count_lines(block: &[u8]) -> u64 {
     let ends = memchr_iter(b'\n', block).count() + usize::from(!block.ends_with(b"\n"));
-    u64::try_from(ends).unwrap_or(u64::MAX)
+    to_u64(ends)
 }
 
 #[cfg(test)]
@@ -192,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives its bytes in pieces of the lengths told, then fails if it is told to.
+    /// Returns its bytes in pieces of the given lengths, and fails at the end if `fails` is set.
     #[derive(Debug)]
     struct Pieces {
         bytes: Vec<u8>,
@@ -218,24 +217,25 @@ mod tests {
         }
     }
 
-    /// The lines of a text cut with buffers of so many bytes, each with its number; `…` is one that was
-    /// left out.
+    /// The numbered lines of a text, split with buffers of the given size; `…` stands for a skipped line.
     fn lines(pieces: Pieces, size: usize, waits: bool) -> Vec<String> {
         let queue = Queue::default();
         if !waits {
             queue.put();
         }
-        let mut cut = Cut::new(0, "a.log".into(), pieces, Buffers::new(size), queue);
+        let mut splitter = LineSplitter::new(0, "a.log".into(), pieces, Buffers::new(size), queue);
         let mut found = Vec::new();
         loop {
-            match cut.next() {
+            match splitter.next() {
                 Ok(Some(Part::Lines(block))) => found.extend(
-                    block.lines().map(|(at, x)| format!("{at} {}", String::from_utf8_lossy(x))),
+                    block
+                        .lines()
+                        .map(|(at, line)| format!("{at} {}", String::from_utf8_lossy(line))),
                 ),
                 Ok(Some(Part::TooLong(too_long))) => found.push(format!("{} …", too_long.line)),
                 Ok(None) => return found,
                 Err(error) => {
-                    found.push(format!("{error} after {}", cut.lines()));
+                    found.push(format!("{error} after {}", splitter.lines()));
                     return found;
                 }
             }
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_left_out_alone() {
+    fn only_a_line_that_is_too_long_is_skipped() {
         check("12345678\nb\n", false, &["1 …", "2 b"]);
         check("a\n1234567890123456789012\nb\nc", false, &["1 a", "2 …", "3 b", "4 c"]);
         check("a\n12345678", false, &["1 a", "2 …"]);
     }
 
     #[test]
-    fn what_was_read_before_a_failure_stays() {
+    fn lines_before_a_failure_are_returned() {
         check("a\nb\nc", true, &["1 a", "2 b", "damaged after 2"]);
         check("", true, &["damaged after 0"]);
         check("a\n12345678901", true, &["1 a", "2 …", "damaged after 2"]);
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_may_be_cut_anywhere(
+        fn reads_may_end_anywhere(
             text in "[ab\n\r]{0,200}",
             lengths in prop::collection::vec(1_usize..40, 1..5),
             size in 1_usize..50,
@@ -289,7 +289,7 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(at, line)| {
-                    // A last line without its end is not known to be one if it fills the buffer.
+                    // A last line without a line end cannot be told from a line that is too long if it fills the buffer.
                     let is_last = at + 1 == expected.len() && last < text.len();
                     let fits = line.len() + usize::from(!is_last) <= size
                         && !(is_last && line.len() == size);

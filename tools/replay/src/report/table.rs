@@ -1,27 +1,26 @@
-//! A report as a plain text for a terminal.
-
-mod columns;
+//! The report as text for a terminal.
 
 use std::fmt::Write;
 
 use tollgate::Limit;
 
-use self::columns::{Columns, Side};
+use super::columns::{Columns, Side};
+use super::format::{counted, grouped, key, length, ppm, second, share, text, window};
 use super::notices::notices;
-use super::shown::{counted, grouped, key, length, ppm, second, share, text, window};
 use super::{Outcome, Peaks, Report};
+use crate::convert::index;
 
-/// The narrowest terminal that is written for.
-const NARROWEST: usize = 40;
-/// How long a bar of what was admitted is.
+/// Narrower terminals get lines of this width.
+const MIN_WIDTH: usize = 40;
+/// The length of a bar.
 const BAR: u64 = 10;
 
 impl Report {
-    /// The report as lines of text, each at most so many columns wide as the terminal is; below 40
-    /// and for what cannot be cut they are longer.
+    /// The report as lines of at most `width` columns. Below 40 columns, and for numbers that cannot be
+    /// cut, lines are longer.
     #[must_use]
     pub fn table(&self, width: usize) -> String {
-        let width = width.max(NARROWEST);
+        let width = width.max(MIN_WIDTH);
         let mut out = String::new();
         write_source(&mut out, self);
         if self.offered.requests > 0 {
@@ -98,8 +97,8 @@ fn write_suggestions(out: &mut String, report: &Report, width: usize) {
     let found: Vec<_> = found.collect();
     let Some((_, first)) = found.first() else { return };
     let mut columns = Columns::new(&[
-        ("in place of", Side::Left),
-        ("write", Side::Left),
+        ("instead of", Side::Left),
+        ("use", Side::Left),
         ("keys denied", Side::Right),
         ("", Side::Right),
     ]);
@@ -116,11 +115,11 @@ fn write_suggestions(out: &mut String, report: &Report, width: usize) {
     columns.write(out, width);
 }
 
-/// What part is of the whole, as a bar.
+/// A share as a bar.
 fn bar(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * u128::from(BAR) / u128::from(whole.max(1));
-    let full = usize::try_from(tenths.min(u128::from(BAR))).unwrap_or_default();
-    let rest = usize::try_from(BAR).unwrap_or_default() - full;
+    let full = index(tenths.min(u128::from(BAR)));
+    let rest = index(BAR) - full;
     format!("{}{}", "#".repeat(full), ".".repeat(rest))
 }
 
@@ -142,7 +141,7 @@ fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
     }
     let mut columns = Columns::new(&heads);
     for worst in &outcome.worst {
-        let policy = worst.policy.as_deref().unwrap_or_default();
+        let policy = worst.policy.as_deref().unwrap_or("");
         let policy = has_policies.then(|| text(policy));
         columns.row(
             policy
@@ -186,14 +185,14 @@ fn write_peaks(out: &mut String, report: &Report, width: usize) {
 }
 
 fn write_broken(out: &mut String, report: &Report) {
-    for sample in &report.source.broken_samples {
+    for sample in &report.source.invalid_samples {
         line!(out, "\n{}:{}: {}", text(&sample.name), sample.line, text(&sample.reason));
         line!(out, "  {}", text(&sample.text));
     }
 }
 
 impl Peaks {
-    /// The peak that so many percent of the keys do not exceed.
+    /// The peak that is not exceeded by this percentage of the keys.
     pub(crate) fn peak_of(&self, percent: u64) -> Option<u64> {
         let keys = self.keys_by_cost.iter().map(|(_, keys)| u128::from(*keys)).sum::<u128>();
         let wanted = (keys * u128::from(percent)).div_ceil(100);
@@ -211,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_full_only_of_the_whole() {
+    fn a_bar_is_full_only_for_the_whole() {
         for (part, whole, expected) in [
             (0, 0, ".........."),
             (99, 100, "#########."),
@@ -223,9 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_the_least_that_suffices() {
+    fn a_percentile_is_the_lowest_sufficient_peak() {
         let peaks = Peaks { keys_by_cost: vec![(1, 50), (2, 49), (900, 1)], ..Peaks::default() };
-        assert_eq!([1, 50, 51, 99, 100].map(|it| peaks.peak_of(it)), [1, 1, 2, 2, 900].map(Some));
+        assert_eq!(
+            [1, 50, 51, 99, 100].map(|percent| peaks.peak_of(percent)),
+            [1, 1, 2, 2, 900].map(Some)
+        );
         assert_eq!(Peaks::default().peak_of(50), None);
     }
 }

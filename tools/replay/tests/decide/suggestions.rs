@@ -1,11 +1,11 @@
-//! What is suggested is the lowest that denies few enough keys.
+//! Suggestions are the lowest limits that deny few enough keys.
 
 use tollgate_replay::Options;
 
-use crate::asking::{Request, alternatives, csv, log, options, replay};
-use crate::plain::plain;
+use crate::harness::{Request, candidates, csv, log, options, replay};
+use crate::reference::reference;
 
-/// Key k asks k times in a second, and then once a second.
+/// Key k makes k requests in a second, and then one per second.
 fn requests() -> Vec<Request> {
     let mut all = Vec::new();
     for key in 1..=50_u64 {
@@ -14,7 +14,7 @@ fn requests() -> Vec<Request> {
             all.push(Request { at: 1_763_650_000_000_000 + at, key: format!("k{key}"), cost: 1 });
         }
     }
-    all.sort_by_key(|x| x.at);
+    all.sort_by_key(|request| request.at);
     all
 }
 
@@ -32,22 +32,22 @@ fn no_lower_count_denies_as_few_keys() {
         ("5/s queue 10", 100_000, 5),
     ] {
         let options = Options { suggest: Some(ppm), ..options(2) };
-        let report = replay(&alternatives(&[text]), options, log(csv(&requests)));
+        let report = replay(&candidates(&[text]), options, log(csv(&requests)));
         let suggestion = report.outcomes[0].suggestion.clone().unwrap();
         let shown = |limits: &[tollgate::Limit]| {
             limits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
-        let denied = |limits: &str| plain(limits, &requests).keys.len();
+        let denied = |limits: &str| reference(limits, &requests).keys.len();
         let limits = shown(&suggestion.limits);
         assert_eq!(denied(&limits) as u64, suggestion.keys_denied, "{limits}");
         assert!(denied(&limits) <= keys, "{text}: {limits}");
-        // One less of the first limit's count, in the same proportion, denies too many.
+        // A count of one less in the first limit, in the same proportion, denies too many keys.
         let count = suggestion.limits[0].spec().count;
         if count > 1 {
             let one_less = text.parse::<tollgate::Policy>().unwrap();
             let first = one_less.limits()[0].spec().count;
             let scaled = one_less.limits().iter().map(|limit| {
-                let scale = |of: u64| (of * (count - 1)).div_ceil(first);
+                let scale = |number: u64| (number * (count - 1)).div_ceil(first);
                 let kind = match limit.spec().kind {
                     tollgate::Kind::TokenBucket { burst } => {
                         tollgate::Kind::TokenBucket { burst: scale(burst) }
@@ -62,13 +62,13 @@ fn no_lower_count_denies_as_few_keys() {
                     .unwrap()
             });
             let one_less = shown(&scaled.collect::<Vec<_>>());
-            assert!(denied(&one_less) > keys, "{text}: {one_less} would do, and {limits} was said");
+            assert!(denied(&one_less) > keys, "{text}: {one_less} suffices, not only {limits}");
         }
     }
 }
 
 #[test]
-fn nothing_is_suggested_unless_it_is_asked_for() {
-    let report = replay(&alternatives(&["1/s"]), options(1), log(csv(&requests())));
+fn suggestions_are_only_made_on_request() {
+    let report = replay(&candidates(&["1/s"]), options(1), log(csv(&requests())));
     assert!(report.outcomes[0].suggestion.is_none());
 }

@@ -1,18 +1,18 @@
-//! What tables, pages and JSON say.
+//! The content of text, HTML and JSON reports.
 
 use serde_json::{Value, json};
 use tollgate::{Micros, Timestamp};
 use tollgate_replay::page;
 use tollgate_replay::report::{
-    Amount, BrokenSample, Decided, Denial, Outcome, Peaks, Report, Source, Suggestion, Timeline,
-    WorstKey,
+    Amount, Denial, InvalidLine, Outcome, Peaks, Report, RequestOutcome, Source, Suggestion,
+    Timeline, WorstKey,
 };
 
-use crate::rows::reports;
+use crate::cases::reports;
 use crate::samples::NOW;
 use crate::{keep, read};
 
-/// A small report in which everything is said.
+/// A small report with every element.
 fn full() -> Report {
     let at = |micros| Timestamp::from_micros(NOW + micros);
     let amount = |requests, cost| Amount { requests, cost };
@@ -23,12 +23,12 @@ fn full() -> Report {
             names: vec!["a.log".to_owned(), "-".to_owned()],
             format: Some("combined"),
             lines: 12_350,
-            broken: 3,
-            broken_samples: vec![BrokenSample {
+            invalid: 3,
+            invalid_samples: vec![InvalidLine {
                 name: "a.log".to_owned(),
                 line: 7,
                 text: "<b>\\x00".to_owned(),
-                reason: "there is no time; write one".to_owned(),
+                reason: "no time found".to_owned(),
             }],
             keyless: 2,
             unruled: 5,
@@ -48,7 +48,7 @@ fn full() -> Report {
             denied: amount(345, 1_000),
             keys_denied: 3,
             admitted_over_time: vec![19_000],
-            decisions: vec![Decided { time: at(0), is_admitted: true, cost: 1 }],
+            decisions: vec![RequestOutcome { time: at(0), is_admitted: true, cost: 1 }],
             longest_denial: Some(denial),
             worst: vec![WorstKey {
                 key: b"user:\xff\x1b[0m".to_vec(),
@@ -74,23 +74,23 @@ fn full() -> Report {
 }
 
 #[test]
-fn a_table_says_it_all_in_eighty_columns() {
+fn a_text_report_is_complete_in_eighty_columns() {
     let expected = r"a.log, - (combined): 12,345 requests of 300 keys
 cost 20,000 in all
 2025-11-20 14:46:40 to 2025-11-20 15:46:40 UTC, 1 h
-note: it was interrupted: this is of the first part only
+note: interrupted: this report covers only the first part
 note: 3 of 12,350 lines could not be read
 note: 2 of 12,350 lines had no key
-note: no rule was for 5 of 12,350 lines
-note: 1 line came too late to be put in order: see --reorder
-note: stamps of whole seconds were spread evenly over their second: see --stamps
+note: no rule matched 5 of 12,350 lines
+note: 1 line arrived too late to be put in order (see --reorder)
+note: times of whole seconds were spread evenly over their second (see --stamps)
 
   limit  admitted  denied         keys denied         longest denial
   10/s     12,000     345  2.8 %            3  1.0 %      1 min 30 s  #########.
 
 to deny at most 0.1 % of the keys
-  in place of  write          keys denied
-  10/s         20/s burst 40            1  0.3 %
+  instead of  use            keys denied
+  10/s        20/s burst 40            1  0.3 %
 
 denied most by 10/s
   policy  key                 denied     of          longest denial
@@ -100,7 +100,7 @@ the most cost of single keys
   within  half at most  99 % at most  highest  by
      1 s             1             7    1,100  user:1
 
-a.log:7: there is no time; write one
+a.log:7: no time found
   <b>\x00
 ";
     let table = full().table(80);
@@ -108,7 +108,7 @@ a.log:7: there is no time; write one
 }
 
 #[test]
-fn a_page_says_it_all() {
+fn a_page_is_complete() {
     let html = page(&full());
     let document = read(&html).unwrap();
     let body = document.descendants().find(|node| node.has_tag_name("body")).unwrap();
@@ -120,34 +120,34 @@ fn a_page_says_it_all() {
         "12,345 requests of 300 keys, cost 20,000 in all, 2025-11-20 14:46:40 to",
         "; format combined",
         "tollgate replay a.log --limit 10/s",
-        "it was interrupted: this is of the first part only",
+        "interrupted: this report covers only the first part",
         "3 of 12,350 lines could not be read",
         "2 of 12,350 lines had no key",
-        "1 line came too late to be put in order: see --reorder",
-        "stamps of whole seconds were spread evenly over their second: see --stamps",
-        "10/s 12,000 345 2.8 % 3 1.0 % 1 min 30 s 96 B a key",
+        "1 line arrived too late to be put in order (see --reorder)",
+        "times of whole seconds were spread evenly over their second (see --stamps)",
+        "10/s 12,000 345 2.8 % 3 1.0 % 1 min 30 s 96 bytes per key",
         "10/s 19,000 1,000 5.0 %",
-        "the longest denial was that of user:1 , 1 min 30 s from 2025-11-20 14:46:40",
+        "the key user:1 had the longest denial, 1 min 30 s from 2025-11-20 14:46:40",
         "To deny at most 0.1 % of the keys: 20/s burst 40 , which denies 1 key (0.3 %).",
         "api user:\\xff\\u{1b}[0m 345 1,000 34.5 % 250 ms 2025-11-20 14:46:41",
         "1 s 1 7 1,100 user:1",
-        "a.log 7 there is no time; write one <b>\\x00",
+        "a.log 7 no time found <b>\\x00",
     ] {
         assert!(text.contains(expected), "{expected}\nis not in\n{text}");
     }
 }
 
 #[test]
-fn json_says_it_all() {
+fn json_is_complete() {
     let text = serde_json::to_string(&full()).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     let expected = json!({
         "source": {
             "command": "tollgate replay a.log --limit 10/s", "names": ["a.log", "-"],
             "format": "combined", "lines": 12_350, "broken": 3,
-            "broken_samples": [{
+            "invalid_samples": [{
                 "name": "a.log", "line": 7, "text": "<b>\\x00",
-                "reason": "there is no time; write one"
+                "reason": "no time found"
             }],
             "keyless": 2, "unruled": 5, "late": 1, "spread": true, "interrupted": true, "failed": null,
             "first": 1_763_650_000, "last": 1_763_653_600.25
@@ -192,7 +192,7 @@ fn a_table_fits_its_terminal() {
 }
 
 #[test]
-fn a_page_takes_nothing_from_elsewhere_and_runs_nothing() {
+fn a_page_has_no_external_resources_and_no_scripts() {
     for (name, report) in reports() {
         let html = page(&report);
         keep(&format!("{name}.html"), &html);

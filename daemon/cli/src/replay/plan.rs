@@ -1,0 +1,171 @@
+//! The candidates of a replay, and how lines become requests.
+
+use anyhow::{Context, Result, anyhow, bail};
+use hyper::header::HeaderName;
+use tollgate::{Policies, Policy};
+use tollgate_replay::{Candidate, CandidatePolicy, MAX_CANDIDATES, RequestExtractor};
+use tollgate_server::rules::{Source, Template};
+use tollgate_server::{Config, read_overrides};
+
+use super::arguments::Replay;
+use super::context::ExtractContext;
+use super::key_extractor::KeyExtractor;
+use super::rule_extractor::RuleExtractor;
+
+/// The candidates of a replay, and how lines become requests.
+#[derive(Debug)]
+pub(super) struct ReplayPlan {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) extractor: Box<dyn DebugExtractor>,
+    /// Whether every line makes at most one plain check, unless it has an operation.
+    pub(super) is_plain: bool,
+    /// The headers that the extractor reads.
+    pub(super) headers: Vec<HeaderName>,
+    /// A candidate with a concurrent limit, which needs operations in the log.
+    pub(super) concurrent: Option<String>,
+    /// The configuration, for its store settings.
+    pub(super) config: Option<Config>,
+}
+
+/// An extractor with a `Debug` implementation.
+pub(super) trait DebugExtractor: RequestExtractor + std::fmt::Debug {}
+
+impl<T: RequestExtractor + std::fmt::Debug> DebugExtractor for T {}
+
+impl ReplayPlan {
+    /// Rejects concurrent limits for a log without operations, which does not contain the end of requests.
+    pub(super) fn reject_concurrent(&self) -> Result<()> {
+        let Some(name) = &self.concurrent else { return Ok(()) };
+        bail!(
+            "{name:?} is a concurrent limit, but the log does not contain the end of requests; use CSV \
+             with the operations acquire and release"
+        );
+    }
+
+    pub(super) fn from_arguments(arguments: &Replay) -> Result<Self> {
+        let mut config = arguments.config.as_deref().map(Config::load).transpose()?;
+        if let Some(config) = &mut config {
+            read_overrides_files(config)?;
+        }
+        let template = arguments.key.as_deref().map(template).transpose()?;
+        let headers = match (&config, arguments.rules) {
+            (Some(config), true) => rule_headers(config),
+            _ => template.iter().flat_map(template_headers).collect(),
+        };
+        let context = ExtractContext {
+            ipv6_prefix: config.as_ref().map_or_else(Default::default, |config| config.ipv6_prefix),
+            headers: headers.clone(),
+            jwt: config.as_ref().and_then(|config| config.jwt.clone()),
+        };
+        if let (Some(config), true) = (&config, arguments.rules) {
+            let extractor =
+                RuleExtractor::new(config.rules.clone(), config.policies.clone(), context);
+            let file = arguments.config.as_deref().context("--rules needs --config FILE")?;
+            return Ok(ReplayPlan {
+                candidates: vec![extractor.candidate(format!("rules of {}", file.display()))],
+                is_plain: extractor.is_plain(),
+                extractor: Box::new(extractor),
+                headers,
+                concurrent: None,
+                config: Some(config.clone()),
+            });
+        }
+        let (candidates, concurrent) = candidates(arguments, config.as_ref())?;
+        let extractor = Box::new(KeyExtractor { template, context });
+        Ok(ReplayPlan { candidates, extractor, is_plain: true, headers, concurrent, config })
+    }
+}
+
+fn template(text: &str) -> Result<Template> {
+    let template = Template::parse(text).map_err(|error| anyhow!("--key {text:?}: {error}"))?;
+    // A template without a source is the same key for all lines, which is a likely mistake.
+    let is_constant = template.sources().next().is_none();
+    if is_constant && Template::parse(&format!("{{{text}}}")).is_ok() {
+        bail!("--key {text:?}: use {{{text}}}; without the braces all lines have the same key");
+    }
+    Ok(template)
+}
+
+/// The candidates of --limit and --policy, and the name of one with a concurrent limit.
+fn candidates(
+    arguments: &Replay,
+    config: Option<&Config>,
+) -> Result<(Vec<Candidate>, Option<String>)> {
+    let (mut all, mut concurrent) = (Vec::new(), None);
+    for text in &arguments.limits {
+        let policy: Policy = text.parse().map_err(|error| anyhow!("--limit {text:?}: {error}"))?;
+        if policy.has_concurrent() {
+            concurrent.get_or_insert_with(|| text.clone());
+        }
+        // The name is the argument, which may differ from the canonical text.
+        all.push(Candidate::new(text.trim(), policy));
+    }
+    for name in &arguments.policies {
+        let config = config.context("--policy needs --config FILE")?;
+        let mut forms = config
+            .policies
+            .variants(name)
+            .map_err(|error| anyhow!("--policy {name:?}: {error}"))?;
+        let first = forms.next().context("a policy has a form")?.clone();
+        let others: Vec<_> = forms.collect();
+        if first.has_concurrent() || others.iter().any(|other| other.has_concurrent()) {
+            concurrent.get_or_insert_with(|| name.clone());
+        }
+        all.push(match others.is_empty() {
+            true => Candidate::new(name, first),
+            false => with_overrides(&config.policies, name),
+        });
+    }
+    match all.len() {
+        0 => bail!(
+            "no limits to try; use --limit \"10/s burst 20\", or --config FILE with --policy NAME or \
+             --rules"
+        ),
+        count if count > MAX_CANDIDATES => {
+            bail!("{count} limits to compare are too many; at most {MAX_CANDIDATES}")
+        }
+        _ => Ok((all, concurrent)),
+    }
+}
+
+fn with_overrides(policies: &Policies, name: &str) -> Candidate {
+    let (policies, policy) = (policies.clone(), name.to_owned());
+    let resolve = move |_: u32, key: &[u8]| policies.resolve(&policy, key, None).ok().cloned();
+    let policy = CandidatePolicy::PerKey(Box::new(resolve));
+    Candidate { name: name.to_owned(), policy, policy_names: Vec::new() }
+}
+
+fn read_overrides_files(config: &mut Config) -> Result<()> {
+    for file in std::mem::take(&mut config.overrides_files) {
+        let rows = read_overrides(&file.path).map_err(|errors| {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            anyhow!("{}", errors.join("\n"))
+        })?;
+        config.policies.set_additional_overrides(&file.policy, &rows)?;
+    }
+    Ok(())
+}
+
+fn template_headers(template: &Template) -> Vec<HeaderName> {
+    let header = |source: &Source| match source {
+        Source::Header(name) => Some(name.clone()),
+        Source::Cookie(_) => Some(hyper::header::COOKIE),
+        Source::Jwt(_) => Some(hyper::header::AUTHORIZATION),
+        _ => None,
+    };
+    template.sources().filter_map(header).collect()
+}
+
+fn rule_headers(config: &Config) -> Vec<HeaderName> {
+    let mut all = Vec::new();
+    for rule in &config.rules.rules {
+        all.extend(rule.matches.headers.iter().map(|header| header.name().clone()));
+        for check in &rule.checks {
+            all.extend(template_headers(&check.key));
+            all.extend(check.tier.iter().flat_map(template_headers));
+        }
+    }
+    all.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+    all.dedup();
+    all
+}
