@@ -77,7 +77,7 @@ fn head(plan: &Plan, outcome: &Outcome) -> String {
         EndReason::TargetGone => ", until the target stopped responding",
     };
     let plural = if plan.keys.count == 1 { "" } else { "s" };
-    let keys = format!("{} key{plural}", grouped(plan.keys.count.into()));
+    let keys = format!("{} key{plural}", grouped(plan.keys.count));
     format!("{target}, {limits}, {keys}, {concurrency}, {}{end}\n", time(outcome.elapsed))
 }
 
