@@ -1,17 +1,17 @@
-//! Where a listener is.
+//! The address of a listener.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a listener is.
+/// The address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// At `HOST:PORT`.
+    /// `HOST:PORT`.
     Tcp(String),
-    /// At a path of the file system, written `unix:PATH`.
+    /// The path of a Unix socket, written `unix:PATH`.
     Unix(PathBuf),
-    /// Nowhere, written `off`.
+    /// No listener, written `off`.
     Off,
 }
 
@@ -19,7 +19,7 @@ impl FromStr for Address {
     type Err = String;
 
     /// # Errors
-    /// The text is none of the three; the error says what to write.
+    /// The text has none of the three forms; the error states the remedy.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "off" {
             return Ok(Address::Off);
@@ -31,16 +31,16 @@ impl FromStr for Address {
         if port.is_some_and(|(_, port)| u16::from_str(port).is_ok()) {
             return Ok(Address::Tcp(text.to_owned()));
         }
-        Err("write HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off".to_owned())
+        Err("expected HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off".to_owned())
     }
 }
 
 fn is_host(text: &str) -> bool {
-    // An IPv6 address stands in brackets, so that its last group is not taken for the port.
+    // An IPv6 address needs brackets, so that its last group is not mistaken for the port.
     !text.is_empty() && (!text.contains(':') || (text.starts_with('[') && text.ends_with(']')))
 }
 
-/// As it is written.
+/// The notation of the configuration.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

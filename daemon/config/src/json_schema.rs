@@ -1,4 +1,4 @@
-//! The table as JSON Schema, for editors.
+//! The JSON Schema for editors, generated from the table.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,6 @@ pub fn config_schema() -> String {
         ("description", "The configuration of Tollgate."),
     ];
     schema.extend(said.map(|(name, text)| (name.to_owned(), text.into())));
-    // Objects of JSON can be written, as can a text.
     format!("{:#}\n", Json::Object(schema))
 }
 
@@ -40,11 +39,11 @@ fn section(section: &Section) -> Map<String, Json> {
 
 fn field(field: &Field) -> Json {
     let mut schema = match (&field.kind, field.required) {
-        // What must be there is not null.
-        (Kind::Many(many), Some(_)) => {
+        // A required field cannot be null.
+        (Kind::List(many), Some(_)) => {
             object(json!({ "type": "array", "items": scalar(many, false), "minItems": 1 }))
         }
-        (Kind::One(one), Some(_)) => scalar(one, false),
+        (Kind::Scalar(one), Some(_)) => scalar(one, false),
         (value, _) => kind(value),
     };
     schema.insert("title".to_owned(), field.name.into());
@@ -55,36 +54,36 @@ fn field(field: &Field) -> Json {
     Json::Object(schema)
 }
 
-/// The default as JSON; nothing where there is none.
+/// The default as JSON, if there is one.
 fn default(field: &Field) -> Option<Json> {
     match (&field.kind, field.default) {
         (_, "") | (Kind::Section(_), _) => None,
-        (Kind::Many(_) | Kind::OneOrMany(_), list) => {
+        (Kind::List(_) | Kind::ScalarOrList(_), list) => {
             let texts =
                 list.trim_matches(['[', ']']).split(", ").map(|part| part.trim_matches('"'));
             Some(texts.filter(|text| !text.is_empty()).collect())
         }
-        (Kind::One(Scalar::Text | Scalar::Form(_) | Scalar::Path { .. }), text)
+        (Kind::Scalar(Scalar::Text | Scalar::Format(_) | Scalar::Path { .. }), text)
             if text != "null" =>
         {
             Some(text.into())
         }
-        // Numbers, true, false, null, [] and {} are what they look like; `5s` is a text.
+        // Numbers, true, false, null, [] and {} are JSON; anything else, such as `5s`, is a string.
         (_, text) => Some(serde_json::from_str(text).unwrap_or_else(|_| text.into())),
     }
 }
 
 fn kind(kind: &Kind) -> Map<String, Json> {
     match kind {
-        Kind::One(one) => scalar(one, true),
-        Kind::Many(many) => {
+        Kind::Scalar(one) => scalar(one, true),
+        Kind::List(many) => {
             object(json!({ "type": ["array", "null"], "items": scalar(many, false) }))
         }
-        Kind::OneOrMany(one_or_many) => object(json!({ "anyOf": [
+        Kind::ScalarOrList(one_or_many) => object(json!({ "anyOf": [
             { "type": "array", "items": scalar(one_or_many, false) },
             scalar(one_or_many, true),
         ] })),
-        Kind::ManyOr(many_or, word) => object(json!({ "anyOf": [
+        Kind::ListOr(many_or, word) => object(json!({ "anyOf": [
             { "type": "array", "items": scalar(many_or, false), "minItems": 1 },
             { "const": word },
         ] })),
@@ -92,7 +91,7 @@ fn kind(kind: &Kind) -> Map<String, Json> {
         Kind::Sections(sections) => {
             object(json!({ "type": ["array", "null"], "items": section(sections) }))
         }
-        Kind::Named(names, inner) => object(json!({
+        Kind::Map(names, inner) => object(json!({
             "type": ["object", "null"],
             "propertyNames": names_of(names),
             "additionalProperties": self::kind(inner),
@@ -100,10 +99,10 @@ fn kind(kind: &Kind) -> Map<String, Json> {
     }
 }
 
-/// What a name must be: always a text, to JSON.
+/// The schema of names, which are always strings in JSON.
 fn names_of(names: &Scalar) -> Json {
     match names {
-        Scalar::Form(form) => {
+        Scalar::Format(form) => {
             form.pattern.map_or(json!({}), |pattern| json!({ "pattern": pattern }))
         }
         _ => json!({}),
@@ -111,10 +110,10 @@ fn names_of(names: &Scalar) -> Json {
 }
 
 fn scalar(scalar: &Scalar, may_be_null: bool) -> Map<String, Json> {
-    // A pattern holds for texts only, and bounds for numbers only.
+    // A pattern applies only to strings, and bounds apply only to numbers.
     let (types, mut schema) = match scalar {
         Scalar::Text | Scalar::Path { .. } => (&["string", "number"][..], json!({})),
-        Scalar::Form(form) => (
+        Scalar::Format(form) => (
             &["string", "number"][..],
             match form.pattern {
                 Some(pattern) => json!({ "pattern": pattern }),
@@ -124,16 +123,14 @@ fn scalar(scalar: &Scalar, may_be_null: bool) -> Map<String, Json> {
         Scalar::Duration { .. } => {
             (&["string"][..], json!({ "pattern": "^\\s*[0-9]+\\s*[A-Za-z]+\\s*$" }))
         }
-        Scalar::Bytes { least, most } => (
+        Scalar::Bytes { min, max } => (
             &["integer", "string"][..],
-            json!({ "minimum": least, "maximum": most, "pattern": "^[0-9]+\\s*(B|KiB|MiB)?$" }),
+            json!({ "minimum": min, "maximum": max, "pattern": "^[0-9]+\\s*(B|KiB|MiB)?$" }),
         ),
-        Scalar::Count { least, most: u64::MAX } => (&["integer"][..], json!({ "minimum": least })),
-        Scalar::Count { least, most } => {
-            (&["integer"][..], json!({ "minimum": least, "maximum": most }))
-        }
-        Scalar::Truth => (&["boolean"][..], json!({})),
-        Scalar::Word { words, .. } => {
+        Scalar::Count { min, max: u64::MAX } => (&["integer"][..], json!({ "minimum": min })),
+        Scalar::Count { min, max } => (&["integer"][..], json!({ "minimum": min, "maximum": max })),
+        Scalar::Bool => (&["boolean"][..], json!({})),
+        Scalar::Keyword { words, .. } => {
             let mut all: Vec<Json> = words.iter().map(|word| Json::from(*word)).collect();
             if may_be_null {
                 all.push(Json::Null);

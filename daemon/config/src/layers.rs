@@ -1,4 +1,4 @@
-//! What lies over what: the file, then the environment, then flags.
+//! Layered loading: file, environment variables, flags.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,19 +10,19 @@ use tollgate_document::{
     Body, ConfigError, ConfigErrors, Diagnostics, Node, Origin, YamlLimits, parse,
 };
 
-use super::fields::Fields;
+use super::fields::SectionReader;
 use super::schema::{Field, ROOT};
-use super::{Config, environment, print, read, samples, secrets, shape};
+use super::{Config, environment, print, read, samples, secrets, validate};
 
 /// Bounds on the configuration file, which has seven levels.
 pub(super) const LIMITS: YamlLimits =
     YamlLimits { values: 250_000, depth: 32, remedy: "move many overrides into overrides_file" };
 
-/// The longest file that is read, in bytes.
+/// The maximum size of a configuration file in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Where a configuration comes from, to be [read](Layers::read) as one: the file, over it the
-/// environment, over both the flags.
+/// The sources of a configuration, which [`read`](Layers::read) merges. Flags take precedence over
+/// environment variables, and these over the file.
 ///
 /// # Example
 /// ```
@@ -36,8 +36,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 pub struct Layers {
     file: Option<File>,
     base: Option<Node>,
-    /// What lies over the file, the last on top.
-    over: Vec<Over>,
+    /// Values of variables and flags; later ones take precedence.
+    values: Vec<LayerValue>,
     diagnostics: Diagnostics,
     unreadable: Option<ConfigErrors>,
 }
@@ -48,31 +48,31 @@ struct File {
     text: Arc<str>,
 }
 
-/// A value that lies over the file's.
-pub(super) struct Over {
+/// A value that replaces the one in the file.
+pub(super) struct LayerValue {
     pub(super) path: Vec<&'static str>,
     pub(super) field: &'static Field,
     pub(super) node: Node,
 }
 
-/// A configuration with where each value of it comes from.
+/// A configuration, with the origin of each value.
 #[non_exhaustive]
 pub struct LoadedConfig {
-    /// What the daemon runs with.
+    /// The configuration of the daemon.
     pub config: Config,
     pub(super) tree: Node,
     file: Option<File>,
 }
 
 impl Layers {
-    /// Nothing yet: the defaults.
+    /// No source: the defaults.
     #[must_use]
     pub fn new() -> Self {
         Layers::default()
     }
 
-    /// The file at a path. That it cannot be read is among the errors of [`read`](Self::read).
-    /// Paths in it are relative to its directory.
+    /// Adds the file at a path. [`read`](Self::read) reports an error if the file cannot be read.
+    /// Paths in the file are relative to its directory.
     #[must_use]
     pub fn file(mut self, path: &Path) -> Self {
         let name: Arc<str> = path.display().to_string().into();
@@ -86,14 +86,14 @@ impl Layers {
         self
     }
 
-    /// The text of a file.
+    /// Adds the text of a file.
     #[must_use]
     pub fn yaml(mut self, text: &str) -> Self {
         self.file = Some(File { name: None, directory: PathBuf::new(), text: text.into() });
         self
     }
 
-    /// The text of a file of this name, which stands in front of what is said of it.
+    /// Adds the text of a file with a name, which precedes each error.
     #[must_use]
     pub fn named_yaml(mut self, name: &str, text: &str) -> Self {
         let directory = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
@@ -101,14 +101,14 @@ impl Layers {
         self
     }
 
-    /// The sample policies, in place of a file.
+    /// Uses the sample policies instead of a file.
     #[must_use]
     pub fn samples(mut self) -> Self {
         self.base = Some(samples::tree());
         self
     }
 
-    /// One policy named `default`, in place of a file.
+    /// Uses one policy named `default` instead of a file.
     #[must_use]
     pub fn limits(mut self, limits: &str) -> Self {
         let origin = Origin::Flag("LIMITS");
@@ -121,49 +121,49 @@ impl Layers {
         self
     }
 
-    /// The environment: `TOLLGATE_`, and the path of a field with `__` between its parts.
+    /// Adds environment variables: `TOLLGATE_`, followed by the path of a field with `__` between
+    /// its parts.
     #[must_use]
     pub fn environment(
         mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
-        self.over.extend(environment::read(variables, &self.diagnostics));
+        self.values.extend(environment::read(variables, &self.diagnostics));
         self
     }
 
-    /// A flag, with the path of its field. It lies over all before it.
+    /// Adds a flag, with the path of its field. It takes precedence over all earlier sources.
     #[must_use]
     pub fn flag(mut self, flag: &'static str, field: &str, value: &str) -> Self {
         match environment::find(field.split('.')) {
             Some((path, field)) => {
                 let node = environment::node(field, value, Origin::Flag(flag));
-                self.over.push(Over { path, field, node });
+                self.values.push(LayerValue { path, field, node });
             }
-            None => {
-                self.diagnostics.add(ConfigError::new("there is no such field").with_field(field))
-            }
+            None => self.diagnostics.add(ConfigError::new("unknown field").with_field(field)),
         }
         self
     }
 
-    /// Reads all of it as one.
+    /// Merges and reads all sources.
     ///
     /// # Errors
-    /// What a layer says cannot be used; all mistakes are named.
+    /// All mistakes in all sources.
     pub fn read(self) -> Result<LoadedConfig, ConfigErrors> {
         self.combine(true)
     }
 
-    /// Reads what may lack a layer yet: where no store is named, one may still be chosen.
+    /// Reads a configuration whose store may be chosen later: fields of `store` are not checked
+    /// against each other if `store.url` is missing.
     ///
     /// # Errors
-    /// As those of [`read`](Self::read).
+    /// As for [`read`](Self::read).
     pub fn partial(self) -> Result<LoadedConfig, ConfigErrors> {
         self.combine(false)
     }
 
-    fn combine(self, is_whole: bool) -> Result<LoadedConfig, ConfigErrors> {
-        let Layers { file, base, over, diagnostics, unreadable } = self;
+    fn combine(self, is_complete: bool) -> Result<LoadedConfig, ConfigErrors> {
+        let Layers { file, base, values, diagnostics, unreadable } = self;
         if let Some(error) = unreadable {
             return Err(error);
         }
@@ -178,15 +178,15 @@ impl Layers {
             (None, Some(tree)) => tree,
             (None, None) => Node::nothing(Origin::Default),
         };
-        shape::check(&tree, &ROOT, &diagnostics);
-        for Over { path, field, node } in over {
-            shape::check_field(&node, field, &path.join("."), &diagnostics);
+        validate::check(&tree, &ROOT, &diagnostics);
+        for LayerValue { path, field, node } in values {
+            validate::check_field(&node, field, &path.join("."), &diagnostics);
             tree.set(&path, node);
         }
-        let directory = file.as_ref().map(|file| file.directory.clone()).unwrap_or_default();
+        let directory = file.as_ref().map_or_else(PathBuf::new, |file| file.directory.clone());
         let config = {
-            let fields = Fields::new(&tree, &ROOT, &directory, &diagnostics);
-            read::config(&fields, is_whole)
+            let fields = SectionReader::new(&tree, &ROOT, &directory, &diagnostics);
+            read::config(&fields, is_complete)
         };
         match config {
             Ok(config) if diagnostics.is_empty() => Ok(LoadedConfig { config, tree, file }),
@@ -204,32 +204,34 @@ fn errors(diagnostics: Diagnostics, file: Option<&File>, tree: Option<&Node>) ->
 }
 
 fn text_of(path: &Path) -> Result<String, ConfigError> {
-    let unreadable =
-        |error: std::io::Error| ConfigError::new(format!("it cannot be read: {error}"));
+    let unreadable = |error: std::io::Error| ConfigError::new(format!("cannot be read: {error}"));
     let mut file = fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    // Not by its size, which a pipe has none of.
+    // The size in the metadata is not used: a pipe has none.
     let read = std::io::Read::take(&mut file, MAX_BYTES + 1);
     std::io::Read::read_to_end(&mut { read }, &mut bytes).map_err(unreadable)?;
     if u64::try_from(bytes.len()).is_ok_and(|x| x > MAX_BYTES) {
-        return Err(ConfigError::new(format!("more than {MAX_BYTES} bytes are not read")));
+        return Err(ConfigError::new(format!("longer than the maximum of {MAX_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        ConfigError::new(format!("it is not UTF-8 from byte {at} on"))
+        ConfigError::new(format!("invalid UTF-8 at byte {at}"))
     })
 }
 
-/// Without what they say, which may be secret.
+/// Omits the values, which may be secret.
 impl fmt::Debug for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.as_ref().and_then(|file| file.name.as_deref());
-        let over: Vec<_> = self.over.iter().map(|over| over.path.join(".")).collect();
-        f.debug_struct("Layers").field("file", &file).field("over", &over).finish_non_exhaustive()
+        let values: Vec<_> = self.values.iter().map(|value| value.path.join(".")).collect();
+        f.debug_struct("Layers")
+            .field("file", &file)
+            .field("values", &values)
+            .finish_non_exhaustive()
     }
 }
 
-/// Without the texts, which may be secret.
+/// Omits the texts, which may be secret.
 impl fmt::Debug for LoadedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadedConfig").field("config", &self.config).finish_non_exhaustive()
@@ -237,8 +239,8 @@ impl fmt::Debug for LoadedConfig {
 }
 
 impl LoadedConfig {
-    /// The whole of it as YAML that can be read again, but for secrets, which are masked.
-    /// With `origins` a comment says where each value comes from that is not a default.
+    /// The complete configuration as YAML, with secrets masked. With `origins`, a comment states
+    /// the origin of each value that is not a default.
     #[must_use]
     pub fn print(&self, origins: bool) -> String {
         let name = self.file.as_ref().and_then(|file| file.name.as_deref());
@@ -246,18 +248,19 @@ impl LoadedConfig {
         print::yaml(&self.tree, name, directory, origins)
     }
 
-    /// Diagnostics about what was read, with the text that they are about.
+    /// Diagnostics as errors, with the text of the file.
     pub(super) fn errors(&self, diagnostics: Diagnostics) -> ConfigErrors {
         errors(diagnostics, self.file.as_ref(), Some(&self.tree))
     }
 }
 
 impl Config {
-    /// Reads a file. Where it names no store, what it says of one is looked at when one is opened.
+    /// Reads a file. If it has no `store.url`, the other fields of `store` are checked when the
+    /// store is opened.
     ///
     /// # Errors
-    /// It cannot be read, or what it says cannot be used; each error names file, line, field and
-    /// value, and what to write instead.
+    /// The file cannot be read or has mistakes. Each error contains file, line, field, value and
+    /// remedy.
     pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
         Layers::new().file(path).partial().map(|partial| partial.config)
     }
@@ -265,15 +268,15 @@ impl Config {
     /// Reads the text of a file, as [`load`](Self::load) does.
     ///
     /// # Errors
-    /// What it says cannot be used.
+    /// The text has mistakes.
     pub fn from_yaml(text: &str) -> Result<Config, ConfigErrors> {
         Layers::new().yaml(text).partial().map(|partial| partial.config)
     }
 
-    /// A configuration of one policy, named `default`.
+    /// A configuration with a single policy named `default`.
     ///
     /// # Errors
-    /// The text is not limits.
+    /// The text is not a list of limits.
     pub fn from_limits(limits: &str) -> Result<Config, ConfigErrors> {
         Layers::new().limits(limits).partial().map(|partial| partial.config)
     }

@@ -1,8 +1,8 @@
-//! The configuration: what the daemon runs with, and where that comes from.
+//! The configuration of the daemon.
 //!
-//! `schema/` is the table of all fields. A file becomes a tree (`yaml.rs`, `tree.rs`), which is held
-//! against the table (`shape.rs`) and then read, field by field (`read/`), with what environment and
-//! flags lay over it (`layers.rs`).
+//! `schema/` is the table of all fields. A file is parsed into a tree, environment variables and
+//! flags are merged into it (`layers.rs`), the tree is validated against the table (`validate.rs`)
+//! and then read into typed values (`read/`).
 
 mod address;
 mod domain_files;
@@ -21,8 +21,8 @@ mod restart;
 mod samples;
 mod schema;
 mod secrets;
-mod shape;
 mod store;
+mod validate;
 mod xds;
 
 use std::path::PathBuf;
@@ -51,116 +51,116 @@ pub use xds::{XdsError, XdsOptions, XdsTls};
 use tollgate_descriptors::Domains;
 use tollgate_rules::{Ipv6Prefix, Jwt, Networks, Rules};
 
-/// What the daemon runs with.
+/// The configuration of the daemon.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// What keeps two installations on one store apart. Memory is always one's own.
+    /// The prefix of all keys on Redis, which separates installations that share a server.
     pub namespace: String,
-    /// Where state lives.
+    /// The store.
     pub store: StoreConfig,
-    /// Where it listens.
+    /// The listeners.
     pub listen: Listen,
-    /// Who may do what.
+    /// An access token.
     pub tokens: Vec<TokenConfig>,
     /// The policies by name.
     pub policies: Policies,
-    /// Files of more overrides, to be read into the policies.
+    /// Files with more overrides of the policies.
     pub overrides_files: Vec<OverridesFile>,
-    /// Which policies hold for the requests that gateways ask about.
+    /// The rules for forward auth.
     pub rules: Rules,
-    /// Whose word is taken on a client's address.
+    /// The proxies that are trusted to report the client's address.
     pub trusted_proxies: Networks,
-    /// How much of a client's IPv6 address is in a key.
+    /// The length of the IPv6 prefix that identifies a client.
     pub ipv6_prefix: Ipv6Prefix,
-    /// How the tokens that keys are made of are read, if any are.
+    /// The validation of tokens whose claims are used in keys, if configured.
     pub jwt: Option<Jwt>,
-    /// The file that the keys of `jwt` were read from.
+    /// The file from which the keys of `jwt` were read.
     pub jwks_file: Option<PathBuf>,
-    /// How Envoy's rate limit service is answered.
+    /// Envoy's rate limit service.
     pub envoy: Envoy,
-    /// What the files of `envoy.config` say.
+    /// The domains defined by the files of `envoy.config`.
     pub domains: Arc<Domains>,
-    /// The headers that tell a client its limits; none where it is empty.
+    /// The styles of rate limit headers; empty if there are none.
     pub headers: Vec<HeaderStyle>,
-    /// How keys show in logs and in the audit.
+    /// How keys appear in logs and in the audit log.
     pub privacy: Privacy,
-    /// What is logged.
+    /// Logging.
     pub log: Log,
-    /// How it stops.
+    /// Graceful shutdown.
     pub drain: Drain,
-    /// What peers are held to.
+    /// Resource limits for requests and connections.
     pub limits: Bounds,
-    fixed: restart::Fixed,
+    restart_fields: restart::RestartFields,
 }
 
-/// Where it listens.
+/// The listeners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listen {
-    /// For HTTP.
+    /// HTTP.
     pub http: Address,
-    /// For Envoy's rate limit service.
+    /// Envoy's rate limit service.
     pub grpc: Address,
-    /// For clients of Redis.
+    /// Redis clients.
     pub resp: Address,
-    /// For metrics.
+    /// Metrics.
     pub metrics: Address,
-    /// TLS on all of them.
+    /// TLS for all listeners.
     pub tls: Option<TlsConfig>,
 }
 
-/// The files that TLS needs.
+/// The files for TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TlsConfig {
-    /// The certificate and those that lead to it.
+    /// The server certificate and its intermediate certificates.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// What a client's certificate must lead to, if clients are to show one.
+    /// The CA bundle that verifies client certificates, if they are required.
     pub client_ca: Option<PathBuf>,
-    /// The name that a client's certificate must have too, of a host or an address. No field of the
-    /// file says it.
+    /// A host name or address that client certificates must contain. Not settable in the file.
     pub client_name: Option<String>,
 }
 
 impl TlsConfig {
-    /// With no certificate asked of clients.
+    /// TLS without client certificates.
     #[must_use]
     pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         TlsConfig { cert: cert.into(), key: key.into(), client_ca: None, client_name: None }
     }
 }
 
-/// What peers are held to.
+/// Resource limits for requests and connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bounds {
-    /// The most bytes of a key, at most 65,536.
+    /// The maximum size of a key in bytes, at most 65,536.
     pub key_bytes: usize,
-    /// The most bytes of a body.
+    /// The maximum size of a request body in bytes.
     pub body: usize,
-    /// The most checks of a request, at most 32.
+    /// The maximum number of checks in a request, at most 32.
     pub checks: usize,
-    /// The most connections at a time.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// How long the head of a request may take, and how long its body.
+    /// The timeout for receiving the head of a request, and for receiving its body.
     pub header_timeout: Duration,
-    /// How long a connection may be without a request.
+    /// The time after which an idle connection is closed.
     pub idle: Duration,
-    /// The most commands of a transaction, and the most that are decided before they are answered.
+    /// The maximum number of commands in a transaction, and of pipelined commands that are decided
+    /// before the daemon replies.
     pub pipeline: usize,
-    /// How long a connection of gRPC lives.
+    /// The maximum age of a gRPC connection.
     pub connection_age: Duration,
 }
 
 impl Default for Config {
-    /// What the table says of every field, with no policy.
+    /// The default of every field, without policies.
     fn default() -> Self {
         match Layers::new().partial() {
             Ok(partial) => partial.config,
-            Err(error) => unreachable!("the defaults are read in every test: {error}"),
+            Err(error) => unreachable!("the defaults are valid: {error}"),
         }
     }
 }

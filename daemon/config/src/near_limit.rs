@@ -19,7 +19,8 @@ impl NearLimit {
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         clippy::float_arithmetic,
-        reason = "a statistic that is rounded as the reference rounds it; the cast saturates, and no decision depends on it"
+        reason = "a statistic that is rounded as envoyproxy/ratelimit rounds it; the cast \
+                  saturates, and no decision depends on it"
     )]
     pub fn threshold(self, limit: u64) -> u64 {
         (limit as f32 * self.0).floor() as u64

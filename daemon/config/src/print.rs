@@ -1,4 +1,4 @@
-//! The whole configuration as YAML that can be read again.
+//! Prints the complete configuration as YAML.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::fields::resolve;
 use super::schema::{Field, Kind, ROOT, Scalar, Section, Value};
 use tollgate_document::{Body, Node, Origin};
 
-/// What stands for a secret.
+/// The replacement of a secret.
 const MASK: &str = "\"***\"";
 
 pub(super) fn yaml(tree: &Node, file: Option<&str>, directory: &Path, origins: bool) -> String {
@@ -26,20 +26,20 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// The fields of a section: all of them, or only those that are said. A rule that is short for one
-    /// check has no checks, and the other way round.
+    /// Prints the fields of a section: all of them, or only those that are present. A rule has
+    /// either `checks` or the fields of a single check, and must not be printed with both.
     fn section(
         &mut self,
         node: Option<&Node>,
         section: &'static Section,
         depth: usize,
-        is_whole: bool,
+        is_complete: bool,
     ) {
         for field in section.fields {
-            let said = node.and_then(|node| node.get(field.name));
-            let said = said.filter(|x| !matches!(x.body, Body::Nothing));
-            if said.is_some() || is_whole && field.required.is_none() {
-                self.field(field.name, said, field, &field.kind, depth, is_whole);
+            let value = node.and_then(|node| node.get(field.name));
+            let value = value.filter(|x| !matches!(x.body, Body::Nothing));
+            if value.is_some() || is_complete && field.required.is_none() {
+                self.field(field.name, value, field, &field.kind, depth, is_complete);
             }
         }
     }
@@ -47,19 +47,19 @@ impl Printer<'_> {
     fn field(
         &mut self,
         name: &str,
-        said: Option<&Node>,
+        value: Option<&Node>,
         field: &Field,
         kind: &'static Kind,
         depth: usize,
-        is_whole: bool,
+        is_complete: bool,
     ) {
         self.indent(depth);
         self.text.push_str(&quoted(name));
         self.text.push(':');
-        match (kind, said.map(|x| (&x.body, x))) {
+        match (kind, value.map(|x| (&x.body, x))) {
             (Kind::Section(section), _) => {
                 self.text.push('\n');
-                self.section(said, section, depth + 1, is_whole);
+                self.section(value, section, depth + 1, is_complete);
             }
             (Kind::Sections(section), Some((Body::List(all), _))) if !all.is_empty() => {
                 self.text.push('\n');
@@ -69,21 +69,21 @@ impl Printer<'_> {
                     self.section(Some(node), section, depth + 2, false);
                 }
             }
-            (Kind::Named(_, inner), Some((Body::Fields(all), _))) if !all.is_empty() => {
+            (Kind::Map(_, inner), Some((Body::Fields(all), _))) if !all.is_empty() => {
                 self.text.push('\n');
                 for (name, node) in all {
-                    self.field(&name.text, Some(node), field, inner, depth + 1, is_whole);
+                    self.field(&name.text, Some(node), field, inner, depth + 1, is_complete);
                 }
             }
             (_, None) => self.line(field.default, None),
-            (Kind::One(_), Some(_)) if field.is_secret => self.line(MASK, said),
-            (Kind::One(scalar) | Kind::OneOrMany(scalar), Some((Body::Text(text), node))) => {
+            (Kind::Scalar(_), Some(_)) if field.is_secret => self.line(MASK, value),
+            (Kind::Scalar(scalar) | Kind::ScalarOrList(scalar), Some((Body::Text(text), node))) => {
                 let text = self.value(text, scalar, &node.origin);
-                self.line(&text, said);
+                self.line(&text, value);
             }
-            (Kind::ManyOr(_, word), Some((Body::Text(_), _))) => self.line(word, said),
+            (Kind::ListOr(_, word), Some((Body::Text(_), _))) => self.line(word, value),
             (
-                Kind::Many(scalar) | Kind::OneOrMany(scalar) | Kind::ManyOr(scalar, _),
+                Kind::List(scalar) | Kind::ScalarOrList(scalar) | Kind::ListOr(scalar, _),
                 Some((Body::List(all), _)),
             ) => {
                 let texts = all.iter().filter_map(|x| match &x.body {
@@ -91,11 +91,11 @@ impl Printer<'_> {
                     _ => None,
                 });
                 let list = format!("[{}]", texts.collect::<Vec<_>>().join(", "));
-                self.line(&list, said);
+                self.line(&list, value);
             }
-            // Empty; nothing else is left in a tree that was read.
-            (Kind::Sections(_), Some(_)) => self.line("[]", said),
-            (_, Some(_)) => self.line("{}", said),
+            // An empty list or mapping; a valid tree has no other case.
+            (Kind::Sections(_), Some(_)) => self.line("[]", value),
+            (_, Some(_)) => self.line("{}", value),
         }
     }
 
@@ -103,11 +103,11 @@ impl Printer<'_> {
         self.text.push_str(&"  ".repeat(depth));
     }
 
-    /// A value to the end of the line, with where it comes from.
-    fn line(&mut self, value: &str, said: Option<&Node>) {
+    /// Prints a value and its origin to the end of the line.
+    fn line(&mut self, text: &str, node: Option<&Node>) {
         self.text.push(' ');
-        self.text.push_str(value);
-        if let Some(node) = said.filter(|_| self.origins) {
+        self.text.push_str(text);
+        if let Some(node) = node.filter(|_| self.origins) {
             self.text.push_str("  # ");
             self.text.push_str(&self.origin(&node.origin));
         }
@@ -132,7 +132,7 @@ impl Printer<'_> {
         match resolve(value, origin, self.directory) {
             Value::Path(path) => quoted(&path.display().to_string()),
             Value::Address(Address::Unix(path)) => quoted(&format!("unix:{}", path.display())),
-            Value::Number(_) | Value::Truth(_) | Value::Word(_) | Value::Duration(_) => {
+            Value::Number(_) | Value::Bool(_) | Value::Keyword(_) | Value::Duration(_) => {
                 text.to_owned()
             }
             Value::Address(Address::Tcp(_)) if is_plain_address(text) => text.to_owned(),
@@ -142,13 +142,13 @@ impl Printer<'_> {
     }
 }
 
-/// Whether the colon of an address needs no quotes: nothing else stands there that YAML knows.
+/// Whether an address needs no quotes in YAML.
 fn is_plain_address(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
     text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric()) && text.bytes().all(inner)
 }
 
-/// A text as it may stand in YAML: plain where that is certain to be read as the same text.
+/// A text in YAML: plain if it is certain to be parsed as the same text, otherwise quoted.
 fn quoted(text: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/');
@@ -158,7 +158,7 @@ fn quoted(text: &str) -> String {
     if begins && !is_word && text.bytes().all(is_plain) {
         return text.to_owned();
     }
-    // A text of JSON is one of YAML, but for what YAML does not call printable.
+    // A JSON string is a YAML string, except that YAML does not allow non-printable characters.
     let mut written = String::new();
     for character in serde_json::Value::from(text).to_string().chars() {
         if character.is_control() || character == '\u{feff}' {

@@ -1,63 +1,63 @@
-//! The table as a page to read.
+//! The reference page, generated from the table.
 
 use std::fmt::Write as _;
 
 use super::schema::{self, Field, Kind, Scalar, Section, one_of};
 
-const BEFORE: &str = "\
-<!-- Written from the table of fields by a test of tollgate-server, which says how to renew it. -->
+const INTRODUCTION: &str = "\
+<!-- Generated from the table of fields in daemon/config; a test of tollgate-config checks that this page is up to date. -->
 # Configuration
 
-`tollgate serve --config tollgate.yaml` reads a YAML file. Over it lies the environment, over that lie the flags. What nobody says has
-the default that stands here; `null` is the same as not said. A field that there is not is an error, with its line and the name that
-comes nearest.
+`tollgate serve --config tollgate.yaml` reads a YAML file. Precedence: flags, then environment variables, then the file. Omitted fields,
+and fields set to `null`, use the defaults below. Unknown fields are rejected, with the line and a suggestion.
 
 ```sh
-tollgate config check tollgate.yaml    # all mistakes, with their lines; exits with 2 if there are any
-tollgate config print --origins        # what the daemon would run with, and where each value comes from
-tollgate config schema                 # JSON Schema, for editors
+tollgate config check tollgate.yaml    # reports all mistakes with their lines; exits with 2 if there are any
+tollgate config print --origins        # prints the effective configuration, and the origin of each value
+tollgate config schema                 # prints a JSON Schema for editors
 ```
 
-**Environment.** `TOLLGATE_`, then the field in capitals with `__` for each dot: `store.url` is `TOLLGATE_STORE__URL`. Lists of single
-values are separated by commas: `TOLLGATE_HEADERS=draft11,legacy-delta`. `tokens`, `policies` and `rules` are said in the file only. A
-variable with `__` that names no field is an error; one without is left to others, such as the `TOLLGATE_PORT` that Kubernetes sets.
+**Environment variables.** `TOLLGATE_`, followed by the field in capitals with `__` for each dot: `TOLLGATE_STORE__URL` sets `store.url`.
+List elements are separated by commas: `TOLLGATE_HEADERS=draft11,legacy-delta`. `tokens`, `policies` and `rules` can be set only in the file.
+A variable with `__` that names no field is an error. Variables without `__` are ignored unless they name a field, because they may belong
+to other programs, such as the `TOLLGATE_PORT` that Kubernetes sets.
 
-**Paths** in the file are relative to the file's directory, those of the environment and of flags to the working directory.
+**Paths** in the file are relative to the directory of the file; paths in environment variables and flags are relative to the working directory.
 
-**Secrets** have a field ending in `_file`, which names the file that holds them; it is read again when it changes.
+**Secrets** can be kept in files, which fields ending in `_file` name. These files are reloaded when they change.
 
-**Values.** A duration is a number and a unit (`15ms`, `5s`, `1min`, `24h`); bytes may have `KiB` or `MiB`; a limit is written as
-everywhere (`10/s burst 20`). What needs a restart is marked ↻: a reload that would change it is refused.
+**Values.** A duration is a number and a unit (`15ms`, `5s`, `1min`, `24h`). Sizes in bytes may have the unit `KiB` or `MiB`. Limits use the
+usual notation (`10/s burst 20`). Fields marked ↻ need a restart: a reload that would change one of them is rejected.
 ";
 
-/// The reference of the configuration, in Markdown.
+/// The configuration reference, in Markdown.
 #[must_use]
 pub fn config_reference() -> String {
-    let mut page = BEFORE.to_owned();
+    let mut page = INTRODUCTION.to_owned();
     page.push_str("\n## Top level\n");
     table(&mut page, &schema::ROOT);
     sections(&mut page, &schema::ROOT, "");
     page
 }
 
-/// The names of all fields. `*` stands for any name, and `[]` for a place in a list.
+/// The paths of all fields. `*` stands for any name, and `[]` for any index.
 #[must_use]
 pub fn config_fields() -> Vec<String> {
     schema::all()
 }
 
-/// Each section that a section has, with a table of its own.
+/// Writes a table for each nested section.
 fn sections(page: &mut String, section: &Section, prefix: &str) {
     for field in section.fields {
         let (inner, path) = match &field.kind {
             Kind::Section(section) => (section, format!("{prefix}{}", field.name)),
             Kind::Sections(sections) => (sections, format!("{prefix}{}[]", field.name)),
-            Kind::Named(_, Kind::Section(section)) => {
+            Kind::Map(_, Kind::Section(section)) => {
                 (section, format!("{prefix}{}.NAME", field.name))
             }
             _ => continue,
         };
-        // Writing into a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(page, "\n## `{path}`\n\n{}\n", field.about);
         table(page, inner);
         sections(page, inner, &format!("{path}."));
@@ -83,32 +83,32 @@ fn default(field: &Field) -> String {
     }
 }
 
-/// What a field may hold, in a few words.
+/// The type of a field, in a few words.
 fn values(kind: &Kind) -> String {
     match kind {
-        Kind::One(one) => scalar(one),
-        Kind::Many(many) => format!("list: {}", scalar(many)),
-        Kind::OneOrMany(one_or_many) => format!("one or a list: {}", scalar(one_or_many)),
-        Kind::ManyOr(many_or, word) => format!("list: {}; or `{word}`", scalar(many_or)),
+        Kind::Scalar(one) => scalar(one),
+        Kind::List(many) => format!("list: {}", scalar(many)),
+        Kind::ScalarOrList(one_or_many) => format!("one or a list: {}", scalar(one_or_many)),
+        Kind::ListOr(many_or, word) => format!("list: {}; or `{word}`", scalar(many_or)),
         Kind::Section(_) => "fields".to_owned(),
         Kind::Sections(_) => "list of fields".to_owned(),
-        Kind::Named(names, inner) => format!("{} → {}", scalar(names), values(inner)),
+        Kind::Map(names, inner) => format!("{} → {}", scalar(names), values(inner)),
     }
 }
 
 fn scalar(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Text => "text".to_owned(),
-        Scalar::Form(form) => {
+        Scalar::Format(form) => {
             format!("{}, such as `{}`", form.name, form.example.trim_matches('"'))
         }
-        Scalar::Duration { least } if least.is_zero() => "duration".to_owned(),
-        Scalar::Duration { least } => format!("duration of at least {least:?}"),
-        Scalar::Bytes { least, most } => format!("bytes, {least} to {most}"),
-        Scalar::Count { least, most: u64::MAX } => format!("number of at least {least}"),
-        Scalar::Count { least, most } => format!("number from {least} to {most}"),
-        Scalar::Truth => "`true` or `false`".to_owned(),
-        Scalar::Word { words, .. } => {
+        Scalar::Duration { min } if min.is_zero() => "duration".to_owned(),
+        Scalar::Duration { min } => format!("duration of at least {min:?}"),
+        Scalar::Bytes { min, max } => format!("bytes, {min} to {max}"),
+        Scalar::Count { min, max: u64::MAX } => format!("number of at least {min}"),
+        Scalar::Count { min, max } => format!("number from {min} to {max}"),
+        Scalar::Bool => "`true` or `false`".to_owned(),
+        Scalar::Keyword { words, .. } => {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
             one_of(&words.iter().map(String::as_str).collect::<Vec<_>>())
         }

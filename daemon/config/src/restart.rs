@@ -1,4 +1,4 @@
-//! What a daemon that runs cannot take up.
+//! Changes that need a restart.
 
 use std::fmt;
 use std::path::Path;
@@ -8,36 +8,36 @@ use super::fields::resolve;
 use super::schema::{Kind, ROOT, Section};
 use tollgate_document::{Body, Node, Origin};
 
-/// The values that need a restart, by the names of their fields, in the order of the table.
+/// The values of fields that need a restart, by path, in the order of the table.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Fixed(Vec<(String, String)>);
+pub(super) struct RestartFields(Vec<(String, String)>);
 
-/// Without the values, which may be secret.
-impl fmt::Debug for Fixed {
+/// Omits the values, which may be secret.
+impl fmt::Debug for RestartFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-impl Fixed {
-    pub(super) fn of(tree: &Node, directory: &Path) -> Self {
-        let mut fixed = Fixed::default();
-        fixed.collect(Some(tree), &ROOT, "", directory);
-        fixed
+impl RestartFields {
+    pub(super) fn new(tree: &Node, directory: &Path) -> Self {
+        let mut fields = RestartFields::default();
+        fields.collect(Some(tree), &ROOT, "", directory);
+        fields
     }
 
     fn collect(&mut self, node: Option<&Node>, section: &Section, prefix: &str, directory: &Path) {
         for field in section.fields {
             let path = format!("{prefix}{}", field.name);
-            let said = node.and_then(|node| node.get(field.name));
+            let value = node.and_then(|node| node.get(field.name));
             match &field.kind {
-                Kind::Section(inner) => self.collect(said, inner, &format!("{path}."), directory),
-                Kind::One(scalar) if field.needs_restart => {
-                    let (text, origin) = match said.map(|x| (&x.body, &x.origin)) {
+                Kind::Section(inner) => self.collect(value, inner, &format!("{path}."), directory),
+                Kind::Scalar(scalar) if field.needs_restart => {
+                    let (text, origin) = match value.map(|x| (&x.body, &x.origin)) {
                         Some((Body::Text(text), origin)) => (&**text, origin),
                         _ => (field.default, &Origin::Default),
                     };
-                    // What is meant, so that 5000ms is no other value than 5s.
+                    // Parsed values are compared, so that 5000ms equals 5s.
                     let value = match (text, scalar.read(text)) {
                         ("null", _) | (_, Err(_)) => text.to_owned(),
                         (_, Ok(value)) => format!("{:?}", resolve(value, origin, directory)),
@@ -51,11 +51,11 @@ impl Fixed {
 }
 
 impl Config {
-    /// The fields in which another configuration differs, and which a daemon that runs cannot take
-    /// up. What is in the files that they name may change.
+    /// The fields that differ in another configuration and need a restart. The contents of files
+    /// that they name may change.
     #[must_use]
     pub fn needs_restart(&self, new: &Config) -> Vec<String> {
-        let pairs = self.fixed.0.iter().zip(&new.fixed.0);
+        let pairs = self.restart_fields.0.iter().zip(&new.restart_fields.0);
         pairs.filter(|(old, new)| old != new).map(|((name, _), _)| name.clone()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The sample policies, which the daemon runs with when it is given no configuration.
+//! The sample policies, which the daemon uses without a configuration.
 
 use tollgate_document::{Body, Diagnostics, Node, Origin, parse};
 
@@ -14,7 +14,7 @@ policies:
   search: { limits: [10/s fixed, 120/min fixed, 240/h sliding by 1min] }
 ";
 
-/// The document of the samples.
+/// The samples as a tree.
 #[expect(clippy::expect_used, reason = "the text is a constant, which a test parses")]
 pub(super) fn tree() -> Node {
     let tree = parse(LIMITS, SAMPLES, &Diagnostics::default());
@@ -39,12 +39,12 @@ fn mark(node: &mut Node) {
 }
 
 impl Config {
-    /// The defaults, with policies to try.
+    /// The defaults, with sample policies.
     #[must_use]
     pub fn samples() -> Config {
         match Layers::new().samples().partial() {
             Ok(partial) => partial.config,
-            Err(error) => unreachable!("a test reads the samples: {error}"),
+            Err(error) => unreachable!("the samples are valid: {error}"),
         }
     }
 }

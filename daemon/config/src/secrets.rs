@@ -1,12 +1,12 @@
-//! What of a file is never shown, not even beside a mistake.
+//! Secrets in a file, which reports must mask.
 
 use std::ops::Range;
 
 use super::schema::{Kind, ROOT, Scalar, Section};
 use tollgate_document::{Body, Node, Origin};
 
-/// The parts of a text that are secret: the values of secret fields, and whatever looks like one
-/// where the text is not understood.
+/// The ranges of a text that are secret: the values of secret fields, and everything that looks
+/// like a secret, in case the text could not be parsed.
 pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let mut start = 0;
@@ -20,7 +20,7 @@ pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
     secrets
 }
 
-/// The password of a URL, and what follows `token:`.
+/// The password of a URL, and the text after `token:`.
 fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
     let url = line.find("://").and_then(|scheme| {
         let login = scheme + "://".len();
@@ -39,14 +39,16 @@ fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
 
 fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
     for field in section.fields {
-        let Some(said) = node.get(field.name) else { continue };
-        match (&field.kind, &said.body) {
-            (Kind::One(scalar), _) if field.is_secret && !matches!(scalar, Scalar::Path { .. }) => {
-                if let Origin::File(span) = &said.origin {
+        let Some(value) = node.get(field.name) else { continue };
+        match (&field.kind, &value.body) {
+            (Kind::Scalar(scalar), _)
+                if field.is_secret && !matches!(scalar, Scalar::Path { .. }) =>
+            {
+                if let Origin::File(span) = &value.origin {
                     secrets.push(span.bytes.clone());
                 }
             }
-            (Kind::Section(inner), _) => of_section(said, inner, secrets),
+            (Kind::Section(inner), _) => of_section(value, inner, secrets),
             (Kind::Sections(inner), Body::List(all)) => {
                 for node in all {
                     match &node.body {
@@ -55,13 +57,13 @@ fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
                     }
                 }
             }
-            (Kind::Sections(inner), _) => misplaced(said, inner, secrets),
+            (Kind::Sections(inner), _) => misplaced(value, inner, secrets),
             _ => {}
         }
     }
 }
 
-/// What stands where fields with a secret should may be the secret.
+/// A value in place of a section with a secret field may be the secret.
 fn misplaced(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
     if section.fields.iter().any(|field| field.is_secret)
         && let Origin::File(span) = &node.origin

@@ -1,4 +1,4 @@
-//! Where state lives.
+//! The store.
 
 use std::fmt;
 use std::fs;
@@ -10,47 +10,47 @@ use tollgate::{
     masked_url,
 };
 
-use super::fields::{Broken, Fields, Meaning};
+use super::fields::{FromValue, Invalid, SectionReader};
 use super::schema::Value;
 use tollgate_document::ConfigError;
 
-/// Where state lives: in memory, or on Redis or Valkey.
+/// The store for the state of limits: memory, Redis or Valkey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// Which store.
+    /// The URL.
     pub url: StoreUrl,
-    /// Where memory is kept over a restart, if it is.
+    /// The snapshot directory, if any.
     pub data: Option<PathBuf>,
-    /// How often it is written there.
+    /// The interval between snapshots.
     pub snapshot_interval: Duration,
-    /// The most keys in memory.
+    /// The maximum number of keys in memory.
     pub max_keys: usize,
-    /// What a new key is told when memory's table is full.
+    /// The decision for a new key while the table is full.
     pub table_full: TableFull,
-    /// How many connections there are to each Redis.
+    /// The number of connections to each Redis server.
     pub connections: usize,
-    /// How long a decision may take.
+    /// The deadline of a decision.
     pub deadline: Duration,
-    /// How long a connection may take to be made.
+    /// The timeout for establishing a connection.
     pub connect_timeout: Duration,
-    /// The certificates to trust with TLS; the system's if not said.
+    /// The CA bundle for TLS; the system's by default.
     pub ca: Option<PathBuf>,
-    /// The certificate to show with TLS.
+    /// The client certificate for TLS.
     pub cert: Option<PathBuf>,
     /// Its private key.
     pub key: Option<PathBuf>,
-    /// Who logs in, in place of the URL's user.
+    /// The user name, instead of the one in the URL.
     pub username: Option<String>,
-    /// The file that holds the password, in place of the URL's.
+    /// A file that contains the password, instead of the one in the URL.
     pub password_file: Option<PathBuf>,
-    /// Who logs in at sentinels, which have users of their own. No field of the file says it.
+    /// The user name for sentinels. Not settable in the file.
     pub sentinel_username: Option<String>,
-    /// Its password. No field of the file says it.
+    /// The password for sentinels. Not settable in the file.
     pub sentinel_password: Option<Password>,
 }
 
-/// A password. It is not shown.
+/// A password, which is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<str>);
 
@@ -66,18 +66,18 @@ impl fmt::Debug for Password {
     }
 }
 
-/// The URL of a store. It is shown without its password.
+/// The URL of a store, which is shown without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl(Box<str>);
 
 impl StoreUrl {
-    /// Whether it is this process's memory.
+    /// Whether this is the memory store.
     #[must_use]
     pub fn is_memory(&self) -> bool {
         &*self.0 == "memory"
     }
 
-    /// The URL with its password, not to be printed.
+    /// The URL with its password. Do not print it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -90,7 +90,7 @@ impl From<&str> for StoreUrl {
     }
 }
 
-/// Without its password.
+/// Omits the password.
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&masked_url(&self.0))
@@ -103,34 +103,34 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
-/// What the table says.
+/// The defaults in the table.
 impl Default for StoreConfig {
     fn default() -> Self {
         super::Config::default().store
     }
 }
 
-impl Meaning for TableFull {
-    fn of(value: Value) -> Option<Self> {
+impl FromValue for TableFull {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
-            Value::Word("deny") => Some(TableFull::Deny),
-            Value::Word("allow") => Some(TableFull::Allow),
+            Value::Keyword("deny") => Some(TableFull::Deny),
+            Value::Keyword("allow") => Some(TableFull::Allow),
             _ => None,
         }
     }
 }
 
 impl StoreConfig {
-    /// A limiter in memory as this says, to be built.
+    /// A builder of a limiter in memory with this configuration.
     pub fn builder(&self) -> MemoryLimiterBuilder {
         MemoryLimiter::builder().max_keys(self.max_keys).table_full(self.table_full)
     }
 
-    /// Opens the store, under a namespace. One on Redis connects in this tokio runtime; that it is
-    /// away is no error.
+    /// Opens the store with a namespace. A Redis store connects in the background, in the current
+    /// tokio runtime; an unreachable server is not an error.
     ///
     /// # Errors
-    /// The URL, or a field that goes with it, is not what it should be; a file cannot be read.
+    /// A field is invalid, or a file cannot be read.
     pub async fn open(&self, namespace: &str) -> Result<Limiter, ConfigError> {
         self.check()?;
         if self.url.is_memory() {
@@ -140,7 +140,7 @@ impl StoreConfig {
         opened.map_err(|error| ConfigError::new(error.to_string()).with_field("store"))
     }
 
-    /// Opens the store at somebody else's time, as a replay does.
+    /// Opens the store with a manual clock, as a replay does.
     ///
     /// # Errors
     /// As [`StoreConfig::open`].
@@ -175,7 +175,8 @@ impl StoreConfig {
         if let Some(password) = &self.sentinel_password {
             builder = builder.sentinel_login(self.sentinel_username.as_deref(), &*password.0);
         }
-        // The store reads it for each connection; that it cannot is told before the first.
+        // The store reads the file for each connection; an unreadable file is reported before the
+        // first one.
         self.check_password_file()?;
         if let Some(file) = &self.password_file {
             builder = builder.password_file(file);
@@ -183,7 +184,7 @@ impl StoreConfig {
         Ok(builder)
     }
 
-    /// Refuses a file of the password that cannot be read.
+    /// Checks that the password file can be read.
     pub(super) fn check_password_file(&self) -> Result<(), ConfigError> {
         let Some(file) = &self.password_file else { return Ok(()) };
         let refused = |why: String| {
@@ -193,17 +194,21 @@ impl StoreConfig {
                 .with_location(file, None, None)
         };
         let read = fs::read_to_string(file);
-        let password = read.map_err(|error| refused(format!("it cannot be read: {error}")))?;
+        let password = read.map_err(|error| refused(format!("cannot be read: {error}")))?;
         if password.trim_end_matches(['\r', '\n']).is_empty() {
-            return Err(refused("it is empty; write the password, or leave it out".to_owned()));
+            return Err(refused(
+                "the file is empty; write the password into it, or remove \
+                                store.password_file"
+                    .to_owned(),
+            ));
         }
         Ok(())
     }
 
-    /// Refuses what means nothing to this store: whoever wrote it expects something of it.
+    /// Rejects fields that have no effect with this store.
     ///
     /// # Errors
-    /// A field that is not at its default is of another store.
+    /// A field that applies only to the other kind of store differs from its default.
     pub fn check(&self) -> Result<(), ConfigError> {
         let usual = StoreConfig::default();
         let of_memory = [
@@ -228,10 +233,10 @@ impl StoreConfig {
         }
         match (&self.cert, &self.key) {
             (Some(_), None) => {
-                Err(ConfigError::new("write store.key too").with_field("store.cert"))
+                Err(ConfigError::new("requires store.key; add it").with_field("store.cert"))
             }
             (None, Some(_)) => {
-                Err(ConfigError::new("write store.cert too").with_field("store.key"))
+                Err(ConfigError::new("requires store.cert; add it").with_field("store.key"))
             }
             _ => Ok(()),
         }
@@ -239,17 +244,21 @@ impl StoreConfig {
 
     fn misplaced(&self, name: &str) -> ConfigError {
         let message = if self.url.is_memory() {
-            "it is of a store on Redis, and this one is memory: leave it out, or name the server in \
-             store.url, such as redis://127.0.0.1:6379"
+            "applies to Redis stores only, but store.url is memory; remove it, or set store.url to \
+             a server such as redis://127.0.0.1:6379"
                 .to_owned()
         } else {
-            format!("it is of memory, and this store is at {}: leave it out", self.url)
+            format!("applies to the memory store only, but store.url is {}; remove it", self.url)
         };
         ConfigError::new(message).with_field(format!("store.{name}"))
     }
 
-    /// Reads what is written. Where not all of it is there yet, a store may still be named.
-    pub(super) fn read(fields: &Fields<'_>, is_whole: bool) -> Result<StoreConfig, Broken> {
+    /// Reads the section. If the configuration is incomplete and has no URL, the fields are not
+    /// checked against the store.
+    pub(super) fn read(
+        fields: &SectionReader<'_>,
+        is_complete: bool,
+    ) -> Result<StoreConfig, Invalid> {
         let url: String = fields.get("url")?;
         let store = StoreConfig {
             url: url.as_str().into(),
@@ -268,7 +277,7 @@ impl StoreConfig {
             sentinel_username: None,
             sentinel_password: None,
         };
-        if is_whole || fields.said("url").is_some() {
+        if is_complete || fields.field_node("url").is_some() {
             store.check().map_err(|error| {
                 let field = error.field().and_then(|field| field.strip_prefix("store."));
                 fields.report(field.unwrap_or("url"), error.message())

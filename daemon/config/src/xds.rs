@@ -1,4 +1,4 @@
-//! Where a control plane is, and how it is spoken to.
+//! The connection to a control plane.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,56 +7,56 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
-/// The most bytes of an answer, unless said otherwise: what other clients of gRPC take.
+/// The default maximum size of a response in bytes, as in other gRPC clients.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A control plane that the configuration of Envoy's rate limit service is taken from.
+/// A control plane that provides the configuration of Envoy's rate limit service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XdsOptions {
     /// `HOST:PORT`.
     pub server: String,
-    /// What this daemon is called there.
+    /// The node ID of the daemon.
     pub node_id: String,
-    /// What else is said of it there.
+    /// The metadata of the node.
     pub metadata: BTreeMap<String, String>,
-    /// Headers that go along; their values, which may be secret, are not shown.
+    /// Request headers. Their values may be secret and are not shown.
     headers: Headers,
-    /// TLS, if it is spoken.
+    /// TLS, if enabled.
     pub tls: Option<XdsTls>,
-    /// The most bytes of an answer.
+    /// The maximum size of a response in bytes.
     pub max_message: usize,
-    /// How long a connection may take to be made.
+    /// The timeout for establishing a connection.
     pub connect_timeout: Duration,
-    /// How long to wait before the first try again.
+    /// The delay before the first retry.
     pub backoff_initial: Duration,
-    /// How long to wait before a try again, at most.
+    /// The maximum delay before a retry.
     pub backoff_max: Duration,
-    /// How often the server is asked for a sign of life. Many take more than one in five minutes
-    /// for an attack and hang up.
+    /// The interval between keepalive pings. Many servers close a connection with more than one
+    /// ping in five minutes.
     pub ping_every: Duration,
-    /// How long that sign may take.
+    /// The timeout of a keepalive ping.
     pub ping_timeout: Duration,
 }
 
-/// How TLS is spoken with a control plane. The files are read for each connection.
+/// TLS with a control plane. The files are read for each connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XdsTls {
-    /// What its certificate must lead to; the system's if not said.
+    /// The CA bundle; the system's by default.
     pub ca: Option<PathBuf>,
-    /// The certificate to show there.
+    /// The client certificate.
     pub cert: Option<PathBuf>,
     /// Its private key.
     pub key: Option<PathBuf>,
-    /// The name that its certificate must have, if not that of the address.
+    /// The name that the server certificate must contain, if not the host of the address.
     pub san: Option<String>,
 }
 
 impl XdsOptions {
-    /// A server at `HOST:PORT`, without TLS, to which this daemon is `default`.
+    /// A server at `HOST:PORT`, without TLS, with the node ID `default`.
     ///
     /// # Errors
-    /// The address is none.
+    /// The address is invalid.
     pub fn new(server: &str) -> Result<Self, XdsError> {
         let options = XdsOptions {
             server: server.to_owned(),
@@ -72,23 +72,23 @@ impl XdsOptions {
             ping_timeout: Duration::from_secs(20),
         };
         let uri = options.uri().ok();
-        let is_whole = uri.is_some_and(|uri| {
+        let is_complete = uri.is_some_and(|uri| {
             let port = uri.port_u16().filter(|port| *port > 0);
             let is_bare = uri.path() == "/" && uri.query().is_none() && !server.contains('@');
             is_bare && uri.host().is_some_and(|host| !host.is_empty()) && port.is_some()
         });
-        match is_whole {
+        match is_complete {
             true => Ok(options),
             false => Err(XdsError(format!(
-                "{server:?} is no address; write HOST:PORT, such as 127.0.0.1:18000"
+                "{server:?} is not an address; expected HOST:PORT, such as 127.0.0.1:18000"
             ))),
         }
     }
 
-    /// Has a header go along with the stream. What ends in `-bin` goes as bytes.
+    /// Adds a request header. The value of a name that ends in `-bin` is sent as bytes.
     ///
     /// # Errors
-    /// It is no header.
+    /// The header is invalid.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, XdsError> {
         self.headers.add(name, value)?;
         Ok(self)
@@ -107,7 +107,7 @@ impl XdsOptions {
     pub fn uri(&self) -> Result<Uri, String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let uri = format!("{scheme}://{}", self.server).parse();
-        uri.map_err(|error| format!("{:?} is no address: {error}", self.server))
+        uri.map_err(|error| format!("{:?} is not an address: {error}", self.server))
     }
 }
 
@@ -133,7 +133,7 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// Why a control plane cannot be spoken to so.
+/// An option of a control plane is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdsError(String);
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_a_host_with_a_port() {
+    fn server_is_a_host_with_a_port() {
         for (server, is_one) in [
             ("localhost:18000", true),
             ("[::1]:18000", true),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_go_along_and_their_values_are_not_shown() {
+    fn header_values_are_not_shown() {
         let options = XdsOptions::new("localhost:1").unwrap();
         let options = options.header("Authorization", "s3cret").unwrap();
         let options = options.header("trace-bin", "\u{e9}").unwrap();

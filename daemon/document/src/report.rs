@@ -38,6 +38,7 @@ fn write_excerpt(report: &mut String, errors: &ConfigErrors, error: &ConfigError
         .and_then(|text| text.rfind('\n'))
         .map_or(0, |newline| newline + 1);
     let Some(rest) = source.get(from..) else { return };
+    // An empty rest is an empty line.
     let line = rest.lines().next().unwrap_or_default();
     let shown = masked(line, from, &errors.secrets);
     let before = span.column.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The address of a client, as the proxies before the daemon tell it.
+//! The address of a client, as trusted proxies report it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,29 +7,29 @@ use http::header::{HeaderMap, HeaderValue};
 
 use super::network::{Networks, Peer};
 
-/// The header in which a proxy says who its client is.
+/// The header in which a proxy reports the address of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressHeader {
-    /// Its name.
+    /// The name of the header.
     pub name: &'static str,
-    /// Whether each proxy adds the peer that it saw to a list, the nearest last; else it is one
+    /// Whether the header is a list to which each proxy appends its peer; otherwise it is one
     /// address.
     pub is_list: bool,
 }
 
-/// Why there is no address of a client. Its text says what to do.
+/// The client's address cannot be determined. The message states the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientAddressError {
-    /// The peer is none of the trusted proxies.
+    /// The peer is not a trusted proxy.
     Untrusted(Peer),
-    /// The header is not there.
+    /// The header is missing.
     Missing(&'static str, Peer),
-    /// A header of one address is there twice.
+    /// A header that holds one address is present more than once.
     Repeated(&'static str, Peer),
-    /// A trusted proxy wrote what is no address.
+    /// An entry that a trusted proxy added is not an address.
     Invalid(&'static str, Box<str>),
-    /// Nobody knows of an address here.
+    /// The request has no source of an address.
     Unknown,
 }
 
@@ -38,43 +38,42 @@ impl fmt::Display for ClientAddressError {
         match self {
             ClientAddressError::Untrusted(peer) => write!(
                 f,
-                "{peer} is no trusted proxy, so its word on the client's address is not taken; if it \
-                 is your gateway, write trusted_proxies: [{}]",
+                "{peer} is not a trusted proxy, so the client address that it sends is ignored; if \
+                 it is your gateway, write trusted_proxies: [{}]",
                 in_yaml(*peer)
             ),
             ClientAddressError::Missing(header, peer) => write!(
                 f,
-                "{header}, which has the client's address, did not come from {peer}; set it in the \
-                 gateway, and let no client remove it"
+                "{peer} did not send {header}, which holds the client's address; set it in the \
+                 gateway, and do not let clients remove it"
             ),
             ClientAddressError::Repeated(header, peer) => write!(
                 f,
-                "{header}, which has the client's address, came twice from {peer}; set it in the \
-                 gateway in place of what the client sent"
+                "{peer} sent {header}, which holds the client's address, more than once; set it in \
+                 the gateway, replacing what the client sent"
             ),
             ClientAddressError::Invalid(header, entry) => {
                 write!(f, "{header} has {entry:?} where a trusted proxy should have put an address")
             }
-            ClientAddressError::Unknown => f.write_str("nothing tells the client's address here"),
+            ClientAddressError::Unknown => f.write_str("the client's address is unknown here"),
         }
     }
 }
 
 impl std::error::Error for ClientAddressError {}
 
-/// A peer as an element of a list in YAML, where a colon may mean something.
+/// A peer as an element of a YAML list, quoted if it contains a colon.
 fn in_yaml(peer: Peer) -> String {
     let text = peer.to_string();
     if text.contains(':') { format!("\"{text}\"") } else { text }
 }
 
-/// The address of the client: what the header says, if the peer is trusted; of a list the first from
-/// the right that is no trusted proxy, or its first if all are. What stands further to the left is
-/// the client's own word, and not even looked at.
+/// Returns the client's address from the header, if the peer is trusted. In a list it is the
+/// rightmost address that is not a trusted proxy, or the leftmost if all are. Entries further to
+/// the left are under the client's control and are not read.
 ///
 /// # Errors
-/// The peer is not trusted, the header is not as it should be, or what a trusted proxy put into it
-/// is no address.
+/// The peer is not trusted, the header is missing or repeated, or an entry is not an address.
 pub fn client_address(
     headers: &HeaderMap,
     header: AddressHeader,
@@ -93,7 +92,7 @@ pub fn client_address(
             (Some(_), Some(_)) => Err(ClientAddressError::Repeated(header.name, peer)),
         };
     }
-    // Several lines are one list, in the order in which they stand.
+    // Several header lines form one list, in order.
     let entries =
         lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|x| x.rsplit(|i| *i == b','));
     let mut leftmost = Err(ClientAddressError::Missing(header.name, peer));
@@ -107,7 +106,7 @@ pub fn client_address(
     leftmost
 }
 
-/// Reads an entry; one that is mapped into IPv6 is the IPv4 address.
+/// Parses an entry. An IPv4-mapped IPv6 address becomes the IPv4 address.
 fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, ClientAddressError> {
     parse(entry.trim_ascii()).map(|x| x.to_canonical()).ok_or_else(|| {
         let shown: String = String::from_utf8_lossy(entry).trim().chars().take(64).collect();
@@ -115,7 +114,7 @@ fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, ClientAddressError
     })
 }
 
-/// An address, with or without a port, brackets, a zone.
+/// Parses an address, with or without a port, brackets and a zone.
 fn parse(entry: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(entry).ok()?;
     let Some(bracketed) = text.strip_prefix('[') else {
@@ -129,7 +128,7 @@ fn parse(entry: &[u8]) -> Option<IpAddr> {
     (port.is_empty() || is_port).then(|| parse_v6(address))?
 }
 
-/// Without its zone, which means nothing but to the machine that wrote it.
+/// Parses an IPv6 address without its zone, which is meaningful only on the machine that wrote it.
 fn parse_v6(text: &str) -> Option<IpAddr> {
     let address = match text.split_once('%') {
         Some((address, zone)) if !zone.is_empty() => address,
@@ -162,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_the_first_from_the_right_that_is_not_trusted() {
+    fn client_is_the_rightmost_untrusted_address() {
         for (lines, expected) in [
             (&["203.0.113.7"][..], "203.0.113.7"),
-            // What a client sent before is its own word.
+            // Entries that the client sent are ignored.
             (&["1.2.3.4, 203.0.113.7"], "203.0.113.7"),
             (&["10.0.0.1, 203.0.113.7"], "203.0.113.7"),
             (&["junk, 203.0.113.7"], "203.0.113.7"),
             (&["1.2.3.4, , 203.0.113.7, 10.0.0.2"], "203.0.113.7"),
             (&["203.0.113.7,10.0.0.2,10.0.0.3"], "203.0.113.7"),
-            // Lines are one list.
+            // Several lines form one list.
             (&["1.2.3.4", "203.0.113.7"], "203.0.113.7"),
             (&["1.2.3.4, 203.0.113.7", "10.0.0.2"], "203.0.113.7"),
-            // All are ours.
+            // All are trusted proxies.
             (&["10.0.0.9, 10.0.0.2"], "10.0.0.9"),
             (&["::1"], "::1"),
             // Spellings.
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trusted_proxy_wrote_must_be_an_address() {
+    fn entries_of_trusted_proxies_must_be_addresses() {
         for entry in [
             "",
             "unknown",
@@ -219,17 +218,17 @@ mod tests {
             "203.0.113.7 1.2.3.4",
             "_hidden",
         ] {
-            let said = format!(
+            let expected = format!(
                 "x-forwarded-for has {entry:?} where a trusted proxy should have put an address"
             );
-            assert_eq!(client(LIST, &[entry], "10.1.2.3"), said, "{entry}");
+            assert_eq!(client(LIST, &[entry], "10.1.2.3"), expected, "{entry}");
             let after = format!("1.2.3.4, {entry}, 10.0.0.1");
-            assert_eq!(client(LIST, &[&after], "10.1.2.3"), said, "{entry}");
+            assert_eq!(client(LIST, &[&after], "10.1.2.3"), expected, "{entry}");
         }
     }
 
     #[test]
-    fn a_header_of_one_address_is_no_list() {
+    fn header_with_one_address_rejects_lists_and_repetition() {
         for (lines, peer, expected) in [
             (&["203.0.113.7"][..], "10.1.2.3", "203.0.113.7"),
             (&["10.0.0.9"], "10.1.2.3", "10.0.0.9"),
@@ -242,43 +241,44 @@ mod tests {
             (
                 &["1.2.3.4", "203.0.113.7"],
                 "10.1.2.3",
-                "x-real-ip, which has the client's address, came twice from 10.1.2.3; set it in the \
-                 gateway in place of what the client sent",
+                "10.1.2.3 sent x-real-ip, which holds the client's address, more than once; set it \
+                 in the gateway, replacing what the client sent",
             ),
         ] {
             assert_eq!(client(ONE, lines, peer), expected, "{lines:?}");
         }
     }
 
-    /// CVE-2024-45410: a client has a proxy strip the header. It is an error, not the peer's address.
+    /// CVE-2024-45410: a client makes a proxy strip the header. That is an error; the peer's
+    /// address is not used instead.
     #[test]
-    fn nothing_falls_back_to_the_peer() {
+    fn missing_header_does_not_fall_back_to_the_peer() {
         for (header, peer, expected) in [
             (
                 LIST,
                 "10.1.2.3",
-                "x-forwarded-for, which has the client's address, did not come from 10.1.2.3; set it \
-                 in the gateway, and let no client remove it",
+                "10.1.2.3 did not send x-forwarded-for, which holds the client's address; set it \
+                 in the gateway, and do not let clients remove it",
             ),
             (
                 ONE,
                 "unix",
-                "x-real-ip, which has the client's address, did not come from unix; set it in the \
-                 gateway, and let no client remove it",
+                "unix did not send x-real-ip, which holds the client's address; set it in the \
+                 gateway, and do not let clients remove it",
             ),
         ] {
             assert_eq!(client(header, &[], peer), expected);
         }
         for peer in ["192.0.2.1", "::ffff:192.0.2.1"] {
-            let said = "192.0.2.1 is no trusted proxy, so its word on the client's address is not \
-                        taken; if it is your gateway, write trusted_proxies: [192.0.2.1]";
-            assert_eq!(client(LIST, &["203.0.113.7"], peer), said);
+            let expected = "192.0.2.1 is not a trusted proxy, so the client address that it sends \
+                            is ignored; if it is your gateway, write trusted_proxies: [192.0.2.1]";
+            assert_eq!(client(LIST, &["203.0.113.7"], peer), expected);
         }
     }
 
     proptest! {
         #[test]
-        fn an_address_reads_back_however_it_is_spelled(bits: u128, v4: u32, port: u16) {
+        fn every_spelling_of_an_address_parses_to_it(bits: u128, v4: u32, port: u16) {
             let (v4, v6) = (Ipv4Addr::from_bits(v4), Ipv6Addr::from_bits(bits));
             let spellings = [
                 (v4.to_string(), IpAddr::V4(v4)),
@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_an_address_or_are_refused(entry in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_never_panic(entry in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Err(error) = read(&entry, "x") {
                 prop_assert!(error.to_string().len() < 1_024);
             }

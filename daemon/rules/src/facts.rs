@@ -1,4 +1,4 @@
-//! What rules may know of a request.
+//! The attributes of a request that rules read.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,65 +14,65 @@ use super::host;
 use super::jwt::{Claims, Jwt};
 use super::network::{Ipv6Prefix, Networks, Peer};
 use super::path::{Path, query_of};
+use super::query::{self, split_once};
 use super::source::Source;
-use crate::query;
 
-/// What rules may know of a request. What costs something to know is worked out when a rule first
-/// asks, and only an error if one does.
+/// The attributes of a request that rules read. The client's address and the token are evaluated
+/// when a rule first needs them, and only then can they fail.
 #[derive(Debug)]
 pub struct Facts<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a str,
-    /// Its path and query, as they were sent.
+    /// The path and query, as sent.
     pub target: &'a [u8],
-    /// Its host, or why that is not known.
+    /// The host, or the reason why it is unknown.
     pub host: Result<&'a str, &'a str>,
-    /// Its headers.
+    /// The headers.
     pub headers: &'a HeaderMap,
-    /// Where it came from.
+    /// The source of the client's address.
     pub client: Client<'a>,
-    /// How much of an IPv6 address is in a key.
+    /// The prefix of an IPv6 address that goes into a key.
     pub ipv6_prefix: Ipv6Prefix,
-    /// How its token is read, if one is.
+    /// The validation of tokens, if any.
     pub jwt: Option<&'a Jwt>,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
-    /// What the token says, once it was asked for.
+    /// The claims of the token, once a rule has needed them.
     claims: OnceCell<Result<Claims, KeyError>>,
 }
 
-/// Where a request came from.
+/// The source of the client's address.
 #[derive(Clone, Copy, Debug)]
 pub enum Client<'a> {
-    /// From this address.
+    /// A known address.
     Known(IpAddr),
-    /// From where a header says, if the peer is trusted.
+    /// The address in a header, if the peer is trusted.
     FromHeader {
         /// The header.
         header: AddressHeader,
-        /// The peer.
+        /// The peer that sent the header.
         peer: Peer,
-        /// Whose word is taken.
+        /// The proxies whose header is trusted.
         trusted: &'a Networks,
     },
-    /// Nobody knows.
+    /// The address is unknown.
     Unknown,
 }
 
-/// Why there is no value for a key. Its text says what to do, and is fit for whoever sent the request.
+/// The key of a check cannot be formed. The message states the remedy and may be shown to the
+/// client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The request has none; the rule says what holds then. It names the source.
+    /// The request has no value for this source; the rule's `on_missing` decides.
     Missing(String),
-    /// The request has several that differ, of which only its sender knows which counts. It names the
-    /// source.
+    /// The request has several different values for this source.
     Ambiguous(String),
-    /// The key would be longer than so many bytes, by this placeholder.
+    /// This placeholder makes the key longer than the maximum number of bytes.
     TooLong(String, usize),
-    /// The client's address is not known.
+    /// The client's address cannot be determined.
     Address(ClientAddressError),
-    /// The host is not known; why.
+    /// The host is unknown, for this reason.
     Host(String),
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for KeyError {
         match self {
             KeyError::Missing(source) => write!(f, "the request has no {source}"),
             KeyError::Ambiguous(source) => {
-                write!(f, "the request has several values of {source}; send one")
+                write!(f, "the request has several values for {source}; send one")
             }
             KeyError::TooLong(source, most) => {
                 write!(f, "{source} makes a key of more than {most} bytes; send a shorter value")
@@ -95,13 +95,13 @@ impl fmt::Display for KeyError {
 impl std::error::Error for KeyError {}
 
 impl<'a> Facts<'a> {
-    /// Of a request of which nothing else is known yet.
+    /// The attributes of a request whose host, client and token are unknown.
     #[must_use]
     pub fn new(method: &'a str, target: &'a [u8], headers: &'a HeaderMap) -> Self {
         Facts {
             method,
             target,
-            host: Err("nothing tells the host here"),
+            host: Err("the host is unknown here"),
             headers,
             client: Client::Unknown,
             ipv6_prefix: Ipv6Prefix::default(),
@@ -111,12 +111,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The host as it is compared.
+    /// The host in canonical form.
     pub(super) fn host(&self) -> Result<Cow<'a, str>, KeyError> {
         self.host.map(host::canonical).map_err(|error| KeyError::Host(error.to_owned()))
     }
 
-    /// The value of a source, where the path is read as this. An empty one is none.
+    /// The value of a source, under one reading of the path. An empty value is missing.
     pub(super) fn value<'b>(
         &'b self,
         source: &Source,
@@ -131,8 +131,7 @@ impl<'a> Facts<'a> {
                 number.checked_sub(1).and_then(|x| path.segments().nth(x)).map(Cow::Borrowed)
             }
             Source::Header(name) => {
-                let lines =
-                    self.headers.get_all(name).iter().map(|get_all| get_all.as_bytes().into());
+                let lines = self.headers.get_all(name).iter().map(|line| line.as_bytes().into());
                 single(lines, source)?
             }
             Source::Query(name) => {
@@ -142,7 +141,7 @@ impl<'a> Facts<'a> {
             Source::Cookie(name) => single(values(self.cookies(), name), source)?,
             Source::Jwt(claim) => self.claims()?.text(claim).map(|text| owned(&text)),
         };
-        let value: Option<Cow<'_, [u8]>> = value.filter(|cow: &Cow<'_, [u8]>| !cow.is_empty());
+        let value: Option<Cow<'_, [u8]>> = value.filter(|value| !value.is_empty());
         value.ok_or_else(|| KeyError::Missing(source.to_string()))
     }
 
@@ -157,21 +156,20 @@ impl<'a> Facts<'a> {
         address.map(|address| self.ipv6_prefix.key(address)).map_err(KeyError::Address)
     }
 
-    /// Names and values of the cookies. Values are percent-decoded and lose their quotes, so that
-    /// what a server may read as the same is the same.
+    /// Names and values of the cookies. Values are percent-decoded and unquoted, so that spellings
+    /// that a server may treat as equal are equal.
     fn cookies(&self) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
         let lines = self.headers.get_all(COOKIE).iter();
         let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
         pairs.filter_map(|pair| {
-            let at = pair.iter().position(|pair| *pair == b'=')?;
-            let (name, value) = pair.split_at(at);
-            let value = value.get(1..).unwrap_or_default().trim_ascii();
+            let (name, value) = split_once(pair, b'=')?;
+            let value = value.trim_ascii();
             let unquoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
             Some((name.trim_ascii().into(), percent_decode(unquoted.unwrap_or(value)).into()))
         })
     }
 
-    /// What the token says; nothing if there is no valid one.
+    /// The claims of the token; empty without a valid token.
     fn claims(&self) -> Result<&Claims, KeyError> {
         let read = self.claims.get_or_init(|| match self.jwt {
             Some(jwt) => jwt.claims(self.headers, self.now),
@@ -185,7 +183,7 @@ fn owned<'a>(text: &str) -> Cow<'a, [u8]> {
     Cow::Owned(text.as_bytes().to_vec())
 }
 
-/// The values that have a name.
+/// The values with this name.
 fn values<'a>(
     pairs: impl Iterator<Item = (Cow<'a, [u8]>, Cow<'a, [u8]>)>,
     name: &str,
@@ -193,7 +191,7 @@ fn values<'a>(
     pairs.filter(move |(x, _)| **x == *name.as_bytes()).map(|(_, value)| value)
 }
 
-/// The only value; the same twice is one.
+/// The only value. Equal values count as one.
 pub(super) fn single<'a>(
     mut values: impl Iterator<Item = Cow<'a, [u8]>>,
     source: &impl fmt::Display,

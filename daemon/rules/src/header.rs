@@ -1,46 +1,45 @@
-//! What a rule wants of a header.
+//! Conditions on request headers.
 
 use std::fmt;
 
 use http::header::{HeaderMap, HeaderName};
 
-/// What a rule wants of a header: `x-plan: pro` that it says this, `x-plan: pro*` that it begins so,
-/// `x-plan: *` that it is there. One line of it that does is enough.
+/// A condition on a header: `x-plan: pro` requires this value, `x-plan: pro*` this prefix and
+/// `x-plan: *` any value. One matching line of the header is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderMatcher {
     name: HeaderName,
-    value: Wanted,
+    value: ExpectedValue,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
-    Exactly(Box<str>),
+enum ExpectedValue {
+    Exact(Box<str>),
     Prefix(Box<str>),
 }
 
 impl HeaderMatcher {
-    /// Which header it looks at.
+    /// The name of the header.
     #[must_use]
     pub fn name(&self) -> &HeaderName {
         &self.name
     }
 
-    /// Reads `NAME: VALUE`.
+    /// Parses `NAME: VALUE`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, value) = text
             .split_once(':')
-            .ok_or("write a header and its value, such as x-plan: pro, or x-plan: *")?;
+            .ok_or("expected a header and its value, such as x-plan: pro or x-plan: *")?;
         HeaderMatcher::new(name.trim(), value.trim())
     }
 
-    /// What is wanted of the header of this name.
+    /// A condition on the header of this name.
     ///
     /// # Errors
-    /// It is no name of a header, or the value is one that no header has; the error says what to
-    /// write.
+    /// The name is not a header name, or no header can have the value; the error states the remedy.
     pub fn new(name: &str, value: &str) -> Result<Self, String> {
         let name = header_name(name)?;
         let (text, is_prefix) = match value.strip_suffix('*') {
@@ -48,37 +47,42 @@ impl HeaderMatcher {
             None => (value, false),
         };
         if text.contains('*') {
-            return Err("write * at the end only".to_owned());
+            return Err("* is allowed only at the end of a value".to_owned());
         }
         if text.is_empty() && !is_prefix {
-            return Err("write the value, or * if it is enough that the header is there".to_owned());
+            return Err("expected a value, or * for any value".to_owned());
         }
         if text.trim() != text || text.chars().any(char::is_control) {
-            return Err("write the value without space around it or control characters".to_owned());
+            return Err("a header value cannot begin or end with whitespace or contain control \
+                        characters"
+                .to_owned());
         }
-        let value =
-            if is_prefix { Wanted::Prefix(text.into()) } else { Wanted::Exactly(text.into()) };
+        let value = if is_prefix {
+            ExpectedValue::Prefix(text.into())
+        } else {
+            ExpectedValue::Exact(text.into())
+        };
         Ok(HeaderMatcher { name, value })
     }
 
     pub(super) fn matches(&self, headers: &HeaderMap) -> bool {
-        headers.get_all(&self.name).iter().any(|get_all| match &self.value {
-            Wanted::Exactly(text) => get_all.as_bytes() == text.as_bytes(),
-            Wanted::Prefix(text) => get_all.as_bytes().starts_with(text.as_bytes()),
+        headers.get_all(&self.name).iter().any(|line| match &self.value {
+            ExpectedValue::Exact(text) => line.as_bytes() == text.as_bytes(),
+            ExpectedValue::Prefix(text) => line.as_bytes().starts_with(text.as_bytes()),
         })
     }
 }
 
-/// Reads the name of a header.
+/// Parses the name of a header.
 pub(super) fn header_name(text: &str) -> Result<HeaderName, String> {
-    HeaderName::try_from(text).map_err(|_| "write the name of a header, such as x-api-key".into())
+    HeaderName::try_from(text).map_err(|_| "expected a header name such as x-api-key".into())
 }
 
 impl fmt::Display for HeaderMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
-            Wanted::Exactly(text) => write!(f, "{}: {text}", self.name),
-            Wanted::Prefix(text) => write!(f, "{}: {text}*", self.name),
+            ExpectedValue::Exact(text) => write!(f, "{}: {text}", self.name),
+            ExpectedValue::Prefix(text) => write!(f, "{}: {text}*", self.name),
         }
     }
 }
@@ -90,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_says_what_is_wanted() {
+    fn matches_exact_values_prefixes_and_presence() {
         for (test, lines, matches) in [
             ("x-plan: pro", &["pro"][..], true),
             ("X-Plan:pro", &["pro"], true),
@@ -114,13 +118,16 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_has_is_refused() {
+    fn values_that_no_header_can_have_are_rejected() {
         for (text, remedy) in [
-            ("x-plan", "write a header and its value, such as x-plan: pro, or x-plan: *"),
-            ("x plan: pro", "write the name of a header, such as x-api-key"),
-            ("x-plan:", "write the value, or * if it is enough that the header is there"),
-            ("x-plan: *pro", "write * at the end only"),
-            ("x-plan: a\tb", "write the value without space around it or control characters"),
+            ("x-plan", "expected a header and its value, such as x-plan: pro or x-plan: *"),
+            ("x plan: pro", "expected a header name such as x-api-key"),
+            ("x-plan:", "expected a value, or * for any value"),
+            ("x-plan: *pro", "* is allowed only at the end of a value"),
+            (
+                "x-plan: a\tb",
+                "a header value cannot begin or end with whitespace or contain control characters",
+            ),
         ] {
             assert_eq!(HeaderMatcher::parse(text).unwrap_err(), remedy, "{text}");
         }

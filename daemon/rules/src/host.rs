@@ -1,9 +1,9 @@
-//! Hosts, and patterns of them.
+//! Hosts and host patterns.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A host as it is compared: in lower case, without its port or the dot at its end.
+/// The canonical form of a host: lower case, without port and trailing dot.
 pub(super) fn canonical(host: &str) -> Cow<'_, str> {
     let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
         Some((address, _)) => address,
@@ -16,50 +16,50 @@ pub(super) fn canonical(host: &str) -> Cow<'_, str> {
     Cow::Borrowed(host)
 }
 
-/// A host, or with `*.` before it all that are below it.
+/// A host, or with a leading `*.` all of its subdomains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     name: Box<str>,
-    below: bool,
+    is_subdomain_pattern: bool,
 }
 
 impl HostPattern {
-    /// Reads `example.com` or `*.example.com`.
+    /// Parses `example.com` or `*.example.com`.
     ///
     /// # Errors
-    /// It is no host; the error says what to write.
+    /// The text is not a host; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, below) = match text.strip_prefix("*.") {
+        let (name, is_subdomain_pattern) = match text.strip_prefix("*.") {
             Some(name) => (name, true),
             None => (text, false),
         };
         let bare = canonical(name);
         let is_part = |c: char| !c.is_whitespace() && !"*/?#@%[]".contains(c);
         if bare.is_empty() || name.contains('/') || !bare.chars().all(is_part) {
-            return Err(
-                "write a host such as example.com, or *.example.com for all below it".into()
-            );
+            return Err("expected a host such as example.com, or *.example.com for all of its \
+                        subdomains"
+                .to_owned());
         }
         if !name.starts_with('[') && name.contains(':') {
-            return Err(format!("write the host without its port, as {bare}"));
+            return Err(format!("hosts are matched without a port; write {bare}"));
         }
-        Ok(HostPattern { name: bare.into(), below })
+        Ok(HostPattern { name: bare.into(), is_subdomain_pattern })
     }
 
-    /// Whether a host, as [`canonical`] spells it, is one of them.
+    /// Whether a host in [`canonical`] form matches.
     pub(super) fn matches(&self, host: &str) -> bool {
-        if !self.below {
+        if !self.is_subdomain_pattern {
             return host == &*self.name;
         }
-        let above = host.strip_suffix(&*self.name).and_then(|host| host.strip_suffix('.'));
-        above.is_some_and(|above| !above.is_empty())
+        let subdomain = host.strip_suffix(&*self.name).and_then(|host| host.strip_suffix('.'));
+        subdomain.is_some_and(|subdomain| !subdomain.is_empty())
     }
 }
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.below { "*." } else { "" })?;
-        // An address with colons stands in brackets.
+        f.write_str(if self.is_subdomain_pattern { "*." } else { "" })?;
+        // An IPv6 address is written in brackets.
         if self.name.contains(':') { write!(f, "[{}]", self.name) } else { f.write_str(&self.name) }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_compared_without_port_and_case() {
+    fn hosts_match_without_port_and_case() {
         for (pattern, matching, others) in [
             (
                 "example.com",
@@ -95,8 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
-        let usual = "write a host such as example.com, or *.example.com for all below it";
+    fn invalid_hosts_are_rejected() {
+        let usual =
+            "expected a host such as example.com, or *.example.com for all of its subdomains";
         for (text, remedy) in [
             ("", usual),
             ("*", usual),
@@ -104,7 +105,7 @@ mod tests {
             ("a.*.com", usual),
             ("http://a", usual),
             ("a/b", usual),
-            ("a.com:80", "write the host without its port, as a.com"),
+            ("a.com:80", "hosts are matched without a port; write a.com"),
         ] {
             assert_eq!(HostPattern::parse(text).unwrap_err(), remedy, "{text}");
         }

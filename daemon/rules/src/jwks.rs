@@ -1,4 +1,4 @@
-//! The keys that tokens are signed with (RFC 7517), as whoever issues the tokens publishes them.
+//! JSON Web Key Sets (RFC 7517): the public keys of a token issuer.
 
 use std::fmt;
 
@@ -13,18 +13,19 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The most keys of a set: a token that names none is tried with all.
+/// The maximum number of keys: a token without a key ID is tried with all of them.
 const MAX_KEYS: usize = 64;
 
-/// Public keys, read from a JSON Web Key Set. They verify RS256 to RS512, PS256 to PS512, ES256, ES384
-/// and EdDSA with Ed25519; nothing else is ever valid, and no key serves another family than its own.
+/// Public keys from a JSON Web Key Set. They verify RS256 to RS512, PS256 to PS512, ES256, ES384
+/// and EdDSA with Ed25519. All other algorithms are rejected, and a key verifies only algorithms of
+/// its own type.
 #[derive(Clone)]
 pub struct KeySet(Vec<PublicKey>);
 
 #[derive(Clone)]
 struct PublicKey {
     id: Option<Box<str>>,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm of the key, if the set restricts it.
     algorithm: Option<Box<str>>,
     material: Material,
 }
@@ -38,32 +39,34 @@ enum Material {
 }
 
 impl KeySet {
-    /// Reads a set of keys. Those that are for something else, such as encryption, or for algorithms
-    /// that are not verified here, are left aside.
+    /// Parses a key set. Keys for other purposes, such as encryption, or for unsupported algorithms
+    /// are ignored.
     ///
     /// # Errors
-    /// It is no set, a key is not what it says it is, or none is left; the error says what to write.
+    /// The text is not a key set, a key is invalid, or no usable key is left; the error states the
+    /// remedy.
     pub fn parse(json: &str) -> Result<Self, String> {
-        let set: Written = serde_json::from_str(json).map_err(|error| {
-            format!("write a JSON Web Key Set, an object with a list of keys in \"keys\": {error}")
+        let set: JwkSet = serde_json::from_str(json).map_err(|error| {
+            format!("expected a JSON Web Key Set, an object with a list named \"keys\": {error}")
         })?;
         let mut keys = Vec::new();
         for (index, value) in set.keys.into_iter().enumerate() {
-            let key = WrittenKey::deserialize(value)
-                .map_err(|error| format!("keys[{index}]: {error}"))?;
+            let key = Jwk::deserialize(value).map_err(|error| format!("keys[{index}]: {error}"))?;
             keys.extend(key.read().map_err(|error| format!("keys[{index}]: {error}"))?);
         }
         match keys.len() {
             0 => Err(
-                "write a key set with a public key for RS, PS, ES256, ES384 or EdDSA signatures"
+                "the key set has no public key for RS256 to RS512, PS256 to PS512, ES256, ES384 or \
+                 EdDSA; add one"
                     .to_owned(),
             ),
-            n if n > MAX_KEYS => Err(format!("write at most {MAX_KEYS} keys; these are {n}")),
+            n if n > MAX_KEYS => Err(format!("a key set has at most {MAX_KEYS} keys; found {n}")),
             _ => Ok(KeySet(keys)),
         }
     }
 
-    /// Whether one of the keys made a signature: one of this id, if it is told.
+    /// Whether a signature is valid under one of the keys, or under the key with this ID if the
+    /// token names one.
     pub(super) fn verify(
         &self,
         algorithm: &str,
@@ -83,7 +86,7 @@ impl Material {
     fn verify(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
         let verified = match (algorithm, self) {
             (_, Material::Rsa { modulus, exponent }) => {
-                let Some(parameters) = of_rsa(algorithm) else { return false };
+                let Some(parameters) = rsa_parameters(algorithm) else { return false };
                 RsaPublicKeyComponents { n: modulus, e: exponent }
                     .verify(parameters, signed, signature)
             }
@@ -102,7 +105,7 @@ impl Material {
     }
 }
 
-fn of_rsa(algorithm: &str) -> Option<&'static RsaParameters> {
+fn rsa_parameters(algorithm: &str) -> Option<&'static RsaParameters> {
     Some(match algorithm {
         "RS256" => &RSA_PKCS1_2048_8192_SHA256,
         "RS384" => &RSA_PKCS1_2048_8192_SHA384,
@@ -114,15 +117,15 @@ fn of_rsa(algorithm: &str) -> Option<&'static RsaParameters> {
     })
 }
 
-/// A set as it is written.
+/// The JSON of a key set.
 #[derive(Deserialize)]
-struct Written {
+struct JwkSet {
     keys: Vec<Value>,
 }
 
-/// A key as it is written.
+/// The JSON of a key (RFC 7517, section 4, and RFC 7518, section 6).
 #[derive(Deserialize)]
-struct WrittenKey {
+struct Jwk {
     kty: String,
     kid: Option<Box<str>>,
     alg: Option<Box<str>>,
@@ -136,8 +139,8 @@ struct WrittenKey {
     y: Option<String>,
 }
 
-impl WrittenKey {
-    /// The key, if it is one to verify with.
+impl Jwk {
+    /// The key, if it can verify signatures.
     fn read(self) -> Result<Option<PublicKey>, String> {
         let signs = self.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
         let verifies = self.key_ops.as_ref().is_none_or(|all| all.iter().any(|x| x == "verify"));
@@ -157,7 +160,7 @@ impl WrittenKey {
         Ok(Some(PublicKey { id: self.kid, algorithm: self.alg, material }))
     }
 
-    /// A point of a curve, not compressed (SEC 1, 2.3.3).
+    /// A point of a curve, uncompressed (SEC 1, section 2.3.3).
     fn point(&self, bytes: usize) -> Result<Vec<u8>, String> {
         let x = field("x", self.x.as_deref(), bytes..=bytes)?;
         let y = field("y", self.y.as_deref(), bytes..=bytes)?;
@@ -165,28 +168,33 @@ impl WrittenKey {
     }
 }
 
-/// A number of a key, without the zeros that some write before it.
+/// A base64url field of a key, without the leading zeros that some issuers write before a number.
 fn field(
     name: &str,
     value: Option<&str>,
     bytes: std::ops::RangeInclusive<usize>,
 ) -> Result<Vec<u8>, String> {
-    let value = value.ok_or_else(|| format!("write its {name}"))?;
-    let read = URL_SAFE_NO_PAD
+    let value = value.ok_or_else(|| format!("missing field `{name}`"))?;
+    let mut read = URL_SAFE_NO_PAD
         .decode(value)
-        .map_err(|error| format!("{name} is no base64url: {error}"))?;
-    // Points have a fixed length; zeros before them are part of it.
-    let zeros = read.iter().take_while(|x| **x == 0).count();
-    let is_number = bytes.start() < bytes.end();
-    let read = if is_number { read.get(zeros..).unwrap_or_default().to_vec() } else { read };
+        .map_err(|error| format!("{name} is not base64url: {error}"))?;
+    let (min, max) = (bytes.start(), bytes.end());
+    // The coordinates of a point have a fixed length, which includes leading zeros.
+    if min < max {
+        let zeros = read.iter().take_while(|byte| **byte == 0).count();
+        read.drain(..zeros);
+    }
     if bytes.contains(&read.len()) {
         return Ok(read);
     }
-    let (least, most) = (bytes.start(), bytes.end());
-    Err(format!("{name} has {} bytes; it must have {least} to {most}", read.len()))
+    let found = read.len();
+    Err(match min == max {
+        true => format!("{name} has {found} bytes; expected {min}"),
+        false => format!("{name} has {found} bytes; expected {min} to {max}"),
+    })
 }
 
-/// How many there are; they are public, and long.
+/// Shows only the number of keys, which are long.
 impl fmt::Debug for KeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeySet({} keys)", self.0.len())

@@ -1,4 +1,9 @@
-//! Claims of the token that a request brings (RFC 7519).
+//! JSON Web Tokens (RFC 7519): validation, and the claims that keys are made of.
+//!
+//! `ring` verifies the signatures. The `jsonwebtoken` crate is not used: it reads the system clock,
+//! whereas a replay validates tokens at the time of the log; it ignores `crit`; and without a feature
+//! that adds a second cryptography library, it needs an adapter to `ring` that is longer than the
+//! code here.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,30 +18,30 @@ use tollgate::Timestamp;
 use super::facts::{KeyError, single};
 use super::jwks::KeySet;
 
-/// How the token of a request is read. One that is not valid is none.
+/// The validation of tokens. A request with an invalid token is treated as one without a token.
 #[derive(Clone, Debug)]
 pub struct Jwt {
-    /// The header that it comes in, with or without `Bearer` before it.
+    /// The header that carries the token, with or without a leading `Bearer`.
     pub header: HeaderName,
-    /// The keys of whom signatures are taken; none if they are not looked at, since a gateway has.
+    /// The keys that verify signatures; `None` if the gateway has verified them.
     pub keys: Option<KeySet>,
-    /// Who must have issued it, if it matters.
+    /// The required issuer, if any.
     pub issuer: Option<Box<str>>,
-    /// For whom it must be, if it matters.
+    /// The required audience, if any.
     pub audience: Option<Box<str>>,
-    /// How far the clock of whoever issued it may be off.
+    /// The tolerated difference between the issuer's clock and ours.
     pub leeway: Duration,
 }
 
 impl Jwt {
-    /// Tokens in `Authorization` that are signed with one of some keys, with a minute's leeway.
+    /// Tokens in `Authorization`, signed with one of the keys, with a leeway of one minute.
     #[must_use]
     pub fn signed(keys: KeySet) -> Self {
         Jwt { keys: Some(keys), ..Jwt::unverified() }
     }
 
-    /// Tokens in `Authorization` whose signatures are not looked at: anybody can write one, unless a
-    /// gateway before the daemon lets only valid ones pass.
+    /// Tokens in `Authorization`, without verification of their signatures. Anyone can forge such a
+    /// token, unless a gateway in front of the daemon rejects invalid ones.
     #[must_use]
     pub fn unverified() -> Self {
         Jwt {
@@ -48,13 +53,12 @@ impl Jwt {
         }
     }
 
-    /// What the token of a request says; nothing if there is none that is valid.
+    /// The claims of a request's token; empty without a valid token.
     ///
     /// # Errors
-    /// There are several.
+    /// The request has several different tokens.
     pub(super) fn claims(&self, headers: &HeaderMap, now: Timestamp) -> Result<Claims, KeyError> {
-        let lines =
-            headers.get_all(&self.header).iter().map(|get_all| Cow::from(get_all.as_bytes()));
+        let lines = headers.get_all(&self.header).iter().map(|line| Cow::from(line.as_bytes()));
         let value = single(lines, &format!("header.{}", self.header))?;
         let claims = value.and_then(|value| {
             let text = str::from_utf8(&value).ok()?;
@@ -63,11 +67,11 @@ impl Jwt {
         Ok(claims.unwrap_or_default())
     }
 
-    /// The token in the value of its header.
+    /// The token in the value of the header.
     fn token<'a>(&self, value: &'a str) -> Option<&'a str> {
         match value.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
-            // Another scheme has no token, and a header of one's own needs none.
+            // Other schemes carry no token; a custom header needs no scheme.
             Some(_) => None,
             None => (self.header != AUTHORIZATION).then_some(value),
         }
@@ -76,8 +80,8 @@ impl Jwt {
     fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (head, claims) = signed.split_once('.')?;
-        let head: Head = serde_json::from_slice(&decoded(head)?).ok()?;
-        // An extension that must be understood is not.
+        let head: Header = serde_json::from_slice(&decoded(head)?).ok()?;
+        // No critical extension is supported (RFC 7515, section 4.1.11).
         if head.crit.is_some() || head.alg.eq_ignore_ascii_case("none") {
             return None;
         }
@@ -91,7 +95,7 @@ impl Jwt {
             return None;
         }
         let claims = Claims(serde_json::from_slice(&decoded(claims)?).ok()?);
-        let holds = claims.holds_at(now, self.leeway)?
+        let holds = claims.is_valid_at(now, self.leeway)?
             && self.issuer.as_deref().is_none_or(|issuer| claims.names("iss", issuer))
             && self.audience.as_deref().is_none_or(|audience| claims.names("aud", audience));
         holds.then_some(claims)
@@ -102,21 +106,21 @@ fn decoded(part: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(part).ok()
 }
 
-/// What a token says of its signature.
+/// The header of a token.
 #[derive(Debug, Deserialize)]
-struct Head {
+struct Header {
     alg: String,
     kid: Option<String>,
     crit: Option<Value>,
 }
 
-/// What a valid token says.
+/// The claims of a valid token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Claims(Map<String, Value>);
 
 impl Claims {
-    /// A claim as text, if it is text, a number or a truth. Of the name `a.b` it is that of this name,
-    /// else what the claim `a` has under `b`.
+    /// A claim as text, if it is a string, a number or a Boolean. The name `a.b` stands for the
+    /// claim of this name, or else for the member `b` of the claim `a`.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         match find(&self.0, name)? {
             Value::String(string) => Some(string.into()),
@@ -126,7 +130,7 @@ impl Claims {
         }
     }
 
-    /// Whether a claim is a text, or a list in which it is.
+    /// Whether a claim is this text or a list that contains it.
     fn names(&self, claim: &str, text: &str) -> bool {
         match self.0.get(claim) {
             Some(Value::String(string)) => string == text,
@@ -135,8 +139,8 @@ impl Claims {
         }
     }
 
-    /// Whether it has begun and not ended; nothing if what should be a time is none.
-    fn holds_at(&self, now: Timestamp, leeway: Duration) -> Option<bool> {
+    /// Whether the token is valid at a time; `None` if `exp` or `nbf` is not a time.
+    fn is_valid_at(&self, now: Timestamp, leeway: Duration) -> Option<bool> {
         let now = now.as_micros() / 1_000_000;
         let leeway = leeway.as_secs();
         let has_ended = self.time("exp")?.is_some_and(|time| time.saturating_add(leeway) <= now);
@@ -144,7 +148,7 @@ impl Claims {
         Some(has_begun && !has_ended)
     }
 
-    /// A time in whole seconds, if it is said; nothing at all if it is no such time.
+    /// A time in whole seconds: `Some(None)` if the claim is missing, `None` if it is not a time.
     fn time(&self, claim: &str) -> Option<Option<u64>> {
         let Some(value) = self.0.get(claim) else { return Some(None) };
         let Value::Number(number) = value else { return None };
@@ -155,7 +159,8 @@ impl Claims {
     }
 }
 
-/// A value by its name, at any depth that dots tell. A name that has dots itself goes first.
+/// The value with a name, in which dots lead into nested objects. A name that itself contains dots
+/// takes precedence.
 fn find<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     if let Some(value) = object.get(name) {
         return Some(value);

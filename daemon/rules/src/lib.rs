@@ -1,8 +1,8 @@
-//! Rules: which policies hold for a request, and whose key it is. Pure: no socket, no clock.
+//! Request rules: which policies and keys apply to an HTTP request. No I/O and no clock.
 //!
 //! ```
 //! use http::HeaderMap;
-//! use tollgate_rules::{RuleOutcome, Facts, Match, PathPattern, Rule, RuleCheck, Rules, Template};
+//! use tollgate_rules::{Facts, Match, PathPattern, Rule, RuleCheck, RuleOutcome, Rules, Template};
 //!
 //! let matches = Match { paths: vec![PathPattern::parse("/api/**")?], ..Match::default() };
 //! let check = RuleCheck::new("api", Template::parse("{method}:{path.2}")?);
@@ -10,7 +10,7 @@
 //!
 //! let headers = HeaderMap::new();
 //! let facts = Facts::new("GET", b"//api/./users?page=2", &headers);
-//! let RuleOutcome::Checks(checks) = rules.evaluate(&facts, 1_024)? else { panic!("a rule is for it") };
+//! let RuleOutcome::Checks(checks) = rules.evaluate(&facts, 1_024)? else { panic!("a rule matches") };
 //! assert_eq!((checks[0].policy, &*checks[0].key), ("api", &b"GET:users"[..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -50,51 +50,53 @@ pub use rule::{Match, OnMissing, OnNoRule, Rule, RuleCheck};
 pub use source::Source;
 pub use template::Template;
 
-/// The most checks of a rule. A request may be of two rules, and has at most 32.
+/// The maximum number of checks of a rule. A request may match two rules, and has at most 32
+/// checks.
 pub const MAX_CHECKS_PER_RULE: usize = 16;
 
-/// The rules in their order; the first that is for a request holds.
+/// The rules in order; the first that matches a request applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// The rules.
+    /// The rules, in order.
     pub rules: Vec<Rule>,
-    /// What holds for a request that none of them is for.
+    /// What happens to a request that no rule matches.
     pub on_no_rule: OnNoRule,
 }
 
-/// What rules ask for a request.
+/// The result of evaluating rules for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleOutcome<'a> {
-    /// That these checks are decided together; if there is none, all were left out.
+    /// These checks are decided together. Empty if all checks were skipped.
     Checks(Vec<MatchedCheck<'a>>),
-    /// That it is denied: a value for the key of a check is missing, and its rule says so.
+    /// The request is denied: a value for a key is missing, and the check has `on_missing: deny`.
     Deny(KeyError),
-    /// Nothing: no rule is for it, and this holds then.
+    /// No rule matches, so the default applies.
     NoRule(OnNoRule),
 }
 
-/// A check with its key.
+/// A check of a matching rule, with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchedCheck<'a> {
-    /// The name of its policy.
+    /// The name of the policy.
     pub policy: &'a str,
-    /// Who is limited.
+    /// The key.
     pub key: Vec<u8>,
-    /// Which tier of the policy holds, if the request says.
+    /// The tier of the policy, if the request chooses one.
     pub tier: Option<Vec<u8>>,
-    /// What the request costs.
+    /// The cost of the request.
     pub cost: Cost,
 }
 
 impl Rules {
-    /// What is asked for a request. Keys have at most `key_bytes`.
+    /// Returns the checks for a request. Keys have at most `key_bytes`.
     ///
-    /// A path with an encoded slash is read in both ways that servers read it; if that makes it two
-    /// rules', the checks of both are asked, so that no spelling chooses the milder.
+    /// A path with an encoded slash is read in both ways that servers read it. If the readings
+    /// match two different rules, the checks of both are made, so that no spelling selects the
+    /// milder rule.
     ///
     /// # Errors
-    /// A key has no value, and it is not for the rule to say what holds then; [`KeyError::Missing`]
-    /// where the rule says that it is an error.
+    /// A key cannot be formed. [`KeyError::Missing`] is returned only for checks with `on_missing:
+    /// error`.
     pub fn evaluate(
         &self,
         facts: &Facts<'_>,
@@ -107,14 +109,15 @@ impl Rules {
             Some(other_path) => self.rule_for(facts, other_path)?,
             None => first,
         };
-        let is_unruled = first.is_none() || second.is_none();
-        if is_unruled && (self.on_no_rule == OnNoRule::Deny || first.is_none() && second.is_none())
+        let is_unmatched = first.is_none() || second.is_none();
+        if is_unmatched
+            && (self.on_no_rule == OnNoRule::Deny || first.is_none() && second.is_none())
         {
             return Ok(RuleOutcome::NoRule(self.on_no_rule));
         }
         let mut found: Vec<_> = first.map(|first| (first, &path)).into_iter().collect();
         if let (Some(second), Some(path)) = (second, &other_path) {
-            // The same rule charges once, under the path that it has when all is decoded.
+            // The same rule charges once, under the fully decoded path.
             if !first.is_some_and(|first| std::ptr::eq(first, second)) {
                 found.push((second, path));
             }
@@ -122,8 +125,8 @@ impl Rules {
         let mut checks: Vec<MatchedCheck<'_>> = Vec::new();
         for (rule, path) in found {
             for check in &rule.checks {
-                let asked = match check.asked(facts, path, key_bytes) {
-                    Ok(asked) => asked,
+                let matched = match check.resolve(facts, path, key_bytes) {
+                    Ok(matched) => matched,
                     Err(error @ KeyError::Missing(_)) => match check.on_missing {
                         OnMissing::Skip => continue,
                         OnMissing::Deny => return Ok(RuleOutcome::Deny(error)),
@@ -131,8 +134,8 @@ impl Rules {
                     },
                     Err(other) => return Err(other),
                 };
-                if !checks.contains(&asked) {
-                    checks.push(asked);
+                if !checks.contains(&matched) {
+                    checks.push(matched);
                 }
             }
         }
@@ -148,7 +151,7 @@ impl Rules {
         Ok(None)
     }
 
-    /// Whether a key is made of a token's claims, so that it must be said how tokens are read.
+    /// Whether a key or tier uses claims of a token, so that token validation must be configured.
     #[must_use]
     pub fn uses_jwt(&self) -> bool {
         let checks = self.rules.iter().flat_map(|rule| &rule.checks);
@@ -157,25 +160,25 @@ impl Rules {
         templates.any(|template| template.sources().any(|source| matches!(source, Source::Jwt(_))))
     }
 
-    /// Whether the rules can be followed with these policies.
+    /// Checks that the rules can be used with these policies.
     ///
     /// # Errors
-    /// A rule has no check or too many, or one under a policy that there is not, or that has a
-    /// concurrent limit; the error says in which rule, which check, and what to write.
+    /// A rule has no check or too many, or uses a policy that is unknown or has a concurrent limit.
     pub fn check(&self, policies: &Policies) -> Result<(), RuleError> {
         for (rule, value) in self.rules.iter().enumerate() {
             if !(1..=MAX_CHECKS_PER_RULE).contains(&value.checks.len()) {
-                let remedy = format!("write 1 to {MAX_CHECKS_PER_RULE} checks");
-                return Err(RuleError { rule, check: None, remedy });
+                let found = value.checks.len();
+                let message = format!("expected 1 to {MAX_CHECKS_PER_RULE} checks, found {found}");
+                return Err(RuleError { rule, check: None, message });
             }
             for (index, check) in value.checks.iter().enumerate() {
-                let error = |remedy| RuleError { rule, check: Some(index), remedy };
-                let forms = policies.variants(&check.policy);
-                let mut forms = forms.map_err(|e| error(e.to_string()))?;
-                if forms.any(Policy::has_concurrent) {
+                let error = |message| RuleError { rule, check: Some(index), message };
+                let variants = policies.variants(&check.policy);
+                let mut variants = variants.map_err(|e| error(e.to_string()))?;
+                if variants.any(Policy::has_concurrent) {
                     return Err(error(format!(
-                        "write another policy; {:?} has a concurrent limit, and nobody would release \
-                         what a rule acquires",
+                        "policy {:?} has a concurrent limit, and a rule cannot release a lease; \
+                         use a policy without one",
                         check.policy
                     )));
                 }
@@ -185,15 +188,15 @@ impl Rules {
     }
 }
 
-/// Why rules cannot be followed.
+/// A rule cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
-    /// Which rule, from 0.
+    /// The index of the rule.
     pub rule: usize,
-    /// The policy of which of its checks, from 0; if none, it is the checks as a whole.
+    /// The index of the check whose policy is at fault; `None` if the list of checks is.
     pub check: Option<usize>,
-    /// What to write.
-    pub remedy: String,
+    /// The problem and its remedy.
+    pub message: String,
 }
 
 impl fmt::Display for RuleError {
@@ -202,21 +205,21 @@ impl fmt::Display for RuleError {
             Some(check) => write!(f, "rules[{}].checks[{check}].policy: ", self.rule)?,
             None => write!(f, "rules[{}].checks: ", self.rule)?,
         }
-        f.write_str(&self.remedy)
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for RuleError {}
 
 impl RuleCheck {
-    /// A check of cost 1, which denies without a value for its key.
+    /// A check of cost 1 that denies requests without a value for the key.
     #[must_use]
     pub fn new(policy: &str, key: Template) -> Self {
         let (tier, on_missing) = (None, OnMissing::default());
         RuleCheck { policy: policy.into(), key, tier, cost: Cost::ONE, on_missing }
     }
 
-    fn asked(
+    fn resolve(
         &self,
         facts: &Facts<'_>,
         path: &Path,
@@ -224,7 +227,7 @@ impl RuleCheck {
     ) -> Result<MatchedCheck<'_>, KeyError> {
         let key = self.key.key(facts, path, key_bytes)?;
         let tier = match self.tier.as_ref().map(|tier| tier.key(facts, path, key_bytes)) {
-            // Without a value it is the usual tier, which is for everyone.
+            // Without a value the default tier applies.
             None | Some(Err(KeyError::Missing(_))) => None,
             Some(tier) => Some(tier?),
         };

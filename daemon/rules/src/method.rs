@@ -1,22 +1,24 @@
-//! The methods that a rule is for.
+//! The methods that a rule matches.
 
 use std::fmt;
 
-/// The name of a method. `GET` is `HEAD` too, which costs a backend as much; letter case makes no
-/// difference.
+/// The name of a method, case-insensitive. `GET` also matches `HEAD`, which costs a backend as
+/// much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodName(Box<str>);
 
 impl MethodName {
-    /// Reads a name such as `POST`.
+    /// Parses a name such as `POST`.
     ///
     /// # Errors
-    /// It is no name of a method; the error says what to write.
+    /// The text is not a method; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         let upper = text.to_ascii_uppercase();
         match http::Method::from_bytes(upper.as_bytes()) {
             Ok(method) => Ok(MethodName(method.as_str().into())),
-            Err(_) => Err("write a method such as GET or POST; leave it out for all".to_owned()),
+            Err(_) => Err("expected a method such as GET or POST; omit the field to match all \
+                           methods"
+                .to_owned()),
         }
     }
 
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_is_its_name() {
+    fn get_matches_head_and_case_is_ignored() {
         for (name, method, matches) in [
             ("GET", "GET", true),
             ("get", "GET", true),
@@ -54,7 +56,8 @@ mod tests {
             );
         }
         for text in ["", "GET POST", "GET,POST", "ü"] {
-            let remedy = "write a method such as GET or POST; leave it out for all";
+            let remedy = "expected a method such as GET or POST; omit the field to match all \
+                          methods";
             assert_eq!(MethodName::parse(text).unwrap_err(), remedy, "{text}");
         }
     }

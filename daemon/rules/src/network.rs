@@ -1,51 +1,56 @@
-//! Networks, and lists of them.
+//! Networks and lists of networks.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A network, or one address: `10.0.0.0/8`, `2001:db8::/32`, `::1`. One written as IPv4 mapped into
-/// IPv6 is the IPv4 network.
+/// A network or a single address: `10.0.0.0/8`, `2001:db8::/32`, `::1`. An IPv4-mapped IPv6 network
+/// becomes the IPv4 network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// With all bits after the prefix 0.
+    /// The first address: all bits after the prefix are 0.
     first: IpAddr,
     prefix: u8,
 }
 
 impl Network {
-    /// Reads a network.
+    /// Parses a network.
     ///
     /// # Errors
-    /// It is none, or bits are set after its prefix; the error says what to write.
+    /// The text is not a network, or bits are set after the prefix; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let usual = "write a network such as 10.0.0.0/8 or 2001:db8::/32, or an address";
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| usual.to_owned())?;
+        let address: IpAddr = address.parse().map_err(|_| {
+            "expected a network such as 10.0.0.0/8 or 2001:db8::/32, an address, or unix for Unix \
+             sockets"
+        })?;
         let most = bits(address);
         let prefix = match prefix {
             None => most,
             Some(prefix) => {
                 let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
                 let read = prefix.parse().ok().filter(|prefix| digits && *prefix <= most);
-                read.ok_or_else(|| format!("write a prefix from 0 to {most} after the slash"))?
+                read.ok_or_else(|| {
+                    format!("expected a prefix length from 0 to {most} after the slash")
+                })?
             }
         };
         let (address, prefix) = match (address, address.to_canonical()) {
-            // `::/0` and its like hold more than what is mapped.
+            // Shorter prefixes, such as `::/0`, also contain addresses that are not mapped.
             (IpAddr::V6(_), mapped @ IpAddr::V4(_)) if prefix >= 96 => (mapped, prefix - 96),
             _ => (address, prefix),
         };
         let network = Network { first: masked(address, prefix), prefix };
         if network.first != address {
-            return Err(format!("write {network}; {address} has bits set after its prefix"));
+            return Err(format!("{address} has bits set after the prefix; write {network}"));
         }
         Ok(network)
     }
 
-    /// Whether an address is in it. One that is mapped into IPv6 is the IPv4 address.
+    /// Whether the network contains an address. An IPv4-mapped IPv6 address counts as the IPv4
+    /// address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -66,8 +71,9 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// An address with all bits after a prefix 0.
+/// An address with all bits after the prefix set to 0.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
+    // A prefix of 0 shifts all bits out, which `checked_shl` rejects: the mask is 0.
     match address {
         IpAddr::V4(v4) => {
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix.into())).unwrap_or(0);
@@ -80,24 +86,24 @@ fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// How much of an IPv6 address names who is limited: the first 64 bits unless told otherwise, since
-/// anyone who has one of those networks has all of its addresses.
+/// The length of the IPv6 prefix that identifies a client: 64 bits by default, because a client
+/// that has one address of such a network usually has all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv6Prefix(u8);
 
 impl Ipv6Prefix {
-    /// Reads a number of bits.
+    /// Parses a number of bits.
     ///
     /// # Errors
-    /// It is not from 32 to 128.
+    /// The number is not from 32 to 128.
     pub fn parse(text: &str) -> Result<Self, String> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let read = text.parse().ok().filter(|text| digits && (32..=128).contains(text));
-        read.map(Ipv6Prefix).ok_or_else(|| "write a number of bits from 32 to 128".to_owned())
+        read.map(Ipv6Prefix).ok_or_else(|| "expected a number of bits from 32 to 128".to_owned())
     }
 
-    /// An address as a key: an IPv4 address as it is, also where it is mapped into IPv6; of any
-    /// other IPv6 address its network, as `2001:db8::/64`.
+    /// The key for an address: an IPv4 address, also an IPv4-mapped one, is used unchanged; any
+    /// other IPv6 address is replaced by its network, such as `2001:db8::/64`.
     #[must_use]
     pub fn key(self, address: IpAddr) -> String {
         let address = address.to_canonical();
@@ -118,12 +124,12 @@ impl fmt::Display for Ipv6Prefix {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Someone at an address.
+    /// A peer with an IP address.
     Ip(IpAddr),
-    /// Someone on this machine, through a socket in the file system.
+    /// A peer on this machine, connected through a Unix socket.
     Unix,
 }
 
@@ -136,7 +142,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// A list of networks; the word `unix` in it is whoever comes through a unix socket.
+/// A list of networks. The word `unix` stands for all peers that connect through a Unix socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks {
     networks: Vec<Network>,
@@ -147,41 +153,36 @@ impl Networks {
     /// Adds a network, an address, or `unix`.
     ///
     /// # Errors
-    /// It is none of them; the error says what to write.
+    /// The text is none of these; the error states the remedy.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         if text == "unix" {
             self.unix = true;
             return Ok(());
         }
-        let network = Network::parse(text).map_err(|error| {
-            if error.ends_with("or an address") {
-                format!("{error}, or unix for unix sockets")
-            } else {
-                error
-            }
-        })?;
-        self.networks.push(network);
+        self.networks.push(Network::parse(text)?);
         Ok(())
     }
 
-    /// Reads a list with commas between.
+    /// Parses a list separated by commas.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut networks = Networks::default();
         let texts = text.split(',').map(str::trim).filter(|x| !x.is_empty());
-        texts.into_iter().try_for_each(|text| networks.add(text))?;
+        for text in texts {
+            networks.add(text)?;
+        }
         Ok(networks)
     }
 
-    /// Whether an address is in one of them.
+    /// Whether one of the networks contains an address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 
-    /// Whether a peer is in one of them.
+    /// Whether the list contains a peer.
     #[must_use]
     pub fn contains_peer(&self, peer: Peer) -> bool {
         match peer {
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_holds_its_addresses() {
+    fn networks_contain_their_addresses() {
         for (network, inside, outside) in [
             ("10.0.0.0/8", "10.0.0.0 10.255.255.255 ::ffff:10.1.2.3", "11.0.0.0 9.255.255.255 ::1"),
             ("0.0.0.0/0", "0.0.0.0 255.255.255.255 ::ffff:1.2.3.4", ":: 2001:db8::1"),
@@ -227,25 +228,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
-        let usual = "write a network such as 10.0.0.0/8 or 2001:db8::/32, or an address, or unix for \
-                     unix sockets";
+    fn invalid_networks_are_rejected() {
+        let usual = "expected a network such as 10.0.0.0/8 or 2001:db8::/32, an address, or unix \
+                     for Unix sockets";
         for (text, remedy) in [
             ("localhost", usual),
             ("10.0.0/8", usual),
             ("10.0.0.01", usual),
-            ("10.0.0.0/33", "write a prefix from 0 to 32 after the slash"),
-            ("10.0.0.0/", "write a prefix from 0 to 32 after the slash"),
-            ("::/+1", "write a prefix from 0 to 128 after the slash"),
-            ("10.1.2.3/8", "write 10.0.0.0/8; 10.1.2.3 has bits set after its prefix"),
-            ("::1/64", "write ::/64; ::1 has bits set after its prefix"),
+            ("10.0.0.0/33", "expected a prefix length from 0 to 32 after the slash"),
+            ("10.0.0.0/", "expected a prefix length from 0 to 32 after the slash"),
+            ("::/+1", "expected a prefix length from 0 to 128 after the slash"),
+            ("10.1.2.3/8", "10.1.2.3 has bits set after the prefix; write 10.0.0.0/8"),
+            ("::1/64", "::1 has bits set after the prefix; write ::/64"),
         ] {
             assert_eq!(Networks::parse(text).unwrap_err(), remedy, "{text}");
         }
     }
 
     #[test]
-    fn a_list_holds_networks_and_unix_sockets() {
+    fn lists_contain_networks_and_unix_sockets() {
         let list = Networks::parse("10.0.0.0/8, ::1,unix").unwrap();
         assert_eq!(list.to_string(), "10.0.0.0/8, ::1, unix");
         let peer = |text: &str| Peer::Ip(text.parse().unwrap());
@@ -265,7 +266,7 @@ mod tests {
     /// CVE-2026-45364: a key for each IPv6 address lets anyone have 2^64 of them, and one address
     /// had several spellings.
     #[test]
-    fn an_address_has_one_key() {
+    fn every_address_has_one_key() {
         for (prefix, address, key) in [
             ("64", "203.0.113.7", "203.0.113.7"),
             ("64", "::ffff:203.0.113.7", "203.0.113.7"),
@@ -279,10 +280,10 @@ mod tests {
             ("48", "2001:db8:1:2::1", "2001:db8:1::/48"),
             ("128", "2001:db8::1", "2001:db8::1"),
             ("64", "::1", "::/64"),
-            // NAT64 and 6to4 are what they are: IPv6.
+            // NAT64 and 6to4 addresses are ordinary IPv6 addresses.
             ("64", "64:ff9b::203.0.113.7", "64:ff9b::/64"),
             ("64", "2002:cb00:7107::1", "2002:cb00:7107::/64"),
-            // So are the long abandoned compatible addresses.
+            // So are the deprecated IPv4-compatible addresses.
             ("64", "::203.0.113.7", "::/64"),
         ] {
             let prefix = Ipv6Prefix::parse(prefix).unwrap();
@@ -292,7 +293,7 @@ mod tests {
         for text in ["31", "129", "", "+64", "/64"] {
             assert_eq!(
                 Ipv6Prefix::parse(text).unwrap_err(),
-                "write a number of bits from 32 to 128"
+                "expected a number of bits from 32 to 128"
             );
         }
     }

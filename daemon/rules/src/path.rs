@@ -1,13 +1,15 @@
-//! The path of a request, in the one spelling that rules are matched against.
+//! The normalized path of a request, against which rules are matched.
 
 use percent_encoding::percent_decode;
 
-/// A path in one spelling: without query or fragment, percent-decoded once, without dot segments,
-/// empty segments or a slash at its end, with a slash at its beginning. It is any bytes, and but for
-/// that first slash never longer than what it was made of.
+use super::query::split_once;
+
+/// A normalized path: without query and fragment, percent-decoded once, without dot segments, empty
+/// segments and a trailing slash, with a leading slash. It may contain any bytes. Apart from the
+/// leading slash it is never longer than the target that it is made of.
 ///
-/// What is no escape, such as `%zz`, stays as it is written; so does what decoding brings to light,
-/// such as the `%61` of `%2561`.
+/// Invalid escapes, such as `%zz`, are left unchanged, as are escapes that decoding produces, such
+/// as the `%61` of `%2561`.
 ///
 /// ```
 /// use tollgate_rules::Path;
@@ -18,44 +20,45 @@ use percent_encoding::percent_decode;
 pub struct Path(Vec<u8>);
 
 impl Path {
-    /// The path of a request's target, where an encoded slash is a slash.
+    /// The path of a request target, in which an encoded slash is a slash.
     #[must_use]
     pub fn decoded(target: &[u8]) -> Path {
         Path::clean(&percent_decode(path_of(target)).collect::<Vec<_>>())
     }
 
-    /// The path of a request's target, where an encoded slash is part of its segment and stands as
-    /// `%2F`. It is none if no slash is encoded.
+    /// The path of a request target, in which an encoded slash is part of its segment and is
+    /// written `%2F`. Returns `None` if no slash is encoded.
     ///
-    /// Servers read such a path in one way or in the other, and a client must not win by that: the
-    /// rules of both readings hold.
+    /// Servers differ in how they read such a path, and clients must not exploit that: the rules
+    /// for both readings apply.
     #[must_use]
     pub fn with_encoded_slashes(target: &[u8]) -> Option<Path> {
         let path = path_of(target);
-        // Only an escape that is one counts: `%%2F` has one, from its second percent sign on.
+        // `%%2F` contains one valid escape, which begins at the second percent sign.
         let mut rest = path;
-        let mut kept = Vec::new();
+        let mut decoded = Vec::new();
         let mut found = false;
         while let Some(at) = position_of_slash(rest) {
             let (before, after) = rest.split_at(at);
-            kept.extend(percent_decode(before));
-            kept.extend_from_slice(b"%2F");
-            rest = after.get(3..).unwrap_or_default();
+            decoded.extend(percent_decode(before));
+            decoded.extend_from_slice(b"%2F");
+            rest = after.split_at(3).1;
             found = true;
         }
-        kept.extend(percent_decode(rest));
-        found.then(|| Path::clean(&kept))
+        decoded.extend(percent_decode(rest));
+        found.then(|| Path::clean(&decoded))
     }
 
-    /// Removes dot segments, empty segments and the slash at the end from what is decoded already.
+    /// Removes dot segments, empty segments and the trailing slash from a decoded path.
     fn clean(decoded: &[u8]) -> Path {
         let mut clean = Vec::with_capacity(decoded.len() + 1);
-        for segment in decoded.split(|decoded| *decoded == b'/') {
+        for segment in decoded.split(|byte| *byte == b'/') {
             match segment {
                 b"" | b"." => {}
                 b".." => {
-                    let parent = clean.iter().rposition(|clean| *clean == b'/');
-                    clean.truncate(parent.unwrap_or(0));
+                    // At the root, `..` has no effect (RFC 3986, section 5.2.4).
+                    let parent = clean.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                    clean.truncate(parent);
                 }
                 _ => {
                     clean.push(b'/');
@@ -69,46 +72,43 @@ impl Path {
         Path(clean)
     }
 
-    /// The whole, from its first slash on.
+    /// The whole path, with its leading slash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The segments between the slashes, none of them empty.
+    /// The segments between the slashes; none is empty.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.split(|x| *x == b'/').filter(|part| !part.is_empty())
     }
 }
 
-/// Where the first encoded slash is.
+/// The position of the first encoded slash.
 fn position_of_slash(path: &[u8]) -> Option<usize> {
-    path.windows(3).position(|pair| pair.eq_ignore_ascii_case(b"%2f"))
+    path.windows(3).position(|bytes| bytes.eq_ignore_ascii_case(b"%2f"))
 }
 
-/// What of a target is its path: not the query, and not a fragment, which nginx cuts off too. A
-/// client may also write the whole address, `http://host/path`.
+/// The path of a target, without the query and without a fragment, which nginx also removes. A
+/// client may also send an absolute form, `http://host/path`.
 fn path_of(target: &[u8]) -> &[u8] {
-    let end =
-        target.iter().position(|target| matches!(target, b'?' | b'#')).unwrap_or(target.len());
-    let path = target.get(..end).unwrap_or_default();
-    let Some(at) = path.windows(3).position(|pair| pair == b"://") else { return path };
+    let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
+    let path = target.split_at(end).0;
+    let Some(at) = path.windows(3).position(|bytes| bytes == b"://") else { return path };
     let (scheme, rest) = path.split_at(at);
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     if scheme.is_empty() || !scheme.iter().all(is_scheme) {
         return path;
     }
-    let rest = rest.get(3..).unwrap_or_default();
-    let host = rest.iter().position(|x| *x == b'/').unwrap_or(rest.len());
-    rest.get(host..).unwrap_or_default()
+    let authority = rest.split_at(3).1;
+    let end = authority.iter().position(|byte| *byte == b'/').unwrap_or(authority.len());
+    authority.split_at(end).1
 }
 
-/// What of a target is its query.
+/// The query of a target.
 pub(super) fn query_of(target: &[u8]) -> &[u8] {
-    let end = target.iter().position(|target| *target == b'#').unwrap_or(target.len());
-    let whole = target.get(..end).unwrap_or_default();
-    let start = whole.iter().position(|whole| *whole == b'?');
-    start.and_then(|start| whole.get(start + 1..)).unwrap_or_default()
+    let target = split_once(target, b'#').map_or(target, |(target, _)| target);
+    split_once(target, b'?').map_or(&[], |(_, query)| query)
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_one_spelling() {
+    fn paths_are_normalized() {
         for (target, expected) in [
             ("/", "/"),
             ("", "/"),
@@ -140,27 +140,27 @@ mod tests {
             ("/a/.%2e/login", "/login"),
             ("/a%2Fb", "/a/b"),
             ("/a%2f..%2Flogin", "/login"),
-            // Once, and no more.
+            // Decoded only once.
             ("/%256Cogin", "/%6Cogin"),
             ("/a%252Fb", "/a%2Fb"),
-            // What is no escape is what it is.
+            // Invalid escapes are unchanged.
             ("/%", "/%"),
             ("/%zz%2", "/%zz%2"),
             ("/100%/%6C", "/100%/l"),
-            // The query, and what nginx takes for a fragment.
+            // The query, and what nginx treats as a fragment.
             ("/login?next=/a/../b", "/login"),
             ("/login?", "/login"),
             ("/login#?x", "/login"),
             ("/login%3Fx", "/login?x"),
             ("/login%23x", "/login#x"),
             ("?x", "/"),
-            // The whole address.
+            // The absolute form.
             ("http://host/login", "/login"),
             ("HTTP://host:1/a/../login?q", "/login"),
             ("http://host", "/"),
             ("http://host?/login", "/"),
             ("/http://host/login", "/http:/host/login"),
-            // Three dots are a name; so is anything else.
+            // Three dots are an ordinary name.
             ("/.../..a/a..", "/.../..a/a.."),
             ("/Login", "/Login"),
             ("/login;v=1", "/login;v=1"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_slash_may_be_part_of_a_segment() {
+    fn encoded_slashes_can_be_kept_in_their_segment() {
         for (target, expected) in [
             ("/a/b", None),
             ("/a?x=%2F", None),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_is_what_follows_the_first_question_mark() {
+    fn query_follows_the_first_question_mark() {
         for (target, expected) in
             [("/a", ""), ("/a?", ""), ("/a?b=c?d#e", "b=c?d"), ("/a#?b", ""), ("?b", "b")]
         {
@@ -209,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_have_a_path_that_stays_as_it_is(target in paths()) {
+        fn normalization_is_idempotent(target in paths()) {
             let both = [Some(Path::decoded(&target)), Path::with_encoded_slashes(&target)];
             for path in both.into_iter().flatten() {
                 let bytes = path.as_bytes();
@@ -224,14 +224,14 @@ mod tests {
         }
 
         #[test]
-        fn spelled_with_escapes_it_is_the_same(target in paths()) {
+        fn escaped_spellings_normalize_to_the_same_path(target in paths()) {
             let path = Path::decoded(&target);
             let escaped = percent_encode(path.as_bytes(), NON_ALPHANUMERIC).to_string();
             prop_assert_eq!(Path::decoded(escaped.as_bytes()), path);
         }
 
         #[test]
-        fn a_target_with_a_slash_first_never_grows(target in paths()) {
+        fn targets_with_a_leading_slash_never_grow(target in paths()) {
             let target = [b"/", &*target].concat();
             prop_assert!(Path::decoded(&target).as_bytes().len() <= target.len());
         }

@@ -1,11 +1,11 @@
-//! Patterns of paths.
+//! Path patterns.
 
 use std::fmt;
 
 use super::path::Path;
 
-/// A pattern of paths: `*` is one segment, `**` any number of them or none, and within a segment `*`
-/// is any text. The rest is itself, letter case included. A slash at the end makes no difference.
+/// A path pattern: `*` matches one segment, `**` any number of segments, and `*` within a segment
+/// any text. All other text matches itself, case-sensitively. A trailing slash is ignored.
 ///
 /// ```
 /// use tollgate_rules::{Path, PathPattern};
@@ -23,25 +23,27 @@ enum Segment {
     /// `*`
     One,
     Text(Box<[u8]>),
-    /// Text with stars between its parts, of which there are two at least.
+    /// Text with stars between at least two parts.
     Stars(Box<[Box<[u8]>]>),
 }
 
 impl PathPattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// No path could ever match it, or not as it is meant; the error says what to write.
+    /// No normalized path could match the pattern; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some(rest) = text.strip_prefix('/') else {
-            return Err("write a path from its first slash on, such as /api/**".to_owned());
+            return Err("a path begins with a slash, as in /api/**".to_owned());
         };
         if text.contains(['?', '#']) {
-            return Err("write the path without its query; paths are matched without it".to_owned());
+            return Err("paths are matched without their query; remove it".to_owned());
         }
         if let Some(escape) = escape_in(text) {
             let plain = percent_encoding::percent_decode_str(escape).decode_utf8_lossy();
-            return Err(format!("write {plain:?} itself, not {escape}; paths are decoded first"));
+            return Err(format!(
+                "paths are decoded before they are matched; write {plain:?} instead of {escape}"
+            ));
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         if rest.is_empty() {
@@ -50,28 +52,28 @@ impl PathPattern {
         rest.split('/').map(Segment::parse).collect::<Result<_, _>>().map(PathPattern)
     }
 
-    /// Whether a path is one of them; in time linear in the path's length.
+    /// Whether a path matches, in time linear in the length of the path.
     #[must_use]
     pub fn matches(&self, path: &Path) -> bool {
         let pattern = &self.0;
         let mut segments = path.segments();
-        // Where the pattern stands, and where to go on from if it does not fit: after the last `**`,
-        // with one more segment left to it. An earlier one never needs to give way.
+        // The position in the pattern, and where to resume after a mismatch: behind the last `**`,
+        // which takes one more segment. Earlier `**` never need to be revisited.
         let mut at = 0;
-        let mut again = None;
+        let mut resume = None;
         loop {
             let before = segments.clone();
             match (pattern.get(at), segments.next()) {
                 (Some(Segment::Many), _) => {
                     at += 1;
                     segments = before.clone();
-                    again = Some((at, before));
+                    resume = Some((at, before));
                 }
                 (Some(value), Some(segment)) if value.matches(segment) => at += 1,
                 (None, None) => return true,
                 (_, None) => return false,
                 (_, Some(_)) => {
-                    let Some((after, rest)) = &mut again else { return false };
+                    let Some((after, rest)) = &mut resume else { return false };
                     rest.next();
                     at = *after;
                     segments = rest.clone();
@@ -84,11 +86,18 @@ impl PathPattern {
 impl Segment {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("write one slash where there are two; they are merged first".to_owned()),
-            "." | ".." => Err("leave . and .. out; they are resolved first".to_owned()),
+            "" => {
+                Err("repeated slashes are merged before paths are matched; write one slash"
+                    .to_owned())
+            }
+            "." | ".." => {
+                Err(". and .. are resolved before paths are matched; remove them".to_owned())
+            }
             "*" => Ok(Segment::One),
             "**" => Ok(Segment::Many),
-            _ if text.contains("**") => Err("write ** as a segment of its own, as /**/".to_owned()),
+            _ if text.contains("**") => {
+                Err("** must be a segment of its own, as in /**/".to_owned())
+            }
             _ if text.contains('*') => {
                 Ok(Segment::Stars(text.split('*').map(|part| part.as_bytes().into()).collect()))
             }
@@ -105,23 +114,24 @@ impl Segment {
     }
 }
 
-/// The first part stands at the beginning, the last at the end, the others in their order between.
+/// Whether the text begins with the first part, ends with the last and contains the others in order
+/// between them.
 fn matches_parts(parts: &[Box<[u8]>], text: &[u8]) -> bool {
     let [first, between @ .., last] = parts else { return false };
     let Some(mut rest) = text.strip_prefix(&**first).and_then(|text| text.strip_suffix(&**last))
     else {
         return false;
     };
-    for part in between.iter().filter(|between| !between.is_empty()) {
-        let Some(at) = rest.windows(part.len()).position(|pair| *pair == **part) else {
+    for part in between.iter().filter(|part| !part.is_empty()) {
+        let Some(at) = rest.windows(part.len()).position(|bytes| *bytes == **part) else {
             return false;
         };
-        rest = rest.get(at + part.len()..).unwrap_or_default();
+        rest = rest.split_at(at + part.len()).1;
     }
     true
 }
 
-/// The first percent-escape.
+/// The first percent escape.
 fn escape_in(text: &str) -> Option<&str> {
     text.match_indices('%').find_map(|(at, _)| {
         let digits = text.get(at + 1..at + 3)?;
@@ -157,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_matches_whole_paths() {
+    fn patterns_match_whole_paths() {
         for (pattern, matching, others) in [
             ("/", "/ //", "/a"),
             ("/login", "/login /login/ //login /a/../login /%6cogin /login?x", "/ /Login /login/x"),
@@ -171,7 +181,7 @@ mod tests {
             ("/a/**/b/**/c", "/a/b/c /a/x/b/y/c /a/b/b/c/c", "/a/c/b /a/b/c/d /b/c"),
             ("/**/*/x", "/a/x /a/b/x", "/x"),
             ("/*/**", "/a /a/b", "/"),
-            // A name with any ending: the limit on /sessions holds for /sessions.json.
+            // A name with any ending: the limit on /sessions also applies to /sessions.json.
             ("/sessions*", "/sessions /sessions.json /sessions;v=1", "/sessions/1 /session"),
             ("/*.php", "/x.php /.php", "/x.phps /a/x.php"),
             ("/a*b*c", "/abc /aXbYc /abbc", "/ab /ac /acb"),
@@ -190,29 +200,29 @@ mod tests {
     }
 
     #[test]
-    fn what_could_never_match_is_refused() {
+    fn patterns_that_cannot_match_are_rejected() {
         for (text, remedy) in [
-            ("", "write a path from its first slash on, such as /api/**"),
-            ("api/**", "write a path from its first slash on, such as /api/**"),
-            ("/a?b=*", "write the path without its query; paths are matched without it"),
-            ("/a%20b", "write \" \" itself, not %20; paths are decoded first"),
-            ("/a//b", "write one slash where there are two; they are merged first"),
-            ("/a/../b", "leave . and .. out; they are resolved first"),
-            ("/a**", "write ** as a segment of its own, as /**/"),
+            ("", "a path begins with a slash, as in /api/**"),
+            ("api/**", "a path begins with a slash, as in /api/**"),
+            ("/a?b=*", "paths are matched without their query; remove it"),
+            ("/a%20b", "paths are decoded before they are matched; write \" \" instead of %20"),
+            ("/a//b", "repeated slashes are merged before paths are matched; write one slash"),
+            ("/a/../b", ". and .. are resolved before paths are matched; remove them"),
+            ("/a**", "** must be a segment of its own, as in /**/"),
         ] {
             assert_eq!(PathPattern::parse(text).unwrap_err(), remedy, "{text}");
         }
     }
 
-    /// The rule in the plainest words, in any time it likes.
-    fn plainly(pattern: &[Segment], path: &[&[u8]]) -> bool {
+    /// The same rule as a simple recursion, without regard to time.
+    fn matches_recursively(pattern: &[Segment], path: &[&[u8]]) -> bool {
         match (pattern, path) {
             ([], []) => true,
             ([Segment::Many, rest @ ..], _) => {
-                (0..=path.len()).any(|skipped| plainly(rest, &path[skipped..]))
+                (0..=path.len()).any(|skipped| matches_recursively(rest, &path[skipped..]))
             }
             ([value, rest @ ..], [first, others @ ..]) => {
-                value.matches(first) && plainly(rest, others)
+                value.matches(first) && matches_recursively(rest, others)
             }
             _ => false,
         }
@@ -220,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_matches_what_the_plain_rule_matches(
+        fn agrees_with_the_recursive_definition(
             pattern in "(/(\\*|\\*\\*|a|b|a\\*)){0,6}",
             path in "(/(a|b|ab)){0,8}",
         ) {
@@ -229,13 +239,13 @@ mod tests {
             prop_assert_eq!(pattern.to_string(), text);
             let path = Path::decoded(path.as_bytes());
             let segments: Vec<_> = path.segments().collect();
-            prop_assert_eq!(pattern.matches(&path), plainly(&pattern.0, &segments));
+            prop_assert_eq!(pattern.matches(&path), matches_recursively(&pattern.0, &segments));
         }
     }
 
-    /// Backtracking over every `**` would take longer than anyone waits.
+    /// Backtracking over every `**` would take exponential time.
     #[test]
-    fn a_path_of_a_hundred_thousand_segments_takes_linear_time() {
+    fn matching_takes_linear_time_in_the_number_of_segments() {
         let pattern = PathPattern::parse(&"/**/a/*a*a*".repeat(16)).unwrap();
         assert!(!pattern.matches(&Path::decoded("/a".repeat(100_000).as_bytes())));
         let pattern = PathPattern::parse(&format!("{}/b", "/**/a".repeat(32))).unwrap();

@@ -1,16 +1,21 @@
-//! The query of an address.
+//! The query component of a request target.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-/// Names and values, percent-decoded into any bytes; `+` is a space.
+/// Names and values, percent-decoded into bytes; `+` is a space.
 pub fn pairs(query: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
-    query.split(|query| *query == b'&').filter(|part| !part.is_empty()).map(|pair| {
-        let at = pair.iter().position(|pair| *pair == b'=').unwrap_or(pair.len());
-        let (name, value) = pair.split_at(at);
-        (decoded(name), decoded(value.get(1..).unwrap_or_default()))
+    query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = split_once(pair, b'=').unwrap_or((pair, b""));
+        (decoded(name), decoded(value))
     })
+}
+
+/// Splits bytes at the first occurrence of a separator, which is in neither part.
+pub(super) fn split_once(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
+    let mut parts = bytes.splitn(2, |byte| *byte == separator);
+    Some((parts.next()?, parts.next()?))
 }
 
 fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
@@ -27,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_bytes_can_be_written() {
+    fn names_and_values_are_percent_decoded_into_bytes() {
         let read: Vec<_> = pairs(b"policy=api&key=a%00%ff+b%2B&&empty").collect();
         let expected: [(&[u8], &[u8]); 3] =
             [(b"policy", b"api"), (b"key", b"a\0\xff b+"), (b"empty", b"")];

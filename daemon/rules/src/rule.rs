@@ -1,4 +1,4 @@
-//! A rule: which requests it is for, and what it has checked.
+//! A rule: the requests that it matches, and the checks that it makes.
 
 use tollgate::Cost;
 
@@ -10,31 +10,31 @@ use super::path::Path;
 use super::pattern::PathPattern;
 use super::template::Template;
 
-/// A rule: which requests it is for, and what it has checked.
+/// A rule: the requests that it matches, and the checks that it makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// Which requests it is for.
+    /// The requests that the rule matches.
     pub matches: Match,
-    /// What is checked, all together; 1 to [`MAX_CHECKS_PER_RULE`](super::MAX_CHECKS_PER_RULE).
+    /// The checks, decided together; 1 to [`MAX_CHECKS_PER_RULE`](super::MAX_CHECKS_PER_RULE).
     pub checks: Vec<RuleCheck>,
 }
 
-/// Which requests a rule is for: those of which one of each list holds, and all of the headers. An
-/// empty list holds.
+/// The requests that a rule matches: each list must be empty or contain a match, and all header
+/// conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
-    /// Their paths.
+    /// Path patterns.
     pub paths: Vec<PathPattern>,
-    /// Their methods.
+    /// Methods.
     pub methods: Vec<MethodName>,
-    /// Their hosts.
+    /// Host patterns.
     pub hosts: Vec<HostPattern>,
-    /// Their headers.
+    /// Conditions on headers.
     pub headers: Vec<HeaderMatcher>,
 }
 
 impl Match {
-    /// Whether it is for a request whose path is read as this.
+    /// Whether a request matches, under one reading of its path.
     pub(super) fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, KeyError> {
         let fits = (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(path)))
             && (self.methods.is_empty()
@@ -53,64 +53,64 @@ impl Match {
 pub struct RuleCheck {
     /// The name of its policy.
     pub policy: Box<str>,
-    /// Who is limited.
+    /// The template of the key.
     pub key: Template,
-    /// Which tier of the policy holds, if it is not the usual.
+    /// The template of the tier, if the request chooses one.
     pub tier: Option<Template>,
-    /// What a request costs.
+    /// The cost of a request.
     pub cost: Cost,
-    /// What holds for a request without a value for the key.
+    /// What happens to a request without a value for the key.
     pub on_missing: OnMissing,
 }
 
-/// What holds for a request without a value for the key.
+/// What happens to a request without a value for the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMissing {
-    /// The check is left out.
+    /// The check is skipped.
     Skip,
     /// The request is denied.
     #[default]
     Deny,
-    /// There is no decision: the gateway does what it does then. One that fails open lets pass
-    /// whoever leaves the value out.
+    /// The request gets an error instead of a decision. A fail-open gateway then admits any client
+    /// that omits the value.
     Error,
 }
 
 impl OnMissing {
-    /// Reads the word for it.
+    /// Parses the word in the configuration.
     ///
     /// # Errors
-    /// It is none; the error says what to write.
+    /// The word is unknown.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "skip" => Ok(OnMissing::Skip),
             "deny" => Ok(OnMissing::Deny),
             "error" => Ok(OnMissing::Error),
-            _ => Err("write skip, deny or error".to_owned()),
+            _ => Err("expected skip, deny or error".to_owned()),
         }
     }
 }
 
-/// What holds for a request that no rule is for.
+/// What happens to a request that no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnNoRule {
-    /// It passes.
+    /// The request passes.
     #[default]
     Pass,
-    /// It is denied.
+    /// The request is denied.
     Deny,
 }
 
 impl OnNoRule {
-    /// Reads the word for it.
+    /// Parses the word in the configuration.
     ///
     /// # Errors
-    /// It is none; the error says what to write.
+    /// The word is unknown.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "pass" => Ok(OnNoRule::Pass),
             "deny" => Ok(OnNoRule::Deny),
-            _ => Err("write pass or deny".to_owned()),
+            _ => Err("expected pass or deny".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a key can be made of.
+//! The sources of key templates.
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use http::header::HeaderName;
 use super::header::header_name;
 use tollgate_document::did_you_mean;
 
-/// What a placeholder of a template stands for.
+/// The source of a placeholder's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// `ip`: the client's address, or its network if it is IPv6.
+    /// `ip`: the client's IPv4 address or IPv6 network.
     Ip,
-    /// `host`: in lower case, without its port.
+    /// `host`: in lower case, without port.
     Host,
     /// `method`: in upper case.
     Method,
-    /// `path`: the whole, in its one spelling.
+    /// `path`: the whole normalized path.
     Path,
-    /// `path.N`: a segment of it, from 1.
+    /// `path.N`: the Nth segment, counted from 1.
     Segment(usize),
-    /// `header.NAME`: a header's value.
+    /// `header.NAME`: the value of a header.
     Header(HeaderName),
-    /// `query.NAME`: a value of the query.
+    /// `query.NAME`: the value of a query parameter.
     Query(Box<str>),
-    /// `cookie.NAME`: a cookie's value.
+    /// `cookie.NAME`: the value of a cookie.
     Cookie(Box<str>),
-    /// `jwt.CLAIM`: a claim of the token, within others where there are dots.
+    /// `jwt.CLAIM`: a claim of the token; dots lead into nested claims.
     Jwt(Box<str>),
 }
 
 impl Source {
-    /// Reads what stands between the braces of a placeholder, or between its bars.
+    /// Parses one alternative of a placeholder, such as `header.x-api-key`.
     ///
     /// # Errors
-    /// There is no such source; the error says what to write.
+    /// The text is not a source; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, name) = match text.split_once('.') {
             Some((kind, name)) => (kind, Some(name)),
@@ -52,9 +52,11 @@ impl Source {
             ("cookie", Some(name)) => named("cookie", name).map(Source::Cookie),
             ("jwt", Some(claim)) => named("jwt", claim).map(Source::Jwt),
             ("header" | "query" | "cookie" | "jwt", None) => {
-                Err(format!("write a name too, as {{{kind}.NAME}}"))
+                Err(format!("{kind} needs a name, as in {{{kind}.NAME}}"))
             }
-            ("ip" | "host" | "method", Some(_)) => Err(format!("write {{{kind}}}, without a name")),
+            ("ip" | "host" | "method", Some(_)) => {
+                Err(format!("{kind} takes no name; write {{{kind}}}"))
+            }
             _ => Err(unknown(kind)),
         }
     }
@@ -63,8 +65,9 @@ impl Source {
 fn segment(number: &str) -> Result<Source, String> {
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
     let read = number.parse().ok().filter(|number| digits && *number > 0);
-    read.map(Source::Segment)
-        .ok_or_else(|| "write the number of a segment from 1 on, as {path.1}".to_owned())
+    read.map(Source::Segment).ok_or_else(|| {
+        "expected the number of a segment, counted from 1, as in {path.1}".to_owned()
+    })
 }
 
 fn named(kind: &str, name: &str) -> Result<Box<str>, String> {
@@ -72,15 +75,17 @@ fn named(kind: &str, name: &str) -> Result<Box<str>, String> {
     if !name.is_empty() && name.chars().all(is_part) {
         return Ok(name.into());
     }
-    Err(format!("write a name after the dot of {{{kind}.NAME}}, without space or any of = | {{ }}"))
+    Err(format!(
+        "expected a name after the dot of {{{kind}.NAME}}, without whitespace and = | {{ }}"
+    ))
 }
 
 fn unknown(kind: &str) -> String {
     const KNOWN: [&str; 8] = ["ip", "host", "method", "path", "header", "query", "cookie", "jwt"];
     let hint = did_you_mean(kind, KNOWN.into_iter()).map_or(String::new(), |x| format!("; {x}"));
     format!(
-        "write {{ip}}, {{host}}, {{method}}, {{path}}, {{path.N}}, {{header.NAME}}, {{query.NAME}}, \
-         {{cookie.NAME}} or {{jwt.CLAIM}}{hint}"
+        "unknown placeholder; expected {{ip}}, {{host}}, {{method}}, {{path}}, {{path.N}}, \
+         {{header.NAME}}, {{query.NAME}}, {{cookie.NAME}} or {{jwt.CLAIM}}{hint}"
     )
 }
 

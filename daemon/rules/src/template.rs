@@ -1,4 +1,4 @@
-//! Templates of keys.
+//! Key templates.
 
 use std::fmt;
 
@@ -6,43 +6,45 @@ use super::facts::{Facts, KeyError};
 use super::path::Path;
 use super::source::Source;
 
-/// A template of a key, such as `{header.x-api-key|ip}:{method}`: text, and placeholders of what a
-/// request says.
+/// A key template, such as `{header.x-api-key|ip}:{method}`: text, and placeholders for attributes
+/// of a request.
 ///
-/// A placeholder that stands alone gives its value as it is. One with alternatives gives the first
-/// that has a value, with its name before it, as `ip=203.0.113.7`, so that none can pose as another.
-/// Where there are several placeholders, the bytes of the text between them, and `%`, are escaped
-/// within their values as `%3A`, so that no value can move a boundary.
+/// A single placeholder yields its value unchanged. A placeholder with alternatives yields the
+/// first one that has a value, prefixed with its name, as in `ip=203.0.113.7`, so that one
+/// alternative cannot pose as another. With several placeholders, the bytes of the text
+/// between them, and `%`, are escaped in values, as in `%3A`, so that no value can move a boundary.
 ///
 /// ```
 /// use tollgate_rules::Template;
 /// assert!(Template::parse("{jwt.sub|ip}").is_ok());
 /// let error = Template::parse("{method}{path}").unwrap_err();
-/// assert!(error.starts_with("write some text between {method} and {path}"));
+/// assert!(error.starts_with("add text between {method} and {path}"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Box<[Piece]>,
-    /// What is escaped within values; nothing where there is one placeholder only.
+    /// The bytes that are escaped in values; empty with fewer than two placeholders.
     escaped: Box<[u8]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(Box<str>),
-    /// One source, or several as alternatives.
+    /// One source or several alternatives.
     Value(Box<[Source]>),
 }
 
 impl Template {
-    /// Reads a template. Without a placeholder it is the same key for all.
+    /// Parses a template. Without a placeholder all requests share one key.
     ///
     /// # Errors
-    /// It is none; the error says what to write.
+    /// The text is not a template; the error states the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err(
-                "write who is limited, such as \"{ip}\", or a word for all as one".to_owned()
+                "a key template cannot be empty; write \"{ip}\" for a limit per client, or a word \
+                 for one limit on all requests"
+                    .to_owned(),
             );
         }
         let mut pieces: Vec<Piece> = Vec::new();
@@ -57,24 +59,24 @@ impl Template {
                 if after.is_empty() {
                     break;
                 }
-                return Err("write { before what } ends, as in {ip}".to_owned());
+                return Err("unmatched }; write placeholders as in {ip}".to_owned());
             };
             let (placeholder, after) =
-                inside.split_once('}').ok_or("write } after the placeholder, as in {ip}")?;
+                inside.split_once('}').ok_or("unclosed {; write placeholders as in {ip}")?;
             let value = Piece::Value(alternatives(placeholder)?);
             if let Some(before @ Piece::Value(_)) = pieces.last() {
                 return Err(format!(
-                    "write some text between {before} and {value}, such as a colon; else nobody \
-                     could tell where one ends"
+                    "add text between {before} and {value}, such as a colon, so that their values \
+                     cannot run together"
                 ));
             }
             pieces.push(value);
             rest = after;
         }
-        Template::of(pieces)
+        Template::from_pieces(pieces)
     }
 
-    fn of(pieces: Vec<Piece>) -> Result<Self, String> {
+    fn from_pieces(pieces: Vec<Piece>) -> Result<Self, String> {
         let values = pieces.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
         let mut escaped = Vec::new();
         if values > 1 {
@@ -85,8 +87,7 @@ impl Template {
             escaped = texts.flatten().chain([b'%']).collect();
             if escaped.iter().filter(|escaped| **escaped == b'%').count() > 1 {
                 return Err(
-                    "write other text than % between placeholders; it escapes what values \
-                            may not hold"
+                    "use other text than % between placeholders; % marks escaped bytes in values"
                         .to_owned(),
                 );
             }
@@ -96,7 +97,7 @@ impl Template {
         Ok(Template { pieces: pieces.into(), escaped: escaped.into() })
     }
 
-    /// All that it is made of.
+    /// The sources of all placeholders.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.pieces.iter().flat_map(|piece| match piece {
             Piece::Text(_) => &[][..],
@@ -104,31 +105,36 @@ impl Template {
         })
     }
 
-    /// Whether it is this source and nothing else, so that the key is the source's value.
+    /// Whether the template consists of this source alone, so that the key is its value.
     #[must_use]
     pub fn is_only(&self, source: &Source) -> bool {
         matches!(&*self.pieces, [Piece::Value(sources)] if **sources == *std::slice::from_ref(source))
     }
 
-    /// The key of a request whose path is read as this.
+    /// The key of a request, under one reading of its path.
     ///
     /// # Errors
-    /// A placeholder has no value, or the key would be longer than `most` bytes.
-    pub fn key(&self, facts: &Facts<'_>, path: &Path, most: usize) -> Result<Vec<u8>, KeyError> {
+    /// A placeholder has no value, or the key would be longer than `max_bytes`.
+    pub fn key(
+        &self,
+        facts: &Facts<'_>,
+        path: &Path,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, KeyError> {
         let mut key = Vec::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => key.extend_from_slice(text.as_bytes()),
                 Piece::Value(sources) => self.put_value(&mut key, sources, facts, path)?,
             }
-            if key.len() > most {
-                return Err(KeyError::TooLong(piece.to_string(), most));
+            if key.len() > max_bytes {
+                return Err(KeyError::TooLong(piece.to_string(), max_bytes));
             }
         }
         Ok(key)
     }
 
-    /// Appends the first of some alternatives that has a value.
+    /// Appends the first alternative that has a value.
     fn put_value(
         &self,
         key: &mut Vec<u8>,
@@ -164,7 +170,7 @@ fn alternatives(placeholder: &str) -> Result<Box<[Source]>, String> {
     for text in placeholder.split('|') {
         let source = Source::parse(text.trim())?;
         if sources.contains(&source) {
-            return Err(format!("leave {source} out once; it is there twice"));
+            return Err(format!("{source} is listed twice; remove one of the two"));
         }
         sources.push(source);
     }

@@ -26,7 +26,7 @@ fn invalid_variables_end_the_program_with_a_remedy() {
         ),
         (
             &[("BACKEND_TYPE", "memory"), ("RUNTIME_APPDIRECTORY", "nowhere")],
-            "nowhere: it cannot be read: No such file or directory (os error 2)\n --> \
+            "nowhere: cannot be read: No such file or directory (os error 2)\n --> \
              RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY\n",
         ),
     ] {

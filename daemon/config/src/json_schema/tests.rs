@@ -1,4 +1,4 @@
-//! The schema and the daemon agree on files.
+//! The schema and the daemon accept the same files.
 
 use regex::Regex;
 use serde_json::{Map, Number, Value as Json};
@@ -9,7 +9,7 @@ use crate::layers::LIMITS;
 use tollgate_document::Diagnostics;
 use tollgate_document::{Body, Node};
 
-/// What an editor would report of, first of all.
+/// The first mistake that an editor would report.
 fn error(schema: &Json, value: &Json, path: &str) -> Option<String> {
     let schema = schema.as_object().unwrap_or_else(|| panic!("{path}: {schema}"));
     schema.iter().find_map(|(keyword, asked)| {
@@ -25,8 +25,8 @@ fn error(schema: &Json, value: &Json, path: &str) -> Option<String> {
             "minimum" => value.as_u64().is_none_or(|n| n >= asked.as_u64().unwrap()),
             "maximum" => value.as_u64().is_none_or(|n| n <= asked.as_u64().unwrap()),
             "minItems" => {
-                let least = usize::try_from(asked.as_u64().unwrap()).unwrap();
-                value.as_array().is_none_or(|array| array.len() >= least)
+                let min = usize::try_from(asked.as_u64().unwrap()).unwrap();
+                value.as_array().is_none_or(|array| array.len() >= min)
             }
             "required" => value.as_object().is_none_or(|object| {
                 asked
@@ -88,7 +88,7 @@ fn is_of_type(value: &Json, name: &str) -> bool {
     }
 }
 
-/// A tree as an editor sees it: what looks like a number or a truth is one.
+/// A tree as JSON, in which plain scalars may be numbers or Booleans.
 fn json(node: &Node) -> Json {
     match &node.body {
         Body::Nothing => Json::Null,
@@ -107,7 +107,7 @@ fn json(node: &Node) -> Json {
     }
 }
 
-fn complaint_of(yaml: &str) -> Option<String> {
+fn error_of(yaml: &str) -> Option<String> {
     let schema = serde_json::from_str(&config_schema()).unwrap();
     error(
         &schema,
@@ -117,7 +117,7 @@ fn complaint_of(yaml: &str) -> Option<String> {
 }
 
 #[test]
-fn what_the_daemon_takes_an_editor_does() {
+fn schema_accepts_what_the_daemon_accepts() {
     for yaml in [
         "",
         include_str!("../../tests/config/every_field.yaml"),
@@ -128,12 +128,12 @@ fn what_the_daemon_takes_an_editor_does() {
         "policies: { a: { limits: [5/min], allow: [7, \"*x\", y*], max_keys: 5 } }",
     ] {
         Config::from_yaml(yaml).unwrap_or_else(|error| panic!("{yaml}: {error}"));
-        assert_eq!(complaint_of(yaml), None, "{yaml}");
+        assert_eq!(error_of(yaml), None, "{yaml}");
     }
 }
 
 #[test]
-fn what_an_editor_complains_of_the_daemon_does() {
+fn daemon_rejects_what_the_schema_rejects() {
     for yaml in [
         "polices: {}",
         "namespace: a b",
@@ -159,13 +159,13 @@ fn what_an_editor_complains_of_the_daemon_does() {
         "ipv6_prefix: 0",
     ] {
         assert!(Config::from_yaml(yaml).is_err(), "{yaml}");
-        assert!(complaint_of(yaml).is_some(), "{yaml}");
+        assert!(error_of(yaml).is_some(), "{yaml}");
     }
 }
 
-/// Every default is one that its own schema takes, and every section says what it is.
+/// Every default is valid under its own schema, and every section has a description.
 #[test]
-fn the_schema_describes_itself() {
+fn defaults_are_valid_and_sections_have_descriptions() {
     fn walk(schema: &Json, path: &str) {
         if let Some(default) = schema.get("default") {
             assert_eq!(error(schema, default, path), None);

@@ -1,4 +1,4 @@
-//! Overrides as CSV, with a header.
+//! Overrides as CSV with a header.
 
 use ::csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 
@@ -9,7 +9,7 @@ use super::{Bytes, Rows};
 const KEY: &str = "key";
 const LIMITS: &str = "limits";
 
-/// Which column is which.
+/// The indices of the columns.
 struct Columns {
     key: usize,
     limits: usize,
@@ -29,20 +29,20 @@ pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
                 add(rows, &columns, &record, line);
             }
             Ok(false) => return,
-            Err(error) => return rows.errors.push(of_reader(&error)),
+            Err(error) => return rows.errors.push(from_reader_error(&error)),
         }
     }
 }
 
 fn columns(reader: &mut Reader<Lines<&mut Bytes>>) -> Result<Columns, OverridesFileError> {
-    let header = reader.byte_headers().map_err(|error| of_reader(&error))?;
+    let header = reader.byte_headers().map_err(|error| from_reader_error(&error))?;
     let place =
         |name: &str| header.iter().position(|header| header.trim_ascii() == name.as_bytes());
     match (place(KEY), place(LIMITS), header.len()) {
         (Some(key), Some(limits), 2) => Ok(Columns { key, limits }),
         _ => {
             let names: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
-            let error = OverridesFileError::new("write key,limits as the header");
+            let error = OverridesFileError::new("expected the header key,limits");
             Err(error.with_value(&names.join(",")).at_line(1))
         }
     }
@@ -58,8 +58,8 @@ fn add(rows: &mut Rows, columns: &Columns, record: &ByteRecord, line: u64) {
         let fields = record.len();
         let s = if fields == 1 { "" } else { "s" };
         let message = format!(
-            "{fields} field{s}; write a key and limits, in quotes where they have a comma, and \
-             join limits with ;"
+            "{fields} field{s}, expected a key and limits; quote a value that contains a comma, \
+             and join limits with ;"
         );
         return rows.errors.push(OverridesFileError::new(message).at_line(line));
     }
@@ -74,19 +74,24 @@ fn text<'a>(
     column: usize,
     field: &'static str,
 ) -> Result<&'a str, OverridesFileError> {
-    let bytes = record.get(column).unwrap_or_default();
+    let Some(bytes) = record.get(column) else {
+        unreachable!("a record has as many fields as the header")
+    };
     str::from_utf8(bytes).map_err(|_| {
-        let error = OverridesFileError::new("write the file in UTF-8");
+        let error = OverridesFileError::new("invalid UTF-8");
         error.with_value(&String::from_utf8_lossy(bytes)).of(field)
     })
 }
 
-fn of_reader(error: &::csv::Error) -> OverridesFileError {
+fn from_reader_error(error: &::csv::Error) -> OverridesFileError {
     match error.kind() {
         ErrorKind::Io(io) => OverridesFileError::unreadable(io),
         _ => {
-            let said = OverridesFileError::new(error.to_string());
-            error.position().map_or(said.clone(), |error| said.at_line(error.line()))
+            let message = OverridesFileError::new(error.to_string());
+            match error.position() {
+                Some(position) => message.at_line(position.line()),
+                None => message,
+            }
         }
     }
 }

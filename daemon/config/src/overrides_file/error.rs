@@ -1,12 +1,12 @@
-//! What is wrong with a file of overrides.
+//! Mistakes in a file of overrides.
 
 use std::fmt;
 use std::io;
 
-/// The most characters of a value that are shown.
+/// The maximum number of characters of a value that are shown.
 const MAX_SHOWN: usize = 64;
 
-/// What is wrong with a file of overrides: where, which field and value, and what to write instead.
+/// A mistake in a file of overrides: position, field, value and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverridesFileError {
     file: String,
@@ -23,10 +23,10 @@ impl OverridesFileError {
     }
 
     pub(super) fn unreadable(error: &io::Error) -> Self {
-        OverridesFileError::new(format!("it cannot be read: {error}"))
+        OverridesFileError::new(format!("cannot be read: {error}"))
     }
 
-    /// Shows the value at fault, unless what is said of it does so.
+    /// Prefixes the message with the value at fault, unless the message contains it.
     pub(super) fn with_value(mut self, value: &str) -> Self {
         if !self.message.contains(&format!("{value:?}")) {
             let shown: String = value.chars().take(MAX_SHOWN).collect();
@@ -56,25 +56,25 @@ impl OverridesFileError {
         self
     }
 
-    /// The line at fault, from 1, where it is known.
+    /// The line at fault, counted from 1, if known.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// The column at fault, from 1, where it is known.
+    /// The column at fault, counted from 1, if known.
     #[must_use]
     pub fn column(&self) -> Option<u64> {
         self.column
     }
 
-    /// The field at fault, `key` or `limits`, where it is one.
+    /// The field at fault, `key` or `limits`, if known.
     #[must_use]
     pub fn field(&self) -> Option<&'static str> {
         self.field
     }
 
-    /// What is wrong, without the place.
+    /// The message, without the position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,4 +1,4 @@
-//! Overrides as JSON, an object in each line.
+//! Overrides as JSON Lines.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,9 +47,10 @@ pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
 
 fn row(line: &[u8]) -> Result<Row<'_>, OverridesFileError> {
     serde_json::from_slice(line).map_err(|error| {
-        let column = u64::try_from(error.column()).unwrap_or_default();
+        // Column 0 means unknown.
+        let column = u64::try_from(error.column()).unwrap_or(0);
         let mut message = error.to_string();
-        // The place stands in front already.
+        // The position is printed in front of the message.
         message.truncate(message.rfind(" at line ").unwrap_or(message.len()));
         let value = String::from_utf8_lossy(line.trim_ascii());
         OverridesFileError::new(message).with_value(&value).at_column(column)

@@ -1,18 +1,17 @@
-//! Which line a record stands in.
+//! The line number of a CSV record.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-/// Passes bytes on and notes where lines begin that are not empty. The parser of CSV tells a
-/// record's place from before the empty lines in front of it, and from before the end of a line
-/// that has two characters.
+/// Passes bytes on and records the offsets of non-empty lines. The CSV parser reports the position
+/// of a record before the empty lines that precede it, and before the second character of a CRLF.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     from: R,
     offset: u64,
     line: u64,
     at_beginning: bool,
-    /// Offset and number of each line, of those that were not asked for yet.
+    /// Offset and number of each line that was not yet looked up.
     beginnings: VecDeque<(u64, u64)>,
 }
 
@@ -21,7 +20,7 @@ impl<R> Lines<R> {
         Lines { from, offset: 0, line: 1, at_beginning: true, beginnings: VecDeque::new() }
     }
 
-    /// The first line that begins at the offset or after it; offsets must not decrease.
+    /// The first line that begins at or after the offset. Offsets must not decrease.
     pub(super) fn line_at(&mut self, offset: u64) -> Option<u64> {
         while self.beginnings.front().is_some_and(|(x, _)| *x < offset) {
             self.beginnings.pop_front();

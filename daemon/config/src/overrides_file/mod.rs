@@ -1,4 +1,4 @@
-//! A file of overrides: CSV, or JSON lines.
+//! Files of overrides: CSV or JSON Lines.
 
 mod csv;
 mod error;
@@ -13,15 +13,15 @@ use tollgate::{OverrideError, Overrides, OverridesBuilder};
 
 pub use error::OverridesFileError;
 
-/// The most bytes that are read.
+/// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// After so many errors the rest of a file is not read.
+/// The number of errors after which reading stops.
 const MAX_ERRORS: usize = 20;
 
 /// Reads a file of up to a million overrides.
 ///
-/// It is CSV with the columns `key` and `limits`, where limits are joined by `;`, or a JSON object
-/// in each line, whose `limits` are a text or a list of texts:
+/// The format is CSV with the columns `key` and `limits`, in which limits are joined by `;`, or
+/// JSON Lines, in which `limits` is a string or a list of strings:
 ///
 /// ```text
 /// key,limits
@@ -34,12 +34,12 @@ const MAX_ERRORS: usize = 20;
 /// {"key":"10.0.0.0/8","limits":"unlimited"}
 /// ```
 ///
-/// The file's name says which (`.csv`; `.json`, `.jsonl` or `.ndjson`), else its first character:
-/// `{` begins JSON. Keys are written as [`tollgate::KeyPattern`] says.
+/// The extension selects the format (`.csv`; `.json`, `.jsonl` or `.ndjson`). For other names, a
+/// file that begins with `{` is JSON Lines. For the notation of keys see [`tollgate::KeyPattern`].
 ///
 /// # Errors
-/// The file cannot be read, or rows of it cannot be used; each error names the line, the field, the
-/// value and what to write instead. There are at most 20.
+/// The file cannot be read, or rows are invalid. Each error contains line, field, value and remedy.
+/// At most 20 errors are returned.
 pub fn read_overrides(path: &Path) -> Result<Overrides, Vec<OverridesFileError>> {
     let mut rows = Rows::default();
     match open(path) {
@@ -62,17 +62,17 @@ fn open(path: &Path) -> Result<Bytes, OverridesFileError> {
         return Err(too_long());
     }
     if bytes == 0 {
-        // As while somebody writes it in place: that is no reason to forget what it said.
+        // An editor may be rewriting the file in place; the previous contents must stay in effect.
         return Err(OverridesFileError::new(
-            "it is empty; write the header key,limits, or leave overrides_file out",
+            "the file is empty; write the header key,limits, or remove overrides_file",
         ));
     }
-    // It may grow while it is read.
+    // The file may grow while it is read.
     Ok(BufReader::with_capacity(1 << 16, file.take(MAX_BYTES + 1)))
 }
 
 fn too_long() -> OverridesFileError {
-    OverridesFileError::new(format!("it has more than the {MAX_BYTES} bytes that are read"))
+    OverridesFileError::new(format!("longer than the maximum of {MAX_BYTES} bytes"))
 }
 
 fn read(path: &Path, file: &mut Bytes, rows: &mut Rows) {
@@ -90,16 +90,16 @@ fn is_json(path: &Path, file: &mut Bytes) -> bool {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => false,
         Some("json" | "jsonl" | "ndjson") => true,
-        // What cannot be read is said by whoever reads on.
+        // A read error is reported by the reader of the format.
         _ => file.fill_buf().is_ok_and(|fill_buf| fill_buf.trim_ascii_start().starts_with(b"{")),
     }
 }
 
-/// What was read so far.
+/// The rows that were read so far.
 #[derive(Debug, Default)]
 struct Rows {
     builder: OverridesBuilder,
-    /// The line of each row.
+    /// The line number of each row.
     lines: Vec<u64>,
     errors: Vec<OverridesFileError>,
 }
@@ -120,8 +120,10 @@ impl Rows {
                 return self.errors.push(OverridesFileError::new(message).at_line(line));
             }
             OverrideError::Duplicate { first } => {
-                let first = self.lines.get(*first).copied().unwrap_or_default();
-                message = format!("it is in line {first} already; leave one of them out");
+                let Some(first) = self.lines.get(*first) else {
+                    unreachable!("every row has a line number")
+                };
+                message = format!("line {first} has the same key; remove one of the two");
                 ("key", key)
             }
             _ => ("key", key),

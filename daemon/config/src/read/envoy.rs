@@ -2,114 +2,116 @@
 
 use std::path::PathBuf;
 
-use crate::fields::{Broken, Fields, Meaning, resolve};
+use crate::fields::{FromValue, Invalid, SectionReader, resolve};
 use crate::near_limit::NearLimit;
 use crate::schema::Value;
 use crate::xds::{XdsOptions, XdsTls};
 use tollgate_descriptors::Charging;
 
-/// How Envoy's rate limit service is answered.
+/// Envoy's rate limit service.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Envoy {
-    /// Files of envoyproxy/ratelimit, or directories of them.
+    /// Configuration files of envoyproxy/ratelimit, or directories of such files.
     pub config: Vec<PathBuf>,
-    /// Whether several of them may be of one domain.
+    /// Whether several files may define the same domain.
     pub merge_domains: bool,
-    /// What is charged of a request's descriptors.
+    /// Which descriptors of a request are charged.
     pub charging: Charging,
-    /// What holds for rules while the store gives no answer.
+    /// The response for descriptor rules while the store is unavailable.
     pub on_store_error: RuleOnStoreError,
-    /// Whether Envoy is told headers for its client's response.
+    /// Whether responses contain headers for the client's response.
     pub response_headers: bool,
-    /// Whether Envoy is told dynamic metadata.
+    /// Whether responses contain dynamic metadata.
     pub dynamic_metadata: bool,
-    /// Whether every request passes.
+    /// Whether every request is admitted.
     pub shadow: bool,
-    /// Whether the page of metrics also has the reference's names.
+    /// Whether the metrics page also contains the names of envoyproxy/ratelimit.
     pub reference_metrics: bool,
-    /// A control plane that the configuration is taken from.
+    /// The control plane that provides the configuration, if any.
     pub xds: Option<XdsOptions>,
-    /// What only the reference's own settings say.
+    /// Settings of envoyproxy/ratelimit that have no configuration field.
     pub compat: CompatOptions,
 }
 
-/// What only the settings of envoyproxy/ratelimit say; no field of ours does.
+/// Settings of envoyproxy/ratelimit that have no configuration field; `tollgate ratelimit` sets
+/// them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompatOptions {
-    /// The headers that tell Envoy's client its limits.
+    /// The names of the rate limit headers for the client's response.
     pub headers: Option<CompatHeaders>,
-    /// Whether all rules are of quotas.
+    /// Whether all rules are in quota mode.
     pub quota_mode: bool,
-    /// From which part of a limit on hits count as near it.
+    /// The fraction of a limit from which hits count as near it.
     pub near_limit: NearLimit,
-    /// When it is healthy, in its place; otherwise from when the limits are known.
+    /// The health conditions of envoyproxy/ratelimit; without them, the daemon is healthy once
+    /// limits are loaded.
     pub health: Option<CompatHealth>,
-    /// Where the page of metrics is on the listener that is for it, if not at `/metrics`.
+    /// The path of the metrics page, if not `/metrics`.
     pub metrics_path: Option<String>,
 }
 
-/// When a daemon is healthy that stands in for envoyproxy/ratelimit: once the store was there, until
-/// it is told to stop.
+/// The health conditions of a daemon that replaces envoyproxy/ratelimit. It becomes healthy once
+/// the store has been reachable, and stays healthy until shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompatHealth {
-    /// Also before a control plane has said what the limits are.
+    /// Healthy even before a control plane has sent limits.
     pub starts_without_limits: bool,
-    /// Only while there is a domain.
+    /// Healthy only with at least one domain.
     pub needs_domains: bool,
-    /// Only while the store is there.
+    /// Healthy only while the store is available.
     pub needs_store: bool,
 }
 
-/// The names of the headers that tell Envoy's client its limits.
+/// The names of the rate limit headers for the client's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "the reference has these three")]
+#[allow(clippy::exhaustive_structs, reason = "envoyproxy/ratelimit has these three")]
 pub struct CompatHeaders {
-    /// Of the limit itself.
+    /// The header of the limit.
     pub limit: String,
-    /// Of what is left.
+    /// The header of the remaining requests.
     pub remaining: String,
-    /// Of the seconds until there is more.
+    /// The header of the seconds until the limit resets.
     pub reset: String,
 }
 
-/// What holds for the rules of domains while the store gives no answer.
+/// The response for descriptor rules while the store is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleOnStoreError {
-    /// What they limit is over.
+    /// Over the limit.
     #[default]
     Deny,
-    /// It passes.
+    /// Within the limit.
     Allow,
-    /// The call is an error, as with envoyproxy/ratelimit, and Envoy decides.
+    /// An error, as in envoyproxy/ratelimit; Envoy decides.
     Error,
 }
 
-impl Meaning for RuleOnStoreError {
-    fn of(value: Value) -> Option<Self> {
+impl FromValue for RuleOnStoreError {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
-            Value::Word("deny") => Some(RuleOnStoreError::Deny),
-            Value::Word("allow") => Some(RuleOnStoreError::Allow),
-            Value::Word("error") => Some(RuleOnStoreError::Error),
+            Value::Keyword("deny") => Some(RuleOnStoreError::Deny),
+            Value::Keyword("allow") => Some(RuleOnStoreError::Allow),
+            Value::Keyword("error") => Some(RuleOnStoreError::Error),
             _ => None,
         }
     }
 }
 
-impl Meaning for Charging {
-    fn of(value: Value) -> Option<Self> {
+impl FromValue for Charging {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
-            Value::Word("atomic") => Some(Charging::Atomic),
-            Value::Word("reference") => Some(Charging::Reference),
+            Value::Keyword("atomic") => Some(Charging::Atomic),
+            Value::Keyword("reference") => Some(Charging::Reference),
             _ => None,
         }
     }
 }
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
-    let path = |x: crate::fields::Written| match resolve(
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<Envoy, Invalid> {
+    let path = |x: crate::fields::SourceText| match resolve(
         Value::Path(x.text.into()),
         &x.origin,
         fields.base,
@@ -131,7 +133,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Envoy, Broken> {
     })
 }
 
-fn xds(fields: &Fields<'_>) -> Result<Option<XdsOptions>, Broken> {
+fn xds(fields: &SectionReader<'_>) -> Result<Option<XdsOptions>, Invalid> {
     let Some(server) = fields.get::<Option<String>>("server")? else { return Ok(None) };
     let options = XdsOptions::new(&server);
     let mut options = options.map_err(|error| fields.report("server", error.to_string()))?;
@@ -143,10 +145,22 @@ fn xds(fields: &Fields<'_>) -> Result<Option<XdsOptions>, Broken> {
         san: None,
     };
     match (&tls.cert, &tls.key) {
-        (Some(_), None) => return Err(fields.report("cert", "write envoy.xds.key too")),
-        (None, Some(_)) => return Err(fields.report("key", "write envoy.xds.cert too")),
+        (Some(_), None) => {
+            return Err(fields.report(
+                "cert",
+                "requires \
+                                                             envoy.xds.key; add it",
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(fields.report(
+                "key",
+                "requires envoy.xds.cert; \
+                                                            add it",
+            ));
+        }
         (Some(_), Some(_)) if tls.ca.is_none() => {
-            let message = "a certificate is shown with TLS only: write envoy.xds.ca too";
+            let message = "a client certificate requires TLS; add envoy.xds.ca";
             return Err(fields.report("cert", message));
         }
         _ => {}

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::fields::{Broken, Fields};
+use crate::fields::{Invalid, SectionReader};
 use crate::{Listen, TlsConfig};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Listen, Broken> {
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<Listen, Invalid> {
     let tls = tls(&fields.section("tls")?);
     Ok(Listen {
         http: fields.get("http")?,
@@ -16,15 +16,22 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Listen, Broken> {
     })
 }
 
-fn tls(fields: &Fields<'_>) -> Result<Option<TlsConfig>, Broken> {
+fn tls(fields: &SectionReader<'_>) -> Result<Option<TlsConfig>, Invalid> {
     let client_ca: Option<PathBuf> = fields.get("client_ca")?;
     match (fields.get("cert")?, fields.get("key")?) {
         (Some(cert), Some(key)) => Ok(Some(TlsConfig { client_ca, ..TlsConfig::new(cert, key) })),
-        (Some(PathBuf { .. }), None) => Err(fields.report("cert", "write listen.tls.key too")),
-        (None, Some(PathBuf { .. })) => Err(fields.report("key", "write listen.tls.cert too")),
+        (Some(PathBuf { .. }), None) => Err(fields.report(
+            "cert",
+            "requires \
+                                                                   listen.tls.key; add it",
+        )),
+        (None, Some(PathBuf { .. })) => Err(fields.report(
+            "key",
+            "requires \
+                                                                  listen.tls.cert; add it",
+        )),
         (None, None) if client_ca.is_some() => {
-            let message = "clients show a certificate with TLS only: write listen.tls.cert and \
-                           listen.tls.key too";
+            let message = "client certificates require TLS; add listen.tls.cert and listen.tls.key";
             Err(fields.report("client_ca", message))
         }
         (None, None) => Ok(None),

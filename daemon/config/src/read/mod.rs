@@ -1,4 +1,4 @@
-//! From fields to what the daemon runs with: a file for each section.
+//! Reads the sections into typed values.
 
 mod domains;
 pub(super) mod envoy;
@@ -9,14 +9,15 @@ pub(super) mod policies;
 mod rules;
 pub(super) mod tokens;
 
-use super::fields::{Broken, Fields};
-use super::restart::Fixed;
+use super::fields::{Invalid, SectionReader};
+use super::restart::RestartFields;
 use super::{Bounds, Config, StoreConfig};
 
-/// All of it. Every section is read, so that the mistakes of all are found.
-pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Broken> {
+/// Reads the whole configuration. Every section is read, so that all mistakes are found.
+pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Config, Invalid> {
     let namespace = fields.get("namespace");
-    let store = fields.section("store").and_then(|section| StoreConfig::read(&section, is_whole));
+    let store =
+        fields.section("store").and_then(|section| StoreConfig::read(&section, is_complete));
     let listen = fields.section("listen").and_then(|section| listen::read(&section));
     let tokens = tokens::read(fields);
     let policies = policies::read(fields);
@@ -31,6 +32,7 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
     let (policies, overrides_files) = policies?;
     let (jwt, jwks_file) = jwt?;
     let (envoy, domains) = envoy?;
+    let Some(root) = fields.node else { unreachable!("the top level has a node") };
     Ok(Config {
         namespace: namespace?,
         store: store?,
@@ -50,11 +52,11 @@ pub(super) fn config(fields: &Fields<'_>, is_whole: bool) -> Result<Config, Brok
         log: operation::log(&fields.section("log")?)?,
         drain: operation::drain(&fields.section("drain")?)?,
         limits: bounds(&fields.section("limits")?)?,
-        fixed: fields.node.map(|node| Fixed::of(node, fields.base)).unwrap_or_default(),
+        restart_fields: RestartFields::new(root, fields.base),
     })
 }
 
-fn bounds(fields: &Fields<'_>) -> Result<Bounds, Broken> {
+fn bounds(fields: &SectionReader<'_>) -> Result<Bounds, Invalid> {
     Ok(Bounds {
         key_bytes: fields.get("key_bytes")?,
         body: fields.get("body")?,

@@ -2,83 +2,83 @@
 
 use std::time::Duration;
 
-use crate::fields::{Broken, Fields, Meaning};
+use crate::fields::{FromValue, Invalid, SectionReader};
 use crate::schema::Value;
 
-/// How headers tell a client its limits.
+/// A style of rate limit headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderStyle {
-    /// `RateLimit-Policy` and `RateLimit`, as the draft's eleventh version has them.
+    /// `RateLimit-Policy` and `RateLimit`, as in draft-ietf-httpapi-ratelimit-headers-11.
     Draft11,
     /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, in seconds from now.
     LegacyDelta,
-    /// The same with the reset as a time, in seconds since 1970.
+    /// The same headers with the reset as a Unix time.
     LegacyEpoch,
     /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.
     Draft6,
 }
 
-/// How keys show in logs and in the audit.
+/// How keys appear in logs and in the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// As they are.
+    /// Unchanged.
     Plain,
-    /// By their beginning.
+    /// Only the first characters.
     Masked,
-    /// By a hash.
+    /// Hashed.
     Hashed,
 }
 
-/// What is logged.
+/// Logging.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Log {
-    /// The least that is.
+    /// The lowest severity.
     pub level: LogLevel,
     /// How.
     pub format: LogFormat,
 }
 
-/// How much something matters.
+/// A severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Something does not work.
+    /// A failure.
     Error,
-    /// Something may not work as meant.
+    /// A possible problem.
     Warn,
-    /// What an operator wants to know.
+    /// Information for operators.
     Info,
-    /// What helps to find a fault.
+    /// Details for debugging.
     Debug,
     /// Everything.
     Trace,
 }
 
-/// How a line of the log is written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// As an object.
+    /// A JSON object per line.
     Json,
 }
 
-/// How it stops.
+/// Graceful shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drain {
-    /// How long it says so and still accepts.
+    /// How long connections are still accepted while `/readyz` fails.
     pub delay: Duration,
-    /// How long requests under way have after that.
+    /// How long requests in flight may take after that.
     pub timeout: Duration,
 }
 
 macro_rules! words {
     ($($type:ty { $($word:literal => $value:expr,)* })*) => {
-        $(impl Meaning for $type {
-            fn of(value: Value) -> Option<Self> {
+        $(impl FromValue for $type {
+            fn from_value(value: Value) -> Option<Self> {
                 match value {
-                    $(Value::Word($word) => Some($value),)*
+                    $(Value::Keyword($word) => Some($value),)*
                     _ => None,
                 }
             }
@@ -105,24 +105,28 @@ words! {
     }
 }
 
-pub(super) fn log(fields: &Fields<'_>) -> Result<Log, Broken> {
+pub(super) fn log(fields: &SectionReader<'_>) -> Result<Log, Invalid> {
     Ok(Log { level: fields.get("level")?, format: fields.get("format")? })
 }
 
-pub(super) fn drain(fields: &Fields<'_>) -> Result<Drain, Broken> {
+pub(super) fn drain(fields: &SectionReader<'_>) -> Result<Drain, Invalid> {
     Ok(Drain { delay: fields.get("delay")?, timeout: fields.get("timeout")? })
 }
 
-pub(super) fn headers(fields: &Fields<'_>) -> Result<Vec<HeaderStyle>, Broken> {
+pub(super) fn headers(fields: &SectionReader<'_>) -> Result<Vec<HeaderStyle>, Invalid> {
     let written = fields.list("headers")?;
     if written.is_empty() {
-        return Err(fields.report("headers", "write a style, such as [draft11], or [none]"));
+        return Err(fields.report(
+            "headers",
+            "expected at least one style, such as [draft11], or \
+                                             [none]",
+        ));
     }
     if written.len() > 1
         && let Some(none) = written.iter().find(|x| x.text == "none")
     {
-        let message = "none stands alone; leave it or the others out";
-        return Err(fields.complain_at("headers", message, &none.origin));
+        let message = "none cannot be combined with other styles; remove it or the others";
+        return Err(fields.report_at("headers", message, &none.origin));
     }
     let mut styles = Vec::new();
     for value in &written {
@@ -135,7 +139,7 @@ pub(super) fn headers(fields: &Fields<'_>) -> Result<Vec<HeaderStyle>, Broken> {
         };
         if styles.contains(&style) {
             let message = format!("{} is listed twice; remove one of the two", value.text);
-            return Err(fields.complain_at("headers", message, &value.origin));
+            return Err(fields.report_at("headers", message, &value.origin));
         }
         styles.push(style);
     }
@@ -143,7 +147,7 @@ pub(super) fn headers(fields: &Fields<'_>) -> Result<Vec<HeaderStyle>, Broken> {
         matches!(header_style, HeaderStyle::LegacyDelta | HeaderStyle::LegacyEpoch)
     };
     if styles.iter().filter(|style| is_legacy(style)).count() > 1 {
-        let message = "legacy-delta and legacy-epoch write the same headers; leave one of them out";
+        let message = "legacy-delta and legacy-epoch use the same headers; remove one of the two";
         return Err(fields.report("headers", message));
     }
     Ok(styles)

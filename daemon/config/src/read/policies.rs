@@ -4,54 +4,57 @@ use std::path::PathBuf;
 
 use tollgate::{KeyList, Limit, OnStoreError, Overrides, Policies, Policy, Tiers};
 
-use crate::fields::{Broken, Fields, Meaning, Written};
+use crate::fields::{FromValue, Invalid, SectionReader, SourceText};
 use crate::schema::Value;
-use crate::shape::join;
+use crate::validate::join;
 use tollgate_document::{Body, Node};
 
-/// A file of more overrides.
+/// A file with more overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverridesFile {
-    /// The policy that they are of.
+    /// The policy.
     pub policy: String,
     /// The file.
     pub path: PathBuf,
 }
 
-impl Meaning for OnStoreError {
-    fn of(value: Value) -> Option<Self> {
+impl FromValue for OnStoreError {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
-            Value::Word("deny") => Some(OnStoreError::Deny),
-            Value::Word("allow") => Some(OnStoreError::Allow),
+            Value::Keyword("deny") => Some(OnStoreError::Deny),
+            Value::Keyword("allow") => Some(OnStoreError::Allow),
             _ => None,
         }
     }
 }
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<(Policies, Vec<OverridesFile>), Broken> {
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Policies, Vec<OverridesFile>), Invalid> {
     let (mut policies, mut files) = (Policies::new(), Vec::new());
-    let mut broken = None;
+    let mut invalid = None;
     for fields in fields.sections("policies")? {
         match read_one(&fields, &mut policies) {
             Ok(path) => files
                 .extend(path.map(|path| OverridesFile { policy: fields.name().to_owned(), path })),
-            Err(error) => broken = Some(error),
+            Err(error) => invalid = Some(error),
         }
     }
-    broken.map_or(Ok((policies, files)), Err)
+    invalid.map_or(Ok((policies, files)), Err)
 }
 
-/// Reads a policy with its overrides and tiers, and gives back its file of more of them.
-fn read_one(fields: &Fields<'_>, policies: &mut Policies) -> Result<Option<PathBuf>, Broken> {
+/// Reads a policy with its overrides and tiers, and returns its file with more overrides.
+fn read_one(
+    fields: &SectionReader<'_>,
+    policies: &mut Policies,
+) -> Result<Option<PathBuf>, Invalid> {
     let overrides = overrides(fields);
     let tiers = tiers(fields);
     let policy = policy(fields)?;
     let whole = |display: &dyn std::fmt::Display| {
-        fields.complain_at(&fields.path, display.to_string(), &fields.origin)
+        fields.report_at(&fields.path, display.to_string(), &fields.origin)
     };
     let (overrides, tiers) = (overrides?, tiers?);
-    // Names that are there twice do not come this far.
+    // The parser has already removed duplicate names.
     policies.add(policy).map_err(|error| whole(&error))?;
     if !overrides.is_empty() {
         policies.set_overrides(fields.name(), &overrides).map_err(|error| whole(&error))?;
@@ -62,14 +65,14 @@ fn read_one(fields: &Fields<'_>, policies: &mut Policies) -> Result<Option<PathB
     fields.get("overrides_file")
 }
 
-fn policy(fields: &Fields<'_>) -> Result<Policy, Broken> {
+fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
     let limits = limits(&fields.list("limits")?)?;
     if limits.is_empty() {
-        // That they are missing was said.
-        return Err(Broken);
+        // Missing limits have already been reported.
+        return Err(Invalid);
     }
     let policy = Policy::new(fields.name(), limits)
-        .map_err(|error| fields.complain_at(&fields.path, error.to_string(), &fields.origin))?;
+        .map_err(|error| fields.report_at(&fields.path, error.to_string(), &fields.origin))?;
     fields.get::<&str>("mode")?;
     let mut policy = policy
         .with_on_store_error(fields.get("on_store_error")?)
@@ -78,13 +81,13 @@ fn policy(fields: &Fields<'_>) -> Result<Policy, Broken> {
     if fields.get("shadow")? {
         policy = policy.shadow();
     }
-    if let Some(most) = fields.get("max_keys")? {
-        policy = policy.with_max_keys(most);
+    if let Some(max) = fields.get("max_keys")? {
+        policy = policy.with_max_keys(max);
     }
     Ok(policy)
 }
 
-fn overrides(fields: &Fields<'_>) -> Result<Overrides, Broken> {
+fn overrides(fields: &SectionReader<'_>) -> Result<Overrides, Invalid> {
     let mut builder = Overrides::builder();
     each(fields, "overrides", |pattern, limits| {
         builder.add(pattern, limits).map_err(|error| error.to_string())
@@ -92,7 +95,7 @@ fn overrides(fields: &Fields<'_>) -> Result<Overrides, Broken> {
     Ok(builder.build())
 }
 
-fn tiers(fields: &Fields<'_>) -> Result<Tiers, Broken> {
+fn tiers(fields: &SectionReader<'_>) -> Result<Tiers, Invalid> {
     let mut tiers = Tiers::new();
     each(fields, "tiers", |name, limits| {
         tiers.add(name, limits).map_err(|error| error.to_string())
@@ -100,58 +103,58 @@ fn tiers(fields: &Fields<'_>) -> Result<Tiers, Broken> {
     Ok(tiers)
 }
 
-/// Adds each name of a field with its limits, as one text.
+/// Adds each name of a mapping with its limits, as one text.
 fn each(
-    fields: &Fields<'_>,
+    fields: &SectionReader<'_>,
     field: &str,
     mut add: impl FnMut(&str, &str) -> Result<(), String>,
-) -> Result<(), Broken> {
-    let mut broken = None;
+) -> Result<(), Invalid> {
+    let mut invalid = None;
     for (name, node) in fields.named(field) {
         let limits = match &node.body {
             Body::Text(text) => Ok(text.clone()),
             Body::List(all) => joined(all),
             Body::Nothing => Ok(String::new()),
-            Body::Fields(_) => Err(Broken),
+            Body::Fields(_) => Err(Invalid),
         };
         let message = match limits {
             Ok(limits) if limits.is_empty() => {
-                "write limits, such as [100/s], or unlimited".to_owned()
+                "expected limits, such as [100/s], or unlimited".to_owned()
             }
             Ok(limits) => match add(&name.text, &limits) {
                 Ok(()) => continue,
                 Err(error) => error,
             },
             Err(error) => {
-                broken = Some(error);
+                invalid = Some(error);
                 continue;
             }
         };
         let path = join(&join(&fields.path, field), &name.text);
-        broken = Some(fields.complain_at(&path, message, &name.origin));
+        invalid = Some(fields.report_at(&path, message, &name.origin));
     }
-    broken.map_or(Ok(()), Err)
+    invalid.map_or(Ok(()), Err)
 }
 
-/// The limits of a list as one text. What is wrong with one was said.
-fn joined(all: &[Node]) -> Result<String, Broken> {
+/// The limits of a list as one text. Invalid limits have already been reported.
+fn joined(all: &[Node]) -> Result<String, Invalid> {
     let texts = all.iter().map(|x| match &x.body {
         Body::Text(text) if text.parse::<Policy>().is_ok() => Ok(text.as_str()),
-        _ => Err(Broken),
+        _ => Err(Invalid),
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("; "))
 }
 
-/// Limits, each text of which may hold several.
-fn limits(texts: &[Written]) -> Result<Vec<Limit>, Broken> {
+/// Parses limits; each text may contain several.
+fn limits(texts: &[SourceText]) -> Result<Vec<Limit>, Invalid> {
     let mut limits = Vec::new();
     for text in texts {
-        let policy: Policy = text.text.parse().map_err(|_| Broken)?;
+        let policy: Policy = text.text.parse().map_err(|_| Invalid)?;
         limits.extend_from_slice(policy.limits());
     }
     Ok(limits)
 }
 
-fn keys(list: &[Written]) -> KeyList {
+fn keys(list: &[SourceText]) -> KeyList {
     list.iter().map(|list| list.text.as_bytes()).collect()
 }

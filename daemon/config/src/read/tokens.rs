@@ -4,31 +4,31 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::fields::{Broken, Fields};
+use crate::fields::{Invalid, SectionReader};
 
-/// Who may do what.
+/// An access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenConfig {
-    /// What it is called in the audit log; no two have one name.
+    /// The unique name of the token in the audit log.
     pub name: String,
-    /// The token, or where it is.
+    /// The token, or the file that contains it.
     pub secret: TokenSecret,
-    /// What it may do; one thing at least.
+    /// The scopes; at least one.
     pub scopes: Vec<Scope>,
-    /// The policies it is good for: names, beginnings of names with a star, or `*`.
+    /// The policies that the token permits access to: names, prefixes followed by `*`, or `*`.
     pub policies: Vec<String>,
 }
 
-/// A token, or where it is.
+/// A token, or the file that contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSecret {
     /// The token itself.
     Text(String),
-    /// The file that holds it.
+    /// The file that contains it.
     File(PathBuf),
 }
 
-/// Without the token.
+/// Omits the token.
 impl fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -38,21 +38,21 @@ impl fmt::Debug for TokenSecret {
     }
 }
 
-/// What a token may do.
+/// A permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Ask and spend.
+    /// Make decisions.
     Check,
     /// Reset, block, refund, penalize.
     Operate,
-    /// Look.
+    /// Read state.
     Read,
     /// Everything.
     Admin,
 }
 
 impl Scope {
-    /// The word that stands for it.
+    /// The word in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,36 +64,41 @@ impl Scope {
     }
 }
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<TokenConfig>, Broken> {
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Invalid> {
     let mut names = HashSet::new();
     let mut tokens = Vec::new();
-    let mut broken = None;
+    let mut invalid = None;
     for fields in fields.sections("tokens")? {
         match token(&fields) {
             Ok(token) if !names.insert(token.name.clone()) => {
-                let message = format!("another token is called {} already", token.name);
-                broken = Some(fields.report("name", message));
+                let message =
+                    format!("another token has the name {:?}; choose a different name", token.name);
+                invalid = Some(fields.report("name", message));
             }
             Ok(token) => tokens.push(token),
-            Err(error) => broken = Some(error),
+            Err(error) => invalid = Some(error),
         }
     }
-    broken.map_or(Ok(tokens), Err)
+    invalid.map_or(Ok(tokens), Err)
 }
 
-fn token(fields: &Fields<'_>) -> Result<TokenConfig, Broken> {
+fn token(fields: &SectionReader<'_>) -> Result<TokenConfig, Invalid> {
     let scopes =
         fields.list("scopes").map(|list| list.iter().filter_map(|i| scope(&i.text)).collect());
     let secret = match (fields.get("token")?, fields.get("token_file")?) {
         (Some(token), None) => Ok(TokenSecret::Text(token)),
         (None, Some(file)) => Ok(TokenSecret::File(file)),
         (Some(String { .. }), Some(PathBuf { .. })) => {
-            Err(fields.report("token", "write token or token_file, not both"))
+            Err(fields.report("token", "token and token_file are both set; remove one of the two"))
         }
-        (None, None) => Err(fields.report("token_file", "write the file that holds the token")),
+        (None, None) => Err(fields.report(
+            "token_file",
+            "a token needs token_file, the file that \
+                                                         contains it",
+        )),
     };
     let policies = fields.list("policies")?.into_iter().map(|list| list.text).collect();
-    let name = fields.get::<Option<String>>("name")?.ok_or(Broken);
+    let name = fields.get::<Option<String>>("name")?.ok_or(Invalid);
     Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
 }
 

@@ -1,4 +1,4 @@
-//! `envoy`: how Envoy's rate limit service is answered.
+//! `envoy`: Envoy's rate limit service.
 
 use super::{Field, Kind, Scalar, Section};
 
@@ -6,57 +6,66 @@ pub(super) static ENVOY: Section = Section {
     fields: &[
         Field::new(
             "config",
-            Kind::OneOrMany(Scalar::Path { what: "the path of a file or a directory" }),
+            Kind::ScalarOrList(Scalar::Path { what: "the path of a file or a directory" }),
             "[]",
-            "Files of envoyproxy/ratelimit, or directories of them, read unchanged. Domains that \
-             none of them has are names of policies.",
+            "Configuration files of envoyproxy/ratelimit, or directories of such files, read \
+             unchanged. A domain that no file defines is the name of a policy.",
         ),
         Field::new(
             "merge_domains",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether several files may be of one domain; otherwise the second is refused.",
+            "Whether several files may define the same domain. Otherwise the second one is \
+             rejected.",
         ),
         Field::new(
             "charging",
-            Kind::One(Scalar::words(&["atomic", "reference"])),
+            Kind::Scalar(Scalar::keywords(&["atomic", "reference"])),
             "atomic",
             "`atomic` charges all descriptors of a request or none, and denied requests nothing; \
              `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.",
         ),
         Field::new(
             "on_store_error",
-            Kind::One(Scalar::words(&["deny", "allow", "error"])),
+            Kind::Scalar(Scalar::keywords(&["deny", "allow", "error"])),
             "deny",
-            "What holds for descriptors that a file or a control plane limits while the store gives \
-             no answer: they are over, they pass, or the call is an error, so that Envoy's \
-             `failure_mode_deny` decides. Policies have their own.",
+            "The response for descriptors with a limit from a file or a control plane while the \
+             store is unavailable: over the limit, within the limit, or an error, so that Envoy's \
+             `failure_mode_deny` decides. Policies have their own `on_store_error`.",
         ),
         Field::new(
             "response_headers",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether Envoy is told the headers of `headers` for its client's response.",
+            "Whether responses to Envoy contain the headers configured in `headers`, for the \
+             client's response.",
         ),
         Field::new(
             "dynamic_metadata",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether Envoy is told domain, descriptors and a rule's `metadata` as dynamic metadata.",
+            "Whether responses to Envoy contain the domain, the descriptors and the rule's \
+             `metadata` as dynamic metadata.",
         ),
         Field::new(
             "shadow",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether every request passes, whatever its descriptors say.",
+            "Whether every request is admitted, regardless of its limits.",
         ),
         Field::new(
             "reference_metrics",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether the page of metrics also has the names of envoyproxy/ratelimit.",
+            "Whether the metrics page also contains metrics under the names of \
+             envoyproxy/ratelimit.",
         ),
-        Field::section("xds", &XDS, "A control plane that the configuration is taken from."),
+        Field::section(
+            "xds",
+            &XDS,
+            "A control plane that provides the configuration, instead of \
+                                     files.",
+        ),
     ],
     later: &[],
 };
@@ -65,27 +74,27 @@ static XDS: Section = Section {
     fields: &[
         Field::new(
             "server",
-            Kind::One(Scalar::Text),
+            Kind::Scalar(Scalar::Text),
             "null",
-            "`HOST:PORT` of a server of `ratelimit.config.ratelimit.v3` by aggregated discovery; \
-             `config` is then not read.",
+            "`HOST:PORT` of a server that provides `ratelimit.config.ratelimit.v3` through \
+             aggregated discovery. `config` is then ignored.",
         )
         .needs_restart(),
         Field::new(
             "node_id",
-            Kind::One(Scalar::Text),
+            Kind::Scalar(Scalar::Text),
             "default",
-            "What this daemon is called there.",
+            "The node ID that the daemon sends.",
         )
         .needs_restart(),
         Field::new(
             "ca",
             super::store::FILE,
             "null",
-            "The certificates that the server's must lead to, as PEM; with it, TLS is spoken.",
+            "The CA bundle that verifies the server, as PEM. Enables TLS.",
         )
         .needs_restart(),
-        Field::new("cert", super::store::FILE, "null", "The certificate to show there, as PEM.")
+        Field::new("cert", super::store::FILE, "null", "The client certificate, as PEM.")
             .needs_restart(),
         Field::new("key", super::store::FILE, "null", "The private key of `cert`, as PEM.")
             .needs_restart(),

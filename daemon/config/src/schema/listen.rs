@@ -1,4 +1,4 @@
-//! `listen`: where the daemon listens.
+//! `listen`: the listeners.
 
 use super::store::FILE;
 use super::{Field, Kind, Scalar, Section};
@@ -7,33 +7,33 @@ pub(super) static LISTEN: Section = Section {
     fields: &[
         Field::new(
             "http",
-            Kind::One(Scalar::Address),
+            Kind::Scalar(Scalar::Address),
             "127.0.0.1:8080",
-            "For `/v1`, forward-auth, `/livez` and `/readyz`: `HOST:PORT`, `unix:PATH` or `off`.",
+            "The listener for `/v1`, forward auth, `/livez` and `/readyz`.",
         )
         .needs_restart(),
         Field::new(
             "grpc",
-            Kind::One(Scalar::Address),
+            Kind::Scalar(Scalar::Address),
             "127.0.0.1:8081",
-            "For Envoy's rate limit service over gRPC: `HOST:PORT`, `unix:PATH` or `off`.",
+            "The listener for Envoy's rate limit service over gRPC.",
         )
         .needs_restart(),
         Field::new(
             "resp",
-            Kind::One(Scalar::Address),
+            Kind::Scalar(Scalar::Address),
             "127.0.0.1:6380",
-            "For clients of Redis: `HOST:PORT`, `unix:PATH` or `off`.",
+            "The listener for Redis clients.",
         )
         .needs_restart(),
         Field::new(
             "metrics",
-            Kind::One(Scalar::Address),
+            Kind::Scalar(Scalar::Address),
             "127.0.0.1:9091",
-            "For `/metrics`: `HOST:PORT`, `unix:PATH` or `off`.",
+            "The listener for `/metrics`.",
         )
         .needs_restart(),
-        Field::section("tls", &TLS, "TLS on all of them, if `cert` is there."),
+        Field::section("tls", &TLS, "TLS for all listeners, if `cert` is set."),
     ],
     later: &["admin"],
 };
@@ -44,8 +44,8 @@ static TLS: Section = Section {
             "cert",
             FILE,
             "null",
-            "The certificate to show and those that lead to it, as PEM; `key` goes with it. What \
-             is in the file is read again when it changes.",
+            "The server certificate and its intermediate certificates, as PEM; requires `key`. The \
+             file is reloaded when it changes.",
         )
         .needs_restart(),
         Field::new("key", FILE, "null", "The private key of `cert`, as PEM.").needs_restart(),
@@ -53,8 +53,8 @@ static TLS: Section = Section {
             "client_ca",
             FILE,
             "null",
-            "The certificates that a client's must lead to, as PEM; with null no client is asked \
-             for one.",
+            "The CA bundle that verifies client certificates, as PEM. By default clients need no \
+             certificate.",
         )
         .needs_restart(),
     ],

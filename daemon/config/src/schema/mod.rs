@@ -1,11 +1,10 @@
-//! Every field of the configuration, in one table: what it is called, what it may say, what holds
-//! where nobody says, and what it means.
+//! The table of all configuration fields: name, type, default and description.
 //!
-//! Reading, the environment, `config check|print|schema`, the reference page and the defaults all
-//! come from here. There is a file for each section.
+//! The reader, environment variables, `config check|print|schema`, the reference page and the
+//! defaults all derive from this table.
 
 mod envoy;
-mod form;
+mod format;
 mod listen;
 mod operation;
 mod policies;
@@ -16,7 +15,7 @@ mod tokens;
 
 use std::fmt::Write as _;
 
-pub(super) use form::Form;
+pub(super) use format::Format;
 pub(super) use scalar::{Scalar, Value};
 
 /// A field.
@@ -24,42 +23,42 @@ pub(super) use scalar::{Scalar, Value};
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// As it would be written. Nothing where it must be written.
+    /// The default as YAML; empty for a required field.
     pub(super) default: &'static str,
-    /// What it means, in sentences.
+    /// The description, in sentences.
     pub(super) about: &'static str,
-    /// What is said where it is missing, if it may not be.
+    /// The message if the field is missing, for a required field.
     pub(super) required: Option<&'static str>,
-    /// Whether a daemon that runs cannot take up another value.
+    /// Whether a change needs a restart.
     pub(super) needs_restart: bool,
-    /// Whether it is never shown.
+    /// Whether the value is never shown.
     pub(super) is_secret: bool,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// One value.
-    One(Scalar),
+    Scalar(Scalar),
     /// A list of values.
-    Many(Scalar),
-    /// A list of values; one alone may stand without its brackets.
-    OneOrMany(Scalar),
+    List(Scalar),
+    /// A list of values, or a single value without brackets.
+    ScalarOrList(Scalar),
     /// A list of values, or this word.
-    ManyOr(Scalar, &'static str),
+    ListOr(Scalar, &'static str),
     /// Fields.
     Section(&'static Section),
-    /// A list, with fields in each place.
+    /// A list of sections.
     Sections(&'static Section),
-    /// Names of this form, and what each of them is.
-    Named(Scalar, &'static Kind),
+    /// A mapping from names of this format to values.
+    Map(Scalar, &'static Kind),
 }
 
-/// Fields that stand together.
+/// A group of fields.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) fields: &'static [Field],
-    /// Fields that a later version has.
+    /// Fields that are reserved for a later version.
     pub(super) later: &'static [&'static str],
 }
 
@@ -73,7 +72,7 @@ impl Field {
         Field { name, kind, default, about, required: None, needs_restart: false, is_secret: false }
     }
 
-    /// Fields, each with a default of its own.
+    /// A section, whose fields have their own defaults.
     const fn section(name: &'static str, fields: &'static Section, about: &'static str) -> Self {
         Field::new(name, Kind::Section(fields), "{}", about)
     }
@@ -101,35 +100,40 @@ impl Section {
 }
 
 impl Kind {
-    /// Whether an environment variable and a flag can hold it.
+    /// Whether an environment variable or a flag can set the field.
     pub(super) fn fits_in_a_variable(&self) -> bool {
-        matches!(self, Kind::One(_) | Kind::Many(_))
+        matches!(self, Kind::Scalar(_) | Kind::List(_))
     }
 }
 
-/// All of it.
+/// The top level.
 pub(super) static ROOT: Section = Section {
     fields: &[
         Field::new(
             "namespace",
-            Kind::One(Scalar::Form(&form::NAMESPACE)),
+            Kind::Scalar(Scalar::Format(&format::NAMESPACE)),
             "tollgate",
-            "What the names of all keys on Redis begin with. It keeps two installations on one \
-             store apart; memory is always one's own.",
+            "The prefix of all keys on Redis, which separates installations that share a server. \
+             The memory store is never shared.",
         )
         .needs_restart(),
-        Field::section("store", &store::STORE, "Where state lives."),
-        Field::section("listen", &listen::LISTEN, "Where the daemon listens."),
+        Field::section("store", &store::STORE, "The store for the state of limits."),
+        Field::section(
+            "listen",
+            &listen::LISTEN,
+            "The listeners: `HOST:PORT`, `unix:PATH` or \
+                                                   `off`.",
+        ),
         Field::new(
             "tokens",
             Kind::Sections(&tokens::TOKEN),
             "[]",
-            "Who may do what. Without any, operator verbs and limits given in a request work from \
-             loopback only.",
+            "Access tokens. Without tokens, operator commands and limits given in a request are \
+             accepted from loopback only.",
         ),
         Field::new(
             "policies",
-            Kind::Named(Scalar::Form(&form::POLICY_NAME), &Kind::Section(&policies::POLICY)),
+            Kind::Map(Scalar::Format(&format::POLICY_NAME), &Kind::Section(&policies::POLICY)),
             "{}",
             "The policies by name.",
         ),
@@ -137,19 +141,29 @@ pub(super) static ROOT: Section = Section {
         rules::DEFAULT,
         rules::TRUSTED_PROXIES,
         rules::IPV6_PREFIX,
-        Field::section("jwt", &rules::JWT, "How `{jwt.CLAIM}` in a key template is read."),
-        Field::section("envoy", &envoy::ENVOY, "How Envoy's rate limit service is answered."),
+        Field::section(
+            "jwt",
+            &rules::JWT,
+            "Validation of the tokens that `{jwt.CLAIM}` in key \
+                                            templates reads.",
+        ),
+        Field::section("envoy", &envoy::ENVOY, "Envoy's rate limit service."),
         operation::HEADERS,
         operation::PRIVACY,
-        Field::section("log", &operation::LOG, "What is logged, on standard error."),
-        Field::section("drain", &operation::DRAIN, "How the daemon stops."),
-        Field::section("limits", &operation::LIMITS, "What peers are held to."),
+        Field::section("log", &operation::LOG, "Logging to standard error."),
+        Field::section("drain", &operation::DRAIN, "Graceful shutdown."),
+        Field::section(
+            "limits",
+            &operation::LIMITS,
+            "Resource limits for requests and \
+                                                      connections.",
+        ),
     ],
     later: &[],
 };
 
-/// The names of all fields, in which `*` stands for any name and `[]` for a place; each section
-/// before what is in it.
+/// The paths of all fields, in which `*` stands for any name and `[]` for any index; each section
+/// precedes its fields.
 pub(super) fn all() -> Vec<String> {
     let mut all = Vec::new();
     collect(&ROOT, "", &mut all);
@@ -162,7 +176,7 @@ fn collect(section: &'static Section, prefix: &str, all: &mut Vec<String>) {
         let (inner, below) = match &field.kind {
             Kind::Section(section) => (Some(*section), "."),
             Kind::Sections(sections) => (Some(*sections), "[]."),
-            Kind::Named(_, Kind::Section(section)) => (Some(*section), ".*."),
+            Kind::Map(_, Kind::Section(section)) => (Some(*section), ".*."),
             _ => (None, ""),
         };
         let below = format!("{path}{below}");
@@ -173,7 +187,7 @@ fn collect(section: &'static Section, prefix: &str, all: &mut Vec<String>) {
     }
 }
 
-/// Words in a row: `deny or allow`, `info, debug or trace`.
+/// An enumeration of words: `deny or allow`, `info, debug or trace`.
 pub(super) fn one_of(words: &[&str]) -> String {
     let mut text = String::new();
     for (index, word) in words.iter().enumerate() {
@@ -182,7 +196,7 @@ pub(super) fn one_of(words: &[&str]) -> String {
             _ if index + 1 == words.len() => " or ",
             _ => ", ",
         };
-        // Writing into a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(text, "{between}{word}");
     }
     text

@@ -1,4 +1,4 @@
-//! How the daemon shows itself, what it holds peers to, and how it stops.
+//! `headers`, `privacy`, `log`, `drain` and `limits`.
 
 use std::time::Duration;
 
@@ -7,34 +7,35 @@ use super::{Field, Kind, Scalar, Section};
 
 pub(super) const HEADERS: Field = Field::new(
     "headers",
-    Kind::Many(Scalar::words(&["draft11", "legacy-delta", "legacy-epoch", "draft6", "none"])),
+    Kind::List(Scalar::keywords(&["draft11", "legacy-delta", "legacy-epoch", "draft6", "none"])),
     "[draft11]",
-    "The headers that tell a client its limits, in one or more styles: `draft11` is \
-     `RateLimit-Policy` and `RateLimit`, `draft6` is `RateLimit-Limit` and its kin, `legacy-delta` \
-     and `legacy-epoch` are `X-RateLimit-…` with the reset in seconds or as a time; `none` stands \
-     alone.",
+    "The rate limit headers of responses, in one or more styles: `draft11` is `RateLimit-Policy` \
+     and `RateLimit`; `draft6` is `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`; \
+     `legacy-delta` and `legacy-epoch` are `X-RateLimit-…` with the reset as seconds from now or \
+     as a Unix time; `[none]` disables them.",
 );
 
 pub(super) const PRIVACY: Field = Field::new(
     "privacy",
-    Kind::One(Scalar::words(&["plain", "masked", "hashed"])),
+    Kind::Scalar(Scalar::keywords(&["plain", "masked", "hashed"])),
     "plain",
-    "How keys show in logs and in the audit.",
+    "How keys appear in logs and in the audit log: unchanged, by their first characters, or \
+     hashed.",
 );
 
 pub(super) static LOG: Section = Section {
     fields: &[
         Field::new(
             "level",
-            Kind::One(Scalar::words(&["error", "warn", "info", "debug", "trace"])),
+            Kind::Scalar(Scalar::keywords(&["error", "warn", "info", "debug", "trace"])),
             "info",
-            "The least that is logged.",
+            "The lowest severity that is logged.",
         ),
         Field::new(
             "format",
-            Kind::One(Scalar::words(&["text", "json"])),
+            Kind::Scalar(Scalar::keywords(&["text", "json"])),
             "text",
-            "Lines for people, or an object a line.",
+            "Lines of text, or one JSON object per line.",
         )
         .needs_restart(),
     ],
@@ -45,17 +46,17 @@ pub(super) static DRAIN: Section = Section {
     fields: &[
         Field::new(
             "delay",
-            Kind::One(Scalar::Duration { least: Duration::ZERO }),
+            Kind::Scalar(Scalar::Duration { min: Duration::ZERO }),
             "5s",
-            "How long a daemon that is told to stop says so at `/readyz` and still accepts, so \
-             that whoever sends to it learns of it.",
+            "How long the daemon, after a signal to stop, reports `/readyz` as failing and still \
+             accepts connections, so that load balancers stop sending to it.",
         )
         .needs_restart(),
         Field::new(
             "timeout",
-            Kind::One(Scalar::Duration { least: MILLISECOND }),
+            Kind::Scalar(Scalar::Duration { min: MILLISECOND }),
             "20s",
-            "How long requests under way have after that.",
+            "How long requests in flight may take after that delay.",
         )
         .needs_restart(),
     ],
@@ -66,53 +67,54 @@ pub(super) static LIMITS: Section = Section {
     fields: &[
         Field::new(
             "key_bytes",
-            Kind::One(Scalar::Bytes { least: 1, most: 65_536 }),
+            Kind::Scalar(Scalar::Bytes { min: 1, max: 65_536 }),
             "65536",
-            "The most bytes of a key.",
+            "The maximum size of a key.",
         ),
         Field::new(
             "body",
-            Kind::One(Scalar::Bytes { least: 64, most: 64 * 1024 * 1024 }),
+            Kind::Scalar(Scalar::Bytes { min: 64, max: 64 * 1024 * 1024 }),
             "64KiB",
-            "The most bytes of a body.",
+            "The maximum size of a request body.",
         ),
         Field::new(
             "checks",
-            Kind::One(Scalar::Count { least: 1, most: 32 }),
+            Kind::Scalar(Scalar::Count { min: 1, max: 32 }),
             "32",
-            "The most checks of a request.",
+            "The maximum number of checks in a request.",
         ),
         Field::new(
             "connections",
-            Kind::One(Scalar::Count { least: 1, most: 1_000_000 }),
+            Kind::Scalar(Scalar::Count { min: 1, max: 1_000_000 }),
             "10000",
-            "The most connections at a time.",
+            "The maximum number of open connections.",
         ),
         Field::new(
             "header_timeout",
-            Kind::One(Scalar::Duration { least: MILLISECOND }),
+            Kind::Scalar(Scalar::Duration { min: MILLISECOND }),
             "10s",
-            "How long the head of a request may take, and how long its body.",
+            "The timeout for receiving the head of a request, and the timeout for receiving its \
+             body.",
         ),
         Field::new(
             "idle",
-            Kind::One(Scalar::Duration { least: MILLISECOND }),
+            Kind::Scalar(Scalar::Duration { min: MILLISECOND }),
             "5min",
-            "How long a connection may be without a request.",
+            "The time after which an idle connection is closed.",
         ),
         Field::new(
             "pipeline",
-            Kind::One(Scalar::Count { least: 1, most: 1_000_000 }),
+            Kind::Scalar(Scalar::Count { min: 1, max: 1_000_000 }),
             "16384",
-            "The most commands that a client of Redis may queue in a transaction, and the most that \
-             are decided before what was decided is answered.",
+            "The maximum number of commands that a Redis client may queue in a transaction, and of \
+             pipelined commands that are decided before the daemon replies.",
         ),
         Field::new(
             "connection_age",
-            Kind::One(Scalar::Duration { least: Duration::from_secs(1) }),
+            Kind::Scalar(Scalar::Duration { min: Duration::from_secs(1) }),
             "30min",
-            "How long a connection of gRPC lives before its peer is asked to make another, so that \
-             peers spread over the daemons there are; each lives up to a tenth less.",
+            "The age at which a gRPC connection is closed gracefully, so that clients spread over \
+             all daemons. Each connection gets a random age, up to a tenth less.",
         ),
     ],
     later: &[],

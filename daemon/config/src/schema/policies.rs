@@ -1,11 +1,11 @@
 //! `policies`: limits by name.
 
 use super::store::FILE;
-use super::{Field, Kind, Scalar, Section, form};
+use super::{Field, Kind, Scalar, Section, format};
 
-const LIMITS: Kind = Kind::Many(Scalar::Form(&form::LIMIT));
-static LIMITS_OR_NONE: Kind = Kind::ManyOr(Scalar::Form(&form::LIMIT), "unlimited");
-const KEYS: Kind = Kind::Many(Scalar::Form(&form::KEY));
+const LIMITS: Kind = Kind::List(Scalar::Format(&format::LIMIT));
+static LIMITS_OR_NONE: Kind = Kind::ListOr(Scalar::Format(&format::LIMIT), "unlimited");
+const KEYS: Kind = Kind::List(Scalar::Format(&format::KEY));
 
 pub(super) static POLICY: Section = Section {
     fields: &[
@@ -13,64 +13,64 @@ pub(super) static POLICY: Section = Section {
             "limits",
             LIMITS,
             "",
-            "All of them hold, and are charged together or not at all.",
+            "The limits. All of them apply, and a request is charged to all of them or to none.",
         )
         .required("a policy needs a limit, such as \"10/s\""),
         Field::new(
             "mode",
-            Kind::One(Scalar::Word { words: &["exact"], later: &["leased"] }),
+            Kind::Scalar(Scalar::Keyword { words: &["exact"], later: &["leased"] }),
             "exact",
-            "How it is decided: `exact` asks the store each time.",
+            "How requests are decided: `exact` queries the store for each one.",
         ),
         Field::new(
             "on_store_error",
-            Kind::One(Scalar::Word { words: &["deny", "allow"], later: &["local"] }),
+            Kind::Scalar(Scalar::Keyword { words: &["deny", "allow"], later: &["local"] }),
             "deny",
-            "What is answered while the store does not answer.",
+            "The decision while the store is unavailable.",
         ),
         Field::new(
             "shadow",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "false",
-            "Whether it decides and records, but never denies.",
+            "Whether decisions are made and recorded but never enforced.",
         ),
         Field::new(
             "max_keys",
-            Kind::One(Scalar::Count { least: 1, most: u64::MAX }),
+            Kind::Scalar(Scalar::Count { min: 1, max: u64::MAX }),
             "null",
-            "The most keys of this policy in memory, in a table of its own.",
+            "The maximum number of keys of this policy, in a table of its own. Memory store only.",
         ),
         Field::new(
             "overrides",
-            Kind::Named(Scalar::Form(&form::OVERRIDDEN), &LIMITS_OR_NONE),
+            Kind::Map(Scalar::Format(&format::OVERRIDDEN), &LIMITS_OR_NONE),
             "{}",
-            "Other limits, or `unlimited`, for some keys: an exact key, the beginning of keys and a \
-             star, or a network where keys are addresses.",
+            "Other limits, or `unlimited`, for some keys: an exact key, a prefix followed by `*`, \
+             or a network for keys that are IP addresses.",
         ),
         Field::new(
             "overrides_file",
             FILE,
             "null",
-            "A file of more overrides, as CSV or JSON lines, up to 1,000,000 rows; read again when \
-             it changes.",
+            "A file with more overrides, as CSV or JSON Lines, up to 1,000,000 rows. It is \
+             reloaded when it changes.",
         ),
         Field::new(
             "tiers",
-            Kind::Named(Scalar::Form(&form::TIER), &LIMITS_OR_NONE),
+            Kind::Map(Scalar::Format(&format::TIER), &LIMITS_OR_NONE),
             "{}",
-            "Other limits, or `unlimited`, that a check or a rule chooses by its `tier`.",
+            "Other limits, or `unlimited`, that a check or a rule selects with `tier`.",
         ),
         Field::new(
             "allow",
             KEYS,
             "[]",
-            "Keys that are always admitted: exact, or their beginning and a star.",
+            "Keys that are always admitted: exact keys, or prefixes followed by `*`.",
         ),
         Field::new(
             "deny",
             KEYS,
             "[]",
-            "Keys that are always denied: exact, or their beginning and a star.",
+            "Keys that are always denied: exact keys, or prefixes followed by `*`.",
         ),
     ],
     later: &["track"],

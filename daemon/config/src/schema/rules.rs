@@ -1,108 +1,122 @@
-//! `rules`, and what goes with them: which policies limit a request that a gateway asks about.
+//! `rules`, `default`, `trusted_proxies`, `ipv6_prefix` and `jwt`.
 
 use std::time::Duration;
 
 use super::store::FILE;
-use super::{Field, Kind, Scalar, Section, form};
+use super::{Field, Kind, Scalar, Section, format};
 
 pub(super) const RULES: Field = Field::new(
     "rules",
     Kind::Sections(&RULE),
     "[]",
-    "What forward-auth decides by. The first that matches holds; all its checks are decided \
-     together. A rule has `checks`, or the fields of one check itself.",
+    "The rules for forward auth. The first rule that matches applies, and its checks are decided \
+     together. A rule has either `checks` or the fields of a single check.",
 );
 
 pub(super) const DEFAULT: Field = Field::new(
     "default",
-    Kind::One(Scalar::words(&["pass", "deny"])),
+    Kind::Scalar(Scalar::keywords(&["pass", "deny"])),
     "pass",
-    "What becomes of a request that no rule matches.",
+    "What happens to a request that no rule matches.",
 );
 
 pub(super) const TRUSTED_PROXIES: Field = Field::new(
     "trusted_proxies",
-    Kind::Many(Scalar::Form(&form::PROXY)),
+    Kind::List(Scalar::Format(&format::PROXY)),
     "[]",
-    "Whose word on a client's address is taken: networks, addresses, and `unix` for whoever comes \
-     through a unix socket.",
+    "The proxies that are trusted to report the client's address: networks, addresses, and `unix` \
+     for peers on a Unix socket.",
 );
 
 pub(super) const IPV6_PREFIX: Field = Field::new(
     "ipv6_prefix",
-    Kind::One(Scalar::Count { least: 32, most: 128 }),
+    Kind::Scalar(Scalar::Count { min: 32, max: 128 }),
     "64",
-    "How many bits of an IPv6 address `{ip}` keeps: a network of that size is one client.",
+    "The length of the IPv6 prefix that `{ip}` stands for: all addresses of such a network count \
+     as one client.",
 );
 
 pub(super) static JWT: Section = Section {
     fields: &[
-        Field::new("jwks_file", FILE, "null", "The keys that sign tokens, as a JSON Web Key Set."),
+        Field::new(
+            "jwks_file",
+            FILE,
+            "null",
+            "The public keys of the token issuer, as a JSON Web \
+                                               Key Set.",
+        ),
         Field::new(
             "verify",
-            Kind::One(Scalar::Truth),
+            Kind::Scalar(Scalar::Bool),
             "true",
-            "Whether signature and times are looked at. Without, anyone can claim anything: only \
-             where the gateway has verified the token before.",
+            "Whether signatures and times are verified. Set it to `false` only if the gateway has \
+             verified the token; otherwise any client can claim anything.",
         ),
-        Field::new("issuer", Kind::One(Scalar::Text), "null", "What `iss` must be, if anything."),
+        Field::new(
+            "issuer",
+            Kind::Scalar(Scalar::Text),
+            "null",
+            "The required value of `iss`, if \
+                                                                  any.",
+        ),
         Field::new(
             "audience",
-            Kind::One(Scalar::Text),
+            Kind::Scalar(Scalar::Text),
             "null",
-            "What `aud` must hold, if anything.",
+            "The value that `aud` must contain, if any.",
         ),
         Field::new(
             "header",
-            Kind::One(Scalar::Form(&form::HEADER_NAME)),
+            Kind::Scalar(Scalar::Format(&format::HEADER_NAME)),
             "authorization",
-            "The header that brings the token, with or without `Bearer`.",
+            "The header that carries the token, with or without `Bearer`.",
         ),
         Field::new(
             "leeway",
-            Kind::One(Scalar::Duration { least: Duration::ZERO }),
+            Kind::Scalar(Scalar::Duration { min: Duration::ZERO }),
             "1min",
-            "How far its issuer's clock may be off.",
+            "The tolerated difference between the issuer's clock and the daemon's.",
         ),
     ],
     later: &[],
 };
 
 const POLICY: Field =
-    Field::new("policy", Kind::One(Scalar::Text), "null", "The name of the policy.");
+    Field::new("policy", Kind::Scalar(Scalar::Text), "null", "The name of the policy.");
 const KEY: Field = Field::new(
     "key",
-    Kind::One(Scalar::Form(&form::TEMPLATE)),
+    Kind::Scalar(Scalar::Format(&format::TEMPLATE)),
     "null",
-    "What is limited: text with `{ip}`, `{host}`, `{method}`, `{path}`, `{path.N}`, `{query.NAME}`, \
-     `{header.NAME}`, `{cookie.NAME}` or `{jwt.CLAIM}` in it, and a bar between two for the first \
-     that has a value.",
+    "The key template: text with the placeholders `{ip}`, `{host}`, `{method}`, `{path}`, \
+     `{path.N}`, `{query.NAME}`, `{header.NAME}`, `{cookie.NAME}` and `{jwt.CLAIM}`. A bar \
+     separates alternatives, of which the first with a value is used, as in `{jwt.sub|ip}`.",
 );
 const TIER: Field = Field::new(
     "tier",
-    Kind::One(Scalar::Form(&form::TEMPLATE)),
+    Kind::Scalar(Scalar::Format(&format::TEMPLATE)),
     "null",
-    "The tier of the policy, as a text like `key`; without a value it is the usual one.",
+    "The tier of the policy, as a template like `key`. Without a value the policy's own limits \
+     apply.",
 );
 const COST: Field = Field::new(
     "cost",
-    Kind::One(Scalar::Count { least: 0, most: tollgate::Cost::MAX.get() }),
+    Kind::Scalar(Scalar::Count { min: 0, max: tollgate::Cost::MAX.get() }),
     "1",
-    "What a request spends.",
+    "The cost of a request.",
 );
 const ON_MISSING: Field = Field::new(
     "on_missing",
-    Kind::One(Scalar::words(&["skip", "deny", "error"])),
+    Kind::Scalar(Scalar::keywords(&["skip", "deny", "error"])),
     "deny",
-    "What becomes of the check where its key has no value: it is left out, it denies, or the \
-     answer is an error. That is no decision: a gateway that fails open lets pass whoever leaves \
-     the value out.",
+    "What happens if the key has no value: the check is skipped, the request is denied, or the \
+     response is an error. With `error`, a fail-open gateway admits any client that omits the \
+     value.",
 );
 
 static RULE: Section = Section {
     fields: &[
-        Field::section("match", &MATCH, "What a request must be; all that is said must hold."),
-        Field::new("checks", Kind::Sections(&CHECK), "[]", "The checks that are decided together."),
+        Field::section("match", &MATCH, "The conditions on a request. All of them must be met."),
+        Field::new("checks", Kind::Sections(&CHECK), "[]", "The checks, decided together."),
         POLICY,
         KEY,
         TIER,
@@ -118,32 +132,32 @@ static MATCH: Section = Section {
     fields: &[
         Field::new(
             "path",
-            Kind::OneOrMany(Scalar::Form(&form::PATH)),
+            Kind::ScalarOrList(Scalar::Format(&format::PATH)),
             "[]",
-            "One of these paths, decoded once and without dot segments: `*` is one segment, `**` \
-             any number.",
+            "Path patterns, one of which must match the normalized path: `*` matches one segment, \
+             `**` any number of segments.",
         ),
         Field::new(
             "method",
-            Kind::OneOrMany(Scalar::Form(&form::METHOD)),
+            Kind::ScalarOrList(Scalar::Format(&format::METHOD)),
             "[]",
-            "One of these methods; `GET` is `HEAD` too.",
+            "Methods, one of which must match. `GET` also matches `HEAD`.",
         ),
         Field::new(
             "host",
-            Kind::OneOrMany(Scalar::Form(&form::HOST)),
+            Kind::ScalarOrList(Scalar::Format(&format::HOST)),
             "[]",
-            "One of these hosts, without a port; `*.` before one is all that are below it.",
+            "Hosts without port, one of which must match. A leading `*.` matches all subdomains.",
         ),
         Field::new(
             "headers",
-            Kind::Named(
-                Scalar::Form(&form::HEADER_NAME),
-                &Kind::One(Scalar::Form(&form::HEADER_VALUE)),
+            Kind::Map(
+                Scalar::Format(&format::HEADER_NAME),
+                &Kind::Scalar(Scalar::Format(&format::HEADER_VALUE)),
             ),
             "{}",
-            "Headers by name, and what each must be: a value, the beginning of one and a star, or a \
-             star if it is enough that the header is there. All must hold.",
+            "Header names, each with the required value: an exact value, a prefix followed by `*`, \
+             or `*` for any value. All must match.",
         ),
     ],
     later: &[],

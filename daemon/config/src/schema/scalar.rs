@@ -1,53 +1,53 @@
-//! Single values: what a text means where it stands.
+//! Scalar types.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::parse_duration;
 
-use super::{Form, one_of};
+use super::{Format, one_of};
 use crate::address::Address;
 
-/// What a single value may be.
+/// The type of a scalar.
 #[derive(Debug)]
 pub(crate) enum Scalar {
     /// Any text.
     Text,
-    /// A text that something of ours reads.
-    Form(&'static Form),
-    /// A length of time.
-    Duration { least: Duration },
+    /// Text in a format of its own.
+    Format(&'static Format),
+    /// A duration.
+    Duration { min: Duration },
     /// A number of bytes, such as `64KiB`.
-    Bytes { least: u64, most: u64 },
+    Bytes { min: u64, max: u64 },
     /// A number.
-    Count { least: u64, most: u64 },
+    Count { min: u64, max: u64 },
     /// `true` or `false`.
-    Truth,
-    /// One of these words; `later` are of a later version.
-    Word { words: &'static [&'static str], later: &'static [&'static str] },
-    /// The path of a file, or of a directory.
+    Bool,
+    /// One of these words; those in `later` are reserved for a later version.
+    Keyword { words: &'static [&'static str], later: &'static [&'static str] },
+    /// The path of a file or directory.
     Path { what: &'static str },
-    /// Where to listen.
+    /// The address of a listener.
     Address,
 }
 
-/// What a single value was read as.
+/// A parsed scalar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// That there is none.
+    /// No value.
     Nothing,
     Text(String),
     Duration(Duration),
     Number(u64),
-    Truth(bool),
-    Word(&'static str),
+    Bool(bool),
+    Keyword(&'static str),
     Path(PathBuf),
     Address(Address),
 }
 
 impl Scalar {
-    pub(super) const fn words(words: &'static [&'static str]) -> Self {
-        Scalar::Word { words, later: &[] }
+    pub(super) const fn keywords(words: &'static [&'static str]) -> Self {
+        Scalar::Keyword { words, later: &[] }
     }
 
     /// Reads a text.
@@ -57,57 +57,58 @@ impl Scalar {
     pub(crate) fn read(&self, text: &str) -> Result<Value, String> {
         match self {
             Scalar::Text => Ok(Value::Text(text.to_owned())),
-            Scalar::Form(form) => (form.check)(text).map(|()| Value::Text(text.to_owned())),
-            Scalar::Duration { least } => duration(text, *least).map(Value::Duration),
-            Scalar::Bytes { least, most } => bytes(text, *least, *most).map(Value::Number),
-            Scalar::Count { least, most } => count(text, *least, *most).map(Value::Number),
-            Scalar::Truth => {
-                text.parse().map(Value::Truth).map_err(|_| "write true or false".to_owned())
+            Scalar::Format(format) => (format.check)(text).map(|()| Value::Text(text.to_owned())),
+            Scalar::Duration { min } => duration(text, *min).map(Value::Duration),
+            Scalar::Bytes { min, max } => bytes(text, *min, *max).map(Value::Number),
+            Scalar::Count { min, max } => count(text, *min, *max).map(Value::Number),
+            Scalar::Bool => {
+                text.parse().map(Value::Bool).map_err(|_| "expected true or false".to_owned())
             }
-            Scalar::Word { words, later } => word(text, words, later).map(Value::Word),
+            Scalar::Keyword { words, later } => word(text, words, later).map(Value::Keyword),
             Scalar::Path { what } => match text {
-                "" => Err(format!("write {what}, or null for none")),
+                "" => Err(format!("expected {what}, or null for none")),
                 path => Ok(Value::Path(path.into())),
             },
             Scalar::Address => text.parse().map(Value::Address),
         }
     }
 
-    /// Whether a refused text may not be shown, for what it may hold.
+    /// Whether messages must not show the text.
     pub(crate) fn hides(&self) -> bool {
-        matches!(self, Scalar::Form(form) if form.hides)
+        matches!(self, Scalar::Format(format) if format.hides)
     }
 
-    /// An example, as it would be written.
+    /// An example value, as YAML.
     pub(crate) fn example(&self) -> &'static str {
         match self {
             Scalar::Text => "text",
-            Scalar::Form(form) => form.example,
+            Scalar::Format(format) => format.example,
             Scalar::Duration { .. } => "10s",
             Scalar::Bytes { .. } => "64KiB",
             Scalar::Count { .. } => "100",
-            Scalar::Truth => "true",
-            Scalar::Word { words, .. } => words.first().copied().unwrap_or_default(),
+            Scalar::Bool => "true",
+            Scalar::Keyword { words: [first, ..], .. } => first,
+            Scalar::Keyword { words: [], .. } => unreachable!("a keyword field has keywords"),
             Scalar::Path { .. } => "./file",
             Scalar::Address => "127.0.0.1:8080",
         }
     }
 }
 
-fn duration(text: &str, least: Duration) -> Result<Duration, String> {
+fn duration(text: &str, min: Duration) -> Result<Duration, String> {
     let read: Duration = parse_duration(text).map_err(|error| error.to_string())?.into();
-    if read < least { Err(format!("it must be at least {least:?}")) } else { Ok(read) }
+    if read < min { Err(format!("expected a duration of at least {min:?}")) } else { Ok(read) }
 }
 
-fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let read = digits(text).filter(|digit| (least..=most).contains(digit));
-    read.ok_or_else(|| match most {
-        u64::MAX => format!("write a number of at least {least}, in digits"),
-        most => format!("write a number from {least} to {most}, in digits"),
+fn count(text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let read = digits(text).filter(|digit| (min..=max).contains(digit));
+    read.ok_or_else(|| match max {
+        u64::MAX => format!("expected a number of at least {min}, in digits"),
+        max => format!("expected a number from {min} to {max}, in digits"),
     })
 }
 
-fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
+fn bytes(text: &str, min: u64, max: u64) -> Result<u64, String> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let scale = match unit.trim() {
@@ -117,8 +118,8 @@ fn bytes(text: &str, least: u64, most: u64) -> Result<u64, String> {
         _ => None,
     };
     let read = digits(number).zip(scale).and_then(|(digit, scale)| digit.checked_mul(scale));
-    read.filter(|x| (least..=most).contains(x))
-        .ok_or_else(|| format!("write a number of bytes from {least} to {most}, such as 64KiB"))
+    read.filter(|x| (min..=max).contains(x))
+        .ok_or_else(|| format!("expected a number of bytes from {min} to {max}, such as 64KiB"))
 }
 
 fn word(
@@ -128,12 +129,12 @@ fn word(
 ) -> Result<&'static str, String> {
     let found = words.iter().find(|word| **word == text).copied();
     found.ok_or_else(|| match later.contains(&text) {
-        true => format!("this version does not have it; write {}", one_of(words)),
-        false => format!("write {}", one_of(words)),
+        true => format!("not available in this version; expected {}", one_of(words)),
+        false => format!("expected {}", one_of(words)),
     })
 }
 
 fn digits(text: &str) -> Option<u64> {
-    // `parse` takes a plus sign too.
+    // `parse` also accepts a plus sign.
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }

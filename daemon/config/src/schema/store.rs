@@ -1,8 +1,8 @@
-//! `store`: where state lives.
+//! `store`: the store for the state of limits.
 
 use std::time::Duration;
 
-use super::{Field, Kind, Scalar, Section, form};
+use super::{Field, Kind, Scalar, Section, format};
 
 pub(super) const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -10,84 +10,87 @@ pub(super) static STORE: Section = Section {
     fields: &[
         Field::new(
             "url",
-            Kind::One(Scalar::Form(&form::STORE_URL)),
+            Kind::Scalar(Scalar::Format(&format::STORE_URL)),
             "memory",
             "`memory`, `redis://HOST`, `redis+cluster://HOST,HOST`, \
-             `redis+sentinel://HOST,HOST/MASTER` or `redis+unix:///PATH`; `rediss` for TLS, and \
-             `valkey` wherever `redis` stands.",
+             `redis+sentinel://HOST,HOST/MASTER` or `redis+unix:///PATH`. `rediss` uses TLS; \
+             `valkey` works like `redis`.",
         )
         .needs_restart(),
         Field::new(
             "data",
-            Kind::One(Scalar::Path { what: "a directory" }),
+            Kind::Scalar(Scalar::Path { what: "a directory" }),
             "null",
-            "The directory that memory is kept in over a restart. Of memory only.",
-        )
-        .needs_restart(),
-        Field::new(
-            "snapshot_interval",
-            Kind::One(Scalar::Duration { least: Duration::from_millis(100) }),
-            "5s",
-            "How often memory is written there: what a crash forgets at most. Of memory only.",
-        )
-        .needs_restart(),
-        Field::new(
-            "max_keys",
-            Kind::One(Scalar::Count { least: 1, most: u64::MAX }),
-            "1000000",
-            "The most keys in memory. Of memory only.",
-        )
-        .needs_restart(),
-        Field::new(
-            "table_full",
-            Kind::One(Scalar::words(&["deny", "allow"])),
-            "deny",
-            "What a new key is told when so many keys have something left to recover. Of memory \
+            "The snapshot directory, so that in-memory state survives a restart. Memory store \
              only.",
         )
         .needs_restart(),
         Field::new(
+            "snapshot_interval",
+            Kind::Scalar(Scalar::Duration { min: Duration::from_millis(100) }),
+            "5s",
+            "The interval between snapshots, and so the most that a crash can lose. Memory store \
+             only.",
+        )
+        .needs_restart(),
+        Field::new(
+            "max_keys",
+            Kind::Scalar(Scalar::Count { min: 1, max: u64::MAX }),
+            "1000000",
+            "The maximum number of keys. Memory store only.",
+        )
+        .needs_restart(),
+        Field::new(
+            "table_full",
+            Kind::Scalar(Scalar::keywords(&["deny", "allow"])),
+            "deny",
+            "The decision for a new key while the table is full of keys that are still in use. \
+             Memory store only.",
+        )
+        .needs_restart(),
+        Field::new(
             "connections",
-            Kind::One(Scalar::Count { least: 1, most: 64 }),
+            Kind::Scalar(Scalar::Count { min: 1, max: 64 }),
             "2",
-            "How many connections there are to each Redis. Of Redis only, as are all that follow.",
+            "The number of connections to each Redis server. This field and all that follow apply \
+             to Redis stores only.",
         )
         .needs_restart(),
         Field::new(
             "deadline",
-            Kind::One(Scalar::Duration { least: MILLISECOND }),
+            Kind::Scalar(Scalar::Duration { min: MILLISECOND }),
             "15ms",
-            "How long a decision may take; then `on_store_error` of its policy answers.",
+            "The deadline of a decision, after which the policy's `on_store_error` applies.",
         )
         .needs_restart(),
         Field::new(
             "connect_timeout",
-            Kind::One(Scalar::Duration { least: MILLISECOND }),
+            Kind::Scalar(Scalar::Duration { min: MILLISECOND }),
             "1s",
-            "How long a connection may take to be made.",
+            "The timeout for establishing a connection.",
         )
         .needs_restart(),
-        Field::new("ca", FILE, "null", "The certificates to trust with TLS; the system's if null.")
+        Field::new("ca", FILE, "null", "The CA bundle for TLS. The default is the system's.")
             .needs_restart(),
-        Field::new("cert", FILE, "null", "The certificate to show with TLS; `key` goes with it.")
+        Field::new("cert", FILE, "null", "The client certificate for TLS; requires `key`.")
             .needs_restart(),
         Field::new("key", FILE, "null", "The private key of `cert`.").needs_restart(),
         Field::new(
             "username",
-            Kind::One(Scalar::Text),
+            Kind::Scalar(Scalar::Text),
             "null",
-            "Who logs in, in place of the URL's user.",
+            "The user name, instead of the one in the URL.",
         )
         .needs_restart(),
         Field::new(
             "password_file",
             FILE,
             "null",
-            "The file that holds the password, in place of the URL's.",
+            "A file that contains the password, instead of the one in the URL.",
         )
         .needs_restart(),
     ],
     later: &[],
 };
 
-pub(super) const FILE: Kind = Kind::One(Scalar::Path { what: "the path of a file" });
+pub(super) const FILE: Kind = Kind::Scalar(Scalar::Path { what: "the path of a file" });

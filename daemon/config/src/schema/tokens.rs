@@ -1,43 +1,44 @@
-//! `tokens`: who may do what.
+//! `tokens`: access tokens.
 
 use super::store::FILE;
-use super::{Field, Kind, Scalar, Section, form};
+use super::{Field, Kind, Scalar, Section, format};
 
 pub(super) static TOKEN: Section = Section {
     fields: &[
         Field::new(
             "name",
-            Kind::One(Scalar::Form(&form::TOKEN_NAME)),
+            Kind::Scalar(Scalar::Format(&format::TOKEN_NAME)),
             "",
-            "What it is called in the audit log.",
+            "The name of the token in the audit log.",
         )
         .required("a token needs a name, such as gateway"),
         Field::new(
             "token",
-            Kind::One(Scalar::Form(&form::TOKEN)),
+            Kind::Scalar(Scalar::Format(&format::TOKEN)),
             "null",
-            "The token itself; a file in `token_file` is better.",
+            "The token. Prefer `token_file`.",
         )
         .secret(),
         Field::new(
             "token_file",
             FILE,
             "null",
-            "The file that holds the token. It is read again when it changes.",
+            "A file that contains the token. It is reloaded when it changes.",
         ),
         Field::new(
             "scopes",
-            Kind::Many(Scalar::words(&["check", "operate", "read", "admin"])),
+            Kind::List(Scalar::keywords(&["check", "operate", "read", "admin"])),
             "",
-            "What it may do: `check` asks and spends, `operate` resets, blocks, refunds and \
-             penalizes, `read` looks, `admin` may all.",
+            "What the token permits: `check` to make decisions, `operate` to reset, block, refund \
+             and penalize, `read` to read state, `admin` everything.",
         )
         .required("a token needs scopes, such as [check]"),
         Field::new(
             "policies",
-            Kind::Many(Scalar::Form(&form::POLICY_PATTERN)),
+            Kind::List(Scalar::Format(&format::POLICY_PATTERN)),
             "[\"*\"]",
-            "The policies it is good for: names, beginnings of names with a star, or `\"*\"`.",
+            "The policies that the token permits access to: names, prefixes followed by `*`, or \
+             `\"*\"`.",
         ),
     ],
     later: &[],

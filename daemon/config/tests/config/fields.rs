@@ -1,4 +1,4 @@
-//! The configuration file: what it may say, and what is said of every mistake.
+//! The values of every configuration field.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tollgate_config::{
 use tollgate_rules::{OnMissing, OnNoRule};
 
 #[test]
-fn every_field_of_envoys_and_of_clients_of_redis_is_read() {
+fn fields_for_envoy_and_redis_clients_are_read() {
     let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
     assert_eq!(config.listen.grpc.to_string(), "127.0.0.1:0");
     assert_eq!(config.listen.resp.to_string(), "unix:run/resp");
@@ -98,7 +98,7 @@ fn every_field_is_read() {
 }
 
 #[test]
-fn every_field_of_a_store_on_redis_is_read() {
+fn every_field_of_a_redis_store_is_read() {
     let config = Config::from_yaml(include_str!("every_field_of_redis.yaml")).unwrap();
     let store = &config.store;
     assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss://u:secret@h"));
@@ -115,7 +115,7 @@ fn every_field_of_a_store_on_redis_is_read() {
 }
 
 #[test]
-fn what_has_no_effect_may_be_written_with_its_default() {
+fn fields_without_effect_are_accepted_with_their_defaults() {
     for url in ["memory", "redis://h"] {
         let yaml = format!(
             "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
@@ -127,16 +127,16 @@ fn what_has_no_effect_may_be_written_with_its_default() {
 }
 
 #[test]
-fn a_file_without_a_url_is_held_to_the_store_that_is_chosen_later() {
+fn store_fields_are_checked_against_a_store_chosen_later() {
     let mut config = Config::from_yaml("store: { deadline: 5ms }").unwrap();
     let error = config.store.check().unwrap_err().to_string();
-    assert!(error.starts_with("store.deadline: it is of a store on Redis"), "{error}");
+    assert!(error.starts_with("store.deadline: applies to Redis stores only"), "{error}");
     config.store.url = "redis://h".into();
     config.store.check().unwrap();
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn omitted_fields_have_their_defaults() {
     for yaml in ["", "# nothing\n", "store: {}\n", "store:\n  data: null\nlimits:\n"] {
         let config = Config::from_yaml(yaml).unwrap();
         assert_eq!(config.listen.http.to_string(), "127.0.0.1:8080", "{yaml:?}");
@@ -146,7 +146,7 @@ fn what_is_not_said_has_its_default() {
 }
 
 #[test]
-fn a_mistake_in_a_file_names_the_file() {
+fn errors_name_the_file() {
     let file = std::env::temp_dir().join(format!("tollgate-{}.yaml", std::process::id()));
     std::fs::write(&file, "policies:\n  api: { limits: [\"10/month\"] }\n").unwrap();
     let error = Config::load(&file).unwrap_err();
@@ -154,5 +154,5 @@ fn a_mistake_in_a_file_names_the_file() {
     let name = file.display();
     assert!(error.to_string().starts_with(&format!("{name}:2:19: policies.api.limits[0]: ")));
     let missing = Config::load(&file).unwrap_err().to_string();
-    assert!(missing.starts_with(&format!("{name}: it cannot be read: ")), "{missing}");
+    assert!(missing.starts_with(&format!("{name}: cannot be read: ")), "{missing}");
 }

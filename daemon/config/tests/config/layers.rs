@@ -1,4 +1,4 @@
-//! What lies over what, and what is printed of it.
+//! Precedence of files, variables and flags, and the printed configuration.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ fn variables(all: &[(&str, &str)]) -> Vec<(std::ffi::OsString, std::ffi::OsStrin
 }
 
 #[test]
-fn the_environment_lies_over_the_file_and_flags_over_both() {
+fn flags_take_precedence_over_variables_and_variables_over_the_file() {
     let layers = Layers::new()
         .yaml("namespace: file\nlimits: { checks: 1, connections: 1, body: 64 }\nheaders: [none]")
         .environment(variables(&[
@@ -21,7 +21,8 @@ fn the_environment_lies_over_the_file_and_flags_over_both() {
             ("TOLLGATE_LISTEN__TLS__CERT", "null"),
             ("TOLLGATE_HEADERS", "draft6, legacy-delta"),
             ("TOLLGATE_TRUSTED_PROXIES", "10.0.0.0/8,unix"),
-            // What Kubernetes sets beside a service of this name, and what is of other programs.
+            // Variables that Kubernetes sets next to a service of this name, and variables of other
+            // programs.
             ("TOLLGATE_PORT", "tcp://10.0.0.1:80"),
             ("TOLLGATE_SERVICE_HOST", "10.0.0.1"),
             ("TOLLGATE_URL", "http://h"),
@@ -49,35 +50,41 @@ fn the_environment_lies_over_the_file_and_flags_over_both() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_meant_is_an_error() {
+fn unknown_variables_with_two_underscores_are_errors() {
     for (name, value, said) in [
-        ("TOLLGATE_STORE__URLS", "x", "there is no field store.urls; did you mean \"url\"?"),
-        ("TOLLGATE_STOER__URL", "x", "there is no field stoer; did you mean \"store\"?"),
-        ("TOLLGATE_STORE__URL__X", "x", "there is no field below store.url"),
+        ("TOLLGATE_STORE__URLS", "x", "unknown field store.urls; did you mean \"url\"?"),
+        ("TOLLGATE_STOER__URL", "x", "unknown field stoer; did you mean \"store\"?"),
+        ("TOLLGATE_STORE__URL__X", "x", "store.url has no fields"),
         (
             "TOLLGATE_LISTEN__ADMIN",
             "x",
-            "there is no field listen.admin in this version: leave it out",
+            "unknown field listen.admin; not available in this version, remove it",
         ),
-        ("TOLLGATE_POLICIES", "x", "policies can be said in the file only"),
-        ("TOLLGATE_POLICIES__API__LIMITS", "1/s", "policies can be said in the file only"),
-        ("TOLLGATE_RULES__0__POLICY", "x", "rules can be said in the file only"),
-        ("TOLLGATE_TOKENS", "x", "tokens can be said in the file only"),
-        ("TOLLGATE_LOG", "debug", "log has fields: name one of them, as in TOLLGATE_LOG__LEVEL"),
+        ("TOLLGATE_POLICIES", "x", "policies can be set only in the file"),
+        ("TOLLGATE_POLICIES__API__LIMITS", "1/s", "policies can be set only in the file"),
+        ("TOLLGATE_RULES__0__POLICY", "x", "rules can be set only in the file"),
+        ("TOLLGATE_TOKENS", "x", "tokens can be set only in the file"),
+        (
+            "TOLLGATE_LOG",
+            "debug",
+            "log is a section; set one of its fields, as in \
+                                   TOLLGATE_LOG__LEVEL",
+        ),
         (
             "TOLLGATE_LOG__LEVEL",
             "loud",
-            "log.level: \"loud\": write error, warn, info, debug or trace",
+            "log.level: \"loud\": expected error, warn, info, debug or trace",
         ),
         (
             "TOLLGATE_HEADERS",
             "draft12",
-            "headers[0]: \"draft12\": write draft11, legacy-delta, legacy-epoch, draft6 or none",
+            "headers[0]: \"draft12\": expected draft11, legacy-delta, legacy-epoch, draft6 or none",
         ),
         (
             "TOLLGATE_STORE__DEADLINE",
             "5ms",
-            "store.deadline: it is of a store on Redis, and this one is memory: leave it out, or name the server in store.url, such as redis://127.0.0.1:6379",
+            "store.deadline: applies to Redis stores only, but store.url is memory; remove it, or \
+             set store.url to a server such as redis://127.0.0.1:6379",
         ),
     ] {
         let errors = Layers::new().environment(variables(&[(name, value)])).read().unwrap_err();
@@ -85,19 +92,19 @@ fn a_variable_that_cannot_be_meant_is_an_error() {
         assert!(errors.report().starts_with(&format!("error: {said}\n --> {name}\n")));
     }
     let errors = Layers::new().flag("--http", "listen.http", "nonsense").read().unwrap_err();
-    let said = "write HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off";
+    let said = "expected HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off";
     assert_eq!(errors.to_string(), format!("--http: listen.http: \"nonsense\": {said}"));
 }
 
 #[test]
-fn a_mistake_that_something_lies_over_is_still_one() {
+fn overridden_values_are_still_validated() {
     let layers = Layers::new().yaml("limits: { checks: 99 }");
     let errors = layers.flag("--checks", "limits.checks", "3").read().unwrap_err();
     assert!(errors.to_string().starts_with("line 1, column 19: limits.checks: "), "{errors}");
 }
 
 #[test]
-fn paths_are_relative_to_the_file_but_not_those_of_the_environment() {
+fn paths_in_the_file_are_relative_to_the_file() {
     let yaml = "store: { data: state }\nlisten: { http: unix:run/s, tls: { cert: /c, key: k } }";
     let layers = Layers::new().named_yaml("etc/tollgate.yaml", yaml);
     let layers = layers.environment(variables(&[("TOLLGATE_LISTEN__METRICS", "unix:m")]));
@@ -110,7 +117,7 @@ fn paths_are_relative_to_the_file_but_not_those_of_the_environment() {
 }
 
 #[test]
-fn what_is_printed_can_be_read_and_is_the_same_again() {
+fn printed_configuration_parses_to_the_same_configuration() {
     let every =
         include_str!("every_field.yaml").replace("token: \"s3cret:with-#\"", "token_file: t");
     for yaml in [
@@ -134,7 +141,7 @@ fn what_is_printed_can_be_read_and_is_the_same_again() {
     assert!(!printed.contains("s3cret") && printed.contains("token: \"***\""), "{printed}");
 }
 
-/// All that a configuration says, policies by name.
+/// The contents of a configuration, with policies sorted by name.
 fn all_of(config: &Config) -> String {
     let mut policies: Vec<_> = config.policies.iter().map(|policy| format!("{policy:?}")).collect();
     policies.sort();
@@ -145,7 +152,7 @@ fn all_of(config: &Config) -> String {
 }
 
 #[test]
-fn the_files_of_every_field_have_every_field() {
+fn every_field_files_contain_every_field() {
     let both =
         [include_str!("every_field.yaml"), include_str!("every_field_of_redis.yaml")].concat();
     for field in config_fields() {
@@ -155,7 +162,7 @@ fn the_files_of_every_field_have_every_field() {
 }
 
 #[test]
-fn what_needs_a_restart_is_told_by_its_fields() {
+fn changed_fields_that_need_a_restart_are_reported() {
     let of = |yaml| Config::from_yaml(yaml).unwrap();
     let usual = of("store: { snapshot_interval: 5s }");
     for (yaml, expected) in [
@@ -174,7 +181,7 @@ fn what_needs_a_restart_is_told_by_its_fields() {
 }
 
 #[test]
-fn a_file_made_to_hurt_is_an_error() {
+fn malicious_files_are_errors() {
     let laughs = (1..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, x| {
         let last = format!("*a{}", x - 1);
         format!("{text}a{x}: &a{x} [{}]\n", vec![last; 10].join(", "))
@@ -188,10 +195,10 @@ fn a_file_made_to_hurt_is_an_error() {
         ("- ".repeat(1_000_000), "values may be nested at most 32 deep"),
         ("{a: ".repeat(1_000_000), "values may be nested at most 32 deep"),
         (format!("headers: [{}]", "a,".repeat(300_000)), "more than 250000 values"),
-        (format!("namespace: {}", "a".repeat(1_000_000)), "write 1 to 64 letters"),
+        (format!("namespace: {}", "a".repeat(1_000_000)), "expected 1 to 64 letters"),
         ("a: 1\n".repeat(100_000), "… and 99980 more"),
         ("\u{0}".to_owned(), ""),
-        ("\u{feff}namespace: a b".to_owned(), "write 1 to 64 letters"),
+        ("\u{feff}namespace: a b".to_owned(), "expected 1 to 64 letters"),
     ] {
         let errors = Config::from_yaml(&yaml).unwrap_err();
         assert!(errors.to_string().contains(said), "{errors}");
@@ -200,11 +207,11 @@ fn a_file_made_to_hurt_is_an_error() {
 }
 
 #[test]
-fn a_file_that_is_too_long_or_no_text_is_not_read() {
+fn files_that_are_too_long_or_not_utf8_are_errors() {
     let file = std::env::temp_dir().join(format!("tollgate-long-{}.yaml", std::process::id()));
     for (bytes, said) in [
-        (vec![b'#'; 16 * 1024 * 1024 + 1], "more than 16777216 bytes are not read"),
-        (b"namespace: \xff".to_vec(), "it is not UTF-8 from byte 11 on"),
+        (vec![b'#'; 16 * 1024 * 1024 + 1], "longer than the maximum of 16777216 bytes"),
+        (b"namespace: \xff".to_vec(), "invalid UTF-8 at byte 11"),
     ] {
         std::fs::write(&file, bytes).unwrap();
         let errors = Config::load(&file).unwrap_err().to_string();

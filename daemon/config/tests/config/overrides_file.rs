@@ -1,11 +1,11 @@
-//! Files of overrides: what they say, and what is said of those that cannot be used.
+//! Files of overrides: their contents, and the report for every mistake.
 
 use std::path::PathBuf;
 
 use tollgate::{MAX_OVERRIDES, Overrides, Policies};
 use tollgate_config::read_overrides;
 
-/// A file that is gone when the test is over.
+/// A file that is removed at the end of the test.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -28,8 +28,8 @@ impl Drop for Temporary {
     }
 }
 
-/// What is said of a file, without its folder.
-fn complaints(name: &str, contents: impl AsRef<[u8]>) -> Vec<String> {
+/// The errors for a file, without its directory.
+fn errors(name: &str, contents: impl AsRef<[u8]>) -> Vec<String> {
     let file = Temporary::new(name, contents);
     let folder = format!("{}/", file.0.parent().unwrap().display());
     let errors = read_overrides(&file.0).unwrap_err();
@@ -45,7 +45,7 @@ fn limits_of(rows: &Overrides, key: &str) -> String {
 }
 
 #[test]
-fn csv_and_json_lines_say_the_same() {
+fn csv_and_json_lines_are_equivalent() {
     let csv = "key,limits\nvip,100/s; 1000/h\nbot-*,1/s\n10.0.0.0/8,unlimited\n\"a,\"\"b\",2/s\n";
     let json = concat!(
         r#"{"key":"vip","limits":["100/s","1000/h"]}"#,
@@ -86,25 +86,29 @@ fn csv_and_json_lines_say_the_same() {
     }
 }
 
-/// Name, contents, what is said.
+/// Name, contents, expected errors.
 const WRONG: &[(&str, &str, &str)] = &[
-    ("a.csv", "", "a.csv: it is empty; write the header key,limits, or leave overrides_file out"),
-    ("a.csv", "id,limit\nvip,1/s\n", r#"a.csv:1: "id,limit": write key,limits as the header"#),
-    ("a.csv", "vip,1/s\n", r#"a.csv:1: "vip,1/s": write key,limits as the header"#),
+    (
+        "a.csv",
+        "",
+        "a.csv: the file is empty; write the header key,limits, or remove overrides_file",
+    ),
+    ("a.csv", "id,limit\nvip,1/s\n", r#"a.csv:1: "id,limit": expected the header key,limits"#),
+    ("a.csv", "vip,1/s\n", r#"a.csv:1: "vip,1/s": expected the header key,limits"#),
     (
         "a.csv",
         "key,limits,note\nvip,1/s,x\n",
-        r#"a.csv:1: "key,limits,note": write key,limits as the header"#,
+        r#"a.csv:1: "key,limits,note": expected the header key,limits"#,
     ),
     (
         "a.csv",
         "key,limits\nvip,1/s,10/h\n",
-        "a.csv:2: 3 fields; write a key and limits, in quotes where they have a comma, and join limits with ;",
+        "a.csv:2: 3 fields, expected a key and limits; quote a value that contains a comma, and join limits with ;",
     ),
     (
         "a.csv",
         "key,limits\nvip\n",
-        "a.csv:2: 1 field; write a key and limits, in quotes where they have a comma, and join limits with ;",
+        "a.csv:2: 1 field, expected a key and limits; quote a value that contains a comma, and join limits with ;",
     ),
     (
         "a.csv",
@@ -124,17 +128,17 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.csv",
         "key,limits\nvip,1/s\nb,1/s\n\nvip,2/s\n",
-        r#"a.csv:5: key: "vip": it is in line 2 already; leave one of them out"#,
+        r#"a.csv:5: key: "vip": line 2 has the same key; remove one of the two"#,
     ),
     (
         "a.csv",
         "\r\nkey,limits\r\n\r\nvip,1/s\r\n\"a\r\nb\",1/s\r\n\r\n\r\nvip,2/s",
-        r#"a.csv:9: key: "vip": it is in line 4 already; leave one of them out"#,
+        r#"a.csv:9: key: "vip": line 4 has the same key; remove one of the two"#,
     ),
     (
         "a.jsonl",
         "{\"key\":\"vip\",\"limits\":\"1/s\"}\n\n{\"key\":\"vip\",\"limits\":\"2/s\"}",
-        r#"a.jsonl:3: key: "vip": it is in line 1 already; leave one of them out"#,
+        r#"a.jsonl:3: key: "vip": line 1 has the same key; remove one of the two"#,
     ),
     (
         "a.jsonl",
@@ -154,25 +158,25 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_said_with_line_field_and_value() {
+fn errors_contain_line_field_and_value() {
     for (name, contents, expected) in WRONG {
-        assert_eq!(complaints(name, contents), [*expected]);
+        assert_eq!(errors(name, contents), [*expected]);
     }
-    let bytes = complaints("a.csv", b"key,limits\na\xff,1/s\n");
-    assert_eq!(bytes, ["a.csv:2: key: \"a\u{fffd}\": write the file in UTF-8"]);
+    let bytes = errors("a.csv", b"key,limits\na\xff,1/s\n");
+    assert_eq!(bytes, ["a.csv:2: key: \"a\u{fffd}\": invalid UTF-8"]);
     let errors = read_overrides(&std::env::temp_dir().join("tollgate-no-such-file.csv"));
     let error = errors.unwrap_err().remove(0);
-    assert!(error.message().starts_with("it cannot be read: "), "{error}");
+    assert!(error.message().starts_with("cannot be read: "), "{error}");
     assert_eq!((error.line(), error.field()), (None, None));
 }
 
 #[test]
-fn twenty_errors_are_said_and_no_more() {
+fn at_most_twenty_errors_are_reported() {
     let mut csv = "key,limits\n".to_owned();
     for n in 0..100 {
         csv.push_str(&format!("k{n},{n}\n"));
     }
-    let said = complaints("a.csv", csv);
+    let said = errors("a.csv", csv);
     assert_eq!(said.len(), 20);
     assert!(said[19].starts_with("a.csv:21: limits: "), "{}", said[19]);
 }
@@ -193,7 +197,7 @@ fn a_million_rows_are_read_and_one_more_is_an_error() {
     }
     assert_eq!(limits_of(&rows, "customer:01000000"), "10/s");
     csv.push_str("one more,1/s\nand another,1/s\n");
-    let said = complaints("a.csv", &csv);
+    let said = errors("a.csv", &csv);
     assert_eq!(
         said,
         ["a.csv:1000002: more than 1000000 overrides; match several keys with one row, such as \

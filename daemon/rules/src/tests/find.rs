@@ -1,10 +1,11 @@
-//! Which rule is for which request.
+//! Which rule applies to which request.
 
 use tollgate::{Overrides, Tiers};
 
 use super::*;
 
-/// Rules of lines such as `/api/** GET example.com x-plan:pro -> api {ip}; …`, where `-` is anything.
+/// Rules from lines such as `/api/** GET example.com x-plan:pro -> api {ip}; …`, where `-` matches
+/// anything.
 fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
     let rules = lines.iter().map(|line| {
         let (matches, checks) = line.split_once(" -> ").unwrap();
@@ -23,7 +24,7 @@ fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
     Rules { rules: rules.collect(), on_no_rule }
 }
 
-/// The elements of a list with commas between.
+/// The elements of a list separated by commas.
 fn list<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Vec<T> {
     text.split(',').filter(|part| *part != "-").map(|part| parse(part).unwrap()).collect()
 }
@@ -37,12 +38,12 @@ fn check(text: &str) -> RuleCheck {
     RuleCheck { on_missing, ..RuleCheck::new(policy, key) }
 }
 
-/// What is asked, as text.
-fn asked(rules: &Rules, facts: &Facts<'_>) -> String {
+/// The outcome as text.
+fn outcome(rules: &Rules, facts: &Facts<'_>) -> String {
     match rules.evaluate(facts, 64) {
         Ok(RuleOutcome::Checks(checks)) => {
-            let text = |asked_check: &MatchedCheck<'_>| {
-                format!("{} {}", asked_check.policy, String::from_utf8_lossy(&asked_check.key))
+            let text = |check: &MatchedCheck<'_>| {
+                format!("{} {}", check.policy, String::from_utf8_lossy(&check.key))
             };
             checks.iter().map(text).collect::<Vec<_>>().join("; ")
         }
@@ -54,7 +55,7 @@ fn asked(rules: &Rules, facts: &Facts<'_>) -> String {
 }
 
 #[test]
-fn the_first_rule_that_matches_holds() {
+fn first_matching_rule_applies() {
     let rules = rules(
         &[
             "/login POST - - -> login {ip}",
@@ -79,7 +80,7 @@ fn the_first_rule_that_matches_holds() {
         ("GET", "/deny", Ok("a"), &[], "denied: the request has no header.x-api-key"),
         ("GET", "/deny", Ok("a"), &["x-api-key: k"], "api k; per-ip 203.0.113.7"),
         ("GET", "/skip", Ok("a"), &[], ""),
-        // Unless a rule says otherwise, nobody passes by leaving a key out.
+        // By default, a request without a value for the key is denied.
         ("GET", "/key", Ok("a"), &[], "denied: the request has no header.x-api-key"),
         ("GET", "/error", Ok("a"), &[], "error: the request has no header.x-api-key"),
         (
@@ -87,22 +88,22 @@ fn the_first_rule_that_matches_holds() {
             "/skip",
             Ok("a"),
             &["x-api-key: 1", "x-api-key: 2"],
-            "error: the request has several values of header.x-api-key; send one",
+            "error: the request has several values for header.x-api-key; send one",
         ),
         ("GET", "/x", Ok("A.Example.org:80"), &[], "org a.example.org"),
-        // What is not asked for need not be known.
+        // Attributes that no rule reads may be unknown.
         ("POST", "/login", Err("no host"), &[], "login 203.0.113.7"),
         ("GET", "/x", Err("no host"), &[], "error: no host"),
     ] {
         let headers = headers(lines);
         let mut facts = facts(target, &headers);
         (facts.method, facts.host) = (method, host);
-        assert_eq!(asked(&rules, &facts), expected, "{method} {target} {host:?} {lines:?}");
+        assert_eq!(outcome(&rules, &facts), expected, "{method} {target} {host:?} {lines:?}");
     }
 }
 
 #[test]
-fn the_address_is_an_error_only_where_it_is_asked_for() {
+fn unknown_address_is_an_error_only_for_keys_that_use_it() {
     let rules = rules(
         &["/ip - - - -> a {ip} skip", "/or - - - -> a {header.k|ip}", "/no - - - -> a all"],
         OnNoRule::Pass,
@@ -110,20 +111,20 @@ fn the_address_is_an_error_only_where_it_is_asked_for() {
     for (target, lines, expected) in [
         ("/no", &[][..], "a all"),
         ("/or", &["k: v"], "a header.k=v"),
-        ("/or", &[], "error: nothing tells the client's address here"),
-        ("/ip", &[], "error: nothing tells the client's address here"),
+        ("/or", &[], "error: the client's address is unknown here"),
+        ("/ip", &[], "error: the client's address is unknown here"),
     ] {
         let headers = headers(lines);
         let mut facts = facts(target, &headers);
         facts.client = Client::Unknown;
-        assert_eq!(asked(&rules, &facts), expected, "{target} {lines:?}");
+        assert_eq!(outcome(&rules, &facts), expected, "{target} {lines:?}");
     }
 }
 
-/// Servers differ in whether an encoded slash separates; whatever they do, the rule for what they do
-/// holds.
+/// Servers differ in whether an encoded slash separates segments; the rules for both readings
+/// apply.
 #[test]
-fn an_encoded_slash_evades_no_rule() {
+fn encoded_slashes_evade_no_rule() {
     let lines = [
         "/public/** - - - -> public {path}",
         "/login - - - -> login {path}",
@@ -147,13 +148,13 @@ fn an_encoded_slash_evades_no_rule() {
     ] {
         let headers = headers(&[]);
         let facts = facts(target, &headers);
-        assert_eq!(asked(&rules(&lines, OnNoRule::Pass), &facts), passing, "{target}");
-        assert_eq!(asked(&rules(&lines, OnNoRule::Deny), &facts), denying, "{target}");
+        assert_eq!(outcome(&rules(&lines, OnNoRule::Pass), &facts), passing, "{target}");
+        assert_eq!(outcome(&rules(&lines, OnNoRule::Deny), &facts), denying, "{target}");
     }
 }
 
 #[test]
-fn a_tier_without_a_value_is_the_usual() {
+fn tier_without_a_value_is_the_default_tier() {
     let tier = Some(Template::parse("{header.x-plan}").unwrap());
     let check = RuleCheck { tier, cost: Cost::new(3).unwrap(), ..check("api {ip}") };
     let rules =
@@ -166,16 +167,16 @@ fn a_tier_without_a_value_is_the_usual() {
         assert_eq!((&checks[0].tier, checks[0].cost), (&expected, Cost::new(3).unwrap()));
     }
     let headers = headers(&["x-plan: pro", "x-plan: max"]);
-    let several = "error: the request has several values of header.x-plan; send one";
-    assert_eq!(asked(&rules, &facts("/", &headers)), several);
+    let several = "error: the request has several values for header.x-plan; send one";
+    assert_eq!(outcome(&rules, &facts("/", &headers)), several);
 }
 
 #[test]
-fn rules_that_cannot_be_followed_are_refused() {
+fn rules_with_unusable_checks_are_rejected() {
     let mut policies = Policies::new();
     policies.define("api", "1/s").unwrap();
     policies.define("jobs", "2 concurrent lease 60s").unwrap();
-    // Concurrent for some of its keys, or for those that name a tier.
+    // Policies with a concurrent limit only in an override or in a tier.
     for (name, tier) in [("some", false), ("tiers", true)] {
         policies.define(name, "1/s").unwrap();
         if tier {
@@ -190,15 +191,15 @@ fn rules_that_cannot_be_followed_are_refused() {
     }
     let concurrent = |name: &str| {
         format!(
-            "write another policy; {name:?} has a concurrent limit, and nobody would release what a \
-             rule acquires"
+            "policy {name:?} has a concurrent limit, and a rule cannot release a lease; use a \
+             policy without one"
         )
     };
     let (some, tiers) = (concurrent("some"), concurrent("tiers"));
     let many = vec!["api {ip}"; 17].join("; ");
     for (line, expected) in [
         ("api {ip}; api {host}".to_owned(), None),
-        (many, Some((None, "write 1 to 16 checks"))),
+        (many, Some((None, "expected 1 to 16 checks, found 17"))),
         (
             "api {ip}; apj {ip}".to_owned(),
             Some((Some(1), "there is no policy \"apj\"; did you mean \"api\"?")),
@@ -209,23 +210,23 @@ fn rules_that_cannot_be_followed_are_refused() {
             "jobs {ip}".to_owned(),
             Some((
                 Some(0),
-                "write another policy; \"jobs\" has a concurrent limit, and nobody would release \
-                 what a rule acquires",
+                "policy \"jobs\" has a concurrent limit, and a rule cannot release a lease; use a \
+                 policy without one",
             )),
         ),
     ] {
         let rules = rules(&["- - - - -> api all", &format!("- - - - -> {line}")], OnNoRule::Pass);
-        let expected = expected.map(|(check, remedy): (_, &str)| RuleError {
+        let expected = expected.map(|(check, message): (_, &str)| RuleError {
             rule: 1,
             check,
-            remedy: remedy.to_owned(),
+            message: message.to_owned(),
         });
         assert_eq!(rules.check(&policies).err(), expected, "{line}");
     }
 }
 
 #[test]
-fn rules_say_whether_they_read_tokens() {
+fn uses_jwt_reports_templates_with_claims() {
     for (key, uses) in [("{ip}", false), ("{header.a|jwt.sub}", true)] {
         let rules = rules(&[&format!("- - - - -> api {key}")], OnNoRule::Pass);
         assert_eq!(rules.uses_jwt(), uses, "{key}");

@@ -1,4 +1,4 @@
-//! Tokens: which are valid, and what they say.
+//! Tokens: validity and claims.
 
 use std::process::Command;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tollgate::Timestamp;
 
 use super::*;
 
-/// What time it is in these tests.
+/// The current time in these tests.
 const NOW: u64 = 1_763_650_000;
 
 /// A key of each family.
@@ -36,7 +36,7 @@ impl Keys {
             EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap()
         };
         let ed25519 = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
-        // Ring makes no such keys, only signs with them.
+        // Ring signs with RSA keys but cannot generate them.
         let mut openssl = Command::new("openssl");
         openssl.args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]);
         let made = openssl.output().expect("openssl runs");
@@ -51,7 +51,7 @@ impl Keys {
         }
     }
 
-    /// The members of each key in a key set.
+    /// The JSON members of each key in a key set.
     fn published(&self) -> [String; 4] {
         let rsa = PublicKeyComponents::<Vec<u8>>::from(self.rsa.public_key());
         let ec = |curve: &str, key: &EcdsaKeyPair| {
@@ -70,7 +70,7 @@ impl Keys {
         ]
     }
 
-    /// The set of all of them, with these ids and what else they say.
+    /// The set of all keys, each with additional members.
     fn set(&self, more: [&str; 4]) -> KeySet {
         let keys: Vec<_> = self
             .published()
@@ -81,7 +81,7 @@ impl Keys {
         KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, keys.join(","))).unwrap()
     }
 
-    /// A token, signed as `algorithm` is.
+    /// A token signed with `algorithm`, which may differ from the one in its header.
     fn token(&self, algorithm: &str, head: &str, claims: &str) -> String {
         let signed = format!("{}.{}", encoded(head.as_bytes()), encoded(claims.as_bytes()));
         let signature = self.sign(algorithm, signed.as_bytes());
@@ -115,7 +115,7 @@ fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The key `{jwt.CLAIM}` of a request with these lines, or why there is none.
+/// The key `{jwt.CLAIM}` of a request with these header lines, or the error.
 fn key(jwt: &Jwt, claim: &str, lines: &[&str]) -> String {
     let headers = headers(lines);
     let mut facts = facts("/", &headers);
@@ -137,7 +137,7 @@ const ALL: [&str; 9] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
 
 #[test]
-fn a_signature_is_of_its_algorithm_and_of_its_key() {
+fn signatures_are_bound_to_algorithm_and_key() {
     let keys = Keys::new();
     let jwt = Jwt::signed(keys.set([r#","kid":"r""#, r#","kid":"e""#, r#","kid":"e3""#, ""]));
     let ids = [("r", "RS PS"), ("e", "ES256"), ("e3", "ES384")];
@@ -158,7 +158,7 @@ fn a_signature_is_of_its_algorithm_and_of_its_key() {
 }
 
 #[test]
-fn what_is_not_signed_says_nothing() {
+fn unsigned_and_forged_tokens_have_no_claims() {
     let keys = Keys::new();
     let only_rs256 = [r#","alg":"RS256","use":"sig","key_ops":["verify"]"#, "", "", ""];
     let jwt = Jwt::signed(keys.set(only_rs256));
@@ -166,7 +166,7 @@ fn what_is_not_signed_says_nothing() {
     let claims = r#"{"sub":"u"}"#;
     for (signed, told, expected) in [
         ("RS256", r#""alg":"RS256""#, "u"),
-        // The key says that it is for another algorithm.
+        // The key is restricted to another algorithm.
         ("RS512", r#""alg":"RS512""#, "-"),
         ("PS256", r#""alg":"PS256""#, "-"),
         ("", r#""alg":"none""#, "-"),
@@ -182,7 +182,7 @@ fn what_is_not_signed_says_nothing() {
         let token = keys.token(signed, &head(told), claims);
         assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{told}");
     }
-    // A public key is no secret to sign with.
+    // A public key cannot be used as an HMAC secret.
     let rsa = keys.published()[0].clone();
     let forged = format!(
         "{}.{}.{}",
@@ -191,7 +191,7 @@ fn what_is_not_signed_says_nothing() {
         encoded(rsa.as_bytes())
     );
     assert_eq!(key(&jwt, "sub", &[&bearer(&forged)]), "-");
-    // Nor is a token changed in any one place.
+    // A change of any one byte invalidates the token.
     let token = keys.token("EdDSA", r#"{"alg":"EdDSA"}"#, claims);
     assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), "u");
     for at in 0..token.len() {
@@ -203,7 +203,7 @@ fn what_is_not_signed_says_nothing() {
 }
 
 #[test]
-fn a_token_holds_between_its_times_for_whom_it_names() {
+fn tokens_are_valid_between_their_times_for_issuer_and_audience() {
     let keys = Keys::new();
     let jwt = Jwt {
         issuer: Some("https://issuer".into()),
@@ -220,7 +220,7 @@ fn a_token_holds_between_its_times_for_whom_it_names() {
         (format!(r#"{who},"exp":{}.5"#, NOW), "u"),
         (format!(r#"{who},"nbf":{}"#, NOW + 10), "u"),
         (format!(r#"{who},"nbf":{}"#, NOW + 11), "-"),
-        // What is no time does not hold (CVE-2026-25537).
+        // A malformed time invalidates the token (CVE-2026-25537).
         (format!(r#"{who},"exp":"{}""#, NOW + 1), "-"),
         (format!(r#"{who},"exp":null"#), "-"),
         (format!(r#"{who},"exp":-1"#), "-"),
@@ -239,7 +239,7 @@ fn a_token_holds_between_its_times_for_whom_it_names() {
 }
 
 #[test]
-fn a_claim_is_text_a_number_or_a_truth() {
+fn claims_are_strings_numbers_or_booleans() {
     let claims = r#"{"sub":"u","id":7,"pro":true,"none":null,"list":["a"],"empty":"",
         "user":{"org":{"id":"o"}},"https://a.example/t":"t","a.b":"1","a":{"b":"2","c":"3"}}"#;
     let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(claims.as_bytes()));
@@ -264,7 +264,7 @@ fn a_claim_is_text_a_number_or_a_truth() {
 }
 
 #[test]
-fn a_token_stands_in_its_header() {
+fn tokens_are_read_from_the_configured_header() {
     let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"u"}"#));
     let other = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"v"}"#));
     let none = format!("{}.{}.", encoded(br#"{"alg":"none"}"#), encoded(br#"{"sub":"u"}"#));
@@ -279,7 +279,7 @@ fn a_token_stands_in_its_header() {
         (
             AUTHORIZATION,
             &[bearer(&token), bearer(&other)],
-            "the request has several values of header.authorization; send one",
+            "the request has several values for header.authorization; send one",
         ),
         (own.clone(), &[format!("x-token: {token}")], "u"),
         (own.clone(), &[format!("x-token: Bearer {token}")], "u"),
@@ -294,7 +294,7 @@ fn a_token_stands_in_its_header() {
 
 /// The example of RFC 8037, appendix A.4.
 #[test]
-fn a_published_example_verifies() {
+fn rfc_8037_example_verifies() {
     let keys = r#"{"keys":[{"kty":"OKP","crv":"Ed25519",
         "x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
     let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
@@ -309,26 +309,27 @@ fn a_published_example_verifies() {
 }
 
 #[test]
-fn what_is_no_key_set_is_refused() {
-    let none = "write a key set with a public key for RS, PS, ES256, ES384 or EdDSA signatures";
+fn invalid_key_sets_are_rejected() {
+    let none = "the key set has no public key for RS256 to RS512, PS256 to PS512, ES256, ES384 or \
+                EdDSA; add one";
     for (json, remedy) in [
-        ("", "write a JSON Web Key Set, an object with a list of keys in \"keys\": EOF"),
-        ("[]", "write a JSON Web Key Set, an object with a list of keys in \"keys\": "),
+        ("", "expected a JSON Web Key Set, an object with a list named \"keys\": EOF"),
+        ("[]", "expected a JSON Web Key Set, an object with a list named \"keys\": "),
         (r#"{"keys":[]}"#, none),
         (r#"{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}"#, none),
         (r#"{"keys":[{"kty":"RSA","use":"enc"}]}"#, none),
         (r#"{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}"#, none),
         (r#"{"keys":[{"kty":"EC","crv":"P-521","x":"","y":""}]}"#, none),
         (r#"{"keys":[{"kid":"a"}]}"#, "keys[0]: missing field `kty`"),
-        (r#"{"keys":[{"kty":"RSA"}]}"#, "keys[0]: write its n"),
+        (r#"{"keys":[{"kty":"RSA"}]}"#, "keys[0]: missing field `n`"),
         (
             r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#,
-            "keys[0]: n has 3 bytes; it must have 256 to 1024",
+            "keys[0]: n has 3 bytes; expected 256 to 1024",
         ),
-        (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"a+b"}]}"#, "keys[0]: x is no base64url: "),
+        (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"a+b"}]}"#, "keys[0]: x is not base64url: "),
         (
             r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AAAA"}]}"#,
-            "keys[0]: x has 3 bytes; it must have 32 to 32",
+            "keys[0]: x has 3 bytes; expected 32",
         ),
     ] {
         let error = KeySet::parse(json).unwrap_err();
@@ -339,5 +340,5 @@ fn what_is_no_key_set_is_refused() {
         65
     ];
     let error = KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, many.join(","))).unwrap_err();
-    assert_eq!(error, "write at most 64 keys; these are 65");
+    assert_eq!(error, "a key set has at most 64 keys; found 65");
 }

@@ -1,4 +1,4 @@
-//! Templates, and the keys that they make.
+//! Templates and their keys.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn key(template: &str, target: &str, lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_placeholder_gives_what_the_request_says() {
+fn placeholders_yield_request_attributes() {
     let lines = &[
         "x-api-key: a b",
         "cookie: a=1; sid=%61b%3B; sid2=\"q\";b",
@@ -52,7 +52,7 @@ fn a_placeholder_gives_what_the_request_says() {
 }
 
 #[test]
-fn an_alternative_cannot_pose_as_another() {
+fn alternatives_cannot_pose_as_each_other() {
     for (template, lines, expected) in [
         ("{header.x-api-key|ip}", &["x-api-key: k"][..], "header.x-api-key=k"),
         ("{header.x-api-key|ip}", &[], "ip=203.0.113.7"),
@@ -66,11 +66,11 @@ fn an_alternative_cannot_pose_as_another() {
         ("{ header.a | cookie.b }", &["cookie: b=1"], "cookie.b=1"),
         ("{header.a|cookie.b}", &[], "! the request has no header.a|cookie.b"),
         ("user:{header.a|ip}", &["a: x"], "user:header.a=x"),
-        // One that is there, but nobody knows which, is not passed over.
+        // An ambiguous alternative is an error and is not skipped.
         (
             "{header.a|ip}",
             &["a: 1", "a: 2"],
-            "! the request has several values of header.a; send one",
+            "! the request has several values for header.a; send one",
         ),
     ] {
         assert_eq!(key(template, "/", lines), expected, "{template} {lines:?}");
@@ -78,24 +78,24 @@ fn an_alternative_cannot_pose_as_another() {
 }
 
 #[test]
-fn several_values_are_none_to_choose_from() {
+fn different_values_for_a_source_are_an_error() {
     for (template, target, lines, expected) in [
         ("{header.a}", "/", &["a: 1", "a: 1"][..], "1"),
         (
             "{header.a}",
             "/",
             &["a: 1", "a: 2"],
-            "! the request has several values of header.a; send one",
+            "! the request has several values for header.a; send one",
         ),
         ("{query.a}", "/?a=1&b=2&a=%31", &[], "1"),
-        ("{query.a}", "/?a=1&a=2", &[], "! the request has several values of query.a; send one"),
-        ("{query.a}", "/?%61=1&a=", &[], "! the request has several values of query.a; send one"),
+        ("{query.a}", "/?a=1&a=2", &[], "! the request has several values for query.a; send one"),
+        ("{query.a}", "/?%61=1&a=", &[], "! the request has several values for query.a; send one"),
         ("{cookie.a}", "/", &["cookie: a=1; a=\"%31\""], "1"),
         (
             "{cookie.a}",
             "/",
             &["cookie: a=1", "cookie: a=2"],
-            "! the request has several values of cookie.a; send one",
+            "! the request has several values for cookie.a; send one",
         ),
     ] {
         assert_eq!(key(template, target, lines), expected, "{template} {target} {lines:?}");
@@ -103,7 +103,7 @@ fn several_values_are_none_to_choose_from() {
 }
 
 #[test]
-fn no_value_moves_a_boundary() {
+fn values_cannot_move_a_boundary() {
     for (template, lines, expected) in [
         ("{header.a}:{header.b}", &["a: x:y", "b: z"][..], "x%3Ay:z"),
         ("{header.a}:{header.b}", &["a: x", "b: y:z"], "x:y%3Az"),
@@ -113,12 +113,12 @@ fn no_value_moves_a_boundary() {
     ] {
         assert_eq!(key(template, "/p", lines), expected, "{template} {lines:?}");
     }
-    // One placeholder has no boundary to move.
+    // A single placeholder has no boundary to move.
     assert_eq!(key("user:{header.a}", "/", &["a: x:%"]), "user:x:%");
 }
 
 #[test]
-fn a_key_has_at_most_as_many_bytes_as_are_taken() {
+fn keys_longer_than_the_maximum_are_an_error() {
     for (bytes, expected) in [
         (64, "x".repeat(64)),
         (65, "! {header.a} makes a key of more than 64 bytes; send a shorter value".to_owned()),
@@ -128,41 +128,45 @@ fn a_key_has_at_most_as_many_bytes_as_are_taken() {
 }
 
 #[test]
-fn what_is_no_template_is_refused() {
-    let name = "write a name after the dot of {query.NAME}, without space or any of = | { }";
-    let sources = "write {ip}, {host}, {method}, {path}, {path.N}, {header.NAME}, {query.NAME}, \
-                   {cookie.NAME} or {jwt.CLAIM}";
+fn invalid_templates_are_rejected() {
+    let name = "expected a name after the dot of {query.NAME}, without whitespace and = | { }";
+    let sources = "unknown placeholder; expected {ip}, {host}, {method}, {path}, {path.N}, \
+                   {header.NAME}, {query.NAME}, {cookie.NAME} or {jwt.CLAIM}";
     for (text, remedy) in [
-        ("", "write who is limited, such as \"{ip}\", or a word for all as one"),
-        ("{ip", "write } after the placeholder, as in {ip}"),
-        ("ip}", "write { before what } ends, as in {ip}"),
+        (
+            "",
+            "a key template cannot be empty; write \"{ip}\" for a limit per client, or a word for \
+             one limit on all requests",
+        ),
+        ("{ip", "unclosed {; write placeholders as in {ip}"),
+        ("ip}", "unmatched }; write placeholders as in {ip}"),
         ("{}", sources),
         ("{{ip}}", &format!("{sources}; did you mean \"ip\"?")),
         ("{adress}", sources),
         ("{heade.x}", &format!("{sources}; did you mean \"header\"?")),
-        ("{header}", "write a name too, as {header.NAME}"),
-        ("{header.a b}", "write the name of a header, such as x-api-key"),
+        ("{header}", "header needs a name, as in {header.NAME}"),
+        ("{header.a b}", "expected a header name such as x-api-key"),
         ("{query.}", name),
         ("{query.a=b}", name),
-        ("{ip.1}", "write {ip}, without a name"),
-        ("{path.0}", "write the number of a segment from 1 on, as {path.1}"),
-        ("{path.+1}", "write the number of a segment from 1 on, as {path.1}"),
-        ("{ip|ip}", "leave ip out once; it is there twice"),
+        ("{ip.1}", "ip takes no name; write {ip}"),
+        ("{path.0}", "expected the number of a segment, counted from 1, as in {path.1}"),
+        ("{path.+1}", "expected the number of a segment, counted from 1, as in {path.1}"),
+        ("{ip|ip}", "ip is listed twice; remove one of the two"),
         (
             "{ip|host}{method}",
-            "write some text between {ip|host} and {method}, such as a colon; else nobody could tell \
-             where one ends",
+            "add text between {ip|host} and {method}, such as a colon, so that their values cannot \
+             run together",
         ),
         (
             "{ip}%{path}",
-            "write other text than % between placeholders; it escapes what values may not hold",
+            "use other text than % between placeholders; % marks escaped bytes in values",
         ),
     ] {
         assert_eq!(Template::parse(text).unwrap_err(), remedy, "{text}");
     }
 }
 
-/// What values are made of: whatever might be mistaken for a boundary, an escape or a name.
+/// Values of pieces that could be mistaken for a boundary, an escape or a name.
 fn values() -> impl Strategy<Value = String> {
     let pieces =
         prop::sample::select(vec!["a", ":", "%", "3", "A", "=", "ip", "2", "-", "header.a="]);
@@ -170,7 +174,7 @@ fn values() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Keys are the same only if all values are.
+    /// Keys are equal only if all values are.
     #[test]
     fn different_requests_have_different_keys(
         template in prop::sample::select(vec![
@@ -192,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_template_or_is_refused(text in "[{}|.a-z%:]{0,24}|\\PC{0,16}") {
+    fn arbitrary_text_parses_or_is_rejected(text in "[{}|.a-z%:]{0,24}|\\PC{0,16}") {
         match Template::parse(&text) {
             Ok(it) => prop_assert_eq!(Template::parse(&it.to_string()), Ok(it)),
             Err(error) => prop_assert!(!error.is_empty()),

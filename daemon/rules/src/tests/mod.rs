@@ -1,4 +1,4 @@
-//! Rules, keys and tokens as rows of data.
+//! Rules, keys and tokens as tables of cases.
 
 mod find;
 mod jwt;
@@ -8,7 +8,7 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::*;
 
-/// Headers of lines such as `x-plan: pro`.
+/// Headers from lines such as `x-plan: pro`.
 fn headers(lines: &[&str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in lines {
@@ -18,7 +18,7 @@ fn headers(lines: &[&str]) -> HeaderMap {
     headers
 }
 
-/// A GET of a host, from an address.
+/// A GET request with a host and a client address.
 fn facts<'a>(target: &'a str, headers: &'a HeaderMap) -> Facts<'a> {
     let mut facts = Facts::new("GET", target.as_bytes(), headers);
     facts.host = Ok("Example.com:8080");

@@ -60,8 +60,8 @@ fn what_cannot_be_used_is_told_with_its_file() {
         (
             "config: [none, nothing.yaml, empty]",
             &[
-                "tollgate.yaml:1:19: envoy.config[0]: none: it cannot be read: ",
-                "tollgate.yaml:1:25: envoy.config[1]: nothing.yaml: it is empty; ",
+                "tollgate.yaml:1:19: envoy.config[0]: none: cannot be read: ",
+                "tollgate.yaml:1:25: envoy.config[1]: nothing.yaml: the file is empty; ",
                 "tollgate.yaml:1:39: envoy.config[2]: empty: there is no file in it whose name ends",
             ],
         ),
@@ -71,7 +71,7 @@ fn what_cannot_be_used_is_told_with_its_file() {
         ),
         (
             "config: latin.yaml",
-            &["tollgate.yaml:1:18: envoy.config[0]: latin.yaml: it is not UTF-8 from byte 11 on"],
+            &["tollgate.yaml:1:18: envoy.config[0]: latin.yaml: invalid UTF-8 at byte 11"],
         ),
         (
             "config: big",
@@ -99,7 +99,7 @@ fn of_a_directory_only_files_of_the_right_name_are_read() {
     assert!(pipe.success());
     check(&folder.directory, "config: limits", &[]);
     symlink("nowhere", limits.join("dangling.yaml")).unwrap();
-    let expected = "tollgate.yaml:1:18: envoy.config[0]: limits/dangling.yaml: it cannot be read: ";
+    let expected = "tollgate.yaml:1:18: envoy.config[0]: limits/dangling.yaml: cannot be read: ";
     check(&folder.directory, "config: limits", &[expected]);
 }
 
@@ -121,9 +121,9 @@ fn the_files_of_tls_with_a_control_plane_are_tried() {
         (
             "ca: none, cert: empty.pem, key: cert.pem",
             &[
-                "envoy.xds.ca: none: it cannot be read: ",
+                "envoy.xds.ca: none: cannot be read: ",
                 "envoy.xds.cert: empty.pem: there is no certificate in it; ",
-                "envoy.xds.key: cert.pem: there is no private key in it ",
+                "envoy.xds.key: cert.pem: no private key found ",
             ],
         ),
     ] {

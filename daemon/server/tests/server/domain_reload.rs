@@ -178,7 +178,7 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     until_turn(&mut client, 0).await;
     let empty = [("a.yaml", domain("kept", 2)), ("b.yaml", String::new())];
     let twice = [("a.yaml", domain("turn", 2)), ("b.yaml", domain("turn", 3))];
-    for (files, why) in [(empty, "it is empty"), (twice, "duplicate domain 'turn'")] {
+    for (files, why) in [(empty, "the file is empty"), (twice, "duplicate domain 'turn'")] {
         mount.swap(&files);
         until(&mut http, "/readyz?verbose", |x| x.status == 200 && x.body.contains(why)).await;
         until_turn(&mut client, 0).await;
@@ -186,7 +186,7 @@ async fn what_is_refused_changes_nothing_until_it_is_mended() {
     // The whole directory goes, and another comes.
     let away = limits.with_file_name("away");
     fs::rename(&limits, &away).unwrap();
-    until(&mut http, "/readyz?verbose", |x| x.body.contains("limits: it cannot be read")).await;
+    until(&mut http, "/readyz?verbose", |x| x.body.contains("limits: cannot be read")).await;
     until_turn(&mut client, 0).await;
     let next = limits.with_file_name("next");
     fs::create_dir(&next).unwrap();

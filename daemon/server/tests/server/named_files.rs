@@ -47,14 +47,16 @@ fn files_of_overrides_and_of_the_password_are_read() {
         ),
         (
             overrides("none.csv"),
-            &["tollgate.yaml:2:41: policies.a.b.overrides_file: none.csv: it cannot be read: "],
+            &["tollgate.yaml:2:41: policies.a.b.overrides_file: none.csv: cannot be read: "],
         ),
         (store("password"), &[]),
         (
             store("empty"),
-            &["tollgate.yaml:1:41: store.password_file: empty: it is empty; write the password, "],
+            &[
+                "tollgate.yaml:1:41: store.password_file: empty: the file is empty; write the password ",
+            ],
         ),
-        (store("none"), &["tollgate.yaml:1:41: store.password_file: none: it cannot be read: "]),
+        (store("none"), &["tollgate.yaml:1:41: store.password_file: none: cannot be read: "]),
         (
             format!("{}{}", store("none"), overrides("none.csv")),
             &[
@@ -78,9 +80,9 @@ fn files_of_tls_are_read_and_held_against_each_other() {
         (
             "cert: none, key: none, client_ca: none",
             &[
-                "tollgate.yaml:1:24: listen.tls.cert: none: it cannot be read: ",
-                "tollgate.yaml:1:35: listen.tls.key: none: it cannot be read: ",
-                "tollgate.yaml:1:52: listen.tls.client_ca: none: it cannot be read: ",
+                "tollgate.yaml:1:24: listen.tls.cert: none: cannot be read: ",
+                "tollgate.yaml:1:35: listen.tls.key: none: cannot be read: ",
+                "tollgate.yaml:1:52: listen.tls.client_ca: none: cannot be read: ",
             ],
         ),
         (
@@ -143,6 +145,6 @@ fn the_place_in_a_named_file_is_told_by_itself() {
     ]);
     let errors = check_files(&layers.read().unwrap()).unwrap_err().to_string();
     let expected =
-        "TOLLGATE_STORE__PASSWORD_FILE: store.password_file: /nowhere/password: it cannot be read";
+        "TOLLGATE_STORE__PASSWORD_FILE: store.password_file: /nowhere/password: cannot be read";
     assert!(errors.starts_with(expected), "{errors}");
 }

@@ -162,12 +162,7 @@ fn what_is_wrong_with_the_files_is_said() {
         ),
         (&pair.cert, encrypted, None, "listen.tls.key: DIR/key.pem: it is encrypted"),
         (&pair.cert, old, None, "listen.tls.key: DIR/key.pem: it is encrypted"),
-        (
-            &pair.cert,
-            &pair.cert,
-            None,
-            "listen.tls.key: DIR/key.pem: there is no private key in it",
-        ),
+        (&pair.cert, &pair.cert, None, "listen.tls.key: DIR/key.pem: no private key found"),
         (
             &pair.key,
             &pair.key,
@@ -192,7 +187,7 @@ fn what_is_wrong_with_the_files_is_said() {
     let mut files = authority.write_pair(&pair);
     files.key = "/nowhere/key.pem".into();
     let error = Tls::open(files).unwrap_err().to_string();
-    assert!(error.starts_with("listen.tls.key: /nowhere/key.pem: it cannot be read: "), "{error}");
+    assert!(error.starts_with("listen.tls.key: /nowhere/key.pem: cannot be read: "), "{error}");
 }
 
 #[tokio::test]

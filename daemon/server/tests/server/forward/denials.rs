@@ -86,7 +86,7 @@ async fn what_a_client_makes_ambiguous_is_denied() {
     for dialect in DIALECTS {
         let daemon = Daemon::start_of(config.clone()).await;
         let long = format!("X-Api-Key: {}", "k".repeat(33));
-        let several = "the request has several values of header.x-api-key; send one";
+        let several = "the request has several values for header.x-api-key; send one";
         for (target, more, status, said) in [
             ("/key", &["X-Api-Key: a", "X-Api-Key: a"][..], 200, ""),
             ("/key", &["X-Api-Key: a", "X-Api-Key: b"], 429, several),

@@ -31,14 +31,14 @@ const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
         "",
         "X-Real-IP: 203.0.113.7",
         500,
-        "X-Real-IP, which has the client's address, came twice from 127.0.0.1",
+        "127.0.0.1 sent X-Real-IP, which holds the client's address, more than once",
     ),
     (
         "nginx",
         "X-Real-IP",
         "",
         500,
-        "X-Real-IP, which has the client's address, did not come from 127.0.0.1",
+        "127.0.0.1 did not send X-Real-IP, which holds the client's address",
     ),
     (
         "nginx",
@@ -133,8 +133,8 @@ async fn a_peer_that_is_not_trusted_tells_no_address() {
     for dialect in DIALECTS {
         let answer = send(&daemon, &USUAL.request(dialect, "", &[], [&[], &[]])).await;
         assert_eq!(answer.status, 500, "{dialect}");
-        let said = "127.0.0.1 is no trusted proxy, so its word on the client's address is not taken; \
-                    if it is your gateway, write trusted_proxies: [127.0.0.1]";
+        let said = "127.0.0.1 is not a trusted proxy, so the client address that it sends is \
+                    ignored; if it is your gateway, write trusted_proxies: [127.0.0.1]";
         assert!(answer.body.contains(said), "{dialect}: {}", answer.body);
         assert_eq!(answer.header("content-type"), Some("application/problem+json"));
         assert_eq!(answer.header("cache-control"), Some("no-store"));

@@ -1,35 +1,35 @@
-//! Texts with a form of their own.
+//! Formats of text values.
 
 use tollgate::{KeyPattern, Limiter, Policy, Tiers};
 
 use tollgate_rules::{HeaderMatcher, HostPattern, MethodName, Networks, PathPattern, Template};
 
-/// A form of text: what reads it, and how an editor knows it.
+/// A format of text values: its check, and a pattern for editors.
 #[derive(Debug)]
-pub(crate) struct Form {
-    /// What is so written, for the reference.
+pub(crate) struct Format {
+    /// The name of the format in the reference.
     pub(crate) name: &'static str,
-    /// Says what to write instead.
+    /// Checks a text; the error states the remedy.
     pub(crate) check: fn(&str) -> Result<(), String>,
-    /// A regular expression that everything of this form matches; none where that says too little.
+    /// A regular expression that every valid text matches, if there is a useful one.
     pub(crate) pattern: Option<&'static str>,
     pub(crate) example: &'static str,
-    /// Whether a refused text may not be shown, for the secret that it may hold.
+    /// Whether messages must not show the text, because it may contain a secret.
     pub(crate) hides: bool,
 }
 
-pub(super) static NAMESPACE: Form = Form {
+pub(super) static NAMESPACE: Format = Format {
     name: "name",
     check: |text| match is_word(text, 64) {
         true => Ok(()),
-        false => Err("write 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
+        false => Err("expected 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
     },
     pattern: Some("^[A-Za-z0-9_.-]{1,64}$"),
     example: "shop",
     hides: false,
 };
 
-pub(super) static STORE_URL: Form = Form {
+pub(super) static STORE_URL: Format = Format {
     name: "URL",
     check: |text| Limiter::check_scheme(text).map_err(|error| error.to_string()),
     pattern: Some("^(memory$|(redis|rediss|valkey|valkeys)([+][a-z]+)?://)"),
@@ -37,16 +37,16 @@ pub(super) static STORE_URL: Form = Form {
     hides: true,
 };
 
-pub(super) static POLICY_NAME: Form = Form {
+pub(super) static POLICY_NAME: Format = Format {
     name: "name",
-    // `Policy::new` says what is wrong with one, and where it is looked up so does `Policies`.
+    // `Policy::new` and `Policies` report invalid names.
     check: |_| Ok(()),
     pattern: Some("^[A-Za-z][A-Za-z0-9_.-]{0,127}$"),
     example: "api",
     hides: false,
 };
 
-pub(super) static LIMIT: Form = Form {
+pub(super) static LIMIT: Format = Format {
     name: "limit",
     check: |text| {
         let read = text.parse::<Policy>();
@@ -58,10 +58,10 @@ pub(super) static LIMIT: Form = Form {
     hides: false,
 };
 
-pub(super) static KEY: Form = Form {
+pub(super) static KEY: Format = Format {
     name: "key",
     check: |text| match text {
-        "" | "*" => Err("write a key, or the beginning of keys and a star, as in bot-*".to_owned()),
+        "" | "*" => Err("expected a key, or a prefix followed by *, as in bot-*".to_owned()),
         _ => Ok(()),
     },
     pattern: None,
@@ -69,7 +69,7 @@ pub(super) static KEY: Form = Form {
     hides: false,
 };
 
-pub(super) static OVERRIDDEN: Form = Form {
+pub(super) static OVERRIDDEN: Format = Format {
     name: "key",
     check: |text| KeyPattern::parse(text).map(|_| ()).map_err(|error| error.to_string()),
     pattern: None,
@@ -77,7 +77,7 @@ pub(super) static OVERRIDDEN: Form = Form {
     hides: false,
 };
 
-pub(super) static TIER: Form = Form {
+pub(super) static TIER: Format = Format {
     name: "name",
     check: |text| Tiers::new().add(text, "unlimited").map_err(|error| error.to_string()),
     pattern: Some("^\\S{1,128}$"),
@@ -85,29 +85,28 @@ pub(super) static TIER: Form = Form {
     hides: false,
 };
 
-pub(super) static TOKEN_NAME: Form = Form {
+pub(super) static TOKEN_NAME: Format = Format {
     name: "name",
     check: |text| match is_word(text, 64) {
         true => Ok(()),
-        false => Err("write 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
+        false => Err("expected 1 to 64 letters, digits, '_', '-' and '.'".to_owned()),
     },
     pattern: Some("^[A-Za-z0-9_.-]{1,64}$"),
     example: "gateway",
     hides: false,
 };
 
-pub(super) static TOKEN: Form = Form {
+pub(super) static TOKEN: Format = Format {
     name: "token",
     check: |text| match text {
-        // What `config print` shows must not become a token that somebody could guess.
-        "***" => Err("this stands for a token that is not shown; write the token itself, or its \
-                      file in token_file"
+        // The mask in the output of `config print` must not become a guessable token.
+        "***" => Err("*** is a mask for a hidden token; write the token itself, or use token_file"
             .to_owned()),
         _ if text.is_empty()
             || text.len() > 1024
             || !text.bytes().all(|byte| byte.is_ascii_graphic()) =>
         {
-            Err("write 1 to 1024 characters of ASCII without spaces".to_owned())
+            Err("expected 1 to 1024 ASCII characters without spaces".to_owned())
         }
         _ => Ok(()),
     },
@@ -116,14 +115,14 @@ pub(super) static TOKEN: Form = Form {
     hides: true,
 };
 
-pub(super) static POLICY_PATTERN: Form = Form {
+pub(super) static POLICY_PATTERN: Format = Format {
     name: "name of a policy",
     check: |text| {
         let name = text.strip_suffix('*').unwrap_or(text);
         match text == "*" || Policy::is_name(name) {
             true => Ok(()),
-            false => Err("write a policy's name, the beginning of names and a star, as in api-*, \
-                          or \"*\" for all"
+            false => Err("expected the name of a policy, a prefix followed by *, as in api-*, or \
+                          \"*\" for all policies"
                 .to_owned()),
         }
     },
@@ -132,7 +131,7 @@ pub(super) static POLICY_PATTERN: Form = Form {
     hides: false,
 };
 
-pub(super) static PROXY: Form = Form {
+pub(super) static PROXY: Format = Format {
     name: "network",
     check: |text| Networks::default().add(text),
     pattern: Some("^(unix|[0-9.]+(/[0-9]+)?|[0-9A-Fa-f:.]+(/[0-9]+)?)$"),
@@ -140,7 +139,7 @@ pub(super) static PROXY: Form = Form {
     hides: false,
 };
 
-pub(super) static HEADER_NAME: Form = Form {
+pub(super) static HEADER_NAME: Format = Format {
     name: "header",
     check: |text| HeaderMatcher::new(text, "*").map(|_| ()),
     pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"),
@@ -148,7 +147,7 @@ pub(super) static HEADER_NAME: Form = Form {
     hides: false,
 };
 
-pub(super) static HEADER_VALUE: Form = Form {
+pub(super) static HEADER_VALUE: Format = Format {
     name: "value",
     check: |text| HeaderMatcher::new("x", text).map(|_| ()),
     pattern: None,
@@ -156,7 +155,7 @@ pub(super) static HEADER_VALUE: Form = Form {
     hides: false,
 };
 
-pub(super) static METHOD: Form = Form {
+pub(super) static METHOD: Format = Format {
     name: "method",
     check: |text| MethodName::parse(text).map(|_| ()),
     pattern: Some("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"),
@@ -164,7 +163,7 @@ pub(super) static METHOD: Form = Form {
     hides: false,
 };
 
-pub(super) static PATH: Form = Form {
+pub(super) static PATH: Format = Format {
     name: "path",
     check: |text| PathPattern::parse(text).map(|_| ()),
     pattern: Some("^/"),
@@ -172,7 +171,7 @@ pub(super) static PATH: Form = Form {
     hides: false,
 };
 
-pub(super) static HOST: Form = Form {
+pub(super) static HOST: Format = Format {
     name: "host",
     check: |text| HostPattern::parse(text).map(|_| ()),
     pattern: None,
@@ -180,7 +179,7 @@ pub(super) static HOST: Form = Form {
     hides: false,
 };
 
-pub(super) static TEMPLATE: Form = Form {
+pub(super) static TEMPLATE: Format = Format {
     name: "template",
     check: |text| Template::parse(text).map(|_| ()),
     pattern: None,
@@ -188,7 +187,7 @@ pub(super) static TEMPLATE: Form = Form {
     hides: false,
 };
 
-fn is_word(text: &str, most: usize) -> bool {
+fn is_word(text: &str, max: usize) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    (1..=most).contains(&text.len()) && text.bytes().all(inner)
+    (1..=max).contains(&text.len()) && text.bytes().all(inner)
 }

@@ -1,45 +1,43 @@
-//! Whether a tree is what the table says: unknown fields, wrong shapes, and every single value.
+//! Validates a tree against the table: unknown fields, wrong types, and every scalar.
 //!
-//! All mistakes are found here that need no second value to be seen.
+//! This finds all mistakes that can be found by looking at one value at a time.
 
 use super::schema::{Field, Kind, Scalar, Section};
-use tollgate_document::did_you_mean;
-use tollgate_document::{Body, Name, Node, Origin};
-use tollgate_document::{ConfigError, Diagnostics};
+use tollgate_document::{Body, ConfigError, Diagnostics, Name, Node, Origin, did_you_mean};
 
-/// Complains of all that the table does not know.
+/// Validates a tree.
 pub(super) fn check(node: &Node, section: &'static Section, diagnostics: &Diagnostics) {
-    let shape = Shape { diagnostics };
-    shape.section(node, section, "", &node.origin);
+    let validator = Validator { diagnostics };
+    validator.section(node, section, "", &node.origin);
 }
 
-/// Complains of a value that does not come from the file.
+/// Validates a value that does not come from the file.
 pub(super) fn check_field(
     node: &Node,
     field: &'static Field,
     path: &str,
     diagnostics: &Diagnostics,
 ) {
-    Shape { diagnostics }.kind(node, &field.kind, path, &node.origin);
+    Validator { diagnostics }.kind(node, &field.kind, path, &node.origin);
 }
 
-struct Shape<'a> {
+struct Validator<'a> {
     diagnostics: &'a Diagnostics,
 }
 
-impl Shape<'_> {
+impl Validator<'_> {
     fn report(&self, message: impl Into<String>, path: &str, origin: &Origin) {
         self.diagnostics
             .add(ConfigError::new(message).with_field(path).with_origin(origin.clone()));
     }
 
-    /// `owner` is where to point at what is missing.
+    /// Missing fields are reported at `owner`.
     fn section(&self, node: &Node, section: &'static Section, path: &str, owner: &Origin) {
         let fields = match &node.body {
             Body::Nothing => &[][..],
             Body::Fields(fields) => fields,
             Body::Text(_) | Body::List(_) => {
-                return self.report("write fields here, as in name: value", path, &node.origin);
+                return self.report("expected fields, as in name: value", path, &node.origin);
             }
         };
         let mut mistyped = Vec::new();
@@ -54,13 +52,13 @@ impl Shape<'_> {
         }
         for field in section.fields {
             let Some(remedy) = field.required else { continue };
-            let said = fields.iter().find(|(x, _)| x.text == field.name).map(|(_, x)| &x.body);
-            let is_missing = match said {
+            let value = fields.iter().find(|(x, _)| x.text == field.name).map(|(_, x)| &x.body);
+            let is_missing = match value {
                 None | Some(Body::Nothing) => true,
                 Some(Body::List(all)) => all.is_empty(),
                 Some(Body::Text(_) | Body::Fields(_)) => false,
             };
-            // One mistake is said once.
+            // A mistyped required field is reported only once.
             let is_mistyped = || {
                 mistyped
                     .iter()
@@ -76,25 +74,25 @@ impl Shape<'_> {
         match (kind, &node.body) {
             (Kind::Section(section), _) => self.section(node, section, path, owner),
             (_, Body::Nothing) => {}
-            (Kind::One(scalar), _) | (Kind::OneOrMany(scalar), Body::Text(_)) => {
+            (Kind::Scalar(scalar), _) | (Kind::ScalarOrList(scalar), Body::Text(_)) => {
                 self.scalar(node, scalar, path);
             }
             (
-                Kind::Many(scalar) | Kind::OneOrMany(scalar) | Kind::ManyOr(scalar, _),
+                Kind::List(scalar) | Kind::ScalarOrList(scalar) | Kind::ListOr(scalar, _),
                 Body::List(all),
             ) => {
                 for (index, inner) in all.iter().enumerate() {
                     self.scalar(inner, scalar, &format!("{path}[{index}]"));
                 }
             }
-            (Kind::ManyOr(_, word), Body::Text(text)) if text == word => {}
-            (Kind::ManyOr(scalar, word), _) => {
+            (Kind::ListOr(_, word), Body::Text(text)) if text == word => {}
+            (Kind::ListOr(scalar, word), _) => {
                 let example = scalar.example();
-                let message = format!("write a list, such as [{example}], or {word}");
+                let message = format!("expected a list, such as [{example}], or {word}");
                 self.report(message, path, &node.origin);
             }
-            (Kind::Many(scalar) | Kind::OneOrMany(scalar), _) => {
-                let message = format!("write a list, such as [{}]", scalar.example());
+            (Kind::List(scalar) | Kind::ScalarOrList(scalar), _) => {
+                let message = format!("expected a list, such as [{}]", scalar.example());
                 self.report(message, path, &node.origin);
             }
             (Kind::Sections(section), Body::List(all)) => {
@@ -103,17 +101,17 @@ impl Shape<'_> {
                 }
             }
             (Kind::Sections(_), _) => {
-                let message = "write a list here, with a dash and fields for each";
+                let message = "expected a list, with a dash and fields for each element";
                 self.report(message, path, &node.origin);
             }
-            (Kind::Named(names, inner), Body::Fields(all)) => {
+            (Kind::Map(names, inner), Body::Fields(all)) => {
                 for (name, node) in all {
                     self.name(name, names, path);
                     self.kind(node, inner, &join(path, &name.text), &name.origin);
                 }
             }
-            (Kind::Named(..), _) => {
-                let message = "write names here, each with what it is";
+            (Kind::Map(..), _) => {
+                let message = "expected a mapping, as in name: value";
                 self.report(message, path, &node.origin);
             }
         }
@@ -121,7 +119,7 @@ impl Shape<'_> {
 
     fn name(&self, name: &Name, scalar: &Scalar, path: &str) {
         if let Err(remedy) = scalar.read(&name.text) {
-            let message = shown(&name.text, remedy, scalar);
+            let message = message(&name.text, remedy, scalar);
             self.report(message, &join(path, &name.text), &name.origin);
         }
     }
@@ -130,27 +128,28 @@ impl Shape<'_> {
         match &node.body {
             Body::Text(text) => {
                 if let Err(remedy) = scalar.read(text) {
-                    self.report(shown(text, remedy, scalar), path, &node.origin);
+                    self.report(message(text, remedy, scalar), path, &node.origin);
                 }
             }
             Body::Nothing => {
-                let message = format!("write a value, such as {}", scalar.example());
+                let message = format!("expected a value, such as {}", scalar.example());
                 self.report(message, path, &node.origin);
             }
             Body::List(_) | Body::Fields(_) => {
-                let message = "write one value here, not a list or fields";
+                let message = "expected a single value, not a list or fields";
                 self.report(message, path, &node.origin);
             }
         }
     }
 }
 
-/// What is said of a value, which is shown unless it may be secret or is shown already.
-fn shown(text: &str, remedy: String, scalar: &Scalar) -> String {
-    /// The most characters of a value that are shown.
+/// The message about a value. It shows the value, unless that may be secret or is part of the
+/// remedy.
+fn message(text: &str, remedy: String, scalar: &Scalar) -> String {
+    /// The maximum number of characters of a value that are shown.
     const MAX_SHOWN_CHARS: usize = 200;
     let value = match text.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((at, _)) => format!("{:?}…", text.get(..at).unwrap_or_default()),
+        Some((at, _)) => format!("{:?}…", text.split_at(at).0),
         None => format!("{text:?}"),
     };
     if scalar.hides() || remedy.contains(&value) { remedy } else { format!("{value}: {remedy}") }
@@ -158,15 +157,15 @@ fn shown(text: &str, remedy: String, scalar: &Scalar) -> String {
 
 fn unknown(name: &str, section: &Section) -> String {
     if section.later.contains(&name) {
-        return format!("unknown field {name:?}; this version does not have it: leave it out");
+        return format!("unknown field {name:?}; not available in this version, remove it");
     }
     let known = section.fields.iter().map(|field| field.name);
     let hint = did_you_mean(name, known.clone())
-        .unwrap_or_else(|| format!("known here are {}", known.collect::<Vec<_>>().join(", ")));
+        .unwrap_or_else(|| format!("expected one of {}", known.collect::<Vec<_>>().join(", ")));
     format!("unknown field {name:?}; {hint}")
 }
 
-/// A field's name below another's.
+/// The path of a field in a section.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
