@@ -15,25 +15,23 @@
 //! # }
 //! ```
 
-mod access;
-mod audit;
+mod accept;
 mod connection;
-mod daemon;
 mod debug;
 mod http;
-mod keeper;
+mod lifecycle;
 mod listener;
-mod live;
 mod metrics;
 mod named_files;
-mod privacy;
-mod pulse;
+mod probes;
 mod reload;
 mod resp;
 mod rls;
-mod role;
-mod seldom;
+mod router;
 mod serve;
+mod services;
+mod serving;
+mod snapshot_task;
 mod store_watch;
 mod xds;
 
@@ -45,13 +43,13 @@ use tollgate_document::suggest as nearest;
 use tollgate_rules::query;
 
 pub use http::decision_json;
-pub use keeper::Keeper;
 pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
-pub use metrics::{DECISIONS, FAMILIES, Family, FamilyKind};
+pub use metrics::{FAMILIES, Family, FamilyKind};
 pub use named_files::check_files;
 pub use reload::Reload;
 pub use resp::{RespReplay, resp_reference};
 pub use serve::{Stop, run};
+pub use snapshot_task::SnapshotTask;
 pub use tollgate_config::{
     Address, Bounds, CompatHeaders, CompatHealth, CompatOptions, Config, ConfigError, ConfigErrors,
     Drain, Envoy, FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat,
@@ -60,3 +58,4 @@ pub use tollgate_config::{
     XdsTls, config_fields, config_reference, config_schema, has_no_domain_files, read_overrides,
 };
 pub use tollgate_descriptors::Charging;
+pub use tollgate_engine::DECISIONS;

@@ -3,10 +3,10 @@
 use tollgate_config::{FileProblem, LoadedConfig};
 use tollgate_document::ConfigErrors;
 
-use crate::access::Access;
 use crate::config::TokenSecret;
 use crate::listener::Tls;
 use crate::xds;
+use tollgate_engine::Access;
 
 /// Reads every file that the configuration names, as the daemon will: overrides, tokens, the
 /// certificates and keys of TLS, the password of the store. The keys of `jwt` and the files of
@@ -50,12 +50,12 @@ fn token_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let Err(errors) = Access::new(tokens) else { return Vec::new() };
     let mut problems = Vec::new();
     for error in errors.0 {
-        let (field, file) = match tokens.get(error.at).map(|token| &token.secret) {
+        let (field, file) = match tokens.get(error.index).map(|token| &token.secret) {
             Some(TokenSecret::File(file)) => ("token_file", Some(file.clone())),
             _ => ("token", None),
         };
-        let field = format!("tokens[{}].{field}", error.at);
-        problems.push(FileProblem { field, file, message: error.why().to_owned() });
+        let field = format!("tokens[{}].{field}", error.index);
+        problems.push(FileProblem { field, file, message: error.message().to_owned() });
     }
     problems
 }

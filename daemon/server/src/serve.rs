@@ -1,4 +1,4 @@
-//! Running the daemon: start, serve, drain, stop.
+//! Running the daemon from start to stop.
 
 use std::io;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 use tollgate::Limiter;
+use tollgate_engine::ListenerKind;
 
+use crate::accept::Accepting;
 use crate::config::{Config, Drain};
-use crate::connection::Serving;
-use crate::daemon::Daemon;
-use crate::listener::{Accepting, Listeners};
+use crate::listener::Listeners;
 use crate::reload::{self, OverridesFiles, Reload};
-use crate::role::Role;
+use crate::services::Services;
+use crate::serving::Serving;
 use crate::store_watch;
 
-/// How often memory of recovered keys is freed, and how many slots of each shard a sweep visits.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
-const SWEEP_PLACES: usize = 64;
+/// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and sweep.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const SWEEP_SLOTS: usize = 64;
 
-/// How to stop the daemon.
+/// How the daemon stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// For `drain.delay` the daemon reports that it is not ready and still accepts connections.
+    /// Not ready, but still accepting, for the delay of `drain`.
     AfterDelay,
-    /// Without that delay, when no load balancer has to notice first.
+    /// Without that delay: no load balancer has to notice.
     WithoutDelay,
 }
 
-/// Serves until `stop` is ready and the requests in flight are answered, at most for
-/// `drain.timeout`.
+/// Serves until `stop` completes and requests in flight are answered, or the drain timeout expires.
 ///
-/// Decisions are made on the tasks of connections; with the memory store they never wait. Changes
-/// in the availability of a Redis store are logged, as are settings of it that may cause surprises.
+/// Decisions are made on the tasks of connections; on the memory store they never wait. Changes of
+/// the availability of a Redis store are logged, and warnings about its configuration.
 ///
 /// # Errors
-/// The address of a listener is unknown, or a listener failed; a token or an override file cannot
-/// be used; or the rules are invalid, see [`Rules::check`](crate::rules::Rules::check).
+/// A listener has no address or stops accepting; a token or a file of overrides cannot be used; the
+/// rules are invalid, as in [`Rules::check`](crate::rules::Rules::check).
 pub async fn run(
     config: Config,
     listeners: Listeners,
@@ -49,16 +49,22 @@ pub async fn run(
     let drain = config.drain.clone();
     let xds = config.envoy.xds.clone();
     let mut overrides = OverridesFiles::default();
-    let live = overrides.live(&config).map_err(io::Error::other)?;
-    let daemon = Arc::new(Daemon::new(live, limiter.into()));
-    let mut watch = store_watch::start(&daemon);
+    let active = overrides.build(&config).map_err(io::Error::other)?;
+    let services = Arc::new(Services::new(active, limiter.into()));
+    let mut watch = store_watch::start(&services);
     if let Some(reload) = reload {
-        watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&daemon)));
+        watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&services)));
     }
     if let Some(options) = xds {
-        daemon.discovery.begin(&options.server);
-        daemon.review();
-        watch.spawn(crate::xds::follow(options, Arc::clone(&daemon)));
+        services.envoy.discovery.begin(&options.server);
+        services.update_health();
+        let (engine, discovery) =
+            (Arc::clone(&services.engine), Arc::clone(&services.envoy.discovery));
+        let on_update = {
+            let services = Arc::clone(&services);
+            move || services.update_health()
+        };
+        watch.spawn(crate::xds::follow(options, engine, discovery, on_update));
     }
     for tls in listeners.tls() {
         watch.spawn(tls.watch());
@@ -66,20 +72,20 @@ pub async fn run(
     let closing = watch::Sender::new(false);
     let mut accepting = JoinSet::new();
     let listeners = [
-        (listeners.http, Role::Http),
-        (listeners.grpc, Role::Grpc),
-        (listeners.resp, Role::Resp),
-        (listeners.metrics, Role::Metrics),
-        (listeners.debug, Role::Debug),
+        (listeners.http, ListenerKind::Http),
+        (listeners.grpc, ListenerKind::Grpc),
+        (listeners.resp, ListenerKind::Resp),
+        (listeners.metrics, ListenerKind::Metrics),
+        (listeners.debug, ListenerKind::Debug),
     ];
-    for (listener, role) in listeners {
+    for (listener, kind) in listeners {
         let Some(listener) = listener else { continue };
         tracing::debug!(address = %listener.address()?, "listening");
-        let serving = Serving::new(Arc::clone(&daemon), role);
+        let serving = Serving::new(Arc::clone(&services), kind);
         accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
     }
-    serve_until(&daemon, &mut accepting, drained(&daemon, &drain, stop)).await?;
-    daemon.close();
+    serve_until(&services, &mut accepting, wait_for_stop(&services, &drain, stop)).await?;
+    services.lifecycle.close();
     closing.send_replace(true);
     while let Some(ended) = accepting.join_next().await {
         ended.map_err(io::Error::other)?;
@@ -88,36 +94,36 @@ pub async fn run(
     Ok(())
 }
 
-/// Waits for `stop`, then marks the daemon as not ready and waits for `drain.delay`.
-async fn drained(daemon: &Daemon, drain: &Drain, stop: impl Future<Output = Stop>) {
+/// Waits for the stop, and for the drain delay.
+async fn wait_for_stop(services: &Services, drain: &Drain, stop: impl Future<Output = Stop>) {
     let stop = stop.await;
-    daemon.drain();
+    services.drain();
     if stop == Stop::AfterDelay {
         sleep(drain.delay).await;
     }
 }
 
-/// Sweeps the memory store at an interval, until `end` is ready or a listener fails.
+/// Sweeps memory until `end` completes, or a listener fails.
 async fn serve_until(
-    daemon: &Daemon,
+    services: &Services,
     accepting: &mut JoinSet<()>,
     end: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut end = std::pin::pin!(end);
-    let mut sweep = interval(SWEEP_EVERY);
+    let mut sweep = interval(SWEEP_INTERVAL);
     loop {
         tokio::select! {
             biased;
             () = end.as_mut() => return Ok(()),
-            // A listener ends early only if its task panics.
+            // A listener ends early only by a panic.
             Some(ended) = accepting.join_next() => return ended.map_err(io::Error::other),
-            _ = sweep.tick() => sweep_memory(daemon),
+            _ = sweep.tick() => sweep_memory(services),
         }
     }
 }
 
-fn sweep_memory(daemon: &Daemon) {
-    if let Some(memory) = daemon.limiter().as_memory() {
-        memory.sweep(SWEEP_PLACES);
+fn sweep_memory(services: &Services) {
+    if let Some(memory) = services.engine.limiter().as_memory() {
+        memory.sweep(SWEEP_SLOTS);
     }
 }

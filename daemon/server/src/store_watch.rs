@@ -1,4 +1,4 @@
-//! Logging when a Redis store becomes available or unavailable.
+//! Logging the availability of a Redis store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,44 +7,45 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::RedisStore;
 
-use crate::daemon::Daemon;
+use crate::services::Services;
 
-/// How often the store is checked, and the shortest time between two log lines.
-const EVERY: Duration = Duration::from_secs(1);
+/// The interval of probes, and so the shortest time between two lines.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches the store until the returned set is dropped. The memory store is always available.
-pub(crate) fn start(daemon: &Arc<Daemon>) -> JoinSet<()> {
+/// Watches until the returned set is dropped. The memory store needs no watch.
+pub(crate) fn start(services: &Arc<Services>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    if let Some(store) = daemon.limiter().as_redis() {
-        tasks.spawn(watch(Arc::clone(daemon), store.clone()));
+    if let Some(store) = services.engine.limiter().as_redis() {
+        tasks.spawn(watch(Arc::clone(services), store.clone()));
     }
     tasks
 }
 
-async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
-    let mut ticks = interval(EVERY);
+async fn watch(services: Arc<Services>, store: RedisStore) {
+    let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut watched, mut is_warned) = (Watched::default(), false);
     loop {
         ticks.tick().await;
         let ready = store.ready().await.map_err(|error| error.to_string());
-        let stats = daemon.limiter().stats();
-        let without = stats.degraded_allowed + stats.degraded_denied;
-        let why = || stats.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
-        let news = watched.look(ready, without);
-        daemon.store_seen(watched.known == Known::There);
-        match news {
-            Some(News::There) => tracing::info!("store available"),
-            Some(News::Away(why)) => tracing::error!("store unavailable: {why}"),
-            Some(News::Late) => {
-                tracing::error!("store connected but not responding: {}", why());
-            }
-            Some(News::Back(made)) => {
-                tracing::info!("store available again; {made} checks were decided without it");
+        let stats = services.engine.limiter().stats();
+        let degraded = stats.degraded_allowed + stats.degraded_denied;
+        let event = watched.update(ready, degraded);
+        services.engine.set_store_reachable(watched.known == Known::Reachable);
+        services.update_health();
+        match event {
+            Some(Event::Connected) => tracing::info!("store connected"),
+            Some(Event::Unavailable(error)) => tracing::error!("store unavailable: {error}"),
+            Some(Event::NotResponding) => match stats.last_failure {
+                Some(error) => tracing::error!("store connected but not responding: {error}"),
+                None => tracing::error!("store connected but not responding"),
+            },
+            Some(Event::Recovered(checks)) => {
+                tracing::info!("store recovered; {checks} checks were decided without it");
             }
             None => {}
         }
-        if watched.known == Known::There && !is_warned {
+        if watched.known == Known::Reachable && !is_warned {
             is_warned = true;
             for warning in store.warnings().await {
                 tracing::warn!("{warning}");
@@ -53,53 +54,55 @@ async fn watch(daemon: Arc<Daemon>, store: RedisStore) {
     }
 }
 
-/// The known state of the store.
+/// What is known about the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Known {
     #[default]
     Nothing,
-    There,
-    Away {
-        /// The number of checks decided without the store before it became unavailable.
+    Reachable,
+    Unavailable {
+        /// The checks that were decided without the store before.
         since: u64,
     },
 }
 
-/// A change to report.
+/// A change of availability.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum News {
-    There,
-    Away(String),
-    /// It is connected but does not respond in time.
-    Late,
-    /// It is available again, after this many checks decided without it.
-    Back(u64),
+enum Event {
+    Connected,
+    Unavailable(String),
+    /// It is connected, and misses deadlines.
+    NotResponding,
+    /// After this number of checks that were decided without it.
+    Recovered(u64),
 }
 
-/// The store at the last check.
+/// The store at the last probe.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     known: Known,
-    /// The number of checks decided without the store by then.
-    without: u64,
+    /// The checks that were decided without the store.
+    degraded: u64,
 }
 
 impl Watched {
-    fn look(&mut self, ready: Result<(), String>, without: u64) -> Option<News> {
-        let before = std::mem::replace(&mut self.without, without);
-        let is_late = without > before;
-        let (known, news) = match (self.known, ready) {
-            (Known::Away { since }, Ok(())) if !is_late => {
-                (Known::There, News::Back(without.saturating_sub(since)))
+    fn update(&mut self, ready: Result<(), String>, degraded: u64) -> Option<Event> {
+        let before = std::mem::replace(&mut self.degraded, degraded);
+        let misses_deadlines = degraded > before;
+        let (known, event) = match (self.known, ready) {
+            (Known::Unavailable { since }, Ok(())) if !misses_deadlines => {
+                (Known::Reachable, Event::Recovered(degraded.saturating_sub(since)))
             }
-            (Known::Away { .. }, _) => return None,
-            (_, Err(why)) => (Known::Away { since: before }, News::Away(why)),
-            (_, Ok(())) if is_late => (Known::Away { since: before }, News::Late),
-            (Known::Nothing, Ok(())) => (Known::There, News::There),
-            (Known::There, Ok(())) => return None,
+            (Known::Unavailable { .. }, _) => return None,
+            (_, Err(error)) => (Known::Unavailable { since: before }, Event::Unavailable(error)),
+            (_, Ok(())) if misses_deadlines => {
+                (Known::Unavailable { since: before }, Event::NotResponding)
+            }
+            (Known::Nothing, Ok(())) => (Known::Reachable, Event::Connected),
+            (Known::Reachable, Ok(())) => return None,
         };
         self.known = known;
-        Some(news)
+        Some(event)
     }
 }
 
@@ -109,24 +112,27 @@ mod tests {
 
     #[test]
     fn each_change_of_availability_is_reported_once() {
-        let away = || Err("no route".to_owned());
+        let unavailable = || Err("no route".to_owned());
         let mut watched = Watched::default();
-        for (ready, without, news) in [
-            (Ok(()), 0, Some(News::There)),
+        for (ready, degraded, event) in [
+            (Ok(()), 0, Some(Event::Connected)),
             (Ok(()), 0, None),
-            (away(), 3, Some(News::Away("no route".to_owned()))),
-            (away(), 9, None),
-            // Connected again, but responses are still late.
+            (unavailable(), 3, Some(Event::Unavailable("no route".to_owned()))),
+            (unavailable(), 9, None),
+            // Connected again, but still missing deadlines.
             (Ok(()), 12, None),
-            (Ok(()), 12, Some(News::Back(12))),
-            (Ok(()), 13, Some(News::Late)),
-            (Ok(()), 13, Some(News::Back(1))),
+            (Ok(()), 12, Some(Event::Recovered(12))),
+            (Ok(()), 13, Some(Event::NotResponding)),
+            (Ok(()), 13, Some(Event::Recovered(1))),
             (Ok(()), 13, None),
         ] {
-            assert_eq!(watched.look(ready.clone(), without), news, "{ready:?} {without}");
+            assert_eq!(watched.update(ready.clone(), degraded), event, "{ready:?} {degraded}");
         }
-        let mut never_there = Watched::default();
-        assert_eq!(never_there.look(away(), 0), Some(News::Away("no route".to_owned())));
-        assert_eq!(never_there.look(Ok(()), 0), Some(News::Back(0)));
+        let mut never_reached = Watched::default();
+        assert_eq!(
+            never_reached.update(unavailable(), 0),
+            Some(Event::Unavailable("no route".to_owned()))
+        );
+        assert_eq!(never_reached.update(Ok(()), 0), Some(Event::Recovered(0)));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use tollgate::Key;
-use tollgate_server::{Config, Keeper, decision_json};
+use tollgate_server::{Config, SnapshotTask, decision_json};
 
 use super::request::CheckRequest;
 
@@ -13,14 +13,14 @@ pub(super) fn decide(data: &Path, file: Option<&Path>, request: &CheckRequest) -
     let config = file.map_or_else(|| Ok(Config::samples()), Config::load)?;
     let policy = request.policy_in(&config)?;
     let key = Key::new(request.key())?;
-    let (keeper, _) = Keeper::open(data, &config.store)?;
+    let (snapshots, _) = SnapshotTask::open(data, &config.store)?;
     let decision = if request.is_peek {
-        keeper.limiter().peek(&policy, key, request.cost)
+        snapshots.limiter().peek(&policy, key, request.cost)
     } else {
-        keeper.limiter().check_cost(&policy, key, request.cost)
+        snapshots.limiter().check_cost(&policy, key, request.cost)
     };
     if !request.is_peek {
-        keeper.save().context("decided, but not saved")?;
+        snapshots.save().context("decided, but not saved")?;
     }
     Ok(decision_json(&policy, &decision))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, RestoreReport, StoreError};
-use tollgate_server::{Config, ConfigErrors, Keeper, Listeners, Reload};
+use tollgate_server::{Config, ConfigErrors, Listeners, Reload, SnapshotTask};
 
 use super::logs::Logs;
 use super::signals::{self, Signals};
@@ -47,25 +47,26 @@ impl Daemon {
         let reload = reload.around(systemd::reloading, systemd::ready);
         let reload = reload.on_applied(move |reload| logs.set_level(reload.log.level));
         let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
-        let keeper = data.map(|data| Keeper::open(data, &config.store)).transpose()?;
-        let limiter: Limiter = match &keeper {
-            Some((keeper, _)) => keeper.limiter().clone().into(),
+        let snapshots = data.map(|data| SnapshotTask::open(data, &config.store)).transpose()?;
+        let limiter: Limiter = match &snapshots {
+            Some((snapshots, _)) => snapshots.limiter().clone().into(),
             None => config.store.open(&config.namespace).await?,
         };
-        let restored = keeper.as_ref().map(|(_, restored)| restored);
+        let restored = snapshots.as_ref().map(|(_, restored)| restored);
         let away = away(&limiter).await;
         let ready = Ready { config: &config, listeners: &listeners, restored, away };
         output::print(&greet(ready)?)?;
         systemd::ready();
         let watchdog = tokio::spawn(systemd::live());
-        let keeper = keeper.map(|(keeper, _)| keeper);
-        let keeping = keeper.clone().map(|keeper| tokio::spawn(async move { keeper.keep().await }));
+        let snapshots = snapshots.map(|(snapshots, _)| snapshots);
+        let snapshot_handle =
+            snapshots.clone().map(|snapshots| tokio::spawn(async move { snapshots.run().await }));
         tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
-        if let Some(keeping) = keeping {
-            keeping.abort();
+        if let Some(snapshot_handle) = snapshot_handle {
+            snapshot_handle.abort();
         }
-        if let Some(keeper) = keeper {
-            let saved = tokio::task::spawn_blocking(move || keeper.save()).await?;
+        if let Some(snapshots) = snapshots {
+            let saved = tokio::task::spawn_blocking(move || snapshots.save()).await?;
             saved.context("what was decided last is not saved")?;
         }
         watchdog.abort();

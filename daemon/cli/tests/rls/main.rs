@@ -63,7 +63,7 @@ brought: OK | OK 50/HOUR - 49 later
 brought again: OK | OK 50/HOUR - 48 later
 with metadata: OK | OK 100/YEAR - 98 later
 metadata: ['descriptors', 'domain', 'metadata']
-no domain: INVALID_ARGUMENT: domain is empty; send the one of a file of envoy.config, or a policy's name
+no domain: INVALID_ARGUMENT: domain is empty; send that of a file of envoy.config, or the name of a policy
 no descriptors: INVALID_ARGUMENT: descriptors is empty; send at least one
 no message: INTERNAL
 no method: UNIMPLEMENTED

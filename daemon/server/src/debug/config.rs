@@ -1,7 +1,7 @@
 //! `/rlconfig`: the limits that are in force.
 
-use crate::daemon::Daemon;
+use crate::services::Services;
 
-pub(super) fn text(daemon: &Daemon) -> String {
-    daemon.live().domains.dump()
+pub(super) fn text(services: &Services) -> String {
+    services.engine.active().domains.dump()
 }

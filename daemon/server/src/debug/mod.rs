@@ -7,15 +7,15 @@ use std::fmt::Write;
 
 use hyper::{Method, Request, StatusCode};
 
-use crate::daemon::Daemon;
 use crate::http::{Reply, text};
 use crate::metrics;
+use crate::services::Services;
 
 /// A page.
 struct Page {
     path: &'static str,
     about: &'static str,
-    text: fn(&Daemon) -> String,
+    text: fn(&Services) -> String,
 }
 
 /// Those that are text, in the order in which they are listed.
@@ -29,20 +29,20 @@ const METRICS: &str = "/metrics";
 const PROFILES: &str = "/debug/pprof";
 
 /// Answers a request. Nothing that anybody asks for here changes anything.
-pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
+pub(crate) fn answer<B>(services: &Services, request: &Request<B>) -> Reply {
     let path = request.uri().path();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return text(StatusCode::METHOD_NOT_ALLOWED, "pages are read with GET\n");
     }
     if path == METRICS {
-        return metrics::page_of(daemon, request);
+        return metrics::page_of(services, request);
     }
     if path.starts_with(PROFILES) {
         let line = "this is no program in Go; perf can profile it where it runs\n";
         return text(StatusCode::NOT_FOUND, line);
     }
     match PAGES.iter().find(|page| page.path == path) {
-        Some(page) => text(StatusCode::OK, (page.text)(daemon)),
+        Some(page) => text(StatusCode::OK, (page.text)(services)),
         None if path == "/" => text(StatusCode::OK, list()),
         None => {
             text(StatusCode::NOT_FOUND, format!("there is no such page; there are\n{}", list()))

@@ -1,4 +1,4 @@
-//! Reading a body, within bounds of length and time.
+//! Reading a body, with bounds on its length and time.
 
 use std::time::Duration;
 
@@ -6,33 +6,41 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::timeout;
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
+use crate::config::Bounds;
 
-/// Reads a whole body of at most `most` bytes, that comes within `patience`.
+/// Reads a whole body within the bounds of the configuration.
+pub(super) async fn read_bounded(body: Incoming, bounds: &Bounds) -> Result<Bytes, Problem> {
+    read(body, bounds.body, bounds.header_timeout).await
+}
+
+/// Reads a whole body of at most `max_len` bytes that arrives within `deadline`.
 pub(crate) async fn read(
     body: Incoming,
-    most: usize,
-    patience: Duration,
+    max_len: usize,
+    deadline: Duration,
 ) -> Result<Bytes, Problem> {
-    // What says that it is too large is not waited for.
-    if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
-        return Err(too_large(most));
+    // A body that announces too large a length is rejected at once. A length that `usize` cannot
+    // represent is larger than any bound.
+    if usize::try_from(body.size_hint().lower()).map_or(true, |len| len > max_len) {
+        return Err(too_large(max_len));
     }
-    timeout(patience, collect(body, most)).await.unwrap_or_else(|_| {
-        let detail = format!("it must be there within {patience:?} of its head");
-        Err(Problem::new(Kind::BodyTimeout, detail))
+    timeout(deadline, collect(body, max_len)).await.unwrap_or_else(|_| {
+        let detail = format!("the body must arrive within {deadline:?} of the head");
+        Err(Problem::new(ProblemKind::BodyTimeout, detail))
     })
 }
 
-/// The frames of a body in one piece; nearly always there is one, which is not copied.
-async fn collect(mut body: Incoming, most: usize) -> Result<Bytes, Problem> {
+/// Joins the frames of a body. A single frame, the usual case, is not copied.
+async fn collect(mut body: Incoming, max_len: usize) -> Result<Bytes, Problem> {
     let mut all = Bytes::new();
     let mut joined = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Problem::bad(format!("the body broke off: {error}")))?;
+        let frame = frame
+            .map_err(|error| Problem::bad_request(format!("the body ended early: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
-        if all.len().max(joined.len()).saturating_add(data.len()) > most {
-            return Err(too_large(most));
+        if all.len().max(joined.len()).saturating_add(data.len()) > max_len {
+            return Err(too_large(max_len));
         }
         if all.is_empty() && joined.is_empty() {
             all = data;
@@ -47,16 +55,16 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Bytes, Problem> {
     Ok(if joined.is_empty() { all } else { joined.into() })
 }
 
-fn too_large(most: usize) -> Problem {
-    let detail = format!("a body may have at most {most} bytes; send fewer checks at once");
-    Problem::new(Kind::BodyTooLarge, detail)
+fn too_large(max_len: usize) -> Problem {
+    let detail = format!("a body has at most {max_len} bytes; send fewer checks at once");
+    Problem::new(ProblemKind::BodyTooLarge, detail)
 }
 
 /// The text of a body.
 pub(super) fn text(body: &Bytes) -> Result<&str, Problem> {
     std::str::from_utf8(body).map_err(|error| {
-        Problem::bad(format!(
-            "the body is not UTF-8 from byte {} on; send a key of other bytes as key_base64",
+        Problem::bad_request(format!(
+            "the body is not valid UTF-8 at byte {}; send a key of arbitrary bytes as key_base64",
             error.valid_up_to()
         ))
     })

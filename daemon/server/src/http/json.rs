@@ -1,49 +1,45 @@
-//! Decisions as JSON: one shape on every surface that speaks JSON. Times are seconds, exact to
-//! the microsecond; what is absent is null.
+//! Decisions as JSON. Times are seconds, exact to the microsecond; an absent value is null.
 
 use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
 };
 
-use super::asked::Asked;
+use tollgate_engine::{CheckRequest, ResponseKind};
+
 use super::writer::{Plain, Writer};
 
-/// How an answer says whether anything changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// A decision.
-    Decision,
-    /// What a verb that does not decide has done.
-    Change,
-}
-
-/// The bytes that a decision of a limit or two takes.
+/// The usual length of a decision with one or two limits, in bytes.
 const USUAL_BYTES: usize = 640;
 
 /// A decision as JSON.
-pub(super) fn decision(policy: &Policy, decision: &Decision, shape: Shape) -> String {
+pub(super) fn decision(policy: &Policy, decision: &Decision, response: ResponseKind) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
-    write_decision(&mut json, policy, decision, shape);
+    write_decision(&mut json, policy, decision, response);
     json.finish()
 }
 
-/// The decisions of several checks as JSON, in order.
-pub(super) fn several(asked: &[Asked<'_>], answer: &Answer, shape: Shape) -> String {
-    let mut json = Writer::with_capacity(USUAL_BYTES * asked.len());
+/// The decisions of several checks as JSON, in their order.
+pub(super) fn decisions(
+    checks: &[CheckRequest<'_>],
+    answer: &Answer,
+    response: ResponseKind,
+) -> String {
+    let mut json = Writer::with_capacity(USUAL_BYTES * checks.len());
     json.put(r#"{"allowed":"#, answer.allowed());
     json.put(r#","retry_after":"#, answer.retry_after());
     json.put(r#","never":"#, answer.never());
-    json.list(r#","decisions":"#, asked.iter().zip(&answer.decisions), |json, (asked, x)| {
-        write_decision(json, asked.policy(), x, shape);
+    let decisions = checks.iter().zip(&answer.decisions);
+    json.list(r#","decisions":"#, decisions, |json, (check, decision)| {
+        write_decision(json, &check.policy, decision, response);
     });
     json.text("}");
     json.finish()
 }
 
-fn write_decision(json: &mut Writer, policy: &Policy, it: &Decision, shape: Shape) {
+fn write_decision(json: &mut Writer, policy: &Policy, it: &Decision, response: ResponseKind) {
     json.put(r#"{"allowed":"#, it.allowed);
     json.put(r#","reason":"#, it.reason.as_str());
-    // Neither a name nor the text of a limit holds what JSON escapes.
+    // Names and limits contain no characters that JSON escapes.
     json.put(r#","policy":"#, policy.name());
     json.put(r#","capacity":"#, it.capacity);
     json.put(r#","remaining":"#, it.remaining);
@@ -56,7 +52,7 @@ fn write_decision(json: &mut Writer, policy: &Policy, it: &Decision, shape: Shap
     json.put(r#","degraded":"#, it.degraded);
     json.put(r#","replayed":"#, it.replayed);
     json.put(r#","time":"#, it.time);
-    if shape == Shape::Change {
+    if response == ResponseKind::Change {
         json.put(r#","changed":"#, it.changed);
     }
     if let Some(lease) = it.lease {
@@ -68,25 +64,25 @@ fn write_decision(json: &mut Writer, policy: &Policy, it: &Decision, shape: Shap
     json.list(
         r#","limits":"#,
         policy.limits().iter().zip(it.each_limit()),
-        |json, (limit, said)| {
-            write_limit(json, limit, &said, it.shadow);
+        |json, (limit, decision)| {
+            write_limit(json, limit, &decision, it.shadow);
         },
     );
     json.text("}");
 }
 
-fn write_limit(json: &mut Writer, limit: &Limit, said: &LimitDecision, is_shadow: bool) {
+fn write_limit(json: &mut Writer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     json.put(r#"{"limit":"#, Plain(limit));
-    json.put(r#","allowed":"#, said.allowed);
-    json.put(r#","binding":"#, said.binding);
-    json.put(r#","capacity":"#, said.capacity);
-    json.put(r#","remaining":"#, said.remaining);
-    json.put(r#","retry_after":"#, said.retry_after);
-    json.put(r#","reset_after":"#, said.reset_after);
+    json.put(r#","allowed":"#, decision.allowed);
+    json.put(r#","binding":"#, decision.binding);
+    json.put(r#","capacity":"#, decision.capacity);
+    json.put(r#","remaining":"#, decision.remaining);
+    json.put(r#","retry_after":"#, decision.retry_after);
+    json.put(r#","reset_after":"#, decision.reset_after);
     json.text(if is_shadow { r#","shadow":true}"# } else { "}" });
 }
 
-/// What is kept of a key as JSON.
+/// The state of a key as JSON.
 pub(super) fn inspection(policy: &Policy, it: &Inspection) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
     json.put(r#"{"policy":"#, policy.name());

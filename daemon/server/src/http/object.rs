@@ -1,64 +1,86 @@
-//! The fields of a request as they were written, before they mean anything.
+//! The parameters of a request as sent, in a JSON body or a query.
 
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::field::Field;
+use tollgate_engine::Parameter;
+
 use super::problem::{Problem, quoted};
-use super::written::Written;
+use super::value::{Source, Value};
 use crate::nearest::did_you_mean;
 use crate::query;
 
-/// A request, or one of its checks, as it was written: known fields, each once.
+/// The query parameter that sets the status of all decisions.
+pub(super) const STATUS: &str = "status";
+
+/// A request, or one of its checks: known parameters, each at most once.
 #[derive(Debug)]
 pub(super) struct Object<'a> {
-    fields: Vec<(Field, Written<'a>)>,
-    /// The first of what is wrong with a field's name.
+    parameters: Vec<(Parameter, Value<'a>)>,
+    /// [`STATUS`], of queries only.
+    status: Option<Value<'a>>,
+    /// The first unknown or duplicate parameter.
     problem: Option<Problem>,
 }
 
 impl<'a> Object<'a> {
-    /// Reads a JSON object of no other fields than `known`.
-    pub(super) fn of_json(text: &'a str, known: &'static [Field]) -> Result<Self, Problem> {
+    /// Parses a JSON object with these parameters.
+    pub(super) fn from_json(
+        text: &'a str,
+        accepted: &'static [Parameter],
+    ) -> Result<Self, Problem> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let read = Known(known).deserialize(&mut json);
-        let object =
-            read.and_then(|x| json.end().map(|()| x)).map_err(|error| malformed(text, error))?;
+        let parsed = Accepted(accepted).deserialize(&mut json);
+        let object = parsed
+            .and_then(|object| json.end().map(|()| object))
+            .map_err(|error| malformed(text, error))?;
         object.checked()
     }
 
-    /// Reads a query of no other fields than `known`.
-    pub(super) fn of_query(text: &'a str, known: &'static [Field]) -> Result<Self, Problem> {
+    /// Parses a query with these parameters and [`STATUS`].
+    pub(super) fn from_query(
+        text: &'a str,
+        accepted: &'static [Parameter],
+    ) -> Result<Self, Problem> {
         let mut object = Object::empty();
         for (name, value) in query::pairs(text.as_bytes()) {
-            object.add(&String::from_utf8_lossy(&name), Written::Query(value), known);
+            let (name, source) = (String::from_utf8_lossy(&name), Source::Query(value));
+            if name != STATUS {
+                object.add(&name, source, accepted, &[STATUS]);
+            } else if object.status.replace(Value { name: STATUS, source }).is_some() {
+                object.problem.get_or_insert_with(|| duplicate(STATUS));
+            }
         }
         object.checked()
     }
 
-    /// The objects of a JSON array, such as `checks`.
+    /// Parses a JSON array of objects, such as `checks`, up to one more than `max`.
     pub(super) fn list(
         array: &'a str,
-        known: &'static [Field],
-        most: usize,
+        accepted: &'static [Parameter],
+        max: usize,
     ) -> Result<Vec<Self>, Problem> {
         let mut json = serde_json::Deserializer::from_str(array);
-        let objects = json.deserialize_seq(List { known, most }).map_err(|_| {
-            let remedy =
-                "write a list of checks, such as [{\"policy\":\"api\",\"key\":\"user:42\"}]";
-            Problem::bad(format!("checks is not a list of checks; {remedy}"))
-                .of(Field::Checks)
-                .with_value(array)
+        let objects = json.deserialize_seq(List { accepted, max }).map_err(|_| {
+            let example = "[{\"policy\":\"api\",\"key\":\"user:42\"}]";
+            Problem::bad_request(format!(
+                "checks is not a list of checks; write one, such as {example}"
+            ))
+            .at(Parameter::Checks.name())
+            .with_value(array)
         })?;
-        let objects = objects.into_iter().enumerate();
-        objects.map(|(index, x)| x.checked().map_err(|error| error.in_check(index))).collect()
+        objects
+            .into_iter()
+            .enumerate()
+            .map(|(index, object)| object.checked().map_err(|problem| problem.in_check(index)))
+            .collect()
     }
 
     fn empty() -> Self {
-        const USUAL_FIELDS: usize = 4;
-        Object { fields: Vec::with_capacity(USUAL_FIELDS), problem: None }
+        const USUAL_PARAMETERS: usize = 4;
+        Object { parameters: Vec::with_capacity(USUAL_PARAMETERS), status: None, problem: None }
     }
 
     fn checked(self) -> Result<Self, Problem> {
@@ -68,63 +90,78 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn add(&mut self, name: &str, value: Written<'a>, known: &[Field]) {
-        let field = Field::of_name(name).filter(|x| known.contains(x));
-        let Some(field) = field else {
-            self.problem.get_or_insert_with(|| unknown(name, known).with_value(&value.json()));
+    fn add(
+        &mut self,
+        name: &str,
+        source: Source<'a>,
+        accepted: &[Parameter],
+        others: &[&'static str],
+    ) {
+        let known = Parameter::from_name(name).filter(|known| accepted.contains(known));
+        let Some(parameter) = known else {
+            self.problem
+                .get_or_insert_with(|| unknown(name, accepted, others).with_value(&source.json()));
             return;
         };
-        if self.has(field) {
-            let detail = format!("{name} is there twice; leave one of them out");
-            self.problem.get_or_insert_with(|| Problem::bad(detail).of(field));
+        if self.has(parameter) {
+            self.problem.get_or_insert_with(|| duplicate(parameter.name()));
         }
-        self.fields.push((field, value));
+        self.parameters.push((parameter, Value { name: parameter.name(), source }));
     }
 
-    fn has(&self, field: Field) -> bool {
-        self.fields.iter().any(|(x, _)| *x == field)
+    fn has(&self, parameter: Parameter) -> bool {
+        self.parameters.iter().any(|(known, _)| *known == parameter)
     }
 
-    /// Takes a field's value; null is as if it was absent.
-    pub(super) fn take(&mut self, field: Field) -> Option<Written<'a>> {
-        let found = self.fields.iter().position(|(x, _)| *x == field)?;
-        let (_, value) = self.fields.swap_remove(found);
-        Some(value).filter(|x| !matches!(x, Written::Json("null")))
+    /// Removes and returns a value; null is the same as absent.
+    pub(super) fn take(&mut self, parameter: Parameter) -> Option<Value<'a>> {
+        let index = self.parameters.iter().position(|(known, _)| *known == parameter)?;
+        let (_, value) = self.parameters.swap_remove(index);
+        Some(value).filter(|value| !matches!(value.source, Source::Json("null")))
     }
 
-    /// A field's value, which stays.
-    pub(super) fn get(&self, field: Field) -> Option<&Written<'a>> {
-        self.fields.iter().find(|(x, _)| *x == field).map(|(_, value)| value)
+    /// Removes and returns the value of [`STATUS`].
+    pub(super) fn take_status(&mut self) -> Option<Value<'a>> {
+        self.status.take()
     }
 
-    /// Which of these fields it has first.
-    pub(super) fn first_of(&self, fields: &[Field]) -> Option<Field> {
-        fields.iter().copied().find(|field| self.has(*field))
+    /// The value of a parameter.
+    pub(super) fn get(&self, parameter: Parameter) -> Option<&Value<'a>> {
+        self.parameters.iter().find(|(known, _)| *known == parameter).map(|(_, value)| value)
+    }
+
+    /// The first of these parameters that is present.
+    pub(super) fn first_of(&self, parameters: &[Parameter]) -> Option<Parameter> {
+        parameters.iter().copied().find(|parameter| self.has(*parameter))
     }
 }
 
-fn unknown(name: &str, known: &[Field]) -> Problem {
-    let names = known.iter().map(|x| x.name());
+fn duplicate(name: &'static str) -> Problem {
+    Problem::bad_request(format!("{name} occurs twice; leave one of them out")).at(name)
+}
+
+fn unknown(name: &str, accepted: &[Parameter], others: &[&'static str]) -> Problem {
+    let names = accepted.iter().map(|parameter| parameter.name()).chain(others.iter().copied());
     let hint = did_you_mean(name, names.clone())
-        .unwrap_or_else(|| format!("known are {}", names.collect::<Vec<_>>().join(", ")));
+        .unwrap_or_else(|| format!("expected one of {}", names.collect::<Vec<_>>().join(", ")));
     let shown: String = name.chars().take(64).collect();
-    Problem::bad(format!("there is no field {} here; {hint}", quoted(&shown))).of_unknown(name)
+    Problem::bad_request(format!("unknown field {}; {hint}", quoted(&shown))).at_unknown(name)
 }
 
 fn malformed(text: &str, error: serde_json::Error) -> Problem {
     if text.trim_start().is_empty() {
-        return Problem::bad(
+        return Problem::bad_request(
             "the body is empty; send a JSON object, such as {\"policy\":\"api\",\"key\":\"user:42\"}",
         );
     }
-    Problem::bad(format!("the body is not a JSON object: {error}"))
+    Problem::bad_request(format!("the body is not a JSON object: {error}"))
 }
 
-/// Reads an object of known fields.
+/// Deserializes an object with these parameters.
 #[derive(Clone, Copy)]
-struct Known(&'static [Field]);
+struct Accepted(&'static [Parameter]);
 
-impl<'a> DeserializeSeed<'a> for Known {
+impl<'a> DeserializeSeed<'a> for Accepted {
     type Value = Object<'a>;
 
     fn deserialize<D: Deserializer<'a>>(self, json: D) -> Result<Object<'a>, D::Error> {
@@ -132,7 +169,7 @@ impl<'a> DeserializeSeed<'a> for Known {
     }
 }
 
-impl<'a> Visitor<'a> for Known {
+impl<'a> Visitor<'a> for Accepted {
     type Value = Object<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,24 +180,24 @@ impl<'a> Visitor<'a> for Known {
         let mut object = Object::empty();
         while let Some(name) = map.next_key_seed(Name)? {
             let value: &RawValue = map.next_value()?;
-            let value = Written::Json(value.get());
+            let source = Source::Json(value.get());
             match name {
-                Ok(field) if self.0.contains(&field) && !object.has(field) => {
-                    object.fields.push((field, value));
+                Ok(parameter) if self.0.contains(&parameter) && !object.has(parameter) => {
+                    object.parameters.push((parameter, Value { name: parameter.name(), source }));
                 }
-                Ok(field) => object.add(field.name(), value, self.0),
-                Err(unknown) => object.add(&unknown, value, self.0),
+                Ok(parameter) => object.add(parameter.name(), source, self.0, &[]),
+                Err(unknown) => object.add(&unknown, source, self.0, &[]),
             }
         }
         Ok(object)
     }
 }
 
-/// Reads the name of a field, without keeping it if it is known.
+/// Deserializes the name of a parameter, without allocating if it is known.
 struct Name;
 
 impl<'a> DeserializeSeed<'a> for Name {
-    type Value = Result<Field, String>;
+    type Value = Result<Parameter, String>;
 
     fn deserialize<D: Deserializer<'a>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_str(self)
@@ -168,21 +205,21 @@ impl<'a> DeserializeSeed<'a> for Name {
 }
 
 impl Visitor<'_> for Name {
-    type Value = Result<Field, String>;
+    type Value = Result<Parameter, String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(Field::of_name(name).ok_or_else(|| name.to_owned()))
+        Ok(Parameter::from_name(name).ok_or_else(|| name.to_owned()))
     }
 }
 
-/// Reads a list of objects of known fields, up to one more than there may be.
+/// Deserializes a list of objects, up to one more than the maximum.
 struct List {
-    known: &'static [Field],
-    most: usize,
+    accepted: &'static [Parameter],
+    max: usize,
 }
 
 impl<'a> Visitor<'a> for List {
@@ -194,8 +231,8 @@ impl<'a> Visitor<'a> for List {
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut objects = Vec::new();
-        while objects.len() <= self.most {
-            match list.next_element_seed(Known(self.known))? {
+        while objects.len() <= self.max {
+            match list.next_element_seed(Accepted(self.accepted))? {
                 Some(object) => objects.push(object),
                 None => return Ok(objects),
             }

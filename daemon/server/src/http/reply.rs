@@ -1,4 +1,4 @@
-//! Answers as HTTP: status and headers.
+//! Responses: status and headers.
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use http_body_util::Full;
@@ -11,7 +11,7 @@ use tollgate::{Answer, Decision, Micros};
 
 use super::problem::Problem;
 
-/// What every answer is.
+/// A response of the HTTP listeners.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -27,18 +27,18 @@ fn reply(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Reply
     reply
 }
 
-/// What a decision says of the request as a whole.
+/// The result of a request as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub(super) allowed: bool,
     pub(super) never: bool,
     pub(super) retry_after: Option<Micros>,
-    /// Whether it is denied for no other reason than that the store gave no answer.
+    /// Whether the only reason for a denial is that the store is unavailable.
     pub(super) degraded: bool,
 }
 
 impl Verdict {
-    pub(super) fn of(decision: &Decision) -> Self {
+    pub(super) fn new(decision: &Decision) -> Self {
         Verdict {
             allowed: decision.allowed,
             never: decision.never,
@@ -47,7 +47,7 @@ impl Verdict {
         }
     }
 
-    pub(super) fn of_several(answer: &Answer) -> Self {
+    pub(super) fn from_answer(answer: &Answer) -> Self {
         let mut denied = answer.decisions.iter().filter(|decision| !decision.allowed);
         Verdict {
             allowed: answer.allowed(),
@@ -67,7 +67,7 @@ impl Verdict {
     }
 }
 
-/// An answer in JSON; if its status is to tell the verdict, a denial says when to try again.
+/// A JSON response. With a verdict, its status reflects that, and a denial has `Retry-After`.
 pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
     let status = verdict.map_or(StatusCode::OK, Verdict::status);
     let mut reply = reply(status, JSON, body);
@@ -79,8 +79,8 @@ pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
     reply
 }
 
-/// An answer of the rate limit service, whose code the status tells too.
-pub(super) fn rate_limit(body: String, code: Code) -> Reply {
+/// A response of the rate limit service, whose status reflects the code.
+pub(crate) fn rate_limit(body: String, code: Code) -> Reply {
     let status = match code {
         Code::Ok => StatusCode::OK,
         Code::OverLimit => StatusCode::TOO_MANY_REQUESTS,
@@ -89,8 +89,8 @@ pub(super) fn rate_limit(body: String, code: Code) -> Reply {
     reply(status, JSON, body)
 }
 
-/// A problem in the place of an answer.
-pub(super) fn problem(problem: &Problem) -> Reply {
+/// An error response.
+pub(crate) fn problem(problem: &Problem) -> Reply {
     let mut reply = reply(problem.status(), PROBLEM, problem.to_json());
     if let Some(methods) = problem.allow() {
         reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
@@ -104,14 +104,14 @@ pub(super) fn problem(problem: &Problem) -> Reply {
     reply
 }
 
-/// That a gateway may let a request pass, with nothing more to say.
+/// Lets a gateway admit a request.
 pub(super) fn pass() -> Reply {
     let mut reply = Response::new(Full::default());
     reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     reply
 }
 
-/// That a gateway must not let a request pass, with what its client may know of it.
+/// Lets a gateway deny a request, with a body that its client may see.
 pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micros>) -> Reply {
     let mut reply = reply(status, PROBLEM, body);
     if let Some(retry_after) = retry_after {
@@ -121,12 +121,12 @@ pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micro
     reply
 }
 
-/// A page for another reader than ours.
+/// A page of another content type.
 pub(crate) fn page(kind: HeaderValue, body: String) -> Reply {
     reply(StatusCode::OK, kind, body)
 }
 
-/// A line of text.
+/// Plain text.
 pub(crate) fn text(status: StatusCode, line: impl Into<Bytes>) -> Reply {
     reply(status, TEXT, line)
 }

@@ -1,9 +1,6 @@
-//! Sockets, TLS, and the limit on connections.
+//! Listeners: sockets, and TLS on them.
 
-mod accept;
 mod error;
-mod peer;
-mod places;
 mod socket;
 mod stream;
 mod tls;
@@ -16,11 +13,8 @@ use std::path::Path;
 
 use tokio::net::TcpListener;
 
-pub(crate) use self::accept::Accepting;
 pub use self::error::ListenError;
-pub(crate) use self::peer::{Peer, Remote};
-pub(crate) use self::places::Places;
-use self::socket::Socket;
+pub(crate) use self::socket::{Accepted, Socket};
 pub(crate) use self::stream::Stream;
 pub use self::tls::{Tls, TlsError};
 use self::unix::UnixSocket;
@@ -28,30 +22,30 @@ use self::unix::UnixSocket;
 /// A bound socket, with or without TLS.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Socket,
-    tls: Option<Tls>,
+    pub(crate) socket: Socket,
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Listener {
-    /// Listens on a Unix socket, which this user and its group may connect to. A socket file that
-    /// another process has left behind is replaced; dropping the listener removes the file.
+    /// Listens on a Unix socket, which this user and its group may open. A socket that a process has
+    /// left there is replaced. The file is removed when the listener is dropped.
     ///
     /// # Errors
-    /// Another process listens there, or the path cannot be used; the message states what to do.
+    /// Another process listens there, or the path is invalid; the error says how to fix it.
     pub async fn bind_unix(path: &Path) -> Result<Listener, ListenError> {
         Ok(Listener { socket: Socket::Unix(UnixSocket::bind(path).await?), tls: None })
     }
 
-    /// Sets or removes TLS.
+    /// The same with TLS, if given.
     #[must_use]
     pub fn with_tls(self, tls: Option<Tls>) -> Listener {
         Listener { tls, ..self }
     }
 
-    /// Returns the local address.
+    /// Its address.
     ///
     /// # Errors
-    /// The system does not report it.
+    /// The system does not return it.
     pub fn address(&self) -> io::Result<ListenAddress> {
         Ok(match &self.socket {
             Socket::Tcp(tcp) => ListenAddress::Tcp(tcp.local_addr()?),
@@ -71,11 +65,11 @@ impl From<TcpListener> for Listener {
 pub enum ListenAddress {
     /// A TCP address.
     Tcp(SocketAddr),
-    /// The path of a Unix socket.
+    /// A path.
     Unix(std::path::PathBuf),
 }
 
-/// Formats the address as the configuration writes it.
+/// As in the configuration.
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,23 +79,23 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// The bound sockets, by purpose.
+/// The bound sockets.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// For `/v1`, `/livez` and `/readyz`.
     pub http: Option<Listener>,
     /// For Envoy's rate limit service.
     pub grpc: Option<Listener>,
-    /// For clients of Redis.
+    /// For Redis clients.
     pub resp: Option<Listener>,
-    /// For `/metrics`, `/livez` and `/readyz`, apart from the traffic of gateways.
+    /// For the metrics page, `/livez` and `/readyz`, apart from gateways.
     pub metrics: Option<Listener>,
-    /// For debugging. Every client that can connect may read the active configuration.
+    /// For debugging: every client that reaches it may read the effective configuration.
     pub debug: Option<Listener>,
 }
 
 impl Listeners {
-    /// The TLS configurations of the listeners, each once.
+    /// Their TLS settings, each once.
     pub(crate) fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
         let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];

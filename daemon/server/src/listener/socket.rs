@@ -1,39 +1,39 @@
-//! A listening socket: TCP or Unix.
+//! Listening sockets: TCP, or a Unix socket.
 
 use std::io;
 
 use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tollgate_engine::PeerAddress;
 
-use super::peer::Peer;
 use super::unix::UnixSocket;
 
 /// A listening socket.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpListener),
     Unix(UnixSocket),
 }
 
-/// An accepted connection, before any handshake.
+/// A new connection.
 #[derive(Debug)]
-pub(super) enum Accepted {
+pub(crate) enum Accepted {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Socket {
-    /// Accepts the next connection. Cancel safe.
-    pub(super) async fn accept(&self) -> io::Result<(Accepted, Peer)> {
+    /// Accepts a connection. Cancel safe.
+    pub(crate) async fn accept(&self) -> io::Result<(Accepted, PeerAddress)> {
         match self {
             Socket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                // Responses are small and latency matters. Without the option they are only slower.
+                // An optimisation: responses are small, and clients wait for them.
                 let _ = stream.set_nodelay(true);
-                Ok((Accepted::Tcp(stream), Peer::Tcp(address)))
+                Ok((Accepted::Tcp(stream), PeerAddress::Tcp(address)))
             }
             Socket::Unix(listener) => {
                 let stream = listener.accept().await?;
-                Ok((Accepted::Unix(stream), Peer::Unix))
+                Ok((Accepted::Unix(stream), PeerAddress::Unix))
             }
         }
     }

@@ -16,7 +16,7 @@ const WAITING: u32 = 1_024;
 
 /// A Unix socket; dropping it removes its file.
 #[derive(Debug)]
-pub(super) struct UnixSocket {
+pub(crate) struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode of the socket file it created.

@@ -1,29 +1,28 @@
-//! What the listener for metrics answers.
+//! The responses of the metrics listener.
 
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 
 use super::{accept, scrape};
-use crate::daemon::Daemon;
 use crate::http::{Reply, page, text};
+use crate::services::Services;
 
-/// Answers a scrape. But for probes there is nothing else on that listener.
-pub(crate) fn answer<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
-    let live = daemon.live();
-    let path = live.envoy.compat.metrics_path.as_deref().unwrap_or("/metrics");
+/// Answers a scrape.
+pub(crate) fn answer<B>(services: &Services, request: &Request<B>) -> Reply {
+    let active = services.engine.active();
+    let path = active.envoy.compat.metrics_path.as_deref().unwrap_or("/metrics");
     if request.uri().path() != path {
         return text(StatusCode::NOT_FOUND, format!("metrics are at {path}\n"));
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return text(StatusCode::METHOD_NOT_ALLOWED, "metrics are read with GET\n");
     }
-    page_of(daemon, request)
+    page_of(services, request)
 }
 
-/// The page, in the form that is asked for.
-pub(crate) fn page_of<B>(daemon: &Daemon, request: &Request<B>) -> Reply {
-    let wanted =
-        request.headers().get_all(ACCEPT).iter().filter_map(|get_all| get_all.to_str().ok());
+/// The page in the format that the client accepts.
+pub(crate) fn page_of<B>(services: &Services, request: &Request<B>) -> Reply {
+    let wanted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let form = accept::form(&wanted.collect::<Vec<_>>().join(","));
-    page(HeaderValue::from_static(form.content_type()), scrape::text(daemon, form))
+    page(HeaderValue::from_static(form.content_type()), scrape::text(services, form))
 }

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::families::{Family, FamilyKind};
-use super::latency::Exemplar;
+use tollgate_engine::Exemplar;
 
 /// A form of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,9 +165,9 @@ impl Page {
     fn exemplar(&mut self, exemplar: Option<&Exemplar>) {
         let Some(exemplar) = exemplar.filter(|_| self.form == Form::OpenMetrics) else { return };
         self.write(format_args!(" # {{trace_id=\"{}\"}} ", exemplar.trace));
-        self.seconds(exemplar.took.get());
+        self.seconds(exemplar.duration.get());
         self.text.push(' ');
-        self.seconds(exemplar.at.as_micros());
+        self.seconds(exemplar.time.as_micros());
     }
 
     /// Seconds, exact to the µs.
@@ -205,8 +205,8 @@ mod tests {
     use tollgate::{Micros, Timestamp};
 
     use super::super::families::{BUILD, DEGRADED, DURATION, KEYS};
-    use super::super::trace::TraceId;
     use super::*;
+    use tollgate_engine::TraceId;
 
     fn page(form: Form) -> String {
         let mut page = Page::new(form);
@@ -214,9 +214,11 @@ mod tests {
         page.sample(&DEGRADED, &["x", "allowed"], Value::Whole(0));
         page.sample(&KEYS, &[], Value::Whole(7));
         page.sample(&BUILD, &["1.2.3"], Value::Whole(1));
-        let trace = TraceId::of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
+        let trace =
+            TraceId::from_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+                .unwrap();
         let exemplar =
-            Exemplar { trace, took: Micros::new(30), at: Timestamp::from_micros(1_500_000) };
+            Exemplar { trace, duration: Micros::new(30), time: Timestamp::from_micros(1_500_000) };
         let classes = [
             Class { most: Some(Value::Micros(25)), count: 2, exemplar: None },
             Class { most: Some(Value::Micros(1_000_000)), count: 1, exemplar: Some(exemplar) },

@@ -7,59 +7,76 @@ use super::families::{
     STORE_RECONNECTS, STORE_REDIRECTIONS, STORE_UNKNOWN, STORE_UP, XDS_CONNECTED, XDS_UPDATES,
 };
 use super::page::{Class, Form, Page, Value};
-use super::tally::Surface;
-use super::{lock, process, reference};
-use crate::daemon::Daemon;
-use crate::role::Role;
+use tollgate_engine::{LatencyHistogram, ListenerKind, StoreStatus, Surface};
+
+use super::{process, reference};
+use crate::services::Services;
 
 /// The whole page.
-pub(super) fn text(daemon: &Daemon, form: Form) -> String {
+pub(super) fn text(services: &Services, form: Form) -> String {
     let mut page = Page::new(form);
-    decisions(&mut page, daemon);
-    store(&mut page, daemon);
-    memory(&mut page, daemon);
-    connections(&mut page, daemon);
-    operation(&mut page, daemon);
-    if daemon.live().envoy.reference_metrics {
-        reference::write(&mut page, daemon);
+    decisions(&mut page, services);
+    store(&mut page, services);
+    memory(&mut page, services);
+    connections(&mut page, services);
+    operation(&mut page, services);
+    if services.engine.active().envoy.reference_metrics {
+        reference::write(&mut page, services);
     }
     page.sample(&BUILD, &[env!("CARGO_PKG_VERSION")], Value::Whole(1));
     process::write(&mut page);
     page.finish()
 }
 
-fn decisions(page: &mut Page, daemon: &Daemon) {
-    let metrics = &daemon.metrics;
-    let tallies = lock(&metrics.tallies).clone();
-    let tallies = tallies.all();
-    for tally in &tallies {
-        for surface in Surface::ALL {
-            for (answer, count) in tally.answers(surface).counts().into_iter().flatten() {
-                let labels = [&*tally.policy, answer, surface.as_str()];
-                page.sample(&DECISIONS, &labels, Value::Whole(count));
+fn decisions(page: &mut Page, services: &Services) {
+    let counters = &services.engine.counters;
+    let policies = counters.by_policy();
+    // Series without any decision are left out.
+    let is_used = |counts: &[(&str, u64)]| counts.iter().any(|(_, count)| *count > 0);
+    for policy in &policies {
+        for (surface, counts) in policy.surfaces.iter().filter(|(_, counts)| is_used(counts)) {
+            for (answer, count) in counts {
+                let labels = [&*policy.policy, answer, surface.as_str()];
+                page.sample(&DECISIONS, &labels, Value::Whole(*count));
             }
         }
     }
     for surface in Surface::ALL {
-        let latency = metrics.latency(surface);
-        page.histogram(&DURATION, &[surface.as_str()], &latency.classes(), latency.sum());
+        let latency = counters.latency(surface);
+        let sum = Value::Micros(latency.sum_micros());
+        page.histogram(&DURATION, &[surface.as_str()], &classes(latency), sum);
     }
-    for tally in &tallies {
-        for (answer, count) in tally.degraded().into_iter().flatten() {
-            page.sample(&DEGRADED, &[&*tally.policy, answer], Value::Whole(count));
+    for policy in policies.iter().filter(|policy| is_used(&policy.degraded)) {
+        for (answer, count) in policy.degraded {
+            page.sample(&DEGRADED, &[&*policy.policy, answer], Value::Whole(count));
         }
     }
-    for (outcome, count) in [("pass", &metrics.no_rule_passed), ("deny", &metrics.no_rule_denied)] {
+    let no_rule = [("pass", &counters.no_rule_allowed), ("deny", &counters.no_rule_denied)];
+    for (outcome, count) in no_rule {
         page.sample(&NO_RULE, &[outcome], Value::Whole(count.get()));
     }
 }
 
-fn store(page: &mut Page, daemon: &Daemon) {
-    let Some(redis) = daemon.limiter().as_redis() else {
+/// The buckets of a histogram, as the page has them.
+pub(super) fn classes(latency: &LatencyHistogram) -> Vec<Class> {
+    latency
+        .buckets()
+        .into_iter()
+        .map(|bucket| Class {
+            most: bucket.bound.map(|bound| Value::Micros(bound.get())),
+            count: bucket.count,
+            exemplar: bucket.exemplar,
+        })
+        .collect()
+}
+
+fn store(page: &mut Page, services: &Services) {
+    let Some(redis) = services.engine.limiter().as_redis() else {
         return page.sample(&STORE_UP, &[], Value::Whole(1));
     };
-    page.sample(&STORE_UP, &[], Value::Whole(daemon.metrics.store_up.get()));
-    let stats = daemon.limiter().stats();
+    let is_reachable = u64::from(services.engine.store_status() == StoreStatus::Reachable);
+    page.sample(&STORE_UP, &[], Value::Whole(is_reachable));
+    let stats = services.engine.limiter().stats();
     let class = |(most, count): (Option<u64>, u64)| Class {
         most: most.map(Value::Micros),
         count,
@@ -84,8 +101,8 @@ fn store(page: &mut Page, daemon: &Daemon) {
     }
 }
 
-fn memory(page: &mut Page, daemon: &Daemon) {
-    let Some(memory) = daemon.limiter().as_memory() else { return };
+fn memory(page: &mut Page, services: &Services) {
+    let Some(memory) = services.engine.limiter().as_memory() else { return };
     let occupancy = memory.usage();
     let whole = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     for (family, count) in [
@@ -98,51 +115,52 @@ fn memory(page: &mut Page, daemon: &Daemon) {
     }
 }
 
-fn connections(page: &mut Page, daemon: &Daemon) {
+fn connections(page: &mut Page, services: &Services) {
     let whole = |n: usize| Value::Whole(u64::try_from(n).unwrap_or(u64::MAX));
-    for role in Role::ALL {
-        page.sample(&CONNECTIONS, &[role.as_str()], whole(daemon.places(role).count()));
+    for kind in ListenerKind::ALL {
+        page.sample(&CONNECTIONS, &[kind.as_str()], whole(services.connections.get(kind).count()));
     }
-    let most = daemon.live().bounds.connections;
-    for role in Role::ALL {
-        page.sample(&CONNECTIONS_MAX, &[role.as_str()], whole(most));
+    let most = services.engine.active().bounds.connections;
+    for kind in ListenerKind::ALL {
+        page.sample(&CONNECTIONS_MAX, &[kind.as_str()], whole(most));
     }
-    for role in Role::ALL {
-        let totals = daemon.places(role).totals();
-        page.sample(&CONNECTIONS_ACCEPTED, &[role.as_str()], Value::Whole(totals.accepted));
+    for kind in ListenerKind::ALL {
+        let totals = services.connections.get(kind).totals();
+        page.sample(&CONNECTIONS_ACCEPTED, &[kind.as_str()], Value::Whole(totals.accepted));
     }
-    for role in Role::ALL {
-        let totals = daemon.places(role).totals();
+    for kind in ListenerKind::ALL {
+        let totals = services.connections.get(kind).totals();
         let refused = [("handshake", totals.failed_handshakes), ("crowded", totals.evicted)];
         for (reason, count) in
-            daemon.metrics.traffic(role).cut_by_reason().into_iter().chain(refused)
+            services.engine.counters.listener(kind).closures().into_iter().chain(refused)
         {
-            page.sample(&CONNECTIONS_CUT, &[role.as_str(), reason], Value::Whole(count));
+            page.sample(&CONNECTIONS_CUT, &[kind.as_str(), reason], Value::Whole(count));
         }
     }
-    for role in [Role::Http, Role::Grpc] {
-        for (class, count) in daemon.metrics.traffic(role).answered_by_class() {
-            page.sample(&REQUESTS, &[role.as_str(), class], Value::Whole(count));
+    for kind in [ListenerKind::Http, ListenerKind::Grpc] {
+        for (class, count) in services.engine.counters.listener(kind).responses() {
+            page.sample(&REQUESTS, &[kind.as_str(), class], Value::Whole(count));
         }
     }
 }
 
-fn operation(page: &mut Page, daemon: &Daemon) {
-    let metrics = &daemon.metrics;
-    for (verb, count) in lock(&metrics.audits).iter() {
-        page.sample(&AUDIT, &[verb], Value::Whole(*count));
+fn operation(page: &mut Page, services: &Services) {
+    let counters = &services.engine.counters;
+    for (operation, count) in counters.audits() {
+        page.sample(&AUDIT, &[operation], Value::Whole(count));
     }
-    for (result, count) in metrics.reloads.by_result() {
+    for (result, count) in counters.reloads.by_result() {
         page.sample(&RELOADS, &[result], Value::Whole(count));
     }
-    page.sample(&RELOAD_GOOD, &[], Value::Whole(metrics.reloads.is_good()));
-    page.sample(&RELOAD_TIME, &[], Value::Micros(metrics.reloads.held_since()));
-    for (result, count) in daemon.discovery.by_result() {
+    page.sample(&RELOAD_GOOD, &[], Value::Whole(counters.reloads.is_last_accepted()));
+    page.sample(&RELOAD_TIME, &[], Value::Micros(counters.reloads.active_since_micros()));
+    for (result, count) in services.envoy.discovery.by_result() {
         page.sample(&XDS_UPDATES, &[result], Value::Whole(count));
     }
-    let is_connected = u64::from(daemon.discovery.is_connected());
+    let is_connected = u64::from(services.envoy.discovery.is_connected());
     page.sample(&XDS_CONNECTED, &[], Value::Whole(is_connected));
-    let policies = u64::try_from(daemon.live().policies.iter().count()).unwrap_or(u64::MAX);
+    let policies =
+        u64::try_from(services.engine.active().policies.iter().count()).unwrap_or(u64::MAX);
     page.sample(&POLICIES, &[], Value::Whole(policies));
-    page.sample(&DRAINING, &[], Value::Whole(u64::from(daemon.is_draining())));
+    page.sample(&DRAINING, &[], Value::Whole(u64::from(services.lifecycle.is_draining())));
 }

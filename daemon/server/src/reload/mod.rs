@@ -9,7 +9,7 @@ mod overrides;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use tollgate::Policy;
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
 use crate::config::{Config, ConfigErrors, TokenSecret, watched_paths};
-use crate::daemon::Daemon;
+use crate::services::Services;
 
 /// How often files are polled; a change is applied at the second poll that finds it.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -96,27 +96,12 @@ impl fmt::Debug for Reload {
     }
 }
 
-/// The result of the last reload.
-#[derive(Debug, Default)]
-pub(crate) struct Standing(Mutex<Option<Arc<str>>>);
-
-impl Standing {
-    /// Why the last reload was rejected, if it was.
-    pub(crate) fn refusal(&self) -> Option<Arc<str>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, refusal: Option<Arc<str>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
-    }
-}
-
 /// Reloads the configuration; never returns.
 pub(crate) async fn watch(
     reload: Reload,
     config: Config,
     overrides: OverridesFiles,
-    daemon: Arc<Daemon>,
+    services: Arc<Services>,
 ) {
     let Reload { file, read, mut told, every, applied, begun, ended } = reload;
     let files = Files::of(files_of(file.as_ref(), &config));
@@ -131,7 +116,7 @@ pub(crate) async fn watch(
         overrides,
         refusal: None,
         refused_looks: 0,
-        daemon,
+        services,
     };
     let mut looks = interval(every);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +164,7 @@ struct Reloader {
     refusal: Option<String>,
     /// The number of polls since the rejection.
     refused_looks: u32,
-    daemon: Arc<Daemon>,
+    services: Arc<Services>,
 }
 
 impl Reloader {
@@ -241,7 +226,8 @@ impl Reloader {
     }
 
     fn apply(&mut self, config: &Config) -> Result<(), String> {
-        self.daemon.apply(self.overrides.live(config)?);
+        self.services.engine.activate(self.overrides.build(config)?);
+        self.services.update_health();
         Ok(())
     }
 
@@ -254,16 +240,17 @@ impl Reloader {
             let rules = self.config.rules.rules.len();
             tracing::info!(policies, rules, "configuration reloaded");
             self.count(true);
-            return self.daemon.reloads.set(None);
+            return self.services.reload_status.set(None);
         }
         self.count(false);
         let why = refusals.join("\n");
         tracing::error!("configuration rejected, keeping the previous one: {why}");
-        self.daemon.reloads.set(Some(why.into()));
+        self.services.reload_status.set(Some(why.into()));
     }
 
     fn count(&self, is_good: bool) {
-        self.daemon.metrics.reloaded(is_good, self.daemon.clock.now());
+        let engine = &self.services.engine;
+        engine.counters.reloads.count(is_good, engine.clock().now());
     }
 
     /// Reads the configuration. Returns `None` if a file changed meanwhile. All files are watched
@@ -302,7 +289,7 @@ impl Reloader {
 
     fn applicable(&self, config: Config) -> Result<Config, String> {
         let mut fields = self.config.needs_restart(&config);
-        if self.daemon.limiter().as_memory().is_some() {
+        if self.services.engine.limiter().as_memory().is_some() {
             fields.extend(self.other_tables(&config));
         }
         if fields.is_empty() {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tollgate::{Overrides, Policies};
+use tollgate_engine::ActiveConfig;
 
 use super::files::Files;
 use crate::config::{Config, OverridesFile, read_overrides};
-use crate::live::Live;
 
 /// Override files, with their rows as last read.
 #[derive(Debug, Default)]
@@ -40,12 +40,12 @@ impl OverridesFiles {
     /// Builds the state for a configuration, including its override files.
     ///
     /// # Errors
-    /// As [`OverridesFiles::put_into`] and [`Live::of`]; or the rules are invalid.
-    pub(crate) fn live(&mut self, config: &Config) -> Result<Live, String> {
-        let mut live = Live::of(config)?;
-        self.put_into(&mut live.policies, &config.overrides_files)?;
-        live.rules.check(&live.policies).map_err(|error| error.to_string())?;
-        Ok(live)
+    /// As [`OverridesFiles::put_into`] and [`ActiveConfig::new`]; or the rules are invalid.
+    pub(crate) fn build(&mut self, config: &Config) -> Result<ActiveConfig, String> {
+        let mut active = ActiveConfig::new(config)?;
+        self.put_into(&mut active.policies, &config.overrides_files)?;
+        active.rules.check(&active.policies).map_err(|error| error.to_string())?;
+        Ok(active)
     }
 
     /// Adds the rows of the files to the policies. A file that has not changed is not read again; a

@@ -1,4 +1,4 @@
-//! A connection: it reads what there is, answers all of it, writes that once, and reads again.
+//! A connection: reads a batch of commands, executes it, sends all replies at once, and repeats.
 
 use std::io;
 use std::pin::Pin;
@@ -9,228 +9,240 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::asking::Scene;
-use super::out::Out;
+use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
+
+use super::RespState;
+use super::context::BatchContext;
+use super::pending::execute_pending;
+use super::reply_buffer::ReplyBuffer;
 use super::session::Conversation;
-use super::settle::settle;
-use crate::daemon::Daemon;
-use crate::listener::{Remote, Stream};
-use crate::metrics::Cut;
-use crate::pulse::{Pulse, Verdict};
-use crate::role::Role;
+use crate::connection::{IdleStatus, IdleTracker};
+use crate::lifecycle::Lifecycle;
+use crate::listener::Stream;
 
-/// What a connection reads into at first, and what it keeps while it is idle.
-const SMALL: usize = 4 * 1024;
-/// The most that it reads at a time.
-const LARGE: usize = 64 * 1024;
-/// How long a connection must have been idle to be closed while stopping, as over HTTP.
+/// The initial size of the input buffer, and its size while idle.
+const MIN_BUFFER: usize = 4 * 1024;
+/// The most bytes of one read.
+const MAX_BUFFER: usize = 64 * 1024;
+/// The idle time after which a connection is closed while the daemon stops, as over HTTP.
 const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
-/// How long the end is waited for after all was said: closing with bytes unread would take back
-/// what the peer has not read yet.
-const LINGER: Duration = Duration::from_secs(1);
+/// How long to wait for the client to close. Closing with unread bytes would discard replies that
+/// the client has not read yet.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves a connection until its peer leaves, dawdles, must make room, or the daemon stops.
-pub(crate) async fn serve(daemon: &Arc<Daemon>, stream: Stream, remote: Remote, pulse: Arc<Pulse>) {
+/// Serves a connection until the client closes it, a timeout expires, it is evicted, or the daemon
+/// stops.
+pub(crate) async fn serve(
+    engine: &Engine,
+    state: &RespState,
+    lifecycle: &Lifecycle,
+    stream: Stream,
+    remote: Remote,
+    tracker: Arc<IdleTracker>,
+) {
     let mut connection = Connection {
-        daemon,
+        engine,
+        state,
+        lifecycle,
         stream,
         remote,
-        pulse,
-        conversation: Conversation::new(daemon.resp.next_id()),
-        input: Vec::with_capacity(SMALL),
-        fills: false,
-        out: Out::default(),
-        alarm: Box::pin(sleep(Duration::ZERO)),
+        tracker,
+        conversation: Conversation::new(state.next_id()),
+        input: Vec::with_capacity(MIN_BUFFER),
+        is_buffer_full: false,
+        out: ReplyBuffer::default(),
+        timer: Box::pin(sleep(Duration::ZERO)),
     };
-    let end = connection.talk().await;
-    connection.end(end).await;
+    let end = connection.run().await;
+    connection.close(end).await;
 }
 
 struct Connection<'d> {
-    daemon: &'d Daemon,
+    engine: &'d Engine,
+    state: &'d RespState,
+    lifecycle: &'d Lifecycle,
     stream: Stream,
     remote: Remote,
-    pulse: Arc<Pulse>,
+    tracker: Arc<IdleTracker>,
     conversation: Conversation,
-    /// What was read and is not answered: it begins where a command does.
+    /// Bytes that were read and not executed; begins with a command.
     input: Vec<u8>,
-    /// Whether there may have been more to read than there was room for.
-    fills: bool,
-    out: Out,
-    /// When it is looked next whether the peer dawdles. It goes on from one wait to the next: to
-    /// set it for each would cost as much as a decision.
-    alarm: Pin<Box<Sleep>>,
+    /// Whether the last read filled the buffer.
+    is_buffer_full: bool,
+    out: ReplyBuffer,
+    /// Fires when the timeouts are checked next. It is kept across waits: setting it for each would
+    /// cost as much as a decision.
+    timer: Pin<Box<Sleep>>,
 }
 
 /// How a connection ends.
 #[derive(Debug)]
 enum End {
-    /// The peer has left, or must make room.
-    Gone,
-    /// All is said, and the peer is to hear it.
-    Said,
+    /// The client closed it, or it was evicted.
+    Closed,
+    /// The daemon closes it after the last reply.
+    Finished,
+    /// A timeout expired.
     Overdue,
     Failed(io::Error),
 }
 
 impl From<io::Error> for End {
-    fn from(it: io::Error) -> Self {
-        End::Failed(it)
+    fn from(error: io::Error) -> Self {
+        End::Failed(error)
     }
 }
 
 impl Connection<'_> {
-    /// Answers until there is a reason not to go on.
-    async fn talk(&mut self) -> End {
+    async fn run(&mut self) -> End {
         loop {
             if let Err(end) = self.read().await {
                 return end;
             }
             loop {
-                let is_all = self.answer().await;
+                let is_complete = self.execute_batch().await;
                 if let Err(end) = self.write().await {
                     return end;
                 }
                 if self.conversation.session.is_closing {
-                    return End::Said;
+                    return End::Finished;
                 }
-                if is_all {
+                if is_complete {
                     break;
                 }
-                // A peer that sends as fast as it is answered must not keep others waiting.
+                // A client that sends without pause must not starve others.
                 yield_now().await;
             }
-            if self.daemon.is_closing() && self.input.is_empty() {
-                return End::Said;
+            if self.lifecycle.is_closing() && self.input.is_empty() {
+                return End::Finished;
             }
         }
     }
 
-    /// Answers the commands that were read, or as many as are answered at a time; whether that is
-    /// all of them.
-    async fn answer(&mut self) -> bool {
-        let live = self.daemon.live();
+    /// Executes a batch of commands. Returns whether no complete command is left.
+    async fn execute_batch(&mut self) -> bool {
+        let active = self.engine.active();
         let session = &self.conversation.session;
-        let mut scene = Scene::new(self.daemon, &live, &self.remote, session);
-        let progress = self.conversation.hear(&self.input, &mut scene, &mut self.out);
-        let busy = (progress.used > 0).then(|| self.pulse.begin());
-        settle(&mut scene, &mut self.out).await;
-        self.conversation.hold(&mut self.out);
-        drop((scene, busy));
-        if progress.used == self.input.len() {
+        let mut batch = BatchContext::new(self.engine, self.state, &active, &self.remote, session);
+        let progress = self.conversation.execute(&self.input, &mut batch, &mut self.out);
+        let busy = (progress.consumed > 0).then(|| self.tracker.begin_request());
+        execute_pending(&mut batch, &mut self.out).await;
+        self.conversation.check_replies(&mut self.out);
+        drop((batch, busy));
+        if progress.consumed == self.input.len() {
             self.input.clear();
         } else {
-            self.input.drain(..progress.used);
+            self.input.drain(..progress.consumed);
         }
         if !self.input.is_empty() {
-            self.pulse.begins();
+            self.tracker.begin_head();
         }
-        progress.is_all
+        progress.is_complete
     }
 
     /// Waits for more bytes.
     async fn read(&mut self) -> Result<(), End> {
         let capacity = self.input.capacity();
-        let is_full = capacity - self.input.len() < SMALL / 4;
-        if is_full || (self.fills && capacity < LARGE) {
-            self.input.reserve(capacity.clamp(SMALL, LARGE).max(capacity - self.input.len() + 1));
+        let free = capacity - self.input.len();
+        if free < MIN_BUFFER / 4 || (self.is_buffer_full && capacity < MAX_BUFFER) {
+            self.input.reserve(capacity.clamp(MIN_BUFFER, MAX_BUFFER).max(free + 1));
         }
         loop {
             tokio::select! {
                 biased;
                 read = self.stream.read_buf(&mut self.input) => {
                     let read = read?;
-                    self.fills = self.input.len() == self.input.capacity();
-                    return if read == 0 { Err(End::Gone) } else { Ok(()) };
+                    self.is_buffer_full = self.input.len() == self.input.capacity();
+                    return if read == 0 { Err(End::Closed) } else { Ok(()) };
                 }
-                () = self.pulse.nudged() => {}
-                () = self.alarm.as_mut() => {}
+                () = self.tracker.notified() => {}
+                () = self.timer.as_mut() => {}
             }
-            let stopping = self.daemon.is_closing();
-            if stopping && self.input.is_empty() && self.is_long_idle() {
-                return Err(End::Said);
+            let is_closing = self.lifecycle.is_closing();
+            if is_closing && self.input.is_empty() && self.is_idle() {
+                return Err(End::Finished);
             }
-            self.look(stopping)?;
-            self.give_back();
+            self.check_timeouts(is_closing)?;
+            self.shrink();
         }
     }
 
-    /// Writes all replies, however slowly the peer reads them.
+    /// Sends all replies.
     async fn write(&mut self) -> Result<(), End> {
-        let mut written = 0;
+        let mut sent = 0;
         loop {
-            let rest = self.out.bytes().get(written..).unwrap_or_default();
+            let rest = &self.out.bytes()[sent..];
             tokio::select! {
                 biased;
-                wrote = write_some(&mut self.stream, rest) => match wrote? {
+                written = write_some(&mut self.stream, rest) => match written? {
                     0 if rest.is_empty() => break,
-                    0 => return Err(End::Gone),
-                    wrote => {
-                        written += wrote;
-                        if wrote < rest.len() {
-                            self.pulse.restart();
+                    0 => return Err(End::Closed),
+                    written => {
+                        if written < rest.len() {
+                            self.tracker.restart();
                         }
+                        sent += written;
                         continue;
                     }
                 },
-                () = self.pulse.nudged() => {}
-                () = self.alarm.as_mut() => {}
+                () = self.tracker.notified() => {}
+                () = self.timer.as_mut() => {}
             }
-            self.look(self.daemon.is_closing())?;
+            self.check_timeouts(self.lifecycle.is_closing())?;
         }
-        self.out.clear(LARGE);
+        self.out.clear(MAX_BUFFER);
         Ok(())
     }
 
-    /// Holds the peer to its time, and sets the alarm anew.
-    fn look(&mut self, stopping: bool) -> Result<(), End> {
-        match self.pulse.verdict(&self.daemon.live().bounds) {
-            Verdict::Wait(time) => {
-                let time = if stopping { time.min(IDLE_TO_CLOSE / 4) } else { time };
-                self.alarm.as_mut().set(sleep(time));
+    /// Checks the timeouts, and sets the timer.
+    fn check_timeouts(&mut self, is_closing: bool) -> Result<(), End> {
+        match self.tracker.status(&self.engine.active().bounds) {
+            IdleStatus::Wait(time) => {
+                let time = if is_closing { time.min(IDLE_TO_CLOSE / 4) } else { time };
+                self.timer.as_mut().set(sleep(time));
                 Ok(())
             }
-            Verdict::Overdue => Err(End::Overdue),
-            Verdict::Evicted => Err(End::Gone),
+            IdleStatus::Overdue => Err(End::Overdue),
+            IdleStatus::Evicted => Err(End::Closed),
         }
     }
 
-    fn is_long_idle(&self) -> bool {
-        self.pulse.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE)
+    fn is_idle(&self) -> bool {
+        self.tracker.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE)
     }
 
-    /// Gives memory back while nothing is to be done.
-    fn give_back(&mut self) {
+    /// Frees memory while the connection is idle.
+    fn shrink(&mut self) {
         if self.input.is_empty() {
-            self.input.shrink_to(SMALL);
-            self.out.clear(SMALL);
+            self.input.shrink_to(MIN_BUFFER);
+            self.out.clear(MIN_BUFFER);
             self.conversation.shrink();
         }
     }
 
-    async fn end(mut self, end: End) {
+    async fn close(mut self, end: End) {
         let remote = &self.remote;
         match end {
-            End::Gone => tracing::debug!(%remote, "connection ends"),
+            End::Closed => tracing::debug!(%remote, "connection closed"),
             End::Overdue => {
-                self.cut(Cut::Overdue);
+                self.count_closure(Closure::Overdue);
                 tracing::debug!(%remote, "connection overdue");
             }
             End::Failed(error) => {
-                self.cut(Cut::Failed);
+                self.count_closure(Closure::Failed);
                 tracing::debug!(%remote, "connection failed: {error}");
             }
-            End::Said => {
+            End::Finished => {
                 if self.conversation.session.is_broken {
-                    self.cut(Cut::Failed);
+                    self.count_closure(Closure::Failed);
                 }
-                // However it ends, all was said.
-                let _ = timeout(LINGER, self.linger()).await;
+                // All replies were sent: neither an error nor a timeout matters now.
+                let _ = timeout(LINGER_TIMEOUT, self.linger()).await;
             }
         }
     }
 
-    /// Tells the peer that nothing more comes, and reads what it has sent until it knows.
+    /// Closes the sending side, and reads until the client closes too.
     async fn linger(&mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
         let mut ignored = [0; 1024];
@@ -238,12 +250,12 @@ impl Connection<'_> {
         Ok(())
     }
 
-    fn cut(&self, why: Cut) {
-        self.daemon.metrics.traffic(Role::Resp).cuts(1, why);
+    fn count_closure(&self, reason: Closure) {
+        self.engine.counters.listener(ListenerKind::Resp).count_closures(1, reason);
     }
 }
 
-/// Writes some of the bytes; if there are none, those that TLS has kept.
+/// Sends some bytes; without any, flushes those that TLS has buffered.
 async fn write_some(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
     if bytes.is_empty() { stream.flush().await.map(|()| 0) } else { stream.write(bytes).await }
 }

@@ -1,5 +1,5 @@
-//! Decisions as replies: the names are those of the JSON, but for times, which are whole
-//! microseconds and say so; −1 is what is absent, −2 never.
+//! Decisions as replies, with the names of the JSON API. Times are whole microseconds, and their
+//! names end in `_us`; −1 is an absent value, −2 is never.
 
 use std::fmt::Display;
 
@@ -7,26 +7,19 @@ use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
 };
 
-use super::out::Out;
+use tollgate_engine::ResponseKind;
 
-/// How an answer says whether anything changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// A decision.
-    Decision,
-    /// What a verb that does not decide has done.
-    Change,
-}
+use super::reply_buffer::ReplyBuffer;
 
-/// What is absent, and what never comes.
+/// An absent value, and a time that never comes.
 const ABSENT: i64 = -1;
 const NEVER: i64 = -2;
 
-/// The five integers of `CL.THROTTLE`: limited, limit, remaining, and in whole seconds, rounded up,
-/// when to come again, or −1 if that is now or never, and when the limit is whole again.
+/// Writes the five integers of `CL.THROTTLE`: limited, limit, remaining, and in seconds rounded up
+/// when to retry (−1 if now or never) and when the limit is fully recovered.
 #[inline]
-pub(super) fn write_throttle(out: &mut Out, policy: &Policy, it: &Decision) {
-    // A decision that no limit made has no capacity; the client has said what the limit is.
+pub(super) fn write_throttle(out: &mut ReplyBuffer, policy: &Policy, it: &Decision) {
+    // A decision that no limit made has no capacity; the limit is that of the command.
     let capacity = policy.limits().first().map_or(it.capacity, Limit::capacity);
     let retry_after = it.retry_after.filter(|_| !it.allowed);
     out.raw(if it.allowed { b"*5\r\n:0\r\n" } else { b"*5\r\n:1\r\n" });
@@ -36,12 +29,14 @@ pub(super) fn write_throttle(out: &mut Out, policy: &Policy, it: &Decision) {
         None => out.raw(b":-1\r\n"),
         Some(retry_after) => out.count(retry_after.secs_rounded_up()),
     }
+    // Without a limit there is nothing to recover.
     out.count(it.reset_after.unwrap_or_default().secs_rounded_up());
 }
 
-pub(super) fn write(out: &mut Out, policy: &Policy, it: &Decision, shape: Shape) {
+/// Writes a decision.
+pub(super) fn write(out: &mut ReplyBuffer, policy: &Policy, it: &Decision, response: ResponseKind) {
     let ids = usize::from(it.lease.is_some()) + usize::from(it.reservation.is_some());
-    out.map(15 + ids + usize::from(shape == Shape::Change));
+    out.map(15 + ids + usize::from(response == ResponseKind::Change));
     flag(out, "allowed", it.allowed);
     word(out, "reason", it.reason.as_str());
     word(out, "policy", policy.name());
@@ -56,7 +51,7 @@ pub(super) fn write(out: &mut Out, policy: &Policy, it: &Decision, shape: Shape)
     flag(out, "degraded", it.degraded);
     flag(out, "replayed", it.replayed);
     count(out, "time_us", it.time.as_micros());
-    if shape == Shape::Change {
+    if response == ResponseKind::Change {
         flag(out, "changed", it.changed);
     }
     if let Some(lease) = it.lease {
@@ -68,29 +63,29 @@ pub(super) fn write(out: &mut Out, policy: &Policy, it: &Decision, shape: Shape)
     out.text("limits");
     let limits = policy.limits().iter().zip(it.each_limit());
     out.array(limits.clone().count());
-    limits.for_each(|(limit, said)| write_limit(out, limit, &said, it.shadow));
+    limits.for_each(|(limit, decision)| write_limit(out, limit, &decision, it.shadow));
 }
 
-fn write_limit(out: &mut Out, limit: &Limit, said: &LimitDecision, is_shadow: bool) {
+fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     out.map(7 + usize::from(is_shadow));
     shown(out, "limit", limit);
-    flag(out, "allowed", said.allowed);
-    flag(out, "binding", said.binding);
-    count(out, "capacity", said.capacity);
-    count(out, "remaining", said.remaining);
-    retry_after(out, said.retry_after, said.never);
-    time(out, "reset_after_us", Some(said.reset_after));
+    flag(out, "allowed", decision.allowed);
+    flag(out, "binding", decision.binding);
+    count(out, "capacity", decision.capacity);
+    count(out, "remaining", decision.remaining);
+    retry_after(out, decision.retry_after, decision.never);
+    time(out, "reset_after_us", Some(decision.reset_after));
     if is_shadow {
         flag(out, "shadow", true);
     }
 }
 
-/// The decisions of several checks, in order.
-pub(super) fn write_several<'p>(
-    out: &mut Out,
+/// Writes the decisions of several checks in their order.
+pub(super) fn write_all<'p>(
+    out: &mut ReplyBuffer,
     policies: impl Iterator<Item = &'p Policy>,
     answer: &Answer,
-    shape: Shape,
+    response: ResponseKind,
 ) {
     out.map(4);
     flag(out, "allowed", answer.allowed());
@@ -100,11 +95,11 @@ pub(super) fn write_several<'p>(
     out.array(answer.decisions.len());
     policies
         .zip(&answer.decisions)
-        .for_each(|(policy, decision)| write(out, policy, decision, shape));
+        .for_each(|(policy, decision)| write(out, policy, decision, response));
 }
 
-/// What is kept of a key.
-pub(super) fn write_inspection(out: &mut Out, policy: &Policy, it: &Inspection) {
+/// Writes the state of a key.
+pub(super) fn write_inspection(out: &mut ReplyBuffer, policy: &Policy, it: &Inspection) {
     out.map(5);
     word(out, "policy", policy.name());
     out.text("block");
@@ -134,7 +129,7 @@ pub(super) fn write_inspection(out: &mut Out, policy: &Policy, it: &Inspection) 
     count(out, "time_us", it.time.as_micros());
 }
 
-fn write_held(out: &mut Out, limit: &Limit, held: &LimitInspection) {
+fn write_held(out: &mut ReplyBuffer, limit: &Limit, held: &LimitInspection) {
     out.map(6);
     shown(out, "limit", limit);
     count(out, "capacity", held.capacity);
@@ -151,27 +146,27 @@ fn write_held(out: &mut Out, limit: &Limit, held: &LimitInspection) {
     }
 }
 
-fn flag(out: &mut Out, name: &str, is: bool) {
+fn flag(out: &mut ReplyBuffer, name: &str, is: bool) {
     out.text(name);
     out.boolean(is);
 }
 
-fn word(out: &mut Out, name: &str, word: &str) {
+fn word(out: &mut ReplyBuffer, name: &str, word: &str) {
     out.text(name);
     out.text(word);
 }
 
-fn shown(out: &mut Out, name: &str, it: impl Display) {
+fn shown(out: &mut ReplyBuffer, name: &str, it: impl Display) {
     out.text(name);
     out.display(it);
 }
 
-fn count(out: &mut Out, name: &str, count: u64) {
+fn count(out: &mut ReplyBuffer, name: &str, count: u64) {
     out.text(name);
     out.count(count);
 }
 
-fn time(out: &mut Out, name: &str, time: Option<Micros>) {
+fn time(out: &mut ReplyBuffer, name: &str, time: Option<Micros>) {
     out.text(name);
     match time {
         Some(time) => out.count(time.get()),
@@ -179,7 +174,7 @@ fn time(out: &mut Out, name: &str, time: Option<Micros>) {
     }
 }
 
-fn retry_after(out: &mut Out, retry_after: Option<Micros>, never: bool) {
+fn retry_after(out: &mut ReplyBuffer, retry_after: Option<Micros>, never: bool) {
     out.text("retry_after_us");
     match retry_after {
         Some(retry_after) => out.count(retry_after.get()),

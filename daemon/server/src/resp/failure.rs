@@ -1,79 +1,65 @@
-//! Why a command got no answer, as the line that says so.
+//! Error replies.
 
-use tollgate::{RequestError, ResolveError, StoreError};
+use tollgate_engine::{Error, ErrorKind};
 
-use crate::access::Refusal;
-
-/// Why a command got no answer: a code for programs, and words with the remedy for people.
+/// An error reply: a code for programs, and a message with the remedy for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     line: String,
-    /// Whether it is about who asks.
-    pub(super) is_refusal: bool,
+    /// Whether the client lacks a right.
+    pub(super) is_denial: bool,
 }
 
 impl Failure {
-    /// Of a code of its own.
-    pub(super) fn of(code: &str, detail: impl AsRef<str>) -> Self {
-        Failure { line: format!("{code} {}", detail.as_ref()), is_refusal: false }
+    /// A failure with a code of its own.
+    pub(super) fn new(code: &str, detail: impl AsRef<str>) -> Self {
+        Failure { line: format!("{code} {}", detail.as_ref()), is_denial: false }
     }
 
-    /// What is wrong with the command, and what to write instead.
+    /// An invalid command; `detail` says how to fix it.
     pub(super) fn bad(detail: impl AsRef<str>) -> Self {
-        Failure::of("ERR", detail)
+        Failure::new("ERR", detail)
     }
 
-    /// That a token is needed first.
-    pub(super) fn no_token() -> Self {
-        let line = "NOAUTH Authentication required; send AUTH TOKEN or AUTH NAME TOKEN first";
-        Failure { line: line.to_owned(), is_refusal: true }
+    /// The command needs a token.
+    pub(super) fn unauthenticated() -> Self {
+        let detail = "Authentication required; send AUTH TOKEN or AUTH NAME TOKEN first";
+        Failure { is_denial: true, ..Failure::new("NOAUTH", detail) }
     }
 
-    /// The line, without the sign that makes it an error.
+    /// The line, without the `-` that marks an error.
     pub(super) fn line(&self) -> &str {
         &self.line
     }
 
-    /// Why, without the code.
+    /// The message without the code.
     pub(super) fn detail(&self) -> &str {
-        self.line.split_once(' ').map_or("", |(_, detail)| detail)
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(it: Refusal) -> Self {
-        Failure { line: format!("NOPERM {it}"), is_refusal: true }
-    }
-}
-
-impl From<ResolveError> for Failure {
-    fn from(it: ResolveError) -> Self {
-        Failure::bad(it.to_string())
-    }
-}
-
-impl From<RequestError> for Failure {
-    fn from(it: RequestError) -> Self {
-        Failure::bad(it.to_string())
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(it: StoreError) -> Self {
-        match it {
-            StoreError::Request(request) => request.into(),
-            // What clients of Redis know as: nothing was done, ask again later.
-            other => Failure::of("TRYAGAIN", other.to_string()),
+        match self.line.split_once(' ') {
+            Some((_, detail)) => detail,
+            None => unreachable!("a line begins with a code and a space"),
         }
     }
 }
 
-/// The most bytes of an argument that an error shows.
-const MAX_SHOWN: usize = 64;
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Unauthenticated => "NOAUTH",
+            ErrorKind::NotLocal | ErrorKind::InsufficientToken => "NOPERM",
+            // Redis clients understand this code as: nothing was executed, retry later.
+            ErrorKind::StoreUnavailable => "TRYAGAIN",
+            ErrorKind::BadRequest | ErrorKind::UnknownPolicy | ErrorKind::RequestIdReused => "ERR",
+        };
+        Failure { is_denial: error.is_denial(), ..Failure::new(code, error.detail()) }
+    }
+}
 
-/// The beginning of what a peer wrote, in quotes, as a line can show it.
-pub(super) fn shown(bytes: &[u8]) -> String {
-    let first = bytes.get(..bytes.len().min(MAX_SHOWN)).unwrap_or_default();
-    let more = if first.len() < bytes.len() { "…" } else { "" };
-    format!("\"{}{more}\"", first.escape_ascii())
+/// The longest argument that an error quotes in full, in bytes.
+const MAX_QUOTED_BYTES: usize = 64;
+
+/// The beginning of an argument, in quotes and on one line.
+pub(super) fn quoted(bytes: &[u8]) -> String {
+    let (prefix, rest) = bytes.split_at(bytes.len().min(MAX_QUOTED_BYTES));
+    let ellipsis = if rest.is_empty() { "" } else { "…" };
+    format!("\"{}{ellipsis}\"", prefix.escape_ascii())
 }

@@ -1,16 +1,16 @@
-//! Commands out of bytes, wherever those are split: nothing is copied, and nothing is read twice.
+//! Parsing of commands, wherever the bytes are split: nothing is copied or parsed twice.
 
 use super::inline;
 use super::number::{Number, number};
 
-/// The most arguments of a command: 32 checks with all that each may say.
+/// The most arguments of a command: 32 checks with every keyword.
 pub(super) const MAX_ARGUMENTS: usize = 1_024;
-/// The most bytes of a line: of an inline command, as Redis has it.
+/// The longest inline command in bytes, as in Redis.
 const MAX_LINE_LEN: usize = 64 * 1024;
-/// What all arguments of a command may have together, in bodies.
+/// The most bytes of all arguments of a command, in multiples of `limits.body`.
 const BODIES: usize = 16;
 
-/// What peers are held to.
+/// Bounds on commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameBounds {
     /// The most arguments.
@@ -24,13 +24,13 @@ impl FrameBounds {
         FrameBounds { arguments: MAX_ARGUMENTS, argument: body }
     }
 
-    /// Of peers that have not shown a token yet, as Redis has it.
-    pub(super) const fn of_strangers() -> Self {
+    /// The bounds before authentication, as in Redis.
+    pub(super) const fn unauthenticated() -> Self {
         FrameBounds { arguments: 10, argument: 16 * 1024 }
     }
 }
 
-/// Where an argument is.
+/// The position of an argument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: usize,
@@ -55,7 +55,7 @@ impl<'a> Args<'a> {
         self.bytes.get(span.start..span.end)
     }
 
-    /// All from one on.
+    /// All arguments from an index on.
     pub(super) fn from(self, index: usize) -> impl Iterator<Item = &'a [u8]> {
         let spans = self.spans.get(index..).unwrap_or_default();
         spans.iter().filter_map(move |span| self.bytes.get(span.start..span.end))
@@ -67,41 +67,41 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Arguments kept for later, those of a transaction.
+/// Copied arguments of a queued command.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct OwnedArgs {
     bytes: Vec<u8>,
     spans: Vec<Span>,
 }
 
-impl Kept {
-    pub(super) fn of(args: Args<'_>) -> Self {
-        let mut kept = Kept::default();
+impl OwnedArgs {
+    pub(super) fn new(args: Args<'_>) -> Self {
+        let mut owned = OwnedArgs::default();
         for arg in args.from(0) {
-            let start = kept.bytes.len();
-            kept.bytes.extend_from_slice(arg);
-            kept.spans.push(Span { start, end: kept.bytes.len() });
+            let start = owned.bytes.len();
+            owned.bytes.extend_from_slice(arg);
+            owned.spans.push(Span { start, end: owned.bytes.len() });
         }
-        kept
+        owned
     }
 
-    pub(super) fn args(&self) -> Args<'_> {
+    pub(super) fn as_args(&self) -> Args<'_> {
         Args { bytes: &self.bytes, spans: &self.spans }
     }
 }
 
-/// What the bytes so far are.
+/// The result of parsing the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
-    /// A command, with so many bytes of it.
+pub(super) enum Frame {
+    /// A command of this length in bytes.
     Command(usize),
-    /// Nothing to answer, of so many bytes.
-    Nothing(usize),
+    /// Bytes without a command, of this length.
+    Empty(usize),
     /// The beginning of a command.
-    Half,
+    Incomplete,
 }
 
-/// Bytes that are no command; the connection cannot go on.
+/// Invalid bytes; the connection cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProtocolError(pub(super) String);
 
@@ -109,51 +109,51 @@ pub(super) fn broken(why: impl Into<String>) -> ProtocolError {
     ProtocolError(why.into())
 }
 
-/// How far the next command has been read.
+/// The state of the parser.
 #[derive(Clone, Copy, Debug, Default)]
 enum Stage {
     #[default]
     Begin,
-    /// So many arguments are still to come, and the length of the first is next.
+    /// The length of an argument is next; this many arguments are missing.
     Length(usize),
-    /// Of these arguments the bytes of the first are next.
+    /// The bytes of an argument are next.
     Argument { left: usize, len: usize },
-    /// A line without a frame.
+    /// An inline command.
     Inline,
 }
 
-/// Reads commands. Between two calls it remembers how far it came.
+/// Parses commands incrementally.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct FrameParser {
     stage: Stage,
-    /// Where it goes on, from the beginning of the command.
+    /// The position of the next unparsed byte, from the beginning of the command.
     at: usize,
-    /// The bytes of all arguments so far.
+    /// The length of all arguments so far.
     total: usize,
     spans: Vec<Span>,
-    /// What an inline command's arguments are, without their quotes.
+    /// The arguments of an inline command, without quotes.
     unquoted: Vec<u8>,
     is_inline: bool,
 }
 
-impl Frames {
-    /// Reads on. `bytes` begin where the command does that was not whole at the last call.
+impl FrameParser {
+    /// Continues to parse. `bytes` begins with the first incomplete command.
     pub(super) fn next(
         &mut self,
         bytes: &[u8],
         bounds: &FrameBounds,
-    ) -> Result<Parsed, ProtocolError> {
+    ) -> Result<Frame, ProtocolError> {
         loop {
             match self.stage {
                 Stage::Begin => match bytes.first() {
-                    None => return Ok(Parsed::Half),
+                    None => return Ok(Frame::Incomplete),
                     Some(b'*') => {
                         let Some((count, end)) = number(bytes, 1, Number::Count)? else {
-                            return Ok(Parsed::Half);
+                            return Ok(Frame::Incomplete);
                         };
                         let count = count_of(count, bounds)?;
                         if count == 0 {
-                            return Ok(Parsed::Nothing(end));
+                            return Ok(Frame::Empty(end));
                         }
                         (self.at, self.total, self.is_inline) = (end, 0, false);
                         self.spans.clear();
@@ -165,19 +165,19 @@ impl Frames {
                     let left = self.short_arguments(bytes, bounds, left);
                     if left == 0 {
                         self.stage = Stage::Begin;
-                        return Ok(Parsed::Command(self.at));
+                        return Ok(Frame::Command(self.at));
                     }
                     match self.length(bytes, bounds)? {
                         None => {
                             self.stage = Stage::Length(left);
-                            return Ok(Parsed::Half);
+                            return Ok(Frame::Incomplete);
                         }
                         Some(len) => self.stage = Stage::Argument { left, len },
                     }
                 }
                 Stage::Argument { left, len } => {
                     match bytes.get(self.at + len..self.at + len + 2) {
-                        None => return Ok(Parsed::Half),
+                        None => return Ok(Frame::Incomplete),
                         Some(b"\r\n") => {}
                         Some(_) => return Err(broken("expected the end of an argument")),
                     }
@@ -185,7 +185,7 @@ impl Frames {
                     self.at += len + 2;
                     if left == 1 {
                         self.stage = Stage::Begin;
-                        return Ok(Parsed::Command(self.at));
+                        return Ok(Frame::Command(self.at));
                     }
                     self.stage = Stage::Length(left - 1);
                 }
@@ -194,13 +194,13 @@ impl Frames {
         }
     }
 
-    /// The arguments of the command that was just read.
+    /// The arguments of the last command.
     pub(super) fn args<'a>(&'a self, bytes: &'a [u8]) -> Args<'a> {
         let bytes = if self.is_inline { &self.unquoted } else { bytes };
         Args { bytes, spans: &self.spans }
     }
 
-    /// Gives memory back that a large command took.
+    /// Frees memory of a large command.
     pub(super) fn shrink(&mut self) {
         const USUAL: usize = 16;
         if matches!(self.stage, Stage::Begin) {
@@ -210,8 +210,8 @@ impl Frames {
         }
     }
 
-    /// Reads arguments that are whole and short, which nearly all are, up to one that is not; how
-    /// many are left. The way of the others takes thrice the instructions.
+    /// Parses complete short arguments, the usual case, up to one that is not. Returns how many are
+    /// left. The general path takes three times the instructions.
     #[inline]
     fn short_arguments(&mut self, bytes: &[u8], bounds: &FrameBounds, mut left: usize) -> usize {
         let most = bounds.argument.saturating_mul(BODIES);
@@ -249,27 +249,27 @@ impl Frames {
         let len = usize::try_from(len).map_err(|_| Number::Length.invalid())?;
         if len > bounds.argument {
             let most = bounds.argument;
-            return Err(broken(format!("invalid bulk length {len}; at most {most} are taken")));
+            return Err(broken(format!("invalid bulk length {len}; the maximum is {most}")));
         }
         self.total += len;
         if self.total > bounds.argument.saturating_mul(BODIES) {
             let most = bounds.argument.saturating_mul(BODIES);
-            return Err(broken(format!("too big a command; at most {most} bytes are taken")));
+            return Err(broken(format!("too big a command; the maximum is {most} bytes")));
         }
         self.at = end;
         Ok(Some(len))
     }
 
-    /// Reads a line that is a command without a frame.
-    fn line(&mut self, bytes: &[u8]) -> Result<Parsed, ProtocolError> {
+    /// Parses an inline command.
+    fn line(&mut self, bytes: &[u8]) -> Result<Frame, ProtocolError> {
         let rest = bytes.get(self.at..).unwrap_or_default();
         let Some(end) = rest.iter().position(|x| *x == b'\n').map(|x| self.at + x) else {
-            // What was looked at is not looked at again.
+            // The searched bytes are not searched again.
             self.at = bytes.len();
             if bytes.len() > MAX_LINE_LEN {
                 return Err(broken("too big inline request"));
             }
-            return Ok(Parsed::Half);
+            return Ok(Frame::Incomplete);
         };
         if end > MAX_LINE_LEN {
             return Err(broken("too big inline request"));
@@ -287,11 +287,11 @@ impl Frames {
         if spans.len() > MAX_ARGUMENTS {
             return Err(broken("too many arguments in request"));
         }
-        Ok(if spans.is_empty() { Parsed::Nothing(end + 1) } else { Parsed::Command(end + 1) })
+        Ok(if spans.is_empty() { Frame::Empty(end + 1) } else { Frame::Command(end + 1) })
     }
 }
 
-/// A length of a digit or two, and where what it is of begins.
+/// A length of one or two digits, and the position after it.
 #[inline]
 fn short_length(rest: &[u8]) -> Option<(usize, usize)> {
     match rest {
@@ -303,12 +303,13 @@ fn short_length(rest: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// How many arguments are announced; less than one is nothing to answer, as in Redis.
+/// The announced number of arguments; a negative number is an empty command, as in Redis.
 fn count_of(count: i64, bounds: &FrameBounds) -> Result<usize, ProtocolError> {
+    // Only a negative number does not fit.
     let count = usize::try_from(count).unwrap_or(0);
     if count > bounds.arguments {
         let most = bounds.arguments;
-        return Err(broken(format!("invalid multibulk length {count}; at most {most} are taken")));
+        return Err(broken(format!("invalid multibulk length {count}; the maximum is {most}")));
     }
     Ok(count)
 }

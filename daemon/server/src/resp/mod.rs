@@ -1,62 +1,61 @@
-//! RESP: any client of Redis.
+//! The Redis protocol, RESP2 and RESP3.
 //!
-//! - `frames.rs` and `inline.rs` find commands in bytes; `out.rs` writes replies.
-//! - `session.rs` is a connection without its socket; `connection.rs` is the socket.
-//! - `commands/` has a file for each command, and `table.rs` what they have in common.
-//! - `verb.rs` and `given.rs` are the way of our own verbs; `decision.rs` is what they answer.
-//! - What is asked of memory is answered at once. What is asked of another store is a
-//!   `question.rs`, and a batch of them is asked together, in `settle.rs`.
+//! - `frames.rs` and `inline.rs` parse commands; `reply_buffer.rs` encodes replies.
+//! - `session.rs` is a connection without its socket; `connection.rs` adds the socket.
+//! - `command.rs` is the table of commands. Those of operations derive from the engine's table;
+//!   `operation.rs` parses their arguments, and `decision.rs` writes their replies. `commands/`
+//!   contains the others.
+//! - Calls on the memory store are executed at once. Calls on another store wait in `pending.rs` for
+//!   the end of their batch, and are executed together.
 
-mod asking;
+mod command;
 mod commands;
 mod connection;
+mod context;
 mod decision;
 mod failure;
 mod frames;
-mod given;
 mod inline;
+mod keyword;
 mod number;
-mod out;
-mod question;
+mod operation;
+mod pending;
 mod reference;
 mod replay;
+mod reply_buffer;
 mod session;
-mod settle;
-mod table;
-mod throttles;
+mod throttle_policies;
 mod transaction;
-mod verb;
-mod word;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use tollgate::{Micros, Timestamp};
 
 pub(crate) use self::connection::serve;
 pub use self::reference::resp_reference;
 pub use self::replay::RespReplay;
-use self::throttles::Throttles;
+use self::throttle_policies::ThrottlePolicies;
+use crate::connection::ConnectionLimiter;
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    throttles: Throttles,
-    /// Of the newest connection.
-    id: AtomicU64,
-    started: Timestamp,
+pub(crate) struct RespState {
+    throttle_policies: ThrottlePolicies,
+    /// The id of the newest connection.
+    last_id: AtomicU64,
+    connections: Arc<ConnectionLimiter>,
 }
 
-impl Shared {
-    pub(crate) fn new(started: Timestamp) -> Self {
-        Shared { throttles: Throttles::default(), id: AtomicU64::new(0), started }
+impl RespState {
+    /// The state of a listener with these connections.
+    pub(crate) fn new(connections: Arc<ConnectionLimiter>) -> Self {
+        RespState {
+            throttle_policies: ThrottlePolicies::default(),
+            last_id: AtomicU64::new(0),
+            connections,
+        }
     }
 
-    /// Names a connection.
     fn next_id(&self) -> u64 {
-        self.id.fetch_add(1, Ordering::Relaxed).saturating_add(1)
-    }
-
-    fn uptime(&self, now: Timestamp) -> Micros {
-        now.duration_since(self.started)
+        self.last_id.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 }

@@ -1,20 +1,21 @@
 //! A client without a socket, for tests and fuzz targets.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use tollgate::MemoryLimiter;
+use tollgate_engine::{ActiveConfig, Engine, PeerAddress, Remote};
 
-use super::asking::Scene;
-use super::out::Out;
+use super::RespState;
+use super::context::BatchContext;
+use super::reply_buffer::ReplyBuffer;
 use super::session::Conversation;
 use crate::config::Config;
-use crate::daemon::Daemon;
-use crate::listener::{Peer, Remote};
-use crate::live::Live;
+use crate::connection::ConnectionLimiter;
 
-/// What a client of Redis sends and is answered, without a socket: for tests and fuzz targets.
+/// A Redis client without a socket, for tests and fuzz targets.
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate::MemoryLimiter;
 /// use tollgate_server::{Config, RespReplay};
@@ -25,49 +26,63 @@ use crate::live::Live;
 /// ```
 #[derive(Debug)]
 pub struct RespReplay {
-    daemon: Daemon,
+    engine: Engine,
+    state: RespState,
     remote: Remote,
     conversation: Conversation,
     input: Vec<u8>,
-    out: Out,
+    out: ReplyBuffer,
 }
 
 impl RespReplay {
-    /// A client on this machine.
+    /// Creates a client on this machine.
     ///
     /// # Errors
     /// The configuration's tokens cannot be used.
     pub fn new(config: &Config, limiter: MemoryLimiter) -> Result<Self, String> {
-        let daemon = Daemon::new(Live::of(config)?, limiter.into());
-        let conversation = Conversation::new(daemon.resp.next_id());
-        let remote = Remote::at(Peer::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1))));
-        Ok(RespReplay { daemon, remote, conversation, input: Vec::new(), out: Out::default() })
+        let state = RespState::new(Arc::new(ConnectionLimiter::default()));
+        let conversation = Conversation::new(state.next_id());
+        Ok(RespReplay {
+            engine: Engine::new(ActiveConfig::new(config)?, limiter.into()),
+            state,
+            remote: Remote::new(PeerAddress::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)))),
+            conversation,
+            input: Vec::new(),
+            out: ReplyBuffer::default(),
+        })
     }
 
-    /// Sends bytes; what is answered to them.
+    /// Sends bytes, and returns the replies.
     pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
-        self.input.extend_from_slice(bytes);
         let mut replies = Vec::new();
-        let mut used = 0;
-        loop {
-            let live = self.daemon.live();
-            let session = &self.conversation.session;
-            let mut scene = Scene::new(&self.daemon, &live, &self.remote, session);
-            let rest = self.input.get(used..).unwrap_or_default();
-            let progress = self.conversation.hear(rest, &mut scene, &mut self.out);
-            drop(scene);
-            self.conversation.hold(&mut self.out);
-            used += progress.used;
-            replies.append(&mut self.out.take());
-            if progress.is_all {
-                break;
-            }
-        }
-        self.input.drain(..used);
+        self.send_into(bytes, &mut replies);
         replies
     }
 
-    /// Whether the connection would have ended.
+    /// Sends bytes, and appends the replies to a buffer.
+    pub fn send_into(&mut self, bytes: &[u8], replies: &mut Vec<u8>) {
+        self.input.extend_from_slice(bytes);
+        let mut consumed = 0;
+        loop {
+            let active = self.engine.active();
+            let session = &self.conversation.session;
+            let mut batch =
+                BatchContext::new(&self.engine, &self.state, &active, &self.remote, session);
+            let rest = &self.input[consumed..];
+            let progress = self.conversation.execute(rest, &mut batch, &mut self.out);
+            drop(batch);
+            self.conversation.check_replies(&mut self.out);
+            consumed += progress.consumed;
+            replies.extend_from_slice(self.out.bytes());
+            self.out.clear(usize::MAX);
+            if progress.is_complete {
+                break;
+            }
+        }
+        self.input.drain(..consumed);
+    }
+
+    /// Whether the connection would have been closed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.conversation.session.is_closing

@@ -1,37 +1,36 @@
-//! What a connection has said of itself, and how its commands are answered. No socket is known
-//! here.
+//! A connection without its socket: its state, and the execution of its commands.
 
-use super::asking::{Asking, Scene, wrong_number};
+use tollgate_engine::{Access, Digest, Principal, Remote};
+
+use super::command::{Command, CommandCache, Flag, suggest};
+use super::context::{BatchContext, CommandContext, wrong_arity};
 use super::failure::Failure;
-use super::frames::{Args, FrameBounds, Frames, Parsed, ProtocolError};
-use super::out::Out;
-use super::table::{Command, Flag, Recent, near};
-use super::throttles::OwnThrottles;
+use super::frames::{Args, Frame, FrameBounds, FrameParser, ProtocolError};
+use super::reply_buffer::ReplyBuffer;
+use super::throttle_policies::ThrottlePolicyCache;
 use super::transaction::Transaction;
-use super::verb::{audited, begin_record};
-use crate::access::{Access, Digest, Who};
-use crate::listener::Remote;
 
-/// From how many bytes of replies on they are written before more is read.
-const MUCH: usize = 256 * 1024;
-/// The most bytes of replies that wait to be written: a transaction has one reply, however long.
-pub(super) const TOO_MUCH: usize = 64 * 1024 * 1024;
+/// Replies of this length are sent before more commands are executed.
+const FLUSH_LEN: usize = 256 * 1024;
+/// The most bytes of replies that wait to be sent: a transaction has one reply, however long.
+pub(super) const MAX_REPLIES_LEN: usize = 64 * 1024 * 1024;
 
-/// What a connection has said of itself.
+/// The state of a connection.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Names the connection as long as the daemon lives.
+    /// Identifies the connection while the daemon runs.
     pub(super) id: u64,
     pub(super) name: String,
+    /// The name and the version of the client library.
     pub(super) library: [String; 2],
-    /// The token that it has shown.
+    /// The token of the connection.
     pub(super) token: Option<Digest>,
     pub(super) transaction: Option<Transaction>,
-    pub(super) throttles: OwnThrottles,
-    recent: Recent,
-    /// Whether it is to end once all is answered.
+    pub(super) throttle_policies: ThrottlePolicyCache,
+    command_cache: CommandCache,
+    /// Whether the connection ends once all replies are sent.
     pub(super) is_closing: bool,
-    /// Whether it ends for what the peer has sent.
+    /// Whether it ends because of what the client sent.
     pub(super) is_broken: bool,
 }
 
@@ -43,187 +42,200 @@ impl Session {
             library: Default::default(),
             token: None,
             transaction: None,
-            throttles: OwnThrottles::default(),
-            recent: Recent::default(),
+            throttle_policies: ThrottlePolicyCache::default(),
+            command_cache: CommandCache::default(),
             is_closing: false,
             is_broken: false,
         }
     }
 
-    /// Who asks, if that is known. Looked up for each batch: a reload may have taken the token away.
-    pub(super) fn who<'a>(&self, remote: &Remote, access: &'a Access) -> Option<Who<'a>> {
+    /// The authenticated client. Looked up for each batch: a reload may have removed the token.
+    pub(super) fn principal<'a>(
+        &self,
+        remote: &Remote,
+        access: &'a Access,
+    ) -> Option<Principal<'a>> {
         if access.is_open() {
-            return Some(Who::Anyone { is_local: remote.peer.is_local() });
+            return Some(Principal::Anonymous { is_local: remote.peer.is_local() });
         }
-        access.known(self.token.as_ref()?)
+        access.find(self.token.as_ref()?)
     }
 
-    /// As if it had just been made.
+    /// Restores the initial state.
     pub(super) fn reset(&mut self) {
         (self.name, self.token, self.transaction) = (String::new(), None, None);
     }
 
-    /// Answers a command, or keeps it for its transaction.
-    fn hear(&mut self, args: Args<'_>, scene: &mut Scene<'_>, out: &mut Out) {
-        if let Err(failure) = self.try_hear(args, scene, out) {
+    /// Executes a command, or queues it for its transaction.
+    fn execute(&mut self, args: Args<'_>, batch: &mut BatchContext<'_>, out: &mut ReplyBuffer) {
+        if let Err(failure) = self.try_execute(args, batch, out) {
             if let Some(transaction) = &mut self.transaction {
-                transaction.is_flawed = true;
+                transaction.has_errors = true;
             }
             out.error(failure.line());
         }
     }
 
-    fn try_hear<'a>(
+    fn try_execute(
         &mut self,
         args: Args<'_>,
-        scene: &mut Scene<'a>,
-        out: &mut Out,
+        batch: &mut BatchContext<'_>,
+        out: &mut ReplyBuffer,
     ) -> Result<(), Failure> {
-        let name = args.get(0).unwrap_or_default();
-        let Some(command) = self.recent.find(name) else { return self.unknown(name, args, scene) };
-        if scene.who.is_none() && !command.is(Flag::NoAuth) {
-            return Err(stranger(command, scene));
+        let Some(name) = args.get(0) else { unreachable!("a command has a name") };
+        let Some(command) = self.command_cache.find(name) else {
+            return Err(self.unknown(name, args, batch));
+        };
+        if batch.principal.is_none() && !command.has(Flag::NoAuth) {
+            return Err(unauthenticated(command, batch));
         }
-        if !command.takes(args.len()) {
-            return Err(wrong_number(command));
+        if !command.accepts(args.len()) {
+            return Err(wrong_arity(command));
         }
         match &mut self.transaction {
-            Some(transaction) if !command.is(Flag::AtOnce) => {
-                transaction.keep(command, args, &scene.live.bounds)?;
+            Some(transaction) if !command.has(Flag::NotQueued) => {
+                transaction.queue(command, args, &batch.active.bounds)?;
                 out.simple("QUEUED");
-                Ok(())
             }
-            _ => {
-                let mut asking = Asking { session: self, scene, out, args, command };
-                asking.answer();
-                Ok(())
-            }
+            _ => CommandContext { session: self, batch, out, args, command }.execute(),
         }
+        Ok(())
     }
 
-    /// A command that there is not.
     #[cold]
-    fn unknown(&mut self, name: &[u8], args: Args<'_>, scene: &Scene<'_>) -> Result<(), Failure> {
+    fn unknown(&mut self, name: &[u8], args: Args<'_>, batch: &BatchContext<'_>) -> Failure {
         if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-            // A browser that was made to send this must not have the rest of it taken for commands.
-            tracing::debug!(peer = %scene.remote, "HTTP was sent where RESP is spoken");
+            // A browser that was tricked into sending HTTP here must not execute commands in its
+            // body.
+            tracing::debug!(peer = %batch.remote, "HTTP request on the RESP listener");
             (self.is_closing, self.is_broken) = (true, true);
-            let detail = "Protocol error: this is HTTP; tollgate speaks it where listen.http says";
-            return Err(Failure::bad(detail));
+            return Failure::bad("Protocol error: this is HTTP; send it to listen.http");
         }
-        if scene.who.is_none() {
-            return Err(Failure::no_token());
+        if batch.principal.is_none() {
+            return Failure::unauthenticated();
         }
-        const MAX_SHOWN: usize = 128;
-        let part = |bytes: &[u8], most: usize| {
-            bytes.get(..bytes.len().min(most)).unwrap_or_default().escape_ascii().to_string()
+        const MAX_QUOTED_LEN: usize = 128;
+        let prefix = |bytes: &[u8], max_len: usize| {
+            bytes.split_at(bytes.len().min(max_len)).0.escape_ascii().to_string()
         };
         let mut shown = String::new();
         for arg in args.from(1) {
-            if shown.len() >= MAX_SHOWN {
+            if shown.len() >= MAX_QUOTED_LEN {
                 break;
             }
-            shown.push_str(&format!("'{}' ", part(arg, MAX_SHOWN - shown.len())));
+            shown.push_str(&format!("'{}' ", prefix(arg, MAX_QUOTED_LEN - shown.len())));
         }
-        let name_shown = part(name, MAX_SHOWN);
-        let hint = near(name).unwrap_or_else(|| "COMMAND LIST names those there are".to_owned());
-        let with = "with args beginning with";
-        Err(Failure::bad(format!("unknown command '{name_shown}', {with}: {shown}; {hint}")))
+        let name_shown = prefix(name, MAX_QUOTED_LEN);
+        let hint = suggest(name).unwrap_or_else(|| "COMMAND LIST returns all names".to_owned());
+        Failure::bad(format!(
+            "unknown command '{name_shown}', with args beginning with: {shown}; {hint}"
+        ))
     }
 }
 
-/// That a token is needed, which is counted, and of an operator's command told to the audit.
+/// A command needs a token. Counts that, and audits an operator's command.
 #[cold]
-fn stranger(command: &Command, scene: &Scene<'_>) -> Failure {
-    let failure = Failure::no_token();
-    scene.daemon.failures.add(scene.daemon.clock.now(), scene.remote);
-    if command.is_for_operators() {
-        begin_record(scene, audited(command)).refused(failure.detail());
+fn unauthenticated(command: &Command, batch: &BatchContext<'_>) -> Failure {
+    let failure = Failure::unauthenticated();
+    batch.engine.report_unauthenticated(batch.remote);
+    if let Some(operation) = command.audited_as {
+        batch.audit(operation).fail(failure.is_denial, failure.detail());
     }
     failure
 }
 
-impl Asking<'_, '_> {
-    /// Answers the command, whatever comes of it.
+impl CommandContext<'_, '_> {
+    /// Executes the command, and writes its error if it fails.
     #[inline]
-    pub(super) fn answer(&mut self) {
-        if let Err(failure) = self.answer_if_allowed() {
+    pub(super) fn execute(&mut self) {
+        if let Err(failure) = self.try_execute() {
             self.out.error(failure.line());
         }
     }
 
     #[inline]
-    fn answer_if_allowed(&mut self) -> Result<(), Failure> {
-        // An operator's are refused with a line in the audit.
-        if !self.command.scopes.is_empty() && !self.command.is_for_operators() {
-            self.scene.known()?.must_have(self.command.scopes, self.command.name)?;
+    fn try_execute(&mut self) -> Result<(), Failure> {
+        // Operators' commands are authorized where the audit record is.
+        if !self.command.scopes.is_empty() && self.command.audited_as.is_none() {
+            self.batch.principal()?.authorize(self.command.scopes, self.command.name)?;
         }
-        (self.command.answer)(self)
+        self.command.execute(self)
     }
 }
 
-/// How far a batch has come.
+/// The progress of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The bytes that are answered.
-    pub(super) used: usize,
-    /// Whether what follows them is the beginning of a command, or nothing.
-    pub(super) is_all: bool,
+    /// The length of the executed commands in bytes.
+    pub(super) consumed: usize,
+    /// Whether no complete command is left.
+    pub(super) is_complete: bool,
 }
 
 /// A connection without its socket: bytes in, replies out.
 #[derive(Debug)]
 pub(super) struct Conversation {
     pub(super) session: Session,
-    frames: Frames,
+    parser: FrameParser,
 }
 
 impl Conversation {
     pub(super) fn new(id: u64) -> Self {
-        Conversation { session: Session::new(id), frames: Frames::default() }
+        Conversation { session: Session::new(id), parser: FrameParser::default() }
     }
 
-    /// Answers the commands in `bytes`, which begin where the first command does that is not
-    /// answered: all of them, or as many as are answered at a time.
-    pub(super) fn hear(&mut self, bytes: &[u8], scene: &mut Scene<'_>, out: &mut Out) -> Progress {
-        let mut used = 0;
-        let body = scene.live.bounds.body;
-        for _ in 0..scene.live.bounds.pipeline {
-            if self.session.is_closing || out.len() >= MUCH {
+    /// Executes the commands in `bytes`, up to the bounds of a batch. `bytes` begins with the first
+    /// command that was not executed.
+    pub(super) fn execute(
+        &mut self,
+        bytes: &[u8],
+        batch: &mut BatchContext<'_>,
+        out: &mut ReplyBuffer,
+    ) -> Progress {
+        let mut rest = bytes;
+        let body = batch.active.bounds.body;
+        let mut is_incomplete = false;
+        for _ in 0..batch.active.bounds.pipeline {
+            if self.session.is_closing || out.len() >= FLUSH_LEN {
                 break;
             }
-            let bounds = match scene.who {
+            let bounds = match batch.principal {
                 Some(_) => FrameBounds::new(body),
-                None => FrameBounds::of_strangers(),
+                None => FrameBounds::unauthenticated(),
             };
-            let rest = bytes.get(used..).unwrap_or_default();
-            match self.frames.next(rest, &bounds) {
-                Ok(Parsed::Half) => return Progress { used, is_all: true },
-                Ok(Parsed::Nothing(len)) => used += len,
-                Ok(Parsed::Command(len)) => {
-                    self.session.hear(self.frames.args(rest), scene, out);
-                    used += len;
+            let len = match self.parser.next(rest, &bounds) {
+                Ok(Frame::Incomplete) => {
+                    is_incomplete = true;
+                    break;
                 }
-                Err(ProtocolError(why)) => {
-                    out.error(&format!("ERR Protocol error: {why}"));
+                Ok(Frame::Empty(len)) => len,
+                Ok(Frame::Command(len)) => {
+                    self.session.execute(self.parser.args(rest), batch, out);
+                    len
+                }
+                Err(ProtocolError(error)) => {
+                    out.error(&format!("ERR Protocol error: {error}"));
                     (self.session.is_closing, self.session.is_broken) = (true, true);
+                    0
                 }
-            }
+            };
+            rest = &rest[len..];
         }
-        Progress { used, is_all: self.session.is_closing }
+        let consumed = bytes.len() - rest.len();
+        Progress { consumed, is_complete: is_incomplete || self.session.is_closing }
     }
 
-    /// Ends the connection if there is more to write than may be.
-    pub(super) fn hold(&mut self, out: &mut Out) {
-        if out.len() > TOO_MUCH {
-            out.clear(MUCH);
+    /// Closes the connection if its replies are too long.
+    pub(super) fn check_replies(&mut self, out: &mut ReplyBuffer) {
+        if out.len() > MAX_REPLIES_LEN {
+            out.clear(FLUSH_LEN);
             out.error("ERR the replies of a transaction are too long; queue fewer commands");
             (self.session.is_closing, self.session.is_broken) = (true, true);
         }
     }
 
-    /// Gives memory back that a large command took.
+    /// Frees memory of a large command.
     pub(super) fn shrink(&mut self) {
-        self.frames.shrink();
+        self.parser.shrink();
     }
 }

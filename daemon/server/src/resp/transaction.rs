@@ -1,45 +1,45 @@
 //! Commands between `MULTI` and `EXEC`.
 
+use super::command::Command;
 use super::failure::Failure;
-use super::frames::{Args, Kept};
-use super::table::Command;
+use super::frames::{Args, OwnedArgs};
 use crate::config::Bounds;
 
-/// What all commands of a transaction may have together, in bodies.
+/// The most bytes of a transaction, in multiples of `limits.body`.
 const BODIES: usize = 16;
 
-/// The commands that wait for `EXEC`.
+/// Commands that wait for `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    pub(super) commands: Vec<(&'static Command, Kept)>,
+    pub(super) commands: Vec<(&'static Command, OwnedArgs)>,
     bytes: usize,
-    /// Whether one could not be queued, so that none is to be done.
-    pub(super) is_flawed: bool,
+    /// Whether a command could not be queued, so that none is executed.
+    pub(super) has_errors: bool,
 }
 
 impl Transaction {
-    /// Keeps a command for `EXEC`.
-    pub(super) fn keep(
+    /// Queues a command for `EXEC`.
+    pub(super) fn queue(
         &mut self,
         command: &'static Command,
         args: Args<'_>,
         bounds: &Bounds,
     ) -> Result<(), Failure> {
-        if self.is_flawed {
-            // It will not be done, so it need not be kept.
+        if self.has_errors {
+            // `EXEC` will fail.
             return Ok(());
         }
         self.bytes = self.bytes.saturating_add(args.bytes());
-        let most_bytes = bounds.body.saturating_mul(BODIES);
-        if self.commands.len() >= bounds.pipeline || self.bytes > most_bytes {
+        let max_bytes = bounds.body.saturating_mul(BODIES);
+        if self.commands.len() >= bounds.pipeline || self.bytes > max_bytes {
             self.commands = Vec::new();
-            let most = bounds.pipeline;
+            let max = bounds.pipeline;
             return Err(Failure::bad(format!(
-                "a transaction is at most {most} commands of {most_bytes} bytes together; send \
+                "a transaction has at most {max} commands of {max_bytes} bytes in total; send \
                  several, or raise limits.pipeline or limits.body"
             )));
         }
-        self.commands.push((command, Kept::of(args)));
+        self.commands.push((command, OwnedArgs::new(args)));
         Ok(())
     }
 }

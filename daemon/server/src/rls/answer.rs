@@ -1,65 +1,69 @@
-//! What a request is answered.
+//! Answering a request.
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use tollgate_engine::MAX_QUOTED_LEN;
 
-use super::asked::{self, Asked, Target};
-use super::batch::{self, Said};
+use super::EnvoyContext;
 use super::count::count;
+use super::descriptor::{self, Descriptor, Target};
+use super::descriptor_status::{DescriptorReply, reply};
+use super::error::EnvoyError;
+use super::execution::{self, DescriptorOutcome};
 use super::headers::headers;
 use super::metadata::metadata;
-use super::refusal::Refusal;
-use super::status::{Spoken, speak};
 use crate::config::{Charging, RuleOnStoreError, Scope};
-use crate::http::{Exchange, Problem};
+use crate::http::Problem;
 
-/// The most characters of a name that the log shows.
-const MAX_SHOWN: usize = 128;
-
-/// Answers a request for a caller that is known.
+/// Answers a request of an authenticated client.
 ///
 /// # Errors
-/// No decision was made. Envoy lets its client pass then, unless it is told otherwise.
+/// No decision was made. By default Envoy then admits its client.
 pub(crate) async fn answer(
-    exchange: &Exchange<'_>,
+    context: &EnvoyContext<'_>,
     request: &RateLimitRequest,
-) -> Result<RateLimitResponse, Refusal> {
-    let answered = decide(exchange, request).await;
-    match answered {
-        // A failure of the store was counted as such.
-        Ok(_) | Err(Refusal::StoreAway) => {}
-        Err(_) => exchange.daemon.rls.count_service_error(),
+) -> Result<RateLimitResponse, EnvoyError> {
+    let result = decide(context, request).await;
+    match result {
+        // A failure of the store has a counter of its own.
+        Ok(_) | Err(EnvoyError::StoreUnavailable) => {}
+        Err(_) => context.state.stats.count_service_error(),
     }
-    answered
+    result
 }
 
 async fn decide(
-    exchange: &Exchange<'_>,
+    context: &EnvoyContext<'_>,
     request: &RateLimitRequest,
-) -> Result<RateLimitResponse, Refusal> {
-    exchange.caller.must_have(&[Scope::Check], "ShouldRateLimit")?;
-    hold(exchange, request)?;
-    exchange.daemon.discovery.known()?;
-    let asked = asked::all(exchange, request)?;
-    let said = batch::decide(exchange, &asked).await?;
-    hold_to_store(exchange, &asked, &said)?;
-    let spoken: Vec<_> = asked.iter().zip(&said).map(|(asked, said)| speak(asked, said)).collect();
-    count(exchange, request, &asked, &said, &spoken);
-    tell_of_unknown(exchange, request, &asked);
-    let envoy = &exchange.live.envoy;
+) -> Result<RateLimitResponse, EnvoyError> {
+    context.request.principal.authorize(&[Scope::Check], "ShouldRateLimit")?;
+    validate(context, request)?;
+    context.state.discovery.check_limits()?;
+    let descriptors = descriptor::find_all(context, request)?;
+    let outcomes = execution::execute(context, &descriptors).await?;
+    check_store(context, &descriptors, &outcomes)?;
+    let replies: Vec<_> = descriptors
+        .iter()
+        .zip(&outcomes)
+        .map(|(descriptor, outcome)| reply(descriptor, outcome))
+        .collect();
+    count(context, request, &descriptors, &outcomes, &replies);
+    report_unknown_domain(context, request, &descriptors);
+    let envoy = &context.request.active.envoy;
     Ok(RateLimitResponse {
-        overall_code: code(exchange, &asked, &spoken).into(),
-        response_headers_to_add: headers(exchange, &asked, &said, &spoken),
-        dynamic_metadata: envoy.dynamic_metadata.then(|| metadata(request, &asked, &spoken)),
-        statuses: spoken.into_iter().map(|x| x.status).collect(),
+        overall_code: overall_code(context, &descriptors, &replies).into(),
+        response_headers_to_add: headers(context, &descriptors, &outcomes, &replies),
+        dynamic_metadata: envoy.dynamic_metadata.then(|| metadata(request, &descriptors, &replies)),
+        statuses: replies.into_iter().map(|reply| reply.status).collect(),
         ..RateLimitResponse::default()
     })
 }
 
-/// Refuses what the reference refuses.
-fn hold(exchange: &Exchange<'_>, request: &RateLimitRequest) -> Result<(), Refusal> {
+/// Rejects what envoyproxy/ratelimit rejects.
+fn validate(context: &EnvoyContext<'_>, request: &RateLimitRequest) -> Result<(), EnvoyError> {
     let (reference, detail) = if request.domain.is_empty() {
-        let detail = "domain is empty; send the one of a file of envoy.config, or a policy's name";
+        let detail =
+            "domain is empty; send that of a file of envoy.config, or the name of a policy";
         ("rate limit domain must not be empty", detail)
     } else if request.descriptors.is_empty() {
         let detail = "descriptors is empty; send at least one";
@@ -67,70 +71,77 @@ fn hold(exchange: &Exchange<'_>, request: &RateLimitRequest) -> Result<(), Refus
     } else {
         return Ok(());
     };
-    Err(match exchange.live.envoy.charging {
-        Charging::Atomic => Problem::bad(detail).into(),
-        Charging::Reference => Refusal::Reference(reference),
+    Err(match context.request.active.envoy.charging {
+        Charging::Atomic => Problem::bad_request(detail).into(),
+        Charging::Reference => EnvoyError::Reference(reference),
     })
 }
 
-/// Refuses a request of whose rules the store decided nothing, where that is to be an error.
-fn hold_to_store(
-    exchange: &Exchange<'_>,
-    asked: &[Asked<'_>],
-    said: &[Said],
-) -> Result<(), Refusal> {
-    if exchange.live.envoy.on_store_error != RuleOnStoreError::Error {
+/// Fails if a rule was decided without the store, and the configuration makes that an error.
+fn check_store(
+    context: &EnvoyContext<'_>,
+    descriptors: &[Descriptor<'_>],
+    outcomes: &[DescriptorOutcome],
+) -> Result<(), EnvoyError> {
+    if context.request.active.envoy.on_store_error != RuleOnStoreError::Error {
         return Ok(());
     }
-    let mut both = asked.iter().zip(said);
-    if !both.any(|(asked, said)| asked.is_of_rule() && said.is_degraded()) {
+    let mut both = descriptors.iter().zip(outcomes);
+    if !both.any(|(descriptor, outcome)| descriptor.has_rule() && outcome.is_degraded()) {
         return Ok(());
     }
-    exchange.daemon.rls.count_store_error();
-    Err(Refusal::StoreAway)
+    context.state.stats.count_store_error();
+    Err(EnvoyError::StoreUnavailable)
 }
 
-/// What a request is told as a whole.
-fn code(exchange: &Exchange<'_>, asked: &[Asked<'_>], spoken: &[Spoken]) -> Code {
-    let envoy = &exchange.live.envoy;
-    if !is_over(asked, spoken, envoy.compat.quota_mode) {
+/// The code of the request as a whole.
+fn overall_code(
+    context: &EnvoyContext<'_>,
+    descriptors: &[Descriptor<'_>],
+    replies: &[DescriptorReply],
+) -> Code {
+    let envoy = &context.request.active.envoy;
+    if !is_over(descriptors, replies, envoy.compat.quota_mode) {
         return Code::Ok;
     }
     if envoy.shadow {
-        exchange.daemon.rls.count_global_shadow();
+        context.state.stats.count_global_shadow();
         return Code::Ok;
     }
     Code::OverLimit
 }
 
-/// Whether a request is over: one of its descriptors is, or all of those of quotas are.
-fn is_over(asked: &[Asked<'_>], spoken: &[Spoken], all_quotas: bool) -> bool {
+/// Whether one of the descriptors is over its limit, or all quotas are.
+fn is_over(descriptors: &[Descriptor<'_>], replies: &[DescriptorReply], quota_mode: bool) -> bool {
     let (mut quotas, mut quotas_over) = (0, 0);
-    for (asked, spoken) in asked.iter().zip(spoken) {
-        if asked.is_quota(all_quotas) {
+    for (descriptor, reply) in descriptors.iter().zip(replies) {
+        if descriptor.is_quota(quota_mode) {
             quotas += 1;
-            quotas_over += u32::from(spoken.denies());
-        } else if spoken.denies() {
+            quotas_over += u32::from(reply.denies());
+        } else if reply.denies() {
             return true;
         }
     }
     quotas > 0 && quotas == quotas_over
 }
 
-/// Tells the log, now and then, that Envoy asks about what nothing is configured for.
-fn tell_of_unknown(exchange: &Exchange<'_>, request: &RateLimitRequest, asked: &[Asked<'_>]) {
-    if !asked.iter().any(|x| matches!(x.target, Target::Unknown)) {
+/// Logs, at most every few seconds, requests of a domain without limits.
+fn report_unknown_domain(
+    context: &EnvoyContext<'_>,
+    request: &RateLimitRequest,
+    descriptors: &[Descriptor<'_>],
+) {
+    if !descriptors.iter().any(|it| matches!(it.target, Target::UnknownDomain)) {
         return;
     }
-    let daemon = exchange.daemon;
-    if let Some((untold, all)) = daemon.unknown_domains.count(daemon.clock.now()) {
-        let domain: String = request.domain.chars().take(MAX_SHOWN).collect();
+    let now = context.request.engine.clock().now();
+    if let Some((requests, all)) = context.state.unknown_domains.count(now) {
+        let domain: String = request.domain.chars().take(MAX_QUOTED_LEN).collect();
         tracing::warn!(
             domain,
-            untold,
+            requests,
             all,
-            "Envoy asks about a domain that is in no file of envoy.config and is no policy's name; \
-             all of it passes"
+            "domain without limits: neither in a file of envoy.config nor the name of a policy"
         );
     }
 }

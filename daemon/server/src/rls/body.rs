@@ -1,4 +1,4 @@
-//! What an answer over gRPC carries, which need not end soon.
+//! Response bodies, which may be endless streams.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,20 +7,20 @@ use hyper::body::{Bytes, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tonic::Status;
 
-use crate::pulse::Busy;
+use crate::connection::BusyGuard;
 
 pin_project! {
-    /// The body of an answer; as long as it is not at its end, its connection is not idle.
+    /// A response body. Until it ends, its connection is not idle.
     #[derive(Debug)]
     pub(crate) struct Body {
         #[pin]
         body: tonic::body::Body,
-        busy: Option<Busy>,
+        busy: Option<BusyGuard>,
     }
 }
 
 impl Body {
-    pub(super) fn new(body: tonic::body::Body, busy: Option<Busy>) -> Self {
+    pub(super) fn new(body: tonic::body::Body, busy: Option<BusyGuard>) -> Self {
         Body { body, busy }
     }
 }

@@ -1,4 +1,4 @@
-//! `grpc.health.v1`: whether the daemon wants requests.
+//! `grpc.health.v1`: whether the daemon accepts requests.
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::SERVICE_NAME;
 use tokio::sync::{mpsc, watch};
@@ -7,26 +7,26 @@ use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 
-use crate::daemon::Daemon;
+use crate::lifecycle::Lifecycle;
 
 /// The service's name.
 pub(super) const NAME: &str = "grpc.health.v1.Health";
 
-/// The names under which the daemon is asked for: as a whole, as the reference calls itself, and by
-/// its service.
+/// The services that a client can check: the daemon as a whole, the name of envoyproxy/ratelimit, and
+/// the rate limit service.
 const KNOWN: [&str; 3] = ["", "ratelimit", SERVICE_NAME];
 
 /// The service, for one call.
 #[derive(Debug)]
 pub(super) struct Health {
     healthy: watch::Receiver<bool>,
-    /// Whether the connection is to end.
-    ending: watch::Receiver<bool>,
+    /// Whether the connection is closing.
+    closing: watch::Receiver<bool>,
 }
 
 impl Health {
-    pub(super) fn new(daemon: &Daemon, ending: watch::Receiver<bool>) -> Self {
-        Health { healthy: daemon.healthy(), ending }
+    pub(super) fn new(lifecycle: &Lifecycle, closing: watch::Receiver<bool>) -> Self {
+        Health { healthy: lifecycle.healthy(), closing }
     }
 }
 
@@ -38,8 +38,8 @@ impl health_server::Health for Health {
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let service = request.into_inner().service;
         if !KNOWN.contains(&&*service) {
-            let known = "ask for \"\", \"ratelimit\" or the rate limit service's full name";
-            return Err(Status::not_found(format!("that service is not served; {known}")));
+            let known = "expected \"\", \"ratelimit\" or the full name of the rate limit service";
+            return Err(Status::not_found(format!("unknown service; {known}")));
         }
         Ok(Response::new(health(serving(*self.healthy.borrow()))))
     }
@@ -51,34 +51,34 @@ impl health_server::Health for Health {
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let is_known = KNOWN.contains(&&*request.into_inner().service);
-        let (told, stream) = mpsc::channel(1);
-        tokio::spawn(tell(is_known, self.healthy.clone(), self.ending.clone(), told));
+        let (sender, stream) = mpsc::channel(1);
+        tokio::spawn(watch_health(is_known, self.healthy.clone(), self.closing.clone(), sender));
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 }
 
-/// Tells how it is, and again when that changes, until the peer leaves or must.
-async fn tell(
+/// Sends the status, and again when it changes, until the client leaves or the connection closes.
+async fn watch_health(
     is_known: bool,
     mut healthy: watch::Receiver<bool>,
-    mut ending: watch::Receiver<bool>,
-    told: mpsc::Sender<Result<HealthCheckResponse, Status>>,
+    mut closing: watch::Receiver<bool>,
+    sender: mpsc::Sender<Result<HealthCheckResponse, Status>>,
 ) {
     loop {
         let is_healthy = *healthy.borrow_and_update();
         let status = if is_known { serving(is_healthy) } else { ServingStatus::ServiceUnknown };
-        if told.send(Ok(health(status))).await.is_err() {
+        if sender.send(Ok(health(status))).await.is_err() {
             return;
         }
-        let has_news = tokio::select! {
+        let has_changed = tokio::select! {
             changed = healthy.changed() => changed.is_ok(),
-            () = told.closed() => false,
-            _ = ending.wait_for(|it| *it) => false,
+            () = sender.closed() => false,
+            _ = closing.wait_for(|it| *it) => false,
         };
-        if !has_news {
-            let again = "the connection is at its end; watch on another one";
-            // Whoever has left needs no reason.
-            let _ = told.send(Err(Status::unavailable(again))).await;
+        if !has_changed {
+            let detail = "the connection is closing; watch on another one";
+            // The client may have left.
+            let _ = sender.send(Err(Status::unavailable(detail))).await;
             return;
         }
     }

@@ -1,5 +1,5 @@
-//! What Envoy is told as dynamic metadata, in the reference's form: the domain, the descriptors,
-//! and what the rules tell of those that passed.
+//! Dynamic metadata in the format of envoyproxy/ratelimit: the domain, the descriptors, and the
+//! metadata of the rules that did not deny.
 
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::RateLimitOverride;
@@ -8,13 +8,13 @@ use envoy_types::pb::envoy::r#type::v3::RateLimitUnit;
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{ListValue, Struct, Value};
 
-use super::asked::{Asked, Target};
-use super::status::Spoken;
+use super::descriptor::{Descriptor, Target};
+use super::descriptor_status::DescriptorReply;
 
 pub(super) fn metadata(
     request: &RateLimitRequest,
-    asked: &[Asked<'_>],
-    spoken: &[Spoken],
+    descriptors: &[Descriptor<'_>],
+    replies: &[DescriptorReply],
 ) -> Struct {
     let mut metadata = Struct::default();
     let mut put = |name: &str, kind| metadata.fields.insert(name.to_owned(), value(kind));
@@ -23,23 +23,23 @@ pub(super) fn metadata(
     if request.hits_addend != 0 {
         put("hitsAddend", Kind::NumberValue(f64::from(request.hits_addend)));
     }
-    let mut told = Struct::default();
-    for (asked, spoken) in asked.iter().zip(spoken) {
-        if let (Target::Rule(rule), false) = (&asked.target, spoken.denies())
+    let mut merged = Struct::default();
+    for (found, reply) in descriptors.iter().zip(replies) {
+        if let (Target::Rule(rule), false) = (&found.target, reply.denies())
             && let (Some(of_rule), false) = (&rule.rule.metadata, rule.rule.is_unlimited())
         {
-            merge(&mut told, of_rule);
+            merge(&mut merged, of_rule);
         }
     }
-    if !told.fields.is_empty() {
-        put("metadata", Kind::StructValue(told));
+    if !merged.fields.is_empty() {
+        put("metadata", Kind::StructValue(merged));
     }
     metadata
 }
 
 fn descriptor(descriptor: &RateLimitDescriptor) -> Kind {
-    let mut told = Struct::default();
-    let mut put = |name: &str, kind| told.fields.insert(name.to_owned(), value(kind));
+    let mut fields = Struct::default();
+    let mut put = |name: &str, kind| fields.fields.insert(name.to_owned(), value(kind));
     let entry = |key: &str, value: &str| Kind::StringValue(format!("{key}={value}"));
     put("entries", list(descriptor.entries.iter().map(|e| entry(&e.key, &e.value))));
     if let Some(limit) = &descriptor.limit {
@@ -48,10 +48,10 @@ fn descriptor(descriptor: &RateLimitDescriptor) -> Kind {
     if let Some(hits) = &descriptor.hits_addend {
         put("hitsAddend", Kind::NumberValue(number(hits.value)));
     }
-    Kind::StructValue(told)
+    Kind::StructValue(fields)
 }
 
-/// A limit as the text form of its message.
+/// A limit in the text format of protobuf.
 fn text_of(limit: &RateLimitOverride) -> String {
     let mut text = String::new();
     if limit.requests_per_unit != 0 {
@@ -67,9 +67,10 @@ fn text_of(limit: &RateLimitOverride) -> String {
     text
 }
 
-/// The number as JSON has it, which is exact up to 2^53.
+/// The nearest number in JSON, which is exact up to 2^53.
+#[expect(clippy::expect_used, reason = "digits are always a valid number")]
 fn number(number: u64) -> f64 {
-    number.to_string().parse().unwrap_or(f64::INFINITY)
+    number.to_string().parse().expect("digits are a number")
 }
 
 fn list(kinds: impl Iterator<Item = Kind>) -> Kind {
@@ -80,7 +81,7 @@ fn value(kind: Kind) -> Value {
     Value { kind: Some(kind) }
 }
 
-/// Adds what is not there yet; where both have an object, what that lacks.
+/// Adds missing fields, recursively.
 fn merge(into: &mut Struct, from: &Struct) {
     for (name, value) in &from.fields {
         let Some(known) = into.fields.get_mut(name) else {

@@ -1,30 +1,54 @@
-//! Envoy's rate limit service: `envoy.service.ratelimit.v3`, with health and reflection beside it.
+//! Envoy's rate limit service, `envoy.service.ratelimit.v3`, with health checks and reflection.
 //!
-//! A call comes in by `peer.rs`, which knows paths and nothing else, and `service.rs` says who asks.
-//! From there on `answer.rs` leads: `asked.rs` finds what each descriptor is limited by, `batch.rs`
-//! asks the store once for all of them, and `status.rs` puts each decision into Envoy's words.
+//! `peer.rs` routes the requests of a gRPC connection, and `service.rs` authenticates calls. Then
+//! `answer.rs` leads: `descriptor.rs` finds the limit of each descriptor, `execution.rs` executes
+//! them, and `descriptor_status.rs` builds the statuses. `json.rs` is the same service over HTTP.
 
 mod answer;
-mod asked;
-mod batch;
 mod body;
 mod count;
+mod deadline;
+mod descriptor;
+mod descriptor_status;
+mod error;
+mod execution;
 mod headers;
 mod health;
-pub(crate) mod json;
+mod json;
 mod metadata;
-mod own;
-mod patience;
 mod peer;
+mod policy_target;
 mod reflection;
-mod refusal;
 mod service;
 mod stats;
-mod status;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::answer::answer;
-pub(crate) use self::peer::Peer;
-pub(crate) use self::refusal::Refusal;
+use std::sync::Arc;
+
+use hyper::header::HeaderMap;
+use tollgate_engine::{LogThrottle, RequestContext};
+
+pub(crate) use self::json::answer as answer_json;
+pub(crate) use self::peer::GrpcConnection;
 pub(crate) use self::stats::{RuleCounts, Stats};
+use crate::xds::Discovery;
+
+/// The state of the rate limit service.
+#[derive(Debug, Default)]
+pub(crate) struct EnvoyState {
+    /// The statistics of envoyproxy/ratelimit.
+    pub(crate) stats: Stats,
+    /// The state of the connection to the control plane.
+    pub(crate) discovery: Arc<Discovery>,
+    /// Requests of domains without limits.
+    unknown_domains: LogThrottle,
+}
+
+/// What a request is answered with.
+#[derive(Clone, Copy, Debug)]
+struct EnvoyContext<'a> {
+    request: RequestContext<'a>,
+    state: &'a EnvoyState,
+    headers: &'a HeaderMap,
+}

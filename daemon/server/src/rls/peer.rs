@@ -1,4 +1,4 @@
-//! A peer that speaks gRPC: which of its requests are calls, and of which service.
+//! A gRPC connection: routing of its requests to services.
 
 use std::sync::Arc;
 
@@ -14,113 +14,133 @@ use tonic::codegen::Service as _;
 use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
 
+use super::EnvoyState;
 use super::body::Body;
+use super::error::EnvoyError;
 use super::health::{self, Health};
 use super::reflection::Reflection;
-use super::refusal::Refusal;
 use super::service::Service;
-use crate::daemon::Daemon;
+use tollgate_engine::{Engine, ListenerKind, Remote};
+
+use crate::connection::BusyGuard;
 use crate::http;
-use crate::listener::Remote;
-use crate::pulse::Busy;
-use crate::role::Role;
+use crate::lifecycle::Lifecycle;
 
 type Reply = Response<Body>;
 
-/// A peer that speaks gRPC, as long as its connection lasts.
+/// A gRPC connection.
 #[derive(Debug)]
-pub(crate) struct Peer {
-    daemon: Arc<Daemon>,
+pub(crate) struct GrpcConnection {
+    engine: Arc<Engine>,
+    state: Arc<EnvoyState>,
+    lifecycle: Arc<Lifecycle>,
     remote: Arc<Remote>,
-    /// Whether the connection is to end, so that nothing may go on for ever.
-    ending: watch::Sender<bool>,
+    /// Whether the connection is closing, which ends endless streams.
+    closing: watch::Sender<bool>,
 }
 
-impl Peer {
-    pub(crate) fn new(daemon: Arc<Daemon>, remote: Arc<Remote>) -> Self {
-        Peer { daemon, remote, ending: watch::Sender::new(false) }
+impl GrpcConnection {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        state: Arc<EnvoyState>,
+        lifecycle: Arc<Lifecycle>,
+        remote: Arc<Remote>,
+    ) -> Self {
+        GrpcConnection { engine, state, lifecycle, remote, closing: watch::Sender::new(false) }
     }
 
-    /// Has what would go on for ever come to an end.
-    pub(crate) fn end(&self) {
-        self.ending.send_replace(true);
+    /// Ends endless streams.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
     }
 
     /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, busy: Busy) -> Reply {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, busy: BusyGuard) -> Reply {
         let is_probe = request.uri().path().contains(health::NAME);
-        let reply = match refused(&request) {
+        let reply = match rejection(&request) {
             Some((status, line)) => plain(status, line),
             None => self.call(request, busy).await,
         };
         if !is_probe {
-            self.daemon.metrics.traffic(Role::Grpc).answered(status_of(&reply));
+            let status = http_status(&reply).as_u16();
+            self.engine.counters.listener(ListenerKind::Grpc).count_response(status);
         }
         reply
     }
 
-    async fn call(&self, request: Request<Incoming>, busy: Busy) -> Reply {
+    async fn call(&self, request: Request<Incoming>, busy: BusyGuard) -> Reply {
         let path = request.uri().path();
         match path.strip_prefix('/').and_then(|path| path.split_once('/')) {
             Some((SERVICE_NAME, _)) => self.limit(request).await.map(|body| Body::new(body, None)),
-            // What is watched need not change for long.
+            // A watched status may not change for long, and its connection is not idle.
             Some((health::NAME, _)) => {
-                self.tell_health(request).await.map(|body| Body::new(body, Some(busy)))
+                self.health(request).await.map(|body| Body::new(body, Some(busy)))
             }
             Some((name, _)) => match Reflection::of_name(name) {
-                // A peer may keep a stream open and ask nothing more: that is to be idle.
-                Some(value) => value.answer(request).await.map(|body| Body::new(body, None)),
-                None => refuse(Status::unimplemented(unknown(path))),
+                // A stream without further requests is idle.
+                Some(reflection) => {
+                    reflection.answer(request).await.map(|body| Body::new(body, None))
+                }
+                None => status_reply(Status::unimplemented(unknown(path))),
             },
-            None => refuse(Status::unimplemented(unknown(path))),
+            None => status_reply(Status::unimplemented(unknown(path))),
         }
     }
 
-    /// Answers a call of the rate limit service, whose message is there whole before it is looked
-    /// at.
+    /// Answers a call of the rate limit service. Its message is read whole first.
     async fn limit(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
         let request = match self.whole(request).await {
             Ok(request) => request,
-            Err(refusal) => return Status::from(refusal).into_http(),
+            Err(error) => return Status::from(error).into_http(),
         };
-        let most = self.daemon.live().bounds.body;
-        let service = Service::new(Arc::clone(&self.daemon), Arc::clone(&self.remote));
+        let most = self.engine.active().bounds.body;
+        let service = Service::new(
+            Arc::clone(&self.engine),
+            Arc::clone(&self.state),
+            Arc::clone(&self.remote),
+        );
         let mut server = RateLimitServiceServer::new(service).max_decoding_message_size(most);
-        server.call(request).await.unwrap_or_default()
+        match server.call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
     }
 
-    async fn tell_health(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
+    async fn health(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
         let request = match self.whole(request).await {
             Ok(request) => request,
-            Err(refusal) => return Status::from(refusal).into_http(),
+            Err(error) => return Status::from(error).into_http(),
         };
-        let health = Health::new(&self.daemon, self.ending.subscribe());
-        HealthServer::new(health).call(request).await.unwrap_or_default()
+        let health = Health::new(&self.lifecycle, self.closing.subscribe());
+        match HealthServer::new(health).call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
     }
 
-    /// A request with all of its body, which must be there in time.
-    async fn whole(&self, request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Refusal> {
+    /// Reads the whole body, within the bounds.
+    async fn whole(&self, request: Request<Incoming>) -> Result<Request<Full<Bytes>>, EnvoyError> {
         let (head, body) = request.into_parts();
-        let (most, patience) = {
-            let bounds = &self.daemon.live().bounds;
+        let (max_len, deadline) = {
+            let bounds = &self.engine.active().bounds;
             (bounds.body, bounds.header_timeout)
         };
-        let body = http::read(body, most, patience).await?;
+        let body = http::read(body, max_len, deadline).await?;
         Ok(Request::from_parts(head, Full::new(body)))
     }
 }
 
-/// Why a request is no call of gRPC, if it is none.
-fn refused(request: &Request<Incoming>) -> Option<(StatusCode, &'static str)> {
+/// The response to a request that is not a gRPC call.
+fn rejection(request: &Request<Incoming>) -> Option<(StatusCode, &'static str)> {
     if request.version() < Version::HTTP_2 {
-        let line = "this port speaks gRPC, which needs HTTP/2; HTTP/1.1 is spoken at --http\n";
+        let line = "this is the gRPC listener, which needs HTTP/2; use listen.http for HTTP/1.1\n";
         return Some((StatusCode::HTTP_VERSION_NOT_SUPPORTED, line));
     }
     if request.method() != Method::POST {
-        return Some((StatusCode::METHOD_NOT_ALLOWED, "a call of gRPC is a POST\n"));
+        return Some((StatusCode::METHOD_NOT_ALLOWED, "gRPC calls use POST\n"));
     }
     if !is_grpc(request.headers()) {
-        let line = "a call of gRPC has the content-type application/grpc; gRPC-Web is not spoken\n";
+        let line = "gRPC calls have the content-type application/grpc; gRPC-Web is not supported\n";
         return Some((StatusCode::UNSUPPORTED_MEDIA_TYPE, line));
     }
     None
@@ -136,17 +156,17 @@ fn plain(status: StatusCode, line: &'static str) -> Reply {
     http::text(status, line).map(|x| Body::new(tonic::body::Body::new(x), None))
 }
 
-fn refuse(status: Status) -> Reply {
+fn status_reply(status: Status) -> Reply {
     status.into_http::<tonic::body::Body>().map(|status| Body::new(status, None))
 }
 
 fn unknown(path: &str) -> String {
     let shown: String = path.chars().take(128).collect();
-    format!("there is no {shown:?}; limits are asked for at /{SERVICE_NAME}/ShouldRateLimit")
+    format!("unknown path {shown:?}; the rate limit service is /{SERVICE_NAME}/ShouldRateLimit")
 }
 
-/// What an answer counts as among those of HTTP.
-fn status_of(reply: &Reply) -> StatusCode {
+/// The HTTP status that a response is counted as.
+fn http_status(reply: &Reply) -> StatusCode {
     let Some(code) = reply.headers().get(Status::GRPC_STATUS) else { return reply.status() };
     match Code::from_bytes(code.as_bytes()) {
         Code::Ok => StatusCode::OK,

@@ -1,5 +1,6 @@
-//! `grpc.reflection`: what is served, for tools that ask.
+//! `grpc.reflection`: the services and messages, for tools.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use tonic::codegen::Service as _;
 use tonic_health::pb::FILE_DESCRIPTOR_SET as OF_HEALTH;
 use tonic_reflection::server::Builder;
 
-/// The rate limit service, and all messages that it takes or answers; a test renews it.
+/// The descriptors of the rate limit service and its messages; a test keeps them up to date.
 const OF_RATE_LIMIT: &[u8] = include_bytes!("descriptors.bin");
 
 const V1: &str = "grpc.reflection.v1.ServerReflection";
@@ -19,24 +20,32 @@ const V1_ALPHA: &str = "grpc.reflection.v1alpha.ServerReflection";
 
 type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
-/// One version of the service.
+/// One version of the reflection service.
 pub(super) struct Reflection(Box<dyn Fn(Request<Incoming>) -> Answering + Send + Sync>);
 
-/// Both, of which nothing is built before somebody asks.
+/// Both versions, built on the first request.
 static AS_V1: LazyLock<Reflection> = LazyLock::new(|| match described().build_v1() {
     Ok(server) => Reflection::new(move |request| {
         let mut server = server.clone();
-        Box::pin(async move { server.call(request).await.unwrap_or_default() })
+        Box::pin(async move { infallible(server.call(request).await) })
     }),
     Err(error) => Reflection::broken(error.to_string()),
 });
 static AS_V1_ALPHA: LazyLock<Reflection> = LazyLock::new(|| match described().build_v1alpha() {
     Ok(server) => Reflection::new(move |request| {
         let mut server = server.clone();
-        Box::pin(async move { server.call(request).await.unwrap_or_default() })
+        Box::pin(async move { infallible(server.call(request).await) })
     }),
     Err(error) => Reflection::broken(error.to_string()),
 });
+
+/// The response of a service that cannot fail.
+fn infallible(result: Result<Response<Body>, Infallible>) -> Response<Body> {
+    match result {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
 
 fn described() -> Builder<'static> {
     Builder::configure()
@@ -58,9 +67,9 @@ impl Reflection {
         Reflection(Box::new(answer))
     }
 
-    fn broken(why: String) -> Self {
+    fn broken(error: String) -> Self {
         Reflection::new(move |_| {
-            let reply = Status::internal(why.clone()).into_http();
+            let reply = Status::internal(error.clone()).into_http();
             Box::pin(async move { reply })
         })
     }

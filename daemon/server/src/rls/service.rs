@@ -1,4 +1,4 @@
-//! The service's one call, from its message to its answer.
+//! The implementation of the gRPC service.
 
 use std::sync::Arc;
 
@@ -7,21 +7,23 @@ use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimit
 use tonic::{Request, Response, Status};
 
 use super::answer::answer;
-use super::refusal::Refusal;
-use crate::daemon::Daemon;
-use crate::http::{Bears, Caller, Exchange};
-use crate::listener::Remote;
+use tollgate_engine::{Engine, Remote, RequestContext, Surface};
 
-/// The rate limit service, for one peer.
+use super::error::EnvoyError;
+use super::{EnvoyContext, EnvoyState};
+use crate::http::{TokenHeader, authenticate, traceparent};
+
+/// The rate limit service of one connection.
 #[derive(Debug)]
 pub(super) struct Service {
-    daemon: Arc<Daemon>,
+    engine: Arc<Engine>,
+    state: Arc<EnvoyState>,
     remote: Arc<Remote>,
 }
 
 impl Service {
-    pub(super) fn new(daemon: Arc<Daemon>, remote: Arc<Remote>) -> Self {
-        Service { daemon, remote }
+    pub(super) fn new(engine: Arc<Engine>, state: Arc<EnvoyState>, remote: Arc<Remote>) -> Self {
+        Service { engine, state, remote }
     }
 }
 
@@ -32,15 +34,20 @@ impl RateLimitService for Service {
         request: Request<RateLimitRequest>,
     ) -> Result<Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
-        let (daemon, remote) = (&*self.daemon, &*self.remote);
-        daemon.rls.count_call();
-        let live = daemon.live();
-        let caller = Caller::of(remote, metadata.as_ref(), Bears::Authorization, &live.access);
-        let caller = caller.map_err(|problem| {
-            daemon.failures.add(daemon.clock.now(), remote);
-            Refusal::from(problem)
-        })?;
-        let exchange = Exchange { daemon, live: &live, caller, record: None };
-        Ok(Response::new(answer(&exchange, &message).await?))
+        let headers = metadata.as_ref();
+        self.state.stats.count_call();
+        let active = self.engine.active();
+        let header = TokenHeader::Authorization;
+        let principal = authenticate(&self.engine, &active, &self.remote, headers, header)
+            .map_err(EnvoyError::from)?;
+        let request = RequestContext {
+            engine: &self.engine,
+            active: &active,
+            principal,
+            surface: Surface::Envoy,
+            traceparent: traceparent(headers),
+        };
+        let context = EnvoyContext { request, state: &self.state, headers };
+        Ok(Response::new(answer(&context, &message).await?))
     }
 }

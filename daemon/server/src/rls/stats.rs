@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(super) use self::split::Before;
 use self::split::Split;
 use crate::config::NearLimit;
-use crate::metrics::Counter;
+use tollgate_engine::Counter;
 
 /// The most domains that are counted by their names, and the most series of each: values may enter
 /// the names of series, and who asks chooses values.
@@ -107,23 +107,23 @@ impl Stats {
             let name = within_bounds(all.len(), domain);
             Arc::clone(all.entry(name.into()).or_default())
         });
-        counter.count();
+        counter.increment();
     }
 
     pub(super) fn count_call(&self) {
-        self.calls.count();
+        self.calls.increment();
     }
 
     pub(super) fn count_service_error(&self) {
-        self.service_errors.count();
+        self.service_errors.increment();
     }
 
     pub(super) fn count_store_error(&self) {
-        self.store_errors.count();
+        self.store_errors.increment();
     }
 
     pub(super) fn count_global_shadow(&self) {
-        self.global_shadow.count();
+        self.global_shadow.increment();
     }
 
     fn counters(&self, domain: &str, stat: &str) -> Arc<Counters> {

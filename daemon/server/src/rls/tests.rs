@@ -4,13 +4,12 @@ use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use hyper::header::HeaderMap;
 use tollgate::{ManualClock, MemoryLimiter, Timestamp};
 
+use tollgate_engine::{ActiveConfig, Engine, Principal, RequestContext, Surface};
+
 use super::answer::answer;
 use super::stats::RuleCounts;
+use super::{EnvoyContext, EnvoyState};
 use crate::config::{Charging, Config};
-use crate::daemon::Daemon;
-use crate::http::{Bears, Caller, Exchange};
-use crate::listener::{Peer, Remote};
-use crate::live::Live;
 use crate::ratelimit::{Domains, ReadOptions, Source};
 
 #[path = "../../tests/server/rls/lines.rs"]
@@ -29,21 +28,36 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true } }
 ";
 
+/// A daemon without sockets.
+struct Daemon {
+    engine: Engine,
+    state: EnvoyState,
+}
+
 fn daemon(charging: Charging) -> Daemon {
     let mut config = Config::from_yaml("policies: { own: { limits: [1/s] } }").unwrap();
     config.envoy.charging = charging;
     let options = ReadOptions { charging, ..ReadOptions::default() };
     let domains = Domains::from_yaml(&[Source::new("limits.yaml", LIMITS)], &options).unwrap();
-    let live = Live::of(&config).unwrap().with_domains(domains.into());
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
-    Daemon::new(live, MemoryLimiter::builder().clock(clock).build().into())
+    let limiter = MemoryLimiter::builder().clock(clock).build();
+    let engine = Engine::new(ActiveConfig::new(&config).unwrap(), limiter.into());
+    engine.activate_domains(domains.into());
+    Daemon { engine, state: EnvoyState::default() }
 }
 
 async fn ask(daemon: &Daemon, request: &RateLimitRequest) -> Option<String> {
-    let (live, remote, headers) = (daemon.live(), Remote::at(Peer::Unix), HeaderMap::new());
-    let caller = Caller::of(&remote, &headers, Bears::Authorization, &live.access).unwrap();
-    let exchange = Exchange { daemon, live: &live, caller, record: None };
-    answer(&exchange, request).await.ok().map(|x| lines::answer_line(&x))
+    let (active, headers) = (daemon.engine.active(), HeaderMap::new());
+    let request_context = RequestContext {
+        engine: &daemon.engine,
+        active: &active,
+        principal: Principal::Anonymous { is_local: true },
+        surface: Surface::Envoy,
+        traceparent: None,
+    };
+    let context =
+        EnvoyContext { request: request_context, state: &daemon.state, headers: &headers };
+    answer(&context, request).await.ok().map(|response| lines::answer_line(&response))
 }
 
 /// What the rules have counted that counted anything: `stat total over near within shadow`.
@@ -54,7 +68,7 @@ fn counted(daemon: &Daemon) -> Vec<String> {
             rule_counts;
         format!("{stat} {total_hits} {over_limit} {near_limit} {within_limit} {shadow_mode}")
     };
-    daemon.rls.snapshot().rules.iter().map(line).collect()
+    daemon.state.stats.snapshot().rules.iter().map(line).collect()
 }
 
 async fn check(charging: Charging, requests: &[&str], expected: &[&str]) {
@@ -111,7 +125,7 @@ async fn what_leads_nowhere_and_what_is_refused_is_counted() {
     for request in ["elsewhere | a=b | c=d", "nowhere | a=b", "", "domain"] {
         ask(&daemon, &lines::request_of(request)).await;
     }
-    let snapshot = daemon.rls.snapshot();
+    let snapshot = daemon.state.stats.snapshot();
     let unknown = [("elsewhere".to_owned(), 2), ("nowhere".to_owned(), 1)];
     assert_eq!(snapshot.domains_not_found, unknown);
     assert_eq!((snapshot.service_errors, snapshot.store_errors), (2, 0));

@@ -1,14 +1,14 @@
-//! How it stands with the control plane, for whoever asks.
+//! The state of the connection to the control plane.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How it stands with the control plane that the configuration is taken from, if it is.
+/// The state of the connection to the control plane that sends the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
-    /// The server; nothing where no configuration is taken from one.
+    /// The server; absent without a control plane.
     server: OnceLock<Arc<str>>,
-    /// Whether none of its configurations holds yet.
+    /// Whether no configuration was accepted yet.
     awaited: AtomicBool,
     state: Mutex<State>,
 }
@@ -16,40 +16,40 @@ pub(crate) struct Discovery {
 #[derive(Debug, Default)]
 struct State {
     is_connected: bool,
-    /// Why the last connection ended, or none was made, if nothing has come since.
+    /// Why the last connection ended or failed, until a configuration arrives.
     lost: Option<Arc<str>>,
-    /// Why what the server sent last does not hold, if so.
+    /// Why the last configuration was rejected.
     refusal: Option<Arc<str>>,
     accepted: u64,
     refused: u64,
 }
 
-/// That no configuration has come yet.
+/// No configuration was received yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Awaited;
+pub(crate) struct NoLimits;
 
 impl Discovery {
-    /// From now on a configuration is awaited from this server.
+    /// Waits for a configuration of this server from now on.
     pub(crate) fn begin(&self, server: &str) {
         self.server.get_or_init(|| server.into());
         self.awaited.store(true, Ordering::Release);
     }
 
-    /// Whether the limits are known.
+    /// Checks that the limits are known.
     ///
     /// # Errors
-    /// They are those of a server that has not said them yet.
-    pub(crate) fn known(&self) -> Result<(), Awaited> {
-        // Most have none, and are not to wait for each other.
+    /// A control plane has not sent them yet.
+    pub(crate) fn check_limits(&self) -> Result<(), NoLimits> {
+        // Most daemons have no control plane, and need no ordering.
         let is_awaited = self.server.get().is_some() && self.awaited.load(Ordering::Acquire);
-        if is_awaited { Err(Awaited) } else { Ok(()) }
+        if is_awaited { Err(NoLimits) } else { Ok(()) }
     }
 
     pub(super) fn connected(&self) {
         self.lock().is_connected = true;
     }
 
-    /// Whether that is news.
+    /// Returns whether the reason has changed.
     pub(super) fn lost(&self, why: &str) -> bool {
         let mut state = self.lock();
         let is_news = state.is_connected || state.lost.as_deref() != Some(why);
@@ -64,7 +64,7 @@ impl Discovery {
         self.awaited.store(false, Ordering::Release);
     }
 
-    /// Whether that is news.
+    /// Returns whether the reason has changed.
     pub(super) fn refused(&self, why: &str) -> bool {
         let mut state = self.lock();
         state.refused = state.refused.saturating_add(1);
@@ -73,27 +73,27 @@ impl Discovery {
         is_news
     }
 
-    /// What is amiss, if anything is; nothing at all where there is no server.
-    pub(crate) fn amiss(&self) -> Option<Option<String>> {
+    /// The current error, if any; absent without a control plane.
+    pub(crate) fn error(&self) -> Option<Option<String>> {
         let server = self.server.get()?;
         let state = self.lock();
         let mut all = Vec::new();
-        if self.known() == Err(Awaited) {
-            all.push(format!("no configuration has come from {server} yet"));
+        if self.check_limits() == Err(NoLimits) {
+            all.push(format!("no configuration received from {server} yet"));
         }
         if let Some(why) = &state.refusal {
-            all.push(format!("what {server} sent last is refused: {why}"));
+            all.push(format!("the last configuration of {server} was rejected: {why}"));
         }
         if let Some(why) = &state.lost {
             all.push(match state.is_connected {
-                true => format!("{server} is back and has said nothing since: {why}"),
-                false => format!("{server} is away: {why}"),
+                true => format!("{server} is reconnected, without a configuration since: {why}"),
+                false => format!("{server} is unavailable: {why}"),
             });
         }
         Some((!all.is_empty()).then(|| all.join("\n")))
     }
 
-    /// The configurations that came, by what became of them.
+    /// The received configurations, by the value of the label `result`.
     pub(crate) fn by_result(&self) -> [(&'static str, u64); 2] {
         let state = self.lock();
         [("success", state.accepted), ("failure", state.refused)]
@@ -103,7 +103,7 @@ impl Discovery {
         self.lock().is_connected
     }
 
-    /// What is in it is never half done.
+    /// The state is valid after every single update.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,25 +114,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_amiss_is_told_until_it_is_mended() {
+    fn an_error_is_reported_until_it_is_fixed() {
         let discovery = Discovery::default();
-        assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), None));
+        assert_eq!((discovery.check_limits(), discovery.error()), (Ok(()), None));
         discovery.begin("h:1");
         let said = |x: &[&str]| Some((!x.is_empty()).then(|| x.join("\n")));
-        let none = "no configuration has come from h:1 yet";
-        assert_eq!((discovery.known(), discovery.amiss()), (Err(Awaited), said(&[none])));
+        let none = "no configuration received from h:1 yet";
+        assert_eq!((discovery.check_limits(), discovery.error()), (Err(NoLimits), said(&[none])));
         assert_eq!(["no route", "no route"].map(|it| discovery.lost(it)), [true, false]);
-        assert_eq!(discovery.amiss(), said(&[none, "h:1 is away: no route"]));
+        assert_eq!(discovery.error(), said(&[none, "h:1 is unavailable: no route"]));
         discovery.connected();
-        let silent = "h:1 is back and has said nothing since: no route";
-        assert_eq!(discovery.amiss(), said(&[none, silent]));
+        let silent = "h:1 is reconnected, without a configuration since: no route";
+        assert_eq!(discovery.error(), said(&[none, silent]));
         assert_eq!(["bad", "bad", "worse"].map(|it| discovery.refused(it)), [true, false, true]);
-        assert_eq!(discovery.amiss(), said(&[none, "what h:1 sent last is refused: worse"]));
+        assert_eq!(
+            discovery.error(),
+            said(&[none, "the last configuration of h:1 was rejected: worse"])
+        );
         discovery.accepted();
-        assert_eq!((discovery.known(), discovery.amiss()), (Ok(()), said(&[])));
+        assert_eq!((discovery.check_limits(), discovery.error()), (Ok(()), said(&[])));
         assert!(discovery.lost("no route"));
-        // What it said still holds.
-        assert_eq!(discovery.known(), Ok(()));
+        // Its last configuration is still active.
+        assert_eq!(discovery.check_limits(), Ok(()));
         assert_eq!(discovery.by_result(), [("success", 1), ("failure", 3)]);
     }
 }

@@ -16,15 +16,21 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-pub(crate) use self::discovery::{Awaited, Discovery};
+pub(crate) use self::discovery::{Discovery, NoLimits};
 pub(crate) use self::files::{Mistake, mistakes};
 use self::stream::Stream;
 use crate::config::XdsOptions;
-use crate::daemon::Daemon;
+use tollgate_engine::Engine;
 
-/// Follows a server, for ever.
-pub(crate) async fn follow(options: XdsOptions, daemon: Arc<Daemon>) {
-    let mut stream = Stream::new(options, daemon);
+/// Follows a control plane until the task is dropped. `on_update` is called after each accepted
+/// configuration.
+pub(crate) async fn follow(
+    options: XdsOptions,
+    engine: Arc<Engine>,
+    discovery: Arc<Discovery>,
+    on_update: impl Fn(),
+) {
+    let mut stream = Stream::new(options, engine, discovery, on_update);
     loop {
         let why = stream.run().await;
         let wait = stream.lost(&why);

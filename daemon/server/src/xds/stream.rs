@@ -22,8 +22,10 @@ use tonic::{Code, Request};
 use super::answer::{self, TYPE_URL};
 use super::backoff::Backoff;
 use super::connect::{connect, whole};
+use tollgate_engine::Engine;
+
+use super::discovery::Discovery;
 use crate::config::XdsOptions;
-use crate::daemon::Daemon;
 use crate::ratelimit::Domains;
 
 /// The longest wait before a server is told for another time that it sends what was refused.
@@ -31,9 +33,11 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// The streams to a server, one after the other.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct Stream<F> {
     options: XdsOptions,
-    daemon: Arc<Daemon>,
+    engine: Arc<Engine>,
+    discovery: Arc<Discovery>,
+    on_update: F,
     backoff: Backoff,
     /// The version that holds, on this stream.
     version: String,
@@ -47,19 +51,24 @@ struct Refused {
     pause: Backoff,
 }
 
-impl Stream {
-    pub(super) fn new(options: XdsOptions, daemon: Arc<Daemon>) -> Self {
+impl<F: Fn()> Stream<F> {
+    pub(super) fn new(
+        options: XdsOptions,
+        engine: Arc<Engine>,
+        discovery: Arc<Discovery>,
+        on_update: F,
+    ) -> Self {
         let backoff = Backoff::new(options.backoff_initial, options.backoff_max);
         let most = options.backoff_max.min(MAX_PAUSE);
         let refused = Refused { version: None, pause: Backoff::new(options.backoff_initial, most) };
-        Stream { options, daemon, backoff, version: String::new(), refused }
+        Stream { options, engine, discovery, on_update, backoff, version: String::new(), refused }
     }
 
     /// Notes why the stream has ended. How long to wait before the next.
     pub(super) fn lost(&mut self, why: &str) -> Duration {
         let server = &self.options.server;
-        if self.daemon.discovery.lost(why) {
-            tracing::error!("the control plane at {server} is away, and what held stays: {why}");
+        if self.discovery.lost(why) {
+            tracing::error!("control plane {server} unavailable, keeping the configuration: {why}");
         }
         self.backoff.next()
     }
@@ -77,8 +86,8 @@ impl Stream {
         // that what it says is known. So each stream begins with none.
         self.version.clear();
         let channel = connect(&self.options).await?;
-        self.daemon.discovery.connected();
-        tracing::info!("the control plane at {} is there", self.options.server);
+        self.discovery.connected();
+        tracing::info!("control plane {} connected", self.options.server);
         let mut client = AggregatedDiscoveryServiceClient::new(channel)
             .max_decoding_message_size(self.options.max_message);
         let (asking, asked) = mpsc::channel(1);
@@ -104,7 +113,7 @@ impl Stream {
     /// Takes an answer, and says to the server what became of it.
     async fn take(&mut self, answer: DiscoveryResponse) -> DiscoveryRequest {
         let DiscoveryResponse { version_info, resources, nonce, .. } = answer;
-        let read = self.daemon.live().envoy.read_options();
+        let read = self.engine.active().envoy.read_options();
         // It may have megabytes.
         let domains = spawn_blocking(move || answer::read(&resources, &read)).await;
         match domains.unwrap_or_else(|error| Err(error.to_string())) {
@@ -121,10 +130,10 @@ impl Stream {
 
     fn hold(&mut self, version: String, domains: Domains) {
         let count = domains.domains().count();
-        tracing::info!(version, domains = count, "the control plane's configuration is in force");
-        self.daemon.discover(Arc::new(domains));
-        self.daemon.discovery.accepted();
-        self.daemon.review();
+        tracing::info!(version, domains = count, "control plane configuration applied");
+        self.engine.activate_domains(Arc::new(domains));
+        self.discovery.accepted();
+        (self.on_update)();
         self.version = version;
         self.backoff.reset();
         self.refused.version = None;
@@ -134,10 +143,10 @@ impl Stream {
     /// Many servers answer a refusal with the same again, at once: then it waits before it refuses
     /// that.
     async fn refuse(&mut self, version: String, why: &str) {
-        if self.daemon.discovery.refused(why) {
+        if self.discovery.refused(why) {
             tracing::error!(
                 version,
-                "the control plane's configuration is refused, and what was in force stays: {why}"
+                "control plane configuration rejected, keeping the previous one: {why}"
             );
         }
         if self.refused.version.as_ref() == Some(&version) {

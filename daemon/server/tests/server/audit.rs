@@ -166,7 +166,7 @@ async fn operators_who_speak_resp_are_told_of_as_well() {
     for (asked, expected) in [
         (
             "DEL a b",
-            r#"who="nobody known" verb="reset" outcome="refused" why="Authentication required"#,
+            r#"who="unauthenticated" verb="reset" outcome="refused" why="Authentication required"#,
         ),
         ("AUTH secret-of-app", ""),
         ("CL.THROTTLE a 1 1 1", ""),
@@ -231,7 +231,7 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
                 bearer("ops"),
                 "log",
                 format!(
-                    r#"who="ops" verb="reset" policy="log" key="{key}" outcome="refused" why="the token \"ops\" is not for the policy \"log\""#
+                    r#"who="ops" verb="reset" policy="log" key="{key}" outcome="refused" why="the token \"ops\" is not valid for the policy \"log\""#
                 ),
             ),
             (
@@ -244,7 +244,7 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
             (
                 String::new(),
                 "log",
-                r#"who="nobody known" verb="reset" outcome="refused" why="a token is needed"#
+                r#"who="unauthenticated" verb="reset" outcome="refused" why="a token is required"#
                     .to_owned(),
             ),
         ] {

@@ -108,7 +108,7 @@ fn files_of_tokens_are_read() {
             "token_file: spaced",
             "token_file: empty",
             &[
-                "tollgate.yaml:2:28: tokens[0].token_file: spaced has something else at byte 7; ",
+                "tollgate.yaml:2:28: tokens[0].token_file: spaced has an invalid byte at position 7; ",
                 "tollgate.yaml:3:28: tokens[1].token_file: empty is empty; write a token, ",
             ],
         ),

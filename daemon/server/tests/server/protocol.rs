@@ -62,7 +62,7 @@ async fn what_was_passed_on_or_comes_from_a_web_page_does_not_operate() {
             let answer = client.answer().await.unwrap();
             assert_eq!(answer.status, status, "{header}{verb}: {}", answer.body);
             if status == 403 {
-                assert!(answer.body.contains("is taken from loopback only"), "{}", answer.body);
+                assert!(answer.body.contains("is accepted from loopback only"), "{}", answer.body);
             }
         }
         let mut client = daemon.connect().await;

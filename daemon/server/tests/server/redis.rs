@@ -132,7 +132,11 @@ async fn while_the_store_is_away_policies_say_what_that_means() {
         assert_eq!(answer.status, 503, "{verb}: {}", answer.body);
         assert_eq!(answer.header("content-type"), Some("application/problem+json"));
         assert!(answer.body.contains(r#""type":"/problems/store-unavailable""#), "{}", answer.body);
-        assert!(answer.body.contains("check its address, and that it runs"), "{}", answer.body);
+        assert!(
+            answer.body.contains("check its address and that it is running"),
+            "{}",
+            answer.body
+        );
     }
     // What cannot be decided is still told so.
     assert_eq!(

@@ -1,24 +1,25 @@
-//! What the client of a gateway is told of a denial: what denied, and the wait; never the key.
+//! Denials, as the client of a gateway sees them: the policies and the wait, never the key.
 
 use hyper::StatusCode;
 use tollgate::{Answer, Decision, Micros, Policy, Reason};
+use tollgate_engine::MAX_QUOTED_LEN;
 
 use crate::http::headers;
-use crate::http::problem::{MAX_SHOWN, quoted};
+use crate::http::problem::quoted;
 use crate::http::reply::{self, Reply};
 use crate::http::writer::Writer;
 use crate::rules::KeyError;
 
-/// The most bytes of the names that a body has: whatever else it says, it stays below 1 KiB.
+/// The most bytes of names in a body, so that it stays below 1 KiB.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Why a request is denied: the type of its body, whose title is always the same.
+/// The type of a denial, which has a fixed title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum DenialKind {
     /// A limit denies. Type and `violated-policies` are those that
     /// draft-ietf-httpapi-ratelimit-headers-11 asks IANA for.
     QuotaExceeded,
-    /// Anything else denies: a list, a block, the rules, or a policy whose store gives no answer.
+    /// Anything else denies: a list, a block, the rules, or a policy while the store is unavailable.
     Denied,
 }
 
@@ -43,26 +44,29 @@ impl DenialKind {
     }
 }
 
-/// What the client of a gateway is told of a denial.
+/// A denial.
 #[derive(Debug)]
 pub(super) struct Denial {
     kind: DenialKind,
     detail: String,
-    /// What denies, by the names that the headers have, as JSON.
+    /// The names of what denies, as in the headers; JSON strings.
     violated: Vec<String>,
     retry_after: Option<Micros>,
 }
 
 impl Denial {
-    /// Of decisions under these policies, if one of them denies.
-    pub(super) fn of(policies: &[&Policy], answer: &Answer) -> Option<Self> {
+    /// The denial of an answer, if it denies.
+    pub(super) fn from_decisions<'a>(
+        decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
+        answer: &Answer,
+    ) -> Option<Self> {
         let denied = || answer.decisions.iter().filter(|decision| !decision.allowed);
         denied().next()?;
         let by_limit = denied().any(|x| matches!(x.reason, Reason::Limit | Reason::Never));
         let retry_after = answer.retry_after();
         let detail = match retry_after {
             _ if denied().any(|x| x.degraded) => {
-                "the limits cannot be asked at the moment; try again later".to_owned()
+                "the limits are unavailable at the moment; try again later".to_owned()
             }
             Some(wait) => format!("try again in {wait} s"),
             None => "waiting does not help".to_owned(),
@@ -70,22 +74,22 @@ impl Denial {
         Some(Denial {
             kind: if by_limit { DenialKind::QuotaExceeded } else { DenialKind::Denied },
             detail,
-            violated: violated(policies.iter().copied().zip(&answer.decisions)),
+            violated: violated(decisions),
             retry_after,
         })
     }
 
-    /// Of a request that no rule is for.
-    pub(super) fn of_no_rule() -> Self {
-        Denial::of_rules("no rule is for this request".to_owned())
+    /// The denial of a request that no rule matches.
+    pub(super) fn no_rule() -> Self {
+        Denial::from_rules("no rule matches this request".to_owned())
     }
 
-    /// Of a request without a key.
-    pub(super) fn of_no_key(why: &KeyError) -> Self {
-        Denial::of_rules(why.to_string())
+    /// The denial of a request without a key.
+    pub(super) fn no_key(reason: &KeyError) -> Self {
+        Denial::from_rules(reason.to_string())
     }
 
-    fn of_rules(detail: String) -> Self {
+    fn from_rules(detail: String) -> Self {
         Denial { kind: DenialKind::Denied, detail, violated: Vec::new(), retry_after: None }
     }
 
@@ -103,7 +107,7 @@ impl Denial {
     }
 }
 
-/// The names of what denies as JSON, each once, as many of them as there is room for.
+/// The names of what denies, each once, as many as fit.
 fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes: usize = 0;
@@ -120,10 +124,10 @@ fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> 
     names
 }
 
-/// The beginning of a detail that is long, since the names of headers and claims are in it. A
-/// character is at most six bytes of JSON.
+/// The beginning of a detail, which may contain long names of headers and claims. A character has
+/// at most six bytes in JSON.
 fn beginning(detail: &str) -> String {
-    let mut shown: String = detail.chars().take(MAX_SHOWN).collect();
+    let mut shown: String = detail.chars().take(MAX_QUOTED_LEN).collect();
     if shown.len() < detail.len() {
         shown.push('…');
     }

@@ -1,48 +1,47 @@
-//! Forward-auth: a path for each gateway, with the headers in which it tells of a request.
+//! Forward auth: the path of each gateway, and its headers.
 
 use serde_json::{Value, json};
 
-use super::super::forward::{DIALECTS, Dialect};
+use super::super::forward::{GATEWAYS, GatewayProtocol};
 use super::{operations, responses};
 use crate::config::Scope;
 
 /// The path of each gateway.
 pub(super) fn paths() -> impl Iterator<Item = (String, Value)> {
-    DIALECTS.iter().map(|dialect| {
-        let address = dialect.address();
-        // The query is ours where the client's path is told by a header.
-        let path = if dialect.has_query() { address } else { format!("{address}/{{path}}") };
-        (path, json!({ "get": operation(dialect) }))
+    GATEWAYS.iter().map(|gateway| {
+        let base = gateway.path();
+        // The query is Tollgate's where a header contains the client's path.
+        let path = if gateway.has_query() { base } else { format!("{base}/{{path}}") };
+        (path, json!({ "get": operation(gateway) }))
     })
 }
 
-fn operation(dialect: &Dialect) -> Value {
-    let own = if dialect.has_query() { deny() } else { path() };
-    let headers = dialect.told_by().map(|told_by| {
+fn operation(gateway: &GatewayProtocol) -> Value {
+    let own = if gateway.has_query() { deny() } else { path() };
+    let headers = gateway.headers().map(|header| {
         json!({
-            "name": told_by.name,
+            "name": header.name,
             "in": "header",
-            "description": told_by.what,
-            "required": told_by.always,
+            "description": header.description,
+            "required": header.is_required,
             "schema": { "type": "string" },
         })
     });
     let parameters: Vec<_> = std::iter::once(own).chain(headers).collect();
-    let refused = |status| match dialect.has_query() {
+    let denied_or_refused = |status| match gateway.has_query() {
         true => responses::denial_or_problem(status),
         false => responses::problem(status),
     };
     json!({
-        "operationId": format!("forwardAuth{}", capitalized(dialect.name())),
-        "summary": format!("Whether a request may pass that {} asks about.", dialect.name()),
-        "description": "Any method is answered in this way, and no body is looked at. Headers that \
-            rules name are read too.",
+        "operationId": format!("forwardAuth{}", capitalized(gateway.name())),
+        "summary": format!("Decides whether {} admits a request of its client.", gateway.name()),
+        "description": "Accepts any method and reads no body. Rules may read further headers.",
         "security": operations::security("gateway", &[Scope::Check]),
         "parameters": parameters,
         "responses": {
             "200": responses::pass(),
-            "401": refused("401"),
-            "403": refused("403"),
+            "401": denied_or_refused("401"),
+            "403": denied_or_refused("403"),
             "429": responses::denial(),
             "500": responses::problem("500"),
         },
@@ -53,7 +52,7 @@ fn deny() -> Value {
     json!({
         "name": "deny",
         "in": "query",
-        "description": "The status of denials, for a gateway that knows fewer.",
+        "description": "The status of denials, for gateways that support fewer.",
         "schema": { "type": "string", "enum": ["401", "403", "429"], "default": "429" },
     })
 }
@@ -62,7 +61,7 @@ fn path() -> Value {
     json!({
         "name": "path",
         "in": "path",
-        "description": "The path of the client's request, slashes and all, and its query.",
+        "description": "The path and query of the client's request, with its slashes.",
         "required": true,
         "schema": { "type": "string" },
     })

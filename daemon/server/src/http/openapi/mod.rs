@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the interface as OpenAPI 3.1 describes it, made from the tables that the
-//! requests are read with. `docs/openapi.json` is the same, and a test holds it against answers.
+//! `GET /openapi.json`: the OpenAPI 3.1 document, generated from the tables that requests are parsed
+//! with. A test keeps `docs/openapi.json` up to date and compares it with real responses.
 
 mod envoy;
 mod fields;
@@ -12,27 +12,29 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::caller::Bears;
-use super::verbs::SPOKEN;
+use tollgate_engine::OPERATIONS;
 
-/// The document; it does not change while the daemon runs.
+use super::authentication::TokenHeader;
+
+/// The document, which is constant.
 pub(super) fn document() -> &'static str {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", value()));
     &DOCUMENT
 }
 
 fn value() -> Value {
-    let verbs = SPOKEN.iter().map(|x| (format!("/v1/{}", x.name), operations::of_verb(x)));
+    let operations =
+        OPERATIONS.iter().map(|spec| (format!("/v1/{}", spec.name), operations::path_item(spec)));
     let others = gateways::paths().chain(envoy::paths()).chain(operations::others());
-    let paths: serde_json::Map<_, _> = verbs.chain(others).collect();
+    let paths: serde_json::Map<_, _> = operations.chain(others).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Tollgate",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "May this key spend this cost now, and if not, when? In requests a field \
-                that is null is as if it was absent, and one that is not known is an error. Times are \
-                seconds, exact to the microsecond.",
+            "description": "Decides whether a key may spend a cost now, and if not, when. In requests \
+                a null field is the same as an absent one, and an unknown field is an error. Times \
+                are seconds, exact to the microsecond.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:8080" }],
@@ -51,8 +53,8 @@ fn value() -> Value {
                 "gateway": {
                     "type": "apiKey",
                     "in": "header",
-                    "name": Bears::TollgateToken.header(),
-                    "description": "The same for a gateway, which passes on its client's \
+                    "name": TokenHeader::TollgateToken.name(),
+                    "description": "The same for a gateway, which forwards its client's \
                         Authorization.",
                 },
             },

@@ -1,71 +1,85 @@
-//! The paths, and what may be asked at each.
+//! The paths of operations and probes.
 
 use serde_json::{Map, Value, json};
 
-use super::super::field::Field;
-use super::super::verbs::{Answers, Spoken};
+use tollgate_engine::{OperationSpec, Parameter, ResponseKind};
+
+use super::super::object::STATUS;
+use super::super::operations::{QUERY_PARAMETERS, has_query_form};
 use super::{fields, responses};
 use crate::config::Scope;
 
-/// The path of a verb.
-pub(super) fn of_verb(spoken: &Spoken) -> Value {
-    let mut post = operation(spoken, spoken.name, spoken.fields, true);
-    post["requestBody"] = json!({
-        "required": true,
-        "content": { "application/json": { "schema": fields::object(spoken.fields, spoken.needs) } },
-    });
-    post["parameters"] = json!([parameter(Field::Status)]);
+/// The path item of an operation.
+pub(super) fn path_item(spec: &OperationSpec) -> Value {
+    let mut post = operation(spec, spec.name, spec.parameters, true);
+    let schema = fields::object(spec.parameters, spec.required);
+    post["requestBody"] =
+        json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+    post["parameters"] = json!([parameter(STATUS)]);
     let mut path = json!({ "post": post });
-    if spoken.by_query {
-        let name = format!("{}ByQuery", spoken.name);
-        let mut get = operation(spoken, &name, spoken.fields_of_query, false);
-        get["parameters"] = spoken.fields_of_query.iter().map(|field| parameter(*field)).collect();
+    if has_query_form(spec) {
+        let name = format!("{}ByQuery", spec.name);
+        let mut get = operation(spec, &name, QUERY_PARAMETERS, false);
+        let names = QUERY_PARAMETERS.iter().map(|parameter| parameter.name()).chain([STATUS]);
+        get["parameters"] = names.map(parameter).collect();
         path["get"] = get;
     }
     path
 }
 
-fn operation(spoken: &Spoken, id: &str, known: &[Field], has_body: bool) -> Value {
-    let mut told = Map::new();
-    let answer = match (spoken.answers, known.contains(&Field::Checks)) {
-        (Answers::Verdict | Answers::Decision, true) => "DecisionOrDecisions",
-        (Answers::Verdict | Answers::Decision, false) => "Decision",
-        (Answers::Change, _) => "Change",
-        (Answers::Inspection, _) => "Inspection",
+fn operation(spec: &OperationSpec, id: &str, accepted: &[Parameter], has_body: bool) -> Value {
+    let is_verdict = spec.response == ResponseKind::Verdict;
+    let schema = match (spec.response, accepted.contains(&Parameter::Checks)) {
+        (ResponseKind::Verdict | ResponseKind::Preview, true) => "DecisionOrDecisions",
+        (ResponseKind::Verdict | ResponseKind::Preview, false) => "Decision",
+        (ResponseKind::Change, _) => "Change",
+        (ResponseKind::Inspection, _) => "Inspection",
     };
-    // What a decision says, the status says too.
-    let of_verdicts = ["429", "503"].into_iter().filter(|_| spoken.answers == Answers::Verdict);
-    let of_never = ["422"].into_iter().filter(|_| spoken.can_be_never());
-    for status in ["200"].into_iter().chain(of_verdicts).chain(of_never) {
-        told.insert(status.to_owned(), responses::answer(status, answer));
+    let mut responses = Map::new();
+    let decided = [
+        ("200", true),
+        ("429", is_verdict),
+        ("503", is_verdict),
+        ("422", spec.can_exceed_capacity()),
+    ];
+    for (status, _) in decided.into_iter().filter(|(_, occurs)| *occurs) {
+        responses.insert(status.to_owned(), responses::answer(status, schema));
     }
-    let problems = ["400", "401", "403", "404", "405"].into_iter();
-    let of_bodies = ["408", "413"].into_iter().filter(|_| has_body);
-    let of_ids = ["409"].into_iter().filter(|_| known.contains(&Field::RequestId));
-    let of_stores = ["503"].into_iter().filter(|_| spoken.needs_store());
-    for status in problems.chain(of_bodies).chain(of_ids).chain(of_stores) {
-        told.insert(status.to_owned(), responses::problem(status));
+    let problems = [
+        ("400", true),
+        ("401", true),
+        ("403", true),
+        ("404", true),
+        ("405", true),
+        ("408", has_body),
+        ("413", has_body),
+        ("409", accepted.contains(&Parameter::RequestId)),
+        // A policy decides without the store; nothing else can be executed then.
+        ("503", !spec.decides()),
+    ];
+    for (status, _) in problems.into_iter().filter(|(_, occurs)| *occurs) {
+        responses.insert(status.to_owned(), responses::problem(status));
     }
     json!({
         "operationId": id,
-        "summary": spoken.about,
-        "security": security("bearer", spoken.scopes),
-        "responses": told,
+        "summary": spec.summary,
+        "security": security("bearer", spec.scopes),
+        "responses": responses,
     })
 }
 
-fn parameter(field: Field) -> Value {
-    json!({ "name": field.name(), "in": "query", "schema": fields::reference(field) })
+fn parameter(name: &str) -> Value {
+    json!({ "name": name, "in": "query", "schema": fields::reference(name) })
 }
 
-/// Nothing, where no token is configured; else a token of one of these scopes.
+/// No token where none is configured; otherwise one with any of these scopes.
 pub(super) fn security(scheme: &str, scopes: &[Scope]) -> Value {
     let scopes = scopes.iter().chain([&Scope::Admin]);
     let needs = scopes.map(|scope| json!({ scheme: [scope.as_str()] }));
     std::iter::once(json!({})).chain(needs).collect()
 }
 
-/// The paths that are not verbs.
+/// The paths of probes, and of this document.
 pub(super) fn others() -> [(String, Value); 3] {
     let text = |description: &str| {
         json!({
@@ -73,28 +87,28 @@ pub(super) fn others() -> [(String, Value); 3] {
             "content": { "text/plain; charset=utf-8": { "schema": { "type": "string" } } },
         })
     };
-    let probe = |id: &str, summary: &str, parameters: Value, told: Value| {
+    let probe = |id: &str, summary: &str, parameters: Value, responses: Value| {
         json!({ "get": {
             "operationId": id,
             "summary": summary,
             "security": [],
             "parameters": parameters,
-            "responses": told,
+            "responses": responses,
         } })
     };
     let verbose = json!([{
         "name": "verbose",
         "in": "query",
-        "description": "Adds a line for all that may be wrong: the store, the configuration that was \
-            read again. Whatever its value is.",
+        "description": "Adds one line per component: the store, the last reload, the control plane. \
+            Its value is ignored.",
         "allowEmptyValue": true,
         "schema": { "type": "string" },
     }]);
     let no_method = responses::problem("405");
-    let live = json!({ "200": text("It lives."), "405": no_method });
+    let live = json!({ "200": text("The process is alive."), "405": no_method });
     let ready = json!({
-        "200": text("It wants requests."),
-        "503": text("It was told to stop."),
+        "200": text("It accepts requests."),
+        "503": text("It is draining, or waits for its limits."),
         "405": no_method,
     });
     let document = json!({
@@ -107,13 +121,19 @@ pub(super) fn others() -> [(String, Value); 3] {
     });
     let document = json!({ "get": {
         "operationId": "openapi",
-        "summary": "This document; with tokens, for whoever has one.",
+        "summary": "Returns this document; with tokens, to clients with any valid one.",
         "security": [{}, { "bearer": [] }],
         "responses": document,
     } });
     [
-        ("/livez".to_owned(), probe("livez", "Whether the process lives.", json!([]), live)),
-        ("/readyz".to_owned(), probe("readyz", "Whether it wants requests.", verbose, ready)),
+        (
+            "/livez".to_owned(),
+            probe("livez", "Returns whether the process is alive.", json!([]), live),
+        ),
+        (
+            "/readyz".to_owned(),
+            probe("readyz", "Returns whether the daemon accepts requests.", verbose, ready),
+        ),
         ("/openapi.json".to_owned(), document),
     ]
 }

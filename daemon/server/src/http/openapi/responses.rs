@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::super::problem::Kind;
+use super::super::problem::ProblemKind;
 
 /// Headers that tell limits, by the styles that the configuration chooses.
 const OF_LIMITS: [&str; 9] = [
@@ -121,9 +121,9 @@ pub(super) fn problem(status: &str) -> Value {
 /// A response for each status that problems have.
 fn of_problems() -> Map<String, Value> {
     let mut all = Map::new();
-    for kind in Kind::ALL {
+    for kind in ProblemKind::ALL {
         let status = kind.status();
-        let titles = Kind::ALL.iter().filter(|x| x.status() == status).map(|x| x.title());
+        let titles = ProblemKind::ALL.iter().filter(|x| x.status() == status).map(|x| x.title());
         let titles: Vec<_> = titles.collect();
         let mut response = json!({
             "description": format!("{}.", titles.join(", or: ")),

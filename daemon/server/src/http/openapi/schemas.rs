@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use tollgate::{Reason, Source};
+use tollgate_engine::ResponseKind;
 
 use super::super::forward::DenialKind;
-use super::super::json::Shape;
-use super::super::problem::Kind;
+use super::super::problem::ProblemKind;
 use super::envoy;
 use super::fields::{self, ID};
 
@@ -17,10 +17,10 @@ pub(super) fn all() -> Value {
         "oneOf": [reference("Decision"), reference("Decisions")],
     });
     let answers = [
-        ("Decision", decision(Shape::Decision)),
+        ("Decision", decision(ResponseKind::Verdict)),
         ("Decisions", decisions()),
         ("DecisionOrDecisions", either),
-        ("Change", decision(Shape::Change)),
+        ("Change", decision(ResponseKind::Change)),
         ("Inspection", inspection()),
         ("Problem", problem()),
         ("Denial", denial()),
@@ -73,7 +73,7 @@ const RETRY_AFTER: &str = "With no other traffic the same cost is denied before 
     it; null if it was admitted or never will be.";
 const RESET_AFTER: &str = "Until no later decision can differ from an unknown key's.";
 
-fn decision(shape: Shape) -> Value {
+fn decision(response: ResponseKind) -> Value {
     let reasons = [
         Reason::Limit,
         Reason::Never,
@@ -100,9 +100,11 @@ fn decision(shape: Shape) -> Value {
         ("time", seconds("The store's time, since the Unix epoch.")),
         ("limits", list(limit(), "What each limit said, in the policy's order.")),
     ];
-    let description = match shape {
-        Shape::Decision => "The answer to a check.",
-        Shape::Change => {
+    let description = match response {
+        ResponseKind::Verdict | ResponseKind::Preview | ResponseKind::Inspection => {
+            "The answer to a check."
+        }
+        ResponseKind::Change => {
             always.push(("changed", truth("Whether anything changed.")));
             "What was done."
         }
@@ -180,7 +182,7 @@ fn inspection() -> Value {
 }
 
 fn problem() -> Value {
-    let types: Vec<_> = Kind::ALL.iter().map(|x| x.uri()).collect();
+    let types: Vec<_> = ProblemKind::ALL.iter().map(|x| x.uri()).collect();
     let text = |description: &str| json!({ "type": "string", "description": description });
     let always = vec![
         ("type", json!({ "type": "string", "enum": types })),

@@ -157,7 +157,7 @@ impl Tls {
     }
 
     /// Performs the handshake. Returns the stream and the subject of the client certificate.
-    pub(super) async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Option<Arc<str>>)>
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Option<Arc<str>>)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {

@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use self::names::{labels, sanitized};
 use super::families::{Family, FamilyKind};
 use super::page::{Page, Value};
-use super::tally::Surface;
-use crate::daemon::Daemon;
+use super::scrape::classes;
+use crate::services::Services;
+use tollgate_engine::Surface;
+
 use crate::rls::RuleCounts;
 
 /// What is counted of a rule, each by its name as StatsD is told it.
@@ -116,8 +118,8 @@ static SHADOW: Family = unknown(
 const METHOD: &str = "ShouldRateLimit";
 
 /// Writes all of them.
-pub(super) fn write(page: &mut Page, daemon: &Daemon) {
-    let counted = daemon.rls.snapshot();
+pub(super) fn write(page: &mut Page, services: &Services) {
+    let counted = services.envoy.stats.snapshot();
     for OfRule { family, count, .. } in OF_RULES {
         for (name, count) in summed(&counted.rules, *count) {
             let (domain, key1, key2) = labels(&name);
@@ -136,9 +138,10 @@ pub(super) fn write(page: &mut Page, daemon: &Daemon) {
         page.sample(&ERRORS, &[kind], Value::Whole(count));
     }
     page.sample(&REQUESTS, &[METHOD], Value::Whole(counted.calls));
-    let latency = daemon.metrics.latency(Surface::Envoy);
-    page.histogram(&TIMES, &[METHOD], &latency.classes(), latency.sum());
-    let (loaded, not_loaded) = loads(daemon);
+    let latency = services.engine.counters.latency(Surface::Envoy);
+    let sum = Value::Micros(latency.sum_micros());
+    page.histogram(&TIMES, &[METHOD], &classes(latency), sum);
+    let (loaded, not_loaded) = loads(services);
     page.sample(&LOADED, &[], Value::Whole(loaded));
     page.sample(&NOT_LOADED, &[], Value::Whole(not_loaded));
     page.sample(&SHADOW, &[], Value::Whole(counted.global_shadow));
@@ -156,18 +159,18 @@ fn summed(rules: &[RuleCounts], count: fn(&RuleCounts) -> u64) -> BTreeMap<Strin
 }
 
 /// How many configurations were read well, the first among them, and how many badly.
-fn loads(daemon: &Daemon) -> (u64, u64) {
-    let [(_, good), (_, bad)] = daemon.metrics.reloads.by_result();
-    let [(_, discovered), (_, refused)] = daemon.discovery.by_result();
+fn loads(services: &Services) -> (u64, u64) {
+    let [(_, good), (_, bad)] = services.engine.counters.reloads.by_result();
+    let [(_, discovered), (_, refused)] = services.envoy.discovery.by_result();
     // What it was started with is none that was read anew, and none that a control plane sent.
-    let first = u64::from(daemon.discovery.amiss().is_none());
+    let first = u64::from(services.envoy.discovery.error().is_none());
     (good + discovered + first, bad + refused)
 }
 
 /// What is counted, by the names that StatsD would be told, in their order.
-pub(crate) fn statsd(daemon: &Daemon) -> BTreeMap<String, u64> {
+pub(crate) fn statsd(services: &Services) -> BTreeMap<String, u64> {
     const SERVICE: &str = "ratelimit.service";
-    let counted = daemon.rls.snapshot();
+    let counted = services.envoy.stats.snapshot();
     let mut all = BTreeMap::new();
     for rule in &counted.rules {
         let stat = sanitized(&rule.stat);
@@ -179,7 +182,7 @@ pub(crate) fn statsd(daemon: &Daemon) -> BTreeMap<String, u64> {
         let domain = sanitized(domain);
         all.insert(format!("{SERVICE}.rate_limit.{domain}.domain_not_found"), *count);
     }
-    let (loaded, not_loaded) = loads(daemon);
+    let (loaded, not_loaded) = loads(services);
     for (name, count) in [
         ("call.should_rate_limit.redis_error", counted.store_errors),
         ("call.should_rate_limit.service_error", counted.service_errors),

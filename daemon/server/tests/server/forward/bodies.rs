@@ -80,7 +80,7 @@ async fn it_names_what_denies_and_the_wait() {
         // What waits for a limit never passes a list.
         ("/mixed", "eve", 429, body(QUOTA, never, &["once", "listed"], "null")),
         ("/key", "", 429, body(DENIED, "the request has no header.x-api-key", &[], "null")),
-        ("/nowhere", "", 429, body(DENIED, "no rule is for this request", &[], "null")),
+        ("/nowhere", "", 429, body(DENIED, "no rule matches this request", &[], "null")),
     ] {
         let line = format!("X-Api-Key: {key}");
         let more = if key.is_empty() { vec![] } else { vec![&*line] };

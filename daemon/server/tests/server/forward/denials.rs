@@ -186,7 +186,7 @@ policies:
                 200 => String::new(),
                 _ => body(
                     DENIED,
-                    "the limits cannot be asked at the moment; try again later",
+                    "the limits are unavailable at the moment; try again later",
                     &["shut"],
                     "null",
                 ),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const TWICE: &str = "came twice, and nobody knows which is the gateway's; write";
+const TWICE: &str = "occurs twice, and one may be the client's; configure the gateway with";
 
 /// A dialect, the header that its gateway left out, one that came beside the others, the status, and
 /// what is said.
@@ -12,18 +12,36 @@ const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
         "X-Original-Method",
         "",
         500,
-        "X-Original-Method is missing; write proxy_set_header X-Original-Method $request_method; in",
+        "X-Original-Method is missing; configure the gateway with proxy_set_header X-Original-Method $request_method;",
     ),
     (
         "nginx",
         "X-Original-URI",
         "",
         500,
-        "X-Original-URI is missing; write proxy_set_header X-Original-URI $request_uri; in",
+        "X-Original-URI is missing; configure the gateway with proxy_set_header X-Original-URI $request_uri;",
     ),
-    ("nginx", "X-Original-URI", "X-Original-URI: ", 500, "X-Original-URI is missing; write"),
-    ("nginx", "X-Original-URI", "X-Forwarded-Uri: /ip", 500, "X-Original-URI is missing; write"),
-    ("nginx", "X-Original-URI", "X_Original_URI: /ip", 500, "X-Original-URI is missing; write"),
+    (
+        "nginx",
+        "X-Original-URI",
+        "X-Original-URI: ",
+        500,
+        "X-Original-URI is missing; configure the gateway with",
+    ),
+    (
+        "nginx",
+        "X-Original-URI",
+        "X-Forwarded-Uri: /ip",
+        500,
+        "X-Original-URI is missing; configure the gateway with",
+    ),
+    (
+        "nginx",
+        "X-Original-URI",
+        "X_Original_URI: /ip",
+        500,
+        "X-Original-URI is missing; configure the gateway with",
+    ),
     ("nginx", "", "X-Original-Method: GET", 500, TWICE),
     ("nginx", "", "X-Original-URI: /skip", 500, TWICE),
     (
@@ -57,13 +75,19 @@ const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
     // What the rule does not ask for need not be told.
     ("nginx", "X-Original-Host", "", 200, ""),
     ("nginx", "", "X-Original-Host: evil.com", 200, ""),
-    ("caddy", "X-Forwarded-Method", "", 500, "write header_up X-Forwarded-Method {method} in"),
+    (
+        "caddy",
+        "X-Forwarded-Method",
+        "",
+        500,
+        "configure the gateway with header_up X-Forwarded-Method {method}",
+    ),
     (
         "caddy",
         "X-Forwarded-Uri",
         "X-Original-URI: /ip",
         500,
-        "write header_up X-Forwarded-Uri {uri} in",
+        "configure the gateway with header_up X-Forwarded-Uri {uri}",
     ),
     ("caddy", "", "X-Forwarded-Uri: /skip", 500, TWICE),
     (
@@ -73,7 +97,7 @@ const FORGOTTEN: &[(&str, &str, &str, u16, &str)] = &[
         500,
         "X-Forwarded-For, which has the client's address, did not come",
     ),
-    ("traefik", "X-Forwarded-Uri", "", 500, "write trustForwardHeader: false in"),
+    ("traefik", "X-Forwarded-Uri", "", 500, "configure the gateway with trustForwardHeader: false"),
     ("traefik", "", "X-Forwarded-Method: GET", 500, TWICE),
     ("traefik", "X-Forwarded-For", "", 500, "trustForwardHeader: false"),
     ("haproxy", "X-Forwarded-Uri", "", 500, r#"txn.f:pathq()"#),
@@ -109,10 +133,16 @@ async fn what_a_gateway_must_tell_is_told_once() {
 #[tokio::test]
 async fn the_host_is_an_error_only_where_it_is_asked_for() {
     for (dialect, but, more, status, said) in [
-        ("nginx", "X-Original-Host", "", 500, "X-Original-Host is missing; write proxy_set_header"),
-        ("nginx", "", "X-Original-Host: evil.com", 500, "X-Original-Host came twice"),
+        (
+            "nginx",
+            "X-Original-Host",
+            "",
+            500,
+            "X-Original-Host is missing; configure the gateway with proxy_set_header",
+        ),
+        ("nginx", "", "X-Original-Host: evil.com", 500, "X-Original-Host occurs twice"),
         ("caddy", "X-Forwarded-Host", "X-Original-Host: a.com", 500, "X-Forwarded-Host is missing"),
-        ("envoy", "", "Host: evil.com", 500, "Host came twice"),
+        ("envoy", "", "Host: evil.com", 500, "Host occurs twice"),
         ("envoy", "", "X-Forwarded-Host: evil.com", 200, ""),
     ] {
         let daemon = Daemon::start_of(config()).await;
@@ -153,11 +183,11 @@ async fn what_the_recipe_got_wrong_is_named() {
     let daemon = Daemon::start_of(config()).await;
     let told = Told { target: "/error", ..USUAL };
     for (path, status, said) in [
-        ("nginx?deny=500", 500, "deny may be 401, 403 or 429, or be left out"),
-        ("nginx?dney=403", 500, "the query may say deny=401 or deny=403, and nothing else"),
-        ("nginx", 500, "the request has no header.x-api-key, and the rule's on_missing says that"),
-        ("ngnix", 404, r#"there is no gateway \"ngnix\"; write one of nginx, caddy, traefik"#),
-        ("", 404, r#"there is no gateway \"\"; write one of"#),
+        ("nginx?deny=500", 500, "deny must be 401, 403 or 429, or absent"),
+        ("nginx?dney=403", 500, "unknown query parameter; expected deny=401 or deny=403"),
+        ("nginx", 500, "the request has no header.x-api-key, and on_missing of the rule is error"),
+        ("ngnix", 404, r#"unknown gateway \"ngnix\"; expected one of nginx, caddy, traefik"#),
+        ("", 404, r#"unknown gateway \"\"; expected one of"#),
     ] {
         let request = told.request("nginx", "", &[], [&[], &[]]);
         let request = request.replace("forward-auth/nginx", &format!("forward-auth/{path}"));

@@ -254,7 +254,7 @@ async fn each_field_is_taken_where_it_is_told_and_nowhere_else() {
                 taken += 1;
             } else {
                 assert_eq!(answer.status, 400, "{path} {body}: {}", answer.body);
-                let refusal = format!("there is no field \\\"{field}\\\" here");
+                let refusal = format!("unknown field \\\"{field}\\\"");
                 assert!(answer.body.contains(&refusal), "{path} {body}: {}", answer.body);
                 refused += 1;
             }

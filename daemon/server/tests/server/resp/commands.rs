@@ -9,31 +9,30 @@ use crate::daemon::Daemon;
 const ASKED_FIRST: &[(&str, &str)] = &[
     ("PING", "+PONG"),
     ("ping hi", "$2 hi"),
-    ("PING a b", "-ERR wrong number of arguments for 'ping' command; write PING [message]"),
+    ("PING a b", "-ERR wrong number of arguments for 'ping' command; usage: PING [message]"),
     ("ECHO hi", "$2 hi"),
     ("SELECT 0", "+OK"),
-    ("SELECT 1", "-ERR DB index is out of range: \"1\"; there is 0 only"),
+    ("SELECT 1", "-ERR DB index is out of range: \"1\"; only 0 exists"),
     ("CLIENT ID", ":1"),
     ("CLIENT GETNAME", "$-1"),
     ("CLIENT SETNAME worker-1", "+OK"),
     ("CLIENT GETNAME", "$8 worker-1"),
     ("CLIENT SETINFO LIB-NAME redis-py", "+OK"),
     ("CLIENT SETINFO lib-ver 5.0", "+OK"),
-    ("CLIENT SETINFO lib x", "-ERR Unrecognized option \"lib\"; write lib-name or lib-ver"),
+    ("CLIENT SETINFO lib x", "-ERR Unrecognized option \"lib\"; expected lib-name or lib-ver"),
     ("CLIENT NO-EVICT on", "+OK"),
     ("CLIENT NO-TOUCH on", "+OK"),
     ("CLIENT TRACKING off", "+OK"),
     (
         "CLIENT TRACKING on BCAST",
-        "-ERR TRACKING is not supported: there are no values that a client could keep; send \
-             CLIENT TRACKING OFF",
+        "-ERR TRACKING is not supported: there are no values to cache; send CLIENT TRACKING OFF",
     ),
     (
         "CLIENT CACHING yes",
         "-ERR CLIENT CACHING can be called only when the client is in tracking mode",
     ),
     ("CLIENT REPLY on", "+OK"),
-    ("CLIENT REPLY off", "-ERR CLIENT REPLY is ON here, not \"off\""),
+    ("CLIENT REPLY off", "-ERR CLIENT REPLY supports ON only, not \"off\""),
     ("CLIENT UNPAUSE", "+OK"),
     ("CLIENT GETREDIR", ":-1"),
     (
@@ -44,8 +43,8 @@ const ASKED_FIRST: &[(&str, &str)] = &[
     ("CONFIG GET maxmemory", "*0"),
     (
         "CONFIG SET a b",
-        "-ERR no CONFIG \"SET\" here; the daemon is configured by its file, which is read again \
-             when it changes",
+        "-ERR CONFIG \"SET\" is not supported; the daemon is configured by its file, which is \
+             reloaded when it changes",
     ),
     ("READONLY", "+OK"),
     ("READWRITE", "+OK"),
@@ -54,7 +53,7 @@ const ASKED_FIRST: &[(&str, &str)] = &[
     ("CLUSTER INFO", "-ERR This instance has cluster support disabled"),
     (
         "SENTINEL masters",
-        "-ERR this is no sentinel; give the client this address as a server of its own",
+        "-ERR this is not a sentinel; configure its address in the client as a server",
     ),
     ("DBSIZE", ":0"),
     ("CL.THROTTLE k 1 1 1", "*5 :0 :2 :1 :-1 :1"),
@@ -152,13 +151,13 @@ async fn commands_are_told_as_redis_tells_them() {
         ),
         (
             "COMMAND DOCS ping",
-            "*2 $4 ping *8 $7 summary $35 Answers PONG, or what it was given. $5 since $5 0.1.0 $5 \
+            "*2 $4 ping *8 $7 summary $29 Returns PONG, or the message. $5 since $5 0.1.0 $5 \
              group $10 connection $9 arguments *1 *6 $4 name $7 message $4 type $6 string $5 flags \
              *1 +optional",
         ),
         (
             "COMMAND NO",
-            "-ERR unknown subcommand \"NO\"; there are COUNT, INFO, DOCS, LIST and GETKEYS",
+            "-ERR unknown subcommand \"NO\"; expected COUNT, INFO, DOCS, LIST or GETKEYS",
         ),
     ] {
         assert_eq!(talk.ask(asked).await, expected, "{asked}");

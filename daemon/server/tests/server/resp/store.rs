@@ -81,7 +81,7 @@ async fn while_the_store_is_away_policies_say_what_that_means() {
     for asked in ["TOLLGATE.RESET closed k", "TOLLGATE.INSPECT open k", "DEL a b", "TTL k"] {
         let said = talk.ask(asked).await;
         assert!(said.starts_with("-TRYAGAIN "), "{asked}: {said}");
-        assert!(said.contains("check its address, and that it runs"), "{said}");
+        assert!(said.contains("check its address and that it is running"), "{said}");
     }
     assert_eq!(talk.ask("PING").await, "+PONG");
 }

@@ -116,34 +116,37 @@ async fn numbers_that_are_none_are_refused_with_the_remedy() {
     for (asked, expected) in [
         (
             "k 15 30",
-            "-ERR wrong number of arguments for 'cl.throttle' command; write CL.THROTTLE key max-burst count period [quantity]",
+            "-ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count period [quantity]",
         ),
         (
             "k 15 30 60 1 1",
-            "-ERR wrong number of arguments for 'cl.throttle' command; write CL.THROTTLE key max-burst count period [quantity]",
+            "-ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count period [quantity]",
         ),
         (
             "k x 30 60",
-            "-ERR Couldn't parse as integer: max_burst is \"x\"; write digits alone, at most 9223372036854775807",
+            "-ERR Couldn't parse as integer: max_burst is \"x\"; write digits only, at most 9223372036854775807",
         ),
         (
             "k 15 3.5 60",
-            "-ERR Couldn't parse as integer: count is \"3.5\"; write digits alone, at most 9223372036854775807",
+            "-ERR Couldn't parse as integer: count is \"3.5\"; write digits only, at most 9223372036854775807",
         ),
         (
             "k 15 30 9223372036854775808",
-            "-ERR Couldn't parse as integer: period is \"9223372036854775808\"; write digits alone, at most 9223372036854775807",
+            "-ERR Couldn't parse as integer: period is \"9223372036854775808\"; write digits only, at most 9223372036854775807",
         ),
         (
             "k 15 30 60 ",
-            "-ERR Couldn't parse as integer: quantity is \"\"; write digits alone, at most 9223372036854775807",
+            "-ERR Couldn't parse as integer: quantity is \"\"; write digits only, at most 9223372036854775807",
         ),
         ("k -1 30 60", "-ERR max_burst is -1; it must be 0 or more"),
         ("k 15 -30 60", "-ERR count is -30; it must be 1 or more"),
         ("k 15 30 -60", "-ERR period is -60; it must be 1 or more"),
         ("k 15 0 60", "-ERR Zero rates are not supported; count and period must be 1 or more"),
         ("k 15 30 0", "-ERR Zero rates are not supported; count and period must be 1 or more"),
-        ("k 15 30 60 -1", "-ERR quantity is -1; it must be 0 or more, and nothing gives back"),
+        (
+            "k 15 30 60 -1",
+            "-ERR quantity is -1; it must be 0 or more; a negative one does not give back",
+        ),
         (
             "k 15 30 60 9007199254740992",
             "-ERR quantity is 9007199254740992; it must be at most 9007199254740991",

@@ -65,7 +65,11 @@ async fn a_token_is_for_its_policies() {
         ("TTL a", false),
     ] {
         let said = talk.ask(asked).await;
-        assert_eq!(!said.starts_with("-NOPERM the token \"narrow\" is not for"), may, "{said}");
+        assert_eq!(
+            !said.starts_with("-NOPERM the token \"narrow\" is not valid for"),
+            may,
+            "{said}"
+        );
     }
 }
 

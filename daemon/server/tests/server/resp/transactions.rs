@@ -22,7 +22,7 @@ async fn what_is_queued_is_done_in_order_and_answered_at_once() {
         (
             "EXEC",
             "*5 *5 :0 :2 :1 :-1 :60 +PONG -ERR Couldn't parse as integer: max_burst is \"x\"; write \
-             digits alone, at most 9223372036854775807 *5 :0 :2 :0 :-1 :120 +OK",
+             digits only, at most 9223372036854775807 *5 :0 :2 :0 :-1 :120 +OK",
         ),
         ("PING", "+PONG"),
         ("MULTI", "+OK"),
@@ -50,7 +50,7 @@ async fn what_could_not_be_queued_undoes_the_transaction() {
     for (queued, last) in [
         (&["NO"][..], "-ERR unknown command"),
         (&["CL.THROTTLE k"], "-ERR wrong number of arguments"),
-        (&["PING", "PING", "PING", "PING"], "-ERR a transaction is at most 3 commands of 1024"),
+        (&["PING", "PING", "PING", "PING"], "-ERR a transaction has at most 3 commands of 1024"),
         (&[&long, &long, &*many], "-ERR wrong number of arguments"),
     ] {
         assert_eq!(talk.ask("MULTI").await, "+OK");

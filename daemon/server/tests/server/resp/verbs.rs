@@ -181,7 +181,7 @@ async fn ids_are_drawn_where_none_is_given() {
 const REFUSED: &[(&str, &str)] = &[
     (
         "CHECK bucket",
-        "wrong number of arguments for 'tollgate.check' command; write TOLLGATE.CHECK policy \
+        "wrong number of arguments for 'tollgate.check' command; usage: TOLLGATE.CHECK policy \
              key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id] [AND policy \
              key … …]",
     ),
@@ -190,14 +190,17 @@ const REFUSED: &[(&str, &str)] = &[
         "CHECK bucket k TIER pro",
         "policy \"bucket\" has no tier \"pro\"; it has no tiers: omit the tier or define it",
     ),
-    ("CHECK LIMIT 1/s k TIER pro", "LIMIT and TIER are both there; only a policy has tiers"),
-    ("CHECK bucket k COTS 1", "tollgate.check has no word \"COTS\"; did you mean \"COST\"?"),
+    (
+        "CHECK LIMIT 1/s k TIER pro",
+        "limit and tier are mutually exclusive; only a policy has tiers",
+    ),
+    ("CHECK bucket k COTS 1", "unknown keyword \"COTS\" of tollgate.check; did you mean \"COST\"?"),
     (
         "CHECK bucket k FOR 1",
-        "tollgate.check has no word \"FOR\"; after policy and key it takes COST, TIER, NOTE, \
+        "unknown keyword \"FOR\" of tollgate.check; expected one of COST, TIER, NOTE, \
              ID, LEASE",
     ),
-    ("CHECK bucket k COST", "COST is the last word; write its value"),
+    ("CHECK bucket k COST", "COST has no value"),
     (
         "CHECK bucket k COST -1",
         "COST is \"-1\"; write an integer from 0 to 9007199254740991, such as 1",
@@ -209,18 +212,21 @@ const REFUSED: &[(&str, &str)] = &[
     ("CHECK slots k LEASE x", "LEASE is \"x\"; an id is 32 hexadecimal digits"),
     (
         "CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a",
-        "LEASE is of all checks; write it before AND",
+        "LEASE applies to all checks; write it before the first AND",
     ),
-    ("TAKE bucket k AND log k", "tollgate.take takes one check; \"AND\" begins another"),
+    ("TAKE bucket k AND log k", "tollgate.take takes one check; unexpected \"AND\""),
     (
         "RESERVE queue k MAXWAIT 1s",
         "MAXWAIT is \"1s\"; write microseconds in digits, such as 1500000",
     ),
     (
         "CANCEL queue k",
-        "RESERVATION is missing; write the one that was answered, 32 hexadecimal digits",
+        "the reservation id is missing; send the one that reserve returned, 32 hexadecimal digits",
     ),
-    ("RENEW slots k", "LEASE is missing; write the one that was answered, 32 hexadecimal digits"),
+    (
+        "RENEW slots k",
+        "the lease id is missing; send the one that acquire returned, 32 hexadecimal digits",
+    ),
     ("REFUND bucket k COST 0", "refund needs an amount of at least 1, but it is 0"),
     (
         "ACQUIRE bucket k",
@@ -243,10 +249,10 @@ async fn what_cannot_be_asked_is_told_with_the_remedy() {
     assert_eq!(said, "-ERR policy is \"\\xff\"; write it in UTF-8");
     let id = "i".repeat(257);
     let said = talk.ask(&format!("TOLLGATE.CHECK bucket k ID {id}")).await;
-    assert_eq!(said, "-ERR ID has 257 bytes; write 1 to 256 that no other request has");
+    assert_eq!(said, "-ERR the request id has 257 bytes; it must have 1 to 256");
     let many = " AND bucket k".repeat(32);
     let said = talk.ask(&format!("TOLLGATE.CHECK bucket k{many}")).await;
-    assert_eq!(said, "-ERR more than 32 checks are too many; send several requests");
+    assert_eq!(said, "-ERR a request has at most 32 checks; send several requests");
     talk.ask("TOLLGATE.CHECK log k ID two").await;
     let said = talk.ask("TOLLGATE.CHECK log l ID two").await;
     assert!(said.starts_with("-ERR the request_id was used before"), "{said}");

@@ -45,13 +45,13 @@ async fn a_token_is_for_scopes_and_policies() {
         (&["Bearer secret-of-shop"], log, lacks),
         (&["Bearer secret-of-log"], shop, lacks),
         (&["Bearer secret-of-read"], shop, lacks),
-        (&[], shop, "Unauthenticated: a token is needed; send it as Authorization: Bearer TOKEN"),
-        (&["Bearer nothing"], shop, "Unauthenticated: the token that was sent is none"),
+        (&[], shop, "Unauthenticated: a token is required; send it as Authorization: Bearer TOKEN"),
+        (&["Bearer nothing"], shop, "Unauthenticated: invalid token; send one that is configured"),
         (&["Basic c2VjcmV0"], shop, "Unauthenticated: "),
         (
             &["Bearer secret-of-check", "Bearer secret-of-check"],
             shop,
-            "Unauthenticated: authorization is there twice; send it once",
+            "Unauthenticated: the header authorization occurs twice; send it once",
         ),
         // Who may not ask learns nothing of what is wrong with the request.
         (&["Bearer secret-of-read"], "shop", lacks),

@@ -141,7 +141,7 @@ async fn a_request_brings_a_limit_of_its_own() {
         > domain | user=a 0/HOUR
         < OVER_LIMIT | OVER_LIMIT 0/HOUR 0 -
         > domain | user=a 1/UNKNOWN
-        < InvalidArgument: descriptors[0].limit.unit: 0 is no unit; send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR
+        < InvalidArgument: descriptors[0].limit.unit: unknown unit 0; send SECOND, MINUTE, HOUR, DAY, MONTH or YEAR
         ",
     )
     .await;
@@ -151,8 +151,8 @@ async fn a_request_brings_a_limit_of_its_own() {
 async fn what_cannot_be_charged_together_is_refused() {
     let daemon = start("", LIMITS).await;
     let many = |count: usize| (0..count).map(|n| format!(" | user={n}")).collect::<String>();
-    let refusal = "InvalidArgument: 33 descriptors are limited, and at most 32 are charged all or \
-                   none; send fewer, or set envoy.charging to reference";
+    let refusal = "InvalidArgument: 33 descriptors have limits, more than the 32 that can be charged all \
+                   or nothing; send fewer, or set envoy.charging to reference";
     let mut client = super::client::connect(&daemon).await;
     assert_eq!(super::client::ask(&mut client, &format!("domain{}", many(33))).await, refusal);
     let answer = super::client::ask(&mut client, &format!("domain{}", many(32))).await;
@@ -165,7 +165,7 @@ async fn what_cannot_be_charged_together_is_refused() {
         &daemon,
         "
         > | user=a
-        < InvalidArgument: domain is empty; send the one of a file of envoy.config, or a policy's name
+        < InvalidArgument: domain is empty; send that of a file of envoy.config, or the name of a policy
         > domain
         < InvalidArgument: descriptors is empty; send at least one
         ",

@@ -96,7 +96,7 @@ async fn what_is_no_call_is_refused_in_plain_words() {
     let answer = over_http1.get("/livez").await.unwrap();
     assert_eq!(answer.status, 505);
     assert!(
-        answer.body.starts_with("this port speaks gRPC, which needs HTTP/2"),
+        answer.body.starts_with("this is the gRPC listener, which needs HTTP/2"),
         "{}",
         answer.body
     );

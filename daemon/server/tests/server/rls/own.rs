@@ -123,21 +123,17 @@ async fn what_no_policy_can_decide_is_refused_with_its_reason() {
     let daemon = Daemon::start_changed(|x| x.limits.key_bytes = 64).await;
     let mut client = client::connect(&daemon).await;
     for (request, refusal) in [
-        (
-            "log | ".to_owned(),
-            "InvalidArgument: descriptors[0] has no entries; send at least one, which names who \
-             is limited",
-        ),
+        ("log | ".to_owned(), "InvalidArgument: descriptors[0] has no entries; send at least one"),
         (
             format!("log | user=7 | user={}", "7".repeat(60)),
-            "InvalidArgument: descriptors[1] makes a key of 65 bytes; at most 64 are taken, so \
-             send hashes of long values",
+            "InvalidArgument: descriptors[1] has a key of 65 bytes, more than the maximum of \
+             64; send hashes of long values",
         ),
         ("log | user=7 5/UNKNOWN".to_owned(), "InvalidArgument: descriptors[0].limit.unit: "),
         (
             "slots | user=7".to_owned(),
-            "InvalidArgument: slots limits requests in flight, and nobody would say when this one \
-             ends; ask /v1/acquire and /v1/release",
+            "InvalidArgument: slots limits requests in flight, which this service cannot \
+             release; use /v1/acquire and /v1/release",
         ),
     ] {
         let answer = client::ask(&mut client, &request).await;

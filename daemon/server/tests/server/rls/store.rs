@@ -118,7 +118,7 @@ async fn while_the_store_is_away_a_decision_is_spoken_all_the_same() {
 #[tokio::test]
 async fn while_the_store_is_away_rules_are_over_or_pass_or_are_an_error() {
     let server = Server::start();
-    let error = "Unknown: the store gave no answer";
+    let error = "Unknown: store unavailable";
     for (setting, user, json) in [
         ("on_store_error: deny", "OVER_LIMIT | OVER_LIMIT 3/DAY per-user 0 -", 429),
         ("on_store_error: allow", "OK | OK - 0 -", 200),

@@ -83,7 +83,7 @@ async fn an_answer_that_is_too_long_is_told_and_the_stream_is_begun_anew() {
     session.request().await;
     session.push("1", one("foo", &format!("k1={} 3/DAY", "v".repeat(1_000)))).await;
     let mut session = plane.session().await;
-    until_ready(&daemon, 503, "is back and has said nothing since: OutOfRange: ").await;
+    until_ready(&daemon, 503, "is reconnected, without a configuration since: OutOfRange: ").await;
     session.request().await;
     session.push_good("2", one("foo", "k1=v1 3/DAY")).await;
 }

@@ -42,7 +42,7 @@ async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
     let daemon = start(&plane).await;
     let mut session = plane.session().await;
     session.request().await;
-    until_ready(&daemon, 503, "[-] discovery: no configuration has come").await;
+    until_ready(&daemon, 503, "[-] discovery: no configuration received").await;
     assert_eq!(health(&daemon).await, ServingStatus::NotServing);
     check_all(
         &daemon,

@@ -58,7 +58,7 @@ async fn a_server_must_have_the_right_name_and_authority() {
         until_ready(&daemon, 503, why).await;
     }
     let plain = start_changed(&plane, |_| {}).await;
-    until_ready(&plain, 503, "is away: ").await;
+    until_ready(&plain, 503, "is unavailable: ").await;
     let daemon = start_changed(&plane, |x| x.tls = Some(trusting(&authority))).await;
     let mut session = plane.session().await;
     session.request().await;
@@ -76,11 +76,11 @@ async fn a_certificate_is_shown_and_read_anew_for_each_connection() {
     };
     let mut tls = trusting(&authority);
     let daemon = start_changed(&plane, |x| x.tls = Some(tls.clone())).await;
-    until_ready(&daemon, 503, "is away: ").await;
+    until_ready(&daemon, 503, "is unavailable: ").await;
     shown(&mut tls);
     authority.write_pair(&Authority::new().sign("stranger"));
     let daemon = start_changed(&plane, |x| x.tls = Some(tls)).await;
-    until_ready(&daemon, 503, "is away: ").await;
+    until_ready(&daemon, 503, "is unavailable: ").await;
     authority.write_pair(&authority.sign("edge"));
     let mut session = plane.session().await;
     session.request().await;

@@ -1,0 +1,90 @@
+//! The active configuration.
+
+use std::sync::Arc;
+
+use tollgate::Policies;
+use tollgate_descriptors::Domains;
+use tollgate_rules::{Ipv6Prefix, Jwt, Networks, Rules};
+
+use crate::access::Access;
+use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
+use crate::counters::PolicyCounterTable;
+use crate::privacy;
+
+/// The part of the configuration that a reload replaces as a whole. A request uses the same one
+/// from its beginning to its end.
+#[derive(Clone, Debug)]
+pub struct ActiveConfig {
+    /// The policies by name.
+    pub policies: Policies,
+    /// The counters of these policies; filled in when the configuration becomes active.
+    pub(crate) counters: PolicyCounterTable,
+    /// Limits on requests and connections.
+    pub bounds: Bounds,
+    /// The rules of forward auth.
+    pub rules: Rules,
+    /// Proxies whose forwarding headers are trusted.
+    pub trusted_proxies: Networks,
+    /// How much of an IPv6 address identifies a client.
+    pub ipv6_prefix: Ipv6Prefix,
+    /// How the tokens of clients are verified.
+    pub jwt: Option<Jwt>,
+    /// The settings of Envoy's rate limit service.
+    pub envoy: Envoy,
+    /// The descriptor rules: those of files, or those of a control plane in their place.
+    pub domains: Arc<Domains>,
+    /// The styles of rate limit headers.
+    pub headers: Vec<HeaderStyle>,
+    /// The tokens and their rights.
+    pub access: Access,
+    privacy: Privacy,
+    namespace: String,
+}
+
+impl ActiveConfig {
+    /// Builds it from a configuration, and reads the files of tokens.
+    ///
+    /// # Errors
+    /// A token cannot be used.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        Ok(ActiveConfig {
+            policies: config.policies.clone(),
+            counters: PolicyCounterTable::default(),
+            bounds: config.limits.clone(),
+            rules: config.rules.clone(),
+            trusted_proxies: config.trusted_proxies.clone(),
+            ipv6_prefix: config.ipv6_prefix,
+            jwt: config.jwt.clone(),
+            envoy: config.envoy.clone(),
+            domains: Arc::clone(&config.domains),
+            headers: config.headers.clone(),
+            access: Access::new(&config.tokens).map_err(|error| error.to_string())?,
+            privacy: config.privacy,
+            namespace: config.namespace.clone(),
+        })
+    }
+
+    /// The same with other domains.
+    #[must_use]
+    pub(crate) fn with_domains(self, domains: Arc<Domains>) -> Self {
+        ActiveConfig { domains, ..self }
+    }
+
+    /// A key as logs and the audit may show it.
+    #[must_use]
+    pub fn display_key(&self, key: &[u8]) -> String {
+        privacy::display_key(key, self.privacy, &self.namespace)
+    }
+
+    /// The names of the first policies, for a message; absent if there are none.
+    pub(crate) fn policy_names(&self) -> Option<String> {
+        const MAX_NAMES: usize = 8;
+        let mut names: Vec<_> =
+            self.policies.iter().take(MAX_NAMES + 1).map(|policy| policy.name()).collect();
+        if names.len() > MAX_NAMES {
+            names.truncate(MAX_NAMES);
+            names.push("…");
+        }
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+}

@@ -1,0 +1,171 @@
+//! Executing pipelined requests.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use tollgate::{
+    Check, Cost, Decision, Key, MemoryLimiter, Policy, Request, RequestError, StoreError,
+};
+
+use crate::access::Principal;
+use crate::active::ActiveConfig;
+use crate::call::{Call, CheckRequest, Checks, Outcome, PolicySelector};
+use crate::context::{execute, inspected, resolve};
+use crate::counters::{BatchMeter, Surface};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::operation::Action;
+
+/// The most requests of one call to the store. A call has one deadline: a long pipeline must not
+/// miss it because it is long.
+const MAX_STORE_BATCH: usize = 256;
+
+/// Executes the requests that a connection has pipelined. On the memory store each is executed at
+/// once; on others they are collected and executed together. Decisions are counted once for the
+/// whole batch when it is dropped.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    engine: &'a Engine,
+    active: &'a ActiveConfig,
+    /// The memory store, if that is configured.
+    memory: Option<&'a MemoryLimiter>,
+    meter: BatchMeter<'a>,
+}
+
+impl<'a> Batch<'a> {
+    /// Begins a batch, and starts its timer.
+    #[inline]
+    #[must_use]
+    pub fn new(engine: &'a Engine, active: &'a ActiveConfig, surface: Surface) -> Self {
+        Batch {
+            engine,
+            active,
+            memory: engine.limiter().as_memory(),
+            meter: BatchMeter::start(engine, active, surface),
+        }
+    }
+
+    /// As [`RequestContext::resolve`](crate::RequestContext::resolve).
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn resolve(
+        &self,
+        principal: Principal<'_>,
+        selector: PolicySelector<'_>,
+        key: &[u8],
+    ) -> Result<Cow<'a, Policy>, Error> {
+        resolve(self.engine, self.active, principal, selector, key)
+    }
+
+    /// The memory store, if that is configured.
+    #[must_use]
+    pub fn memory(&self) -> Option<&'a MemoryLimiter> {
+        self.memory
+    }
+
+    /// The fast path of a plain check on the memory store: no allocation, no dynamic dispatch.
+    /// Absent on other stores.
+    #[inline]
+    pub fn check(&mut self, policy: &Policy, key: Key<'_>, cost: Cost) -> Option<Decision> {
+        let decision = self.memory?.check_cost(policy, key, cost);
+        self.meter.count_one(policy, &decision);
+        Some(decision)
+    }
+
+    /// Executes a call on the memory store. Absent on other stores.
+    pub fn execute_now(&mut self, call: &mut Call<'_, '_>) -> Option<Result<Outcome, Error>> {
+        let memory = self.memory?;
+        call.begin_audit();
+        let result = execute_on_memory(memory, call).map_err(StoreError::from);
+        self.meter.count(call.counted(&result));
+        Some(call.end(result))
+    }
+
+    /// Executes calls in order, in as few round trips as possible; one result for each.
+    pub async fn execute_all(&mut self, calls: &mut [Call<'_, '_>]) -> Vec<Result<Outcome, Error>> {
+        let mut results = Vec::with_capacity(calls.len());
+        // The error of an inspection for lack of the store: the next need not wait for it again.
+        let mut unavailable: Option<StoreError> = None;
+        let mut rest = &*calls;
+        while let Some(first) = rest.first() {
+            if first.action == Action::Inspect {
+                let result = match unavailable.take() {
+                    Some(error) => Err(error),
+                    None => execute(self.engine, first).await,
+                };
+                unavailable =
+                    result.as_ref().err().filter(|error| error.failure().is_some()).cloned();
+                results.push(result);
+                rest = &rest[1..];
+                continue;
+            }
+            let run = rest.iter().take(MAX_STORE_BATCH);
+            let len = run.take_while(|call| call.action != Action::Inspect).count();
+            let (run, next) = rest.split_at(len);
+            results.extend(execute_operations(self.engine, run, Duration::MAX).await);
+            rest = next;
+        }
+        let mut ended = Vec::with_capacity(calls.len());
+        for (call, result) in calls.iter_mut().zip(results) {
+            self.meter.count(call.counted(&result));
+            ended.push(call.end(result));
+        }
+        ended
+    }
+}
+
+fn execute_on_memory(memory: &MemoryLimiter, call: &Call<'_, '_>) -> Result<Outcome, RequestError> {
+    let request_id = call.request_id.as_ref().map(|id| id.as_bytes());
+    match (call.action, &call.checks) {
+        (Action::Inspect, checks) => {
+            let check = inspected(checks);
+            Ok(Outcome::Inspection(memory.inspect(&check.policy, Key::new(&check.key)?)))
+        }
+        (Action::Execute(operation), Checks::One(check)) => {
+            let request = Request { operation, checks: &[check.as_check()], request_id };
+            memory.decide(&request).map(Outcome::from_single)
+        }
+        (Action::Execute(operation), Checks::Several(checks)) => {
+            let checks: Vec<_> = checks.iter().map(CheckRequest::as_check).collect();
+            let request = Request { operation, checks: &checks, request_id };
+            memory.decide(&request).map(Outcome::Decisions)
+        }
+    }
+}
+
+/// Executes operations, each as a whole, without counting them.
+pub(crate) async fn execute_operations(
+    engine: &Engine,
+    calls: &[Call<'_, '_>],
+    deadline: Duration,
+) -> Vec<Result<Outcome, StoreError>> {
+    let checks: Vec<Vec<Check<'_>>> = calls
+        .iter()
+        .map(|call| call.checks.as_slice().iter().map(CheckRequest::as_check).collect())
+        .collect();
+    let requests: Vec<_> = calls
+        .iter()
+        .zip(&checks)
+        .map(|(call, checks)| {
+            let Action::Execute(operation) = call.action else {
+                unreachable!("inspections are executed one by one");
+            };
+            let request_id = call.request_id.as_ref().map(|id| id.as_bytes());
+            Request { operation, checks, request_id }
+        })
+        .collect();
+    let answers = engine.limiter().decide_batch_within(&requests, deadline).await;
+    assert_eq!(answers.len(), calls.len(), "the store returns one answer per request");
+    calls
+        .iter()
+        .zip(answers)
+        .map(|(call, answer)| {
+            answer.map(|answer| match call.checks {
+                Checks::One(_) => Outcome::from_single(answer),
+                Checks::Several(_) => Outcome::Decisions(answer),
+            })
+        })
+        .collect()
+}

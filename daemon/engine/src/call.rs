@@ -1,0 +1,238 @@
+//! Calls: what a protocol asks of the engine, and what it gets back.
+
+use std::borrow::Cow;
+
+use tollgate::{Answer, Check, Cost, Decision, Inspection, Operation, Policy, StoreError};
+use tollgate_core::MAX_REQUEST_ID_LEN;
+
+use crate::audit::AuditRecord;
+use crate::error::{Error, ErrorValue};
+use crate::operation::{Action, Parameter};
+
+/// A policy as a request names it: by name with an optional tier, or inline limits in its place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PolicySelector<'s> {
+    /// The name of a configured policy.
+    pub policy: Option<&'s str>,
+    /// A tier of that policy; its default without.
+    pub tier: Option<&'s str>,
+    /// Inline limits.
+    pub limit: Option<&'s str>,
+}
+
+/// One check: the policy variant that applies to the key, the key and the cost.
+#[derive(Clone, Debug)]
+pub struct CheckRequest<'a> {
+    /// The limits.
+    pub policy: Cow<'a, Policy>,
+    /// Who is limited.
+    pub key: Cow<'a, [u8]>,
+    /// How much.
+    pub cost: Cost,
+}
+
+impl CheckRequest<'_> {
+    /// The check as the store takes it.
+    pub(crate) fn as_check(&self) -> Check<'_> {
+        Check { policy: &self.policy, key: &self.key, cost: self.cost }
+    }
+
+    /// Copies the key. The policy is shared.
+    #[must_use]
+    pub fn into_owned(self) -> CheckRequest<'static> {
+        CheckRequest {
+            policy: Cow::Owned(self.policy.into_owned()),
+            key: Cow::Owned(self.key.into_owned()),
+            cost: self.cost,
+        }
+    }
+}
+
+/// The checks of a call. Several are executed together: all are charged, or none is.
+#[derive(Clone, Debug)]
+pub enum Checks<'a> {
+    /// One check, answered by one decision.
+    One(CheckRequest<'a>),
+    /// A list, answered by a list, also if it has one element.
+    Several(Vec<CheckRequest<'a>>),
+}
+
+impl<'a> Checks<'a> {
+    /// The checks in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[CheckRequest<'a>] {
+        match self {
+            Checks::One(check) => std::slice::from_ref(check),
+            Checks::Several(checks) => checks,
+        }
+    }
+
+    /// The policies in the order of the checks.
+    pub fn policies(&self) -> impl Iterator<Item = &Policy> + Clone {
+        self.as_slice().iter().map(|check| &*check.policy)
+    }
+
+    /// Copies the keys.
+    #[must_use]
+    pub fn into_owned(self) -> Checks<'static> {
+        match self {
+            Checks::One(check) => Checks::One(check.into_owned()),
+            Checks::Several(checks) => {
+                Checks::Several(checks.into_iter().map(CheckRequest::into_owned).collect())
+            }
+        }
+    }
+}
+
+/// The idempotency key of a request.
+#[derive(Clone, Debug)]
+pub struct RequestId<'a>(Cow<'a, [u8]>);
+
+impl<'a> RequestId<'a> {
+    /// Validates an id.
+    ///
+    /// # Errors
+    /// It is empty or too long.
+    pub fn new(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, Error> {
+        let bytes = bytes.into();
+        if (1..=MAX_REQUEST_ID_LEN).contains(&bytes.len()) {
+            return Ok(RequestId(bytes));
+        }
+        let detail = format!(
+            "the request id has {} bytes; it must have 1 to {MAX_REQUEST_ID_LEN}",
+            bytes.len()
+        );
+        Err(Error::bad_request(detail)
+            .with_parameter(Parameter::RequestId)
+            .with_value(ErrorValue::Text(String::from_utf8_lossy(&bytes).into_owned())))
+    }
+
+    /// Copies the bytes.
+    #[must_use]
+    pub fn into_owned(self) -> RequestId<'static> {
+        RequestId(Cow::Owned(self.0.into_owned()))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Whether and how the decisions of a call are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Each decision by its answer.
+    Answer,
+    /// Each decision as `never`: the protocol charges a cost above the capacity, and denies it.
+    Never,
+    /// Not at all: nothing was decided.
+    Nothing,
+}
+
+/// One request to the store, ready to be executed. It borrows its arguments for `'a`, and what its
+/// audit record refers to for `'r`.
+#[derive(Debug)]
+pub struct Call<'a, 'r> {
+    /// What it does.
+    pub action: Action,
+    /// Under which policies, for which keys, at what cost.
+    pub checks: Checks<'a>,
+    /// Its idempotency key.
+    pub request_id: Option<RequestId<'a>>,
+    /// How its decisions are counted.
+    pub counting: Counting,
+    /// Its audit record, if it is an operator's; ends with the execution.
+    pub audit: Option<AuditRecord<'r>>,
+}
+
+impl<'a, 'r> Call<'a, 'r> {
+    /// A call without an idempotency key or an audit record.
+    #[must_use]
+    pub fn new(action: Action, checks: Checks<'a>) -> Self {
+        let counting = match action {
+            Action::Execute(operation) if operation.decides() && operation != Operation::Peek => {
+                Counting::Answer
+            }
+            Action::Execute(_) | Action::Inspect => Counting::Nothing,
+        };
+        Call { action, checks, request_id: None, counting, audit: None }
+    }
+
+    /// Copies the arguments.
+    #[must_use]
+    pub fn into_owned(self) -> Call<'static, 'r> {
+        Call {
+            action: self.action,
+            checks: self.checks.into_owned(),
+            request_id: self.request_id.map(RequestId::into_owned),
+            counting: self.counting,
+            audit: self.audit,
+        }
+    }
+
+    /// The decisions to count, with the policies of the checks.
+    pub(crate) fn counted<'c>(
+        &'c self,
+        result: &'c Result<Outcome, StoreError>,
+    ) -> impl Iterator<Item = (&'c Policy, Result<Cow<'c, Decision>, &'c StoreError>)> {
+        let counting = self.counting;
+        let checks = match counting {
+            Counting::Nothing => &[],
+            Counting::Answer | Counting::Never => self.checks.as_slice(),
+        };
+        checks.iter().enumerate().map(move |(index, check)| {
+            let decision = result.as_ref().map(|outcome| {
+                let decision = outcome.decision(index);
+                match counting {
+                    Counting::Never => Cow::Owned(denied_as_never(decision)),
+                    Counting::Answer | Counting::Nothing => Cow::Borrowed(decision),
+                }
+            });
+            (&*check.policy, decision)
+        })
+    }
+}
+
+fn denied_as_never(decision: &Decision) -> Decision {
+    let mut decision = decision.clone();
+    (decision.allowed, decision.never) = (false, true);
+    decision
+}
+
+/// The result of a call.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all results are single decisions")]
+pub enum Outcome {
+    /// The decision of [`Checks::One`].
+    Decision(Decision),
+    /// The decisions of [`Checks::Several`].
+    Decisions(Answer),
+    /// The state of a key.
+    Inspection(Inspection),
+}
+
+impl Outcome {
+    /// The decision of a check.
+    ///
+    /// # Panics
+    /// There are fewer decisions than checks, or the key was inspected.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "stores return one decision per check")]
+    pub fn decision(&self, index: usize) -> &Decision {
+        let decisions = match self {
+            Outcome::Decision(decision) => std::slice::from_ref(decision),
+            Outcome::Decisions(answer) => &answer.decisions,
+            Outcome::Inspection(_) => unreachable!("an inspection decides nothing"),
+        };
+        decisions.get(index).expect("one decision per check")
+    }
+
+    /// Takes the decision of a call with one check.
+    pub(crate) fn from_single(answer: Answer) -> Self {
+        let mut decisions = answer.decisions.into_iter();
+        match (decisions.next(), decisions.next()) {
+            (Some(decision), None) => Outcome::Decision(decision),
+            _ => unreachable!("the store returned other than one decision for one check"),
+        }
+    }
+}

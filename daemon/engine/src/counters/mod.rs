@@ -1,0 +1,113 @@
+//! What the daemon counts.
+//!
+//! Counting is a few atomic additions; everything expensive happens when the metrics page is
+//! rendered. No label contains a key or anything else that a client chooses.
+
+mod batch_meter;
+mod counter;
+mod event;
+mod latency;
+mod listener;
+mod policy;
+mod reload;
+mod request_meter;
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tollgate::{Policies, Policy, Timestamp};
+use tollgate_descriptors::Domains;
+
+use crate::listener_kind::{ListenerKind, PerListener};
+
+pub(crate) use self::batch_meter::BatchMeter;
+pub use self::counter::Counter;
+pub use self::event::DECISIONS;
+pub use self::latency::{Exemplar, LatencyBucket, LatencyHistogram};
+pub use self::listener::{Closure, ListenerCounters};
+pub(crate) use self::policy::PolicyCounterTable;
+pub use self::policy::{PolicyCounts, Surface};
+pub use self::reload::ReloadCounters;
+pub(crate) use self::request_meter::RequestMeter;
+pub use self::trace::TraceId;
+
+/// What the daemon counts.
+#[derive(Debug)]
+pub struct Counters {
+    /// The counters of the policies of the active configuration.
+    policies: Mutex<PolicyCounterTable>,
+    latencies: [LatencyHistogram; Surface::ALL.len()],
+    listeners: PerListener<ListenerCounters>,
+    /// Configurations that were loaded.
+    pub reloads: ReloadCounters,
+    /// Operators' requests, by operation.
+    audits: Mutex<BTreeMap<&'static str, u64>>,
+    /// Requests of forward auth that no rule matched and that were admitted.
+    pub no_rule_allowed: Counter,
+    /// Requests of forward auth that no rule matched and that were denied.
+    pub no_rule_denied: Counter,
+}
+
+impl Counters {
+    /// Counters of a daemon that loaded a valid configuration at this time.
+    pub(crate) fn new(started: Timestamp) -> Self {
+        Counters {
+            policies: Mutex::default(),
+            latencies: Default::default(),
+            listeners: PerListener::default(),
+            reloads: ReloadCounters::new(started),
+            audits: Mutex::default(),
+            no_rule_allowed: Counter::default(),
+            no_rule_denied: Counter::default(),
+        }
+    }
+
+    /// The counters of these policies. Policies that were counted before keep their counts.
+    pub(crate) fn policies(&self, policies: &Policies, domains: &Domains) -> PolicyCounterTable {
+        let mut table = lock(&self.policies);
+        let of_domains: BTreeSet<_> = domains.policies().map(|(_, policy)| policy.name()).collect();
+        *table = table.with_names(policies.iter().map(Policy::name).chain(of_domains));
+        table.clone()
+    }
+
+    /// The counts of every policy, by name.
+    #[must_use]
+    pub fn by_policy(&self) -> Vec<PolicyCounts> {
+        lock(&self.policies).counts()
+    }
+
+    /// Counts an operator's request.
+    pub(crate) fn count_audit(&self, operation: &'static str) {
+        *lock(&self.audits).entry(operation).or_default() += 1;
+    }
+
+    /// The number of operators' requests, by operation.
+    #[must_use]
+    pub fn audits(&self) -> BTreeMap<&'static str, u64> {
+        lock(&self.audits).clone()
+    }
+
+    /// The counters of a listener.
+    #[must_use]
+    pub fn listener(&self, kind: ListenerKind) -> &ListenerCounters {
+        self.listeners.get(kind)
+    }
+
+    /// How long requests on a surface took.
+    #[must_use]
+    pub fn latency(&self, surface: Surface) -> &LatencyHistogram {
+        let [http, forward_auth, envoy, resp] = &self.latencies;
+        match surface {
+            Surface::Http => http,
+            Surface::ForwardAuth => forward_auth,
+            Surface::Envoy => envoy,
+            Surface::Resp => resp,
+        }
+    }
+}
+
+/// Locks counts, which are valid after every single update.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,378 @@
+//! Decisions counted per policy.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tollgate::{Decision, Policy};
+
+use super::counter::Counter;
+
+/// The interface on which a decision was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The JSON API.
+    Http,
+    /// Forward auth of a gateway.
+    ForwardAuth,
+    /// Envoy's rate limit service.
+    Envoy,
+    /// The Redis protocol.
+    Resp,
+}
+
+impl Surface {
+    /// Every surface.
+    pub const ALL: [Surface; 4] =
+        [Surface::Http, Surface::ForwardAuth, Surface::Envoy, Surface::Resp];
+
+    /// The value of the label `surface`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Surface::Http => "http",
+            Surface::ForwardAuth => "forward_auth",
+            Surface::Envoy => "envoy",
+            Surface::Resp => "resp",
+        }
+    }
+}
+
+/// The most policies that are counted under their own names.
+const MAX_NAMES: usize = 1_000;
+/// The name of the remaining policies, and of inline limits. No policy has such a name: those begin
+/// with a letter.
+const OTHER: &str = "_other";
+const INLINE: &str = "_inline";
+/// The policy of `CL.THROTTLE`.
+const THROTTLE: &str = "@throttle";
+
+/// The categories of answers, as the label `answer` has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Allowed,
+    Denied,
+    Never,
+    ShadowDenied,
+    Error,
+}
+
+impl Answer {
+    const ALL: [Answer; 5] =
+        [Answer::Allowed, Answer::Denied, Answer::Never, Answer::ShadowDenied, Answer::Error];
+
+    #[inline]
+    fn new(decision: &Decision) -> Self {
+        match decision {
+            decision if decision.is_shadow_denial() => Answer::ShadowDenied,
+            Decision { allowed: true, .. } => Answer::Allowed,
+            Decision { never: true, .. } => Answer::Never,
+            _ => Answer::Denied,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Answer::Allowed => "allowed",
+            Answer::Denied => "denied",
+            Answer::Never => "never",
+            Answer::ShadowDenied => "shadow_denied",
+            Answer::Error => "error",
+        }
+    }
+}
+
+/// One value for each category of answers.
+#[derive(Debug, Default)]
+struct PerAnswer<T>([T; Answer::ALL.len()]);
+
+impl<T> PerAnswer<T> {
+    #[inline]
+    fn get(&self, answer: Answer) -> &T {
+        let [allowed, denied, never, shadow_denied, error] = &self.0;
+        match answer {
+            Answer::Allowed => allowed,
+            Answer::Denied => denied,
+            Answer::Never => never,
+            Answer::ShadowDenied => shadow_denied,
+            Answer::Error => error,
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, answer: Answer) -> &mut T {
+        let [allowed, denied, never, shadow_denied, error] = &mut self.0;
+        match answer {
+            Answer::Allowed => allowed,
+            Answer::Denied => denied,
+            Answer::Never => never,
+            Answer::ShadowDenied => shadow_denied,
+            Answer::Error => error,
+        }
+    }
+}
+
+/// The decisions that one batch has counted under one policy, before they are added to the shared
+/// counters.
+#[derive(Debug, Default)]
+pub(super) struct BatchCounters {
+    answers: PerAnswer<u64>,
+    degraded_allowed: u64,
+    degraded_denied: u64,
+}
+
+impl BatchCounters {
+    /// Counts a decision. Returns the value of the label `answer`.
+    #[inline]
+    pub(super) fn count(&mut self, decision: &Decision) -> &'static str {
+        if decision.degraded {
+            let degraded = match decision.allowed {
+                true => &mut self.degraded_allowed,
+                false => &mut self.degraded_denied,
+            };
+            *degraded += 1;
+        }
+        let answer = Answer::new(decision);
+        *self.answers.get_mut(answer) += 1;
+        answer.as_str()
+    }
+
+    /// Counts a check without a decision. Returns the value of the label `answer`.
+    pub(super) fn count_error(&mut self) -> &'static str {
+        *self.answers.get_mut(Answer::Error) += 1;
+        Answer::Error.as_str()
+    }
+}
+
+/// The shared counters of one policy.
+#[derive(Debug)]
+pub(crate) struct PolicyCounters {
+    pub(super) policy: Box<str>,
+    surfaces: [PerAnswer<Counter>; Surface::ALL.len()],
+    degraded_allowed: Counter,
+    degraded_denied: Counter,
+}
+
+impl PolicyCounters {
+    fn new(policy: &str) -> Arc<Self> {
+        Arc::new(PolicyCounters {
+            policy: policy.into(),
+            surfaces: Default::default(),
+            degraded_allowed: Counter::default(),
+            degraded_denied: Counter::default(),
+        })
+    }
+
+    fn surface(&self, surface: Surface) -> &PerAnswer<Counter> {
+        let [http, forward_auth, envoy, resp] = &self.surfaces;
+        match surface {
+            Surface::Http => http,
+            Surface::ForwardAuth => forward_auth,
+            Surface::Envoy => envoy,
+            Surface::Resp => resp,
+        }
+    }
+
+    /// Counts a decision. Returns the value of the label `answer`.
+    #[inline]
+    pub(super) fn count(&self, surface: Surface, decision: &Decision) -> &'static str {
+        let answer = Answer::new(decision);
+        self.surface(surface).get(answer).increment();
+        if decision.degraded {
+            let degraded = match decision.allowed {
+                true => &self.degraded_allowed,
+                false => &self.degraded_denied,
+            };
+            degraded.increment();
+        }
+        answer.as_str()
+    }
+
+    /// Adds the counts of a batch.
+    pub(super) fn add(&self, surface: Surface, batch: &BatchCounters) {
+        let counters = self.surface(surface);
+        for answer in Answer::ALL {
+            let count = *batch.answers.get(answer);
+            if count > 0 {
+                counters.get(answer).add(count);
+            }
+        }
+        if batch.degraded_allowed + batch.degraded_denied > 0 {
+            self.degraded_allowed.add(batch.degraded_allowed);
+            self.degraded_denied.add(batch.degraded_denied);
+        }
+    }
+
+    /// Counts a check without a decision. Returns the value of the label `answer`.
+    pub(super) fn count_error(&self, surface: Surface) -> &'static str {
+        self.surface(surface).get(Answer::Error).increment();
+        Answer::Error.as_str()
+    }
+
+    fn counts(&self) -> PolicyCounts {
+        PolicyCounts {
+            policy: self.policy.clone(),
+            surfaces: Surface::ALL.map(|surface| {
+                let counters = self.surface(surface);
+                (surface, Answer::ALL.map(|answer| (answer.as_str(), counters.get(answer).get())))
+            }),
+            degraded: [
+                ("allowed", self.degraded_allowed.get()),
+                ("denied", self.degraded_denied.get()),
+            ],
+        }
+    }
+}
+
+/// The counts of one policy.
+#[derive(Clone, Debug)]
+pub struct PolicyCounts {
+    /// Its name, as the label `policy` has it.
+    pub policy: Box<str>,
+    /// The number of decisions by surface and answer.
+    pub surfaces: [(Surface, [(&'static str, u64); Answer::ALL.len()]); Surface::ALL.len()],
+    /// The number of decisions without the store, by answer.
+    pub degraded: [(&'static str, u64); 2],
+}
+
+/// The counters of all policies. A lookup takes no lock and does not allocate; clones share the
+/// counters.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyCounterTable(Arc<Table>);
+
+#[derive(Debug)]
+struct Table {
+    /// Sorted by the hash of the name.
+    named: Box<[(u64, Arc<PolicyCounters>)]>,
+    other: Arc<PolicyCounters>,
+    inline: Arc<PolicyCounters>,
+    throttle: Arc<PolicyCounters>,
+}
+
+impl Default for PolicyCounterTable {
+    fn default() -> Self {
+        PolicyCounterTable(Arc::new(Table {
+            named: Box::default(),
+            other: PolicyCounters::new(OTHER),
+            inline: PolicyCounters::new(INLINE),
+            throttle: PolicyCounters::new(THROTTLE),
+        }))
+    }
+}
+
+impl PolicyCounterTable {
+    /// A table for these policies, up to a bound. Policies of this table keep their counts.
+    pub(super) fn with_names<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: HashMap<&str, _> =
+            self.0.named.iter().map(|(_, counters)| (&*counters.policy, counters)).collect();
+        let mut named: Vec<_> = names
+            .into_iter()
+            .take(MAX_NAMES)
+            .map(|name| {
+                let counters = known.get(name).map(|counters| Arc::clone(counters));
+                (Policy::hash_of_name(name), counters.unwrap_or_else(|| PolicyCounters::new(name)))
+            })
+            .collect();
+        named.sort_unstable_by_key(|(hash, _)| *hash);
+        PolicyCounterTable(Arc::new(Table {
+            named: named.into(),
+            other: Arc::clone(&self.0.other),
+            inline: Arc::clone(&self.0.inline),
+            throttle: Arc::clone(&self.0.throttle),
+        }))
+    }
+
+    /// The counters of a policy.
+    #[inline]
+    pub(super) fn get(&self, policy: &Policy) -> &PolicyCounters {
+        let hash = policy.name_hash();
+        let index = self.0.named.binary_search_by_key(&hash, |(hash, _)| *hash);
+        let found = index.ok().and_then(|index| self.0.named.get(index));
+        match found.map(|(_, counters)| &**counters) {
+            Some(counters) if &*counters.policy == policy.name() => counters,
+            _ if policy.name().starts_with('=') => &self.0.inline,
+            _ if policy.name() == THROTTLE => &self.0.throttle,
+            _ => &self.0.other,
+        }
+    }
+
+    /// All counts, by name.
+    pub(super) fn counts(&self) -> Vec<PolicyCounts> {
+        let Table { named, other, inline, throttle } = &*self.0;
+        let named = named.iter().map(|(_, counters)| counters);
+        let mut all: Vec<_> =
+            named.chain([other, inline, throttle]).map(|counters| counters.counts()).collect();
+        all.sort_unstable_by(|one, other| one.policy.cmp(&other.policy));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(table: &PolicyCounterTable, name: &str, limit: &str) -> Box<str> {
+        let policy = match name {
+            "" => limit.parse().unwrap(),
+            _ => tollgate::Policies::new().define(name, limit).unwrap().clone(),
+        };
+        table.get(&policy).policy.clone()
+    }
+
+    #[test]
+    fn a_policy_is_counted_under_its_name_up_to_a_bound() {
+        let names: Vec<_> = (0..1_500).map(|n| format!("p{n:04}")).collect();
+        let table = PolicyCounterTable::default().with_names(names.iter().map(|name| &**name));
+        assert_eq!(table.0.named.len(), MAX_NAMES);
+        for (name, expected) in
+            [("p0000", "p0000"), ("p0999", "p0999"), ("p1000", OTHER), ("gone", OTHER)]
+        {
+            assert_eq!(&*label(&table, name, "1/s"), expected, "{name}");
+        }
+        assert_eq!(&*label(&table, "", "7/min log"), INLINE);
+    }
+
+    #[test]
+    fn a_reload_keeps_the_counts() {
+        let before = PolicyCounterTable::default().with_names(["a", "b"]);
+        let policy = &Policy::new("b", ["1/s".parse().unwrap()]).unwrap();
+        let decision = Decision::default();
+        before.get(policy).count(Surface::Http, &decision);
+        let after = before.with_names(["b", "c"]);
+        // A request that began before the reload updates the same counters.
+        before.get(policy).count(Surface::Http, &decision);
+        let (_, answers) = after.get(policy).counts().surfaces[0];
+        assert_eq!(answers[1], ("denied", 2));
+        let names: Vec<_> = after.counts().into_iter().map(|counts| counts.policy).collect();
+        assert_eq!(names, [THROTTLE, INLINE, OTHER, "b", "c"].map(Box::<str>::from));
+    }
+
+    #[test]
+    fn each_category_of_answers_has_its_own_label() {
+        let mut allowed = Decision::default();
+        allowed.allowed = true;
+        let mut never = Decision::default();
+        never.never = true;
+        let limiter = tollgate::MemoryLimiter::new();
+        let shadow: Policy = "1/d log".parse().unwrap();
+        let shadow = shadow.shadow();
+        let key = tollgate::Key::new("k").unwrap();
+        let first = limiter.check(&shadow, key);
+        let second = limiter.check(&shadow, key);
+        for (decision, label) in [
+            (&allowed, "allowed"),
+            (&Decision::default(), "denied"),
+            (&never, "never"),
+            (&first, "allowed"),
+            (&second, "shadow_denied"),
+        ] {
+            let counters = PolicyCounters::new("p");
+            assert_eq!(counters.count(Surface::ForwardAuth, decision), label);
+            for (surface, answers) in counters.counts().surfaces {
+                let counted: Vec<_> = answers.into_iter().filter(|count| count.1 > 0).collect();
+                let expected: &[_] =
+                    if surface == Surface::ForwardAuth { &[(label, 1)] } else { &[] };
+                assert_eq!(counted, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The engine's shared state.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+use tollgate::{Limiter, Timestamp};
+use tollgate_descriptors::Domains;
+use tollgate_store::Clock;
+
+use crate::active::ActiveConfig;
+use crate::audit::AuditRecord;
+use crate::counters::Counters;
+use crate::log_throttle::LogThrottle;
+use crate::remote::Remote;
+
+/// Whether the store is reachable, as of the last probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreStatus {
+    /// It has not been reached since the start.
+    NeverReached,
+    /// It is reachable.
+    Reachable,
+    /// It was reachable, and is not now.
+    Lost,
+}
+
+/// What all connections share: the limiter, the active configuration, counters and the audit.
+#[derive(Debug)]
+pub struct Engine {
+    limiter: Limiter,
+    active: ArcSwap<ActiveConfig>,
+    /// Domains of a control plane, which replace those of files.
+    domains: Mutex<Option<Arc<Domains>>>,
+    /// What is counted.
+    pub counters: Counters,
+    clock: Clock,
+    started: Timestamp,
+    store_status: AtomicU8,
+    /// Requests without a valid token.
+    unauthenticated: LogThrottle,
+}
+
+impl Engine {
+    /// An engine that decides with this limiter, under this configuration.
+    #[must_use]
+    pub fn new(mut active: ActiveConfig, limiter: Limiter) -> Self {
+        let clock = Clock::system();
+        let started = clock.now();
+        let counters = Counters::new(started);
+        active.counters = counters.policies(&active.policies, &active.domains);
+        let status = match limiter.as_memory() {
+            Some(_) => StoreStatus::Reachable,
+            None => StoreStatus::NeverReached,
+        };
+        Engine {
+            limiter,
+            active: ArcSwap::from_pointee(active),
+            domains: Mutex::default(),
+            counters,
+            clock,
+            started,
+            store_status: AtomicU8::new(status.to_u8()),
+            unauthenticated: LogThrottle::default(),
+        }
+    }
+
+    /// The limiter.
+    #[inline]
+    #[must_use]
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// The clock that requests and connections are timed with. Decisions use the store's.
+    #[inline]
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// When the engine was created.
+    #[must_use]
+    pub fn started(&self) -> Timestamp {
+        self.started
+    }
+
+    /// The active configuration. A request that keeps it is not affected by a reload.
+    #[inline]
+    #[must_use]
+    pub fn active(&self) -> Guard<Arc<ActiveConfig>> {
+        self.active.load()
+    }
+
+    /// Activates a configuration for all requests from now on. Domains of a control plane stay.
+    pub fn activate(&self, active: ActiveConfig) {
+        self.update(|domains| match domains {
+            Some(domains) => active.with_domains(Arc::clone(domains)),
+            None => active,
+        });
+    }
+
+    /// Activates the domains of a control plane in place of all others.
+    pub fn activate_domains(&self, new: Arc<Domains>) {
+        self.update(|domains| {
+            *domains = Some(Arc::clone(&new));
+            ActiveConfig::clone(&self.active()).with_domains(new)
+        });
+    }
+
+    /// Serialises updates, so that none overwrites another.
+    fn update(&self, update: impl FnOnce(&mut Option<Arc<Domains>>) -> ActiveConfig) {
+        let mut domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut active = update(&mut domains);
+        active.counters = self.counters.policies(&active.policies, &active.domains);
+        self.active.store(Arc::new(active));
+    }
+
+    /// Records whether the store is reachable.
+    pub fn set_store_reachable(&self, is_reachable: bool) {
+        let status = match (is_reachable, self.store_status()) {
+            (true, _) => StoreStatus::Reachable,
+            (false, StoreStatus::NeverReached) => StoreStatus::NeverReached,
+            (false, StoreStatus::Reachable | StoreStatus::Lost) => StoreStatus::Lost,
+        };
+        self.store_status.store(status.to_u8(), Ordering::Relaxed);
+    }
+
+    /// Whether the store is reachable, as of the last probe. The memory store always is.
+    #[must_use]
+    pub fn store_status(&self) -> StoreStatus {
+        StoreStatus::from_u8(self.store_status.load(Ordering::Relaxed))
+    }
+
+    /// Begins the audit record of an operator's request, and counts it. `principal` is the name of
+    /// its originator.
+    #[must_use]
+    pub fn audit<'a>(
+        &self,
+        operation: &'static str,
+        principal: &'a str,
+        remote: &'a Remote,
+    ) -> AuditRecord<'a> {
+        self.counters.count_audit(operation);
+        AuditRecord::new(operation, principal, remote)
+    }
+
+    /// Counts a request without a valid token, and logs it at most every few seconds. No part of
+    /// what the client sent is logged.
+    pub fn report_unauthenticated(&self, remote: &Remote) {
+        if let Some((requests, total)) = self.unauthenticated.count(self.clock.now()) {
+            tracing::warn!(peer = %remote, requests, all = total, "no valid token");
+        }
+    }
+}
+
+impl StoreStatus {
+    const fn to_u8(self) -> u8 {
+        match self {
+            StoreStatus::NeverReached => 0,
+            StoreStatus::Reachable => 1,
+            StoreStatus::Lost => 2,
+        }
+    }
+
+    fn from_u8(number: u8) -> Self {
+        match number {
+            0 => StoreStatus::NeverReached,
+            1 => StoreStatus::Reachable,
+            2 => StoreStatus::Lost,
+            other => unreachable!("no store status has the number {other}"),
+        }
+    }
+}

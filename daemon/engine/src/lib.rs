@@ -1,0 +1,48 @@
+//! The decision engine of the daemon.
+//!
+//! Every protocol does the same work between its wire format and the store, and all of it is here:
+//! authenticate ([`Access`]), authorise and resolve the policy ([`RequestContext`]), execute
+//! ([`RequestContext::execute`], [`Batch`]), count ([`Counters`]) and audit ([`AuditRecord`]). A
+//! protocol maps a request to a [`Call`], and the [`Outcome`] or [`Error`] back, and nothing else.
+//! [`OPERATIONS`] is the table that routes, commands and documentation derive from.
+//!
+//! The engine knows no protocol and opens no socket.
+
+mod access;
+mod active;
+mod audit;
+mod batch;
+mod call;
+mod context;
+mod counters;
+mod engine;
+mod error;
+mod listener_kind;
+mod log_throttle;
+mod operation;
+mod privacy;
+mod remote;
+
+use tollgate_config as config;
+
+pub use access::{Access, AccessError, AccessErrors, Digest, Principal, Token};
+pub use active::ActiveConfig;
+pub use audit::AuditRecord;
+pub use batch::Batch;
+pub use call::{Call, CheckRequest, Checks, Counting, Outcome, PolicySelector, RequestId};
+pub use context::RequestContext;
+pub use counters::{
+    Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket, LatencyHistogram,
+    ListenerCounters, PolicyCounts, ReloadCounters, Surface, TraceId,
+};
+pub use engine::{Engine, StoreStatus};
+pub use error::{Error, ErrorKind, ErrorValue};
+pub use listener_kind::{ListenerKind, PerListener};
+pub use log_throttle::LogThrottle;
+pub use operation::{
+    Action, Arguments, CHECK_PARAMETERS, OPERATIONS, OperationSpec, Parameter, ResponseKind,
+};
+pub use remote::{PeerAddress, Remote};
+
+/// The longest text quoted from a request, in characters.
+pub const MAX_QUOTED_LEN: usize = 128;

@@ -1,0 +1,386 @@
+//! The table of operations.
+//!
+//! HTTP routes, RESP commands, OpenAPI and the RESP reference derive from [`OPERATIONS`]; an
+//! operation is added here and nowhere else.
+
+use tollgate::{Id, Micros, Operation, Timestamp, random_id};
+
+use crate::config::Scope;
+use crate::error::Error;
+
+/// A parameter of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The name of a policy.
+    Policy,
+    /// A tier of the policy.
+    Tier,
+    /// Limits in place of a policy.
+    Limit,
+    /// Who is limited, as text.
+    Key,
+    /// Who is limited, as bytes.
+    KeyBase64,
+    /// How much is charged or given back.
+    Cost,
+    /// A comment, which changes nothing.
+    Note,
+    /// The idempotency key of the request.
+    RequestId,
+    /// Several checks.
+    Checks,
+    /// The longest acceptable delay of a reservation.
+    MaxWait,
+    /// The duration of a block.
+    For,
+    /// The time of the decision that a refund undoes.
+    Time,
+    /// A lease.
+    LeaseId,
+    /// A reservation.
+    ReservationId,
+}
+
+impl Parameter {
+    /// Every parameter.
+    pub const ALL: [Parameter; 14] = [
+        Parameter::Policy,
+        Parameter::Tier,
+        Parameter::Limit,
+        Parameter::Key,
+        Parameter::KeyBase64,
+        Parameter::Cost,
+        Parameter::Note,
+        Parameter::RequestId,
+        Parameter::Checks,
+        Parameter::MaxWait,
+        Parameter::For,
+        Parameter::Time,
+        Parameter::LeaseId,
+        Parameter::ReservationId,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Parameter::Policy => "policy",
+            Parameter::Tier => "tier",
+            Parameter::Limit => "limit",
+            Parameter::Key => "key",
+            Parameter::KeyBase64 => "key_base64",
+            Parameter::Cost => "cost",
+            Parameter::Note => "note",
+            Parameter::RequestId => "request_id",
+            Parameter::Checks => "checks",
+            Parameter::MaxWait => "max_wait",
+            Parameter::For => "for",
+            Parameter::Time => "time",
+            Parameter::LeaseId => "lease_id",
+            Parameter::ReservationId => "reservation_id",
+        }
+    }
+
+    /// The parameter of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Parameter::ALL.into_iter().find(|parameter| parameter.name() == name)
+    }
+}
+
+/// The arguments of an operation itself, apart from its checks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arguments {
+    /// [`Parameter::MaxWait`].
+    pub max_wait: Option<Micros>,
+    /// [`Parameter::For`].
+    pub span: Option<Micros>,
+    /// [`Parameter::Time`].
+    pub time: Option<Timestamp>,
+    /// [`Parameter::LeaseId`].
+    pub lease: Option<Id>,
+    /// [`Parameter::ReservationId`].
+    pub reservation: Option<Id>,
+}
+
+impl Arguments {
+    fn required_lease(&self) -> Result<Id, Error> {
+        self.lease.ok_or_else(|| missing_id(Parameter::LeaseId, "lease", "acquire"))
+    }
+
+    fn required_reservation(&self) -> Result<Id, Error> {
+        self.reservation
+            .ok_or_else(|| missing_id(Parameter::ReservationId, "reservation", "reserve"))
+    }
+}
+
+fn missing_id(parameter: Parameter, object: &str, source: &str) -> Error {
+    let detail = format!(
+        "the {object} id is missing; send the one that {source} returned, 32 hexadecimal digits"
+    );
+    Error::bad_request(detail).with_parameter(parameter)
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Executes an operation of the store.
+    Execute(Operation),
+    /// Reads the state of a key.
+    Inspect,
+}
+
+/// The shape of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseKind {
+    /// A decision that admits or denies.
+    Verdict,
+    /// A decision that was not made: nothing was charged.
+    Preview,
+    /// A decision, and whether the operation changed anything.
+    Change,
+    /// The state of a key.
+    Inspection,
+}
+
+/// An operation as clients see it.
+#[derive(Debug)]
+pub struct OperationSpec {
+    /// Its name: `POST /v1/<name>`, `TOLLGATE.<NAME>`.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The parameters that it accepts.
+    pub parameters: &'static [Parameter],
+    /// The parameters that it requires, apart from policy and key.
+    pub required: &'static [Parameter],
+    /// The scopes that permit it; one of them is enough.
+    pub scopes: &'static [Scope],
+    /// The shape of its response.
+    pub response: ResponseKind,
+    /// Builds the call's action from its arguments.
+    action: fn(&Arguments) -> Result<Action, Error>,
+}
+
+impl OperationSpec {
+    /// The operation of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<&'static OperationSpec> {
+        OPERATIONS.iter().find(|spec| spec.name == name)
+    }
+
+    /// Builds the call's action from its arguments. Draws the ids of a lease or a reservation that
+    /// is created without one.
+    ///
+    /// # Errors
+    /// A required argument is missing.
+    #[inline]
+    pub fn action(&self, arguments: &Arguments) -> Result<Action, Error> {
+        (self.action)(arguments)
+    }
+
+    /// Whether it accepts a parameter.
+    #[must_use]
+    pub fn accepts(&self, parameter: Parameter) -> bool {
+        self.parameters.contains(&parameter)
+    }
+
+    /// Whether it is an operator's, and so audited.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        self.scopes.contains(&Scope::Operate)
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.response, ResponseKind::Preview | ResponseKind::Inspection)
+    }
+
+    /// Whether its response is a decision, which a policy can make without the store.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        matches!(self.response, ResponseKind::Verdict | ResponseKind::Preview)
+    }
+
+    /// Whether it denies a cost above the capacity as `never`: `take` grants less instead.
+    #[must_use]
+    pub fn can_exceed_capacity(&self) -> bool {
+        self.response == ResponseKind::Verdict && self.name != "take"
+    }
+}
+
+/// Lists the parameters of a check, with or without a cost, and those of an operation.
+macro_rules! parameters {
+    (Cost $(, $parameter:ident)*) => {
+        parameters!(@check [Cost] $($parameter)*)
+    };
+    ($($parameter:ident),*) => {
+        parameters!(@check [] $($parameter)*)
+    };
+    (@check [$($cost:ident)?] $($parameter:ident)*) => {
+        &[
+            Parameter::Policy,
+            Parameter::Tier,
+            Parameter::Limit,
+            Parameter::Key,
+            Parameter::KeyBase64,
+            $(Parameter::$cost,)?
+            Parameter::Note,
+            $(Parameter::$parameter,)*
+        ]
+    };
+}
+
+/// The parameters of each element of [`Parameter::Checks`].
+pub const CHECK_PARAMETERS: &[Parameter] = parameters![Cost];
+
+const CHECK: &[Scope] = &[Scope::Check];
+const READ: &[Scope] = &[Scope::Read];
+const CHECK_OR_READ: &[Scope] = &[Scope::Check, Scope::Read];
+const OPERATE: &[Scope] = &[Scope::Operate];
+
+/// Every operation.
+pub static OPERATIONS: [OperationSpec; 14] = [
+    OperationSpec {
+        name: "check",
+        summary: "Decides and charges; on a policy with a concurrent limit, acquires a lease.",
+        parameters: parameters![Cost, RequestId, Checks, LeaseId],
+        required: &[],
+        scopes: CHECK,
+        response: ResponseKind::Verdict,
+        action: |arguments| Ok(Action::Execute(Operation::Check { lease: arguments.lease })),
+    },
+    OperationSpec {
+        name: "peek",
+        summary: "Returns what a check would return; changes nothing.",
+        parameters: parameters![Cost, Checks],
+        required: &[],
+        scopes: CHECK_OR_READ,
+        response: ResponseKind::Preview,
+        action: |_| Ok(Action::Execute(Operation::Peek)),
+    },
+    OperationSpec {
+        name: "take",
+        summary: "Grants the lesser of the cost and what remains.",
+        parameters: parameters![Cost, RequestId],
+        required: &[],
+        scopes: CHECK,
+        response: ResponseKind::Verdict,
+        action: |_| Ok(Action::Execute(Operation::Take)),
+    },
+    OperationSpec {
+        name: "reserve",
+        summary: "Charges now for acting after the returned delay; denied if that exceeds the \
+                  longest acceptable wait.",
+        parameters: parameters![Cost, RequestId, MaxWait, ReservationId],
+        required: &[],
+        scopes: CHECK,
+        response: ResponseKind::Verdict,
+        action: |arguments| {
+            let id = arguments.reservation.unwrap_or_else(random_id);
+            // Without a longest wait any delay is acceptable.
+            let max_wait = arguments.max_wait.unwrap_or(Micros::new(u64::MAX));
+            Ok(Action::Execute(Operation::Reserve { id, max_wait }))
+        },
+    },
+    OperationSpec {
+        name: "cancel",
+        summary: "Gives a reservation back, once, before its time.",
+        parameters: parameters![RequestId, ReservationId],
+        required: &[Parameter::ReservationId],
+        scopes: CHECK,
+        response: ResponseKind::Change,
+        action: |arguments| {
+            Ok(Action::Execute(Operation::Cancel { id: arguments.required_reservation()? }))
+        },
+    },
+    OperationSpec {
+        name: "refund",
+        summary: "Gives a cost back; with a time, in the window of the decision of that time.",
+        parameters: parameters![Cost, RequestId, Time],
+        required: &[],
+        scopes: OPERATE,
+        response: ResponseKind::Change,
+        action: |arguments| Ok(Action::Execute(Operation::Refund { time: arguments.time })),
+    },
+    OperationSpec {
+        name: "penalize",
+        summary: "Charges whatever the level, into a debt of at most one more capacity.",
+        parameters: parameters![Cost, RequestId],
+        required: &[],
+        scopes: OPERATE,
+        response: ResponseKind::Change,
+        action: |_| Ok(Action::Execute(Operation::Penalize)),
+    },
+    OperationSpec {
+        name: "reset",
+        summary: "Forgets a key, except its block.",
+        parameters: parameters![RequestId],
+        required: &[],
+        scopes: OPERATE,
+        response: ResponseKind::Change,
+        action: |_| Ok(Action::Execute(Operation::Reset)),
+    },
+    OperationSpec {
+        name: "block",
+        summary: "Denies every check of a key, for a time or until it is unblocked.",
+        parameters: parameters![RequestId, For],
+        required: &[],
+        scopes: OPERATE,
+        response: ResponseKind::Change,
+        action: |arguments| Ok(Action::Execute(Operation::Block { span: arguments.span })),
+    },
+    OperationSpec {
+        name: "unblock",
+        summary: "Lifts a block.",
+        parameters: parameters![RequestId],
+        required: &[],
+        scopes: OPERATE,
+        response: ResponseKind::Change,
+        action: |_| Ok(Action::Execute(Operation::Unblock)),
+    },
+    OperationSpec {
+        name: "acquire",
+        summary: "Acquires a lease on every concurrent limit of a policy.",
+        parameters: parameters![Cost, RequestId, Checks, LeaseId],
+        required: &[],
+        scopes: CHECK,
+        response: ResponseKind::Verdict,
+        action: |arguments| {
+            let lease = arguments.lease.unwrap_or_else(random_id);
+            Ok(Action::Execute(Operation::Acquire { lease }))
+        },
+    },
+    OperationSpec {
+        name: "renew",
+        summary: "Extends a lease that is still held to its whole length from now.",
+        parameters: parameters![RequestId, LeaseId],
+        required: &[Parameter::LeaseId],
+        scopes: CHECK,
+        response: ResponseKind::Change,
+        action: |arguments| {
+            Ok(Action::Execute(Operation::Renew { lease: arguments.required_lease()? }))
+        },
+    },
+    OperationSpec {
+        name: "release",
+        summary: "Releases a lease, once.",
+        parameters: parameters![RequestId, LeaseId],
+        required: &[Parameter::LeaseId],
+        scopes: CHECK,
+        response: ResponseKind::Change,
+        action: |arguments| {
+            Ok(Action::Execute(Operation::Release { lease: arguments.required_lease()? }))
+        },
+    },
+    OperationSpec {
+        name: "inspect",
+        summary: "Returns what each limit holds for a key, its block, leases and reservations.",
+        parameters: parameters![],
+        required: &[],
+        scopes: READ,
+        response: ResponseKind::Inspection,
+        action: |_| Ok(Action::Inspect),
+    },
+];

@@ -1,0 +1,289 @@
+//! The JSON API: `POST /v1/<operation>`, and `GET` for what changes nothing.
+
+use std::borrow::Cow;
+
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Request};
+use tollgate::{Cost, Timestamp};
+use tollgate_engine::{
+    ActiveConfig, Arguments, AuditRecord, CHECK_PARAMETERS, Call, CheckRequest, Checks, Engine,
+    OperationSpec, Outcome, Parameter, PolicySelector, Remote, RequestContext, RequestId,
+    ResponseKind, Surface,
+};
+
+use super::authentication::{TokenHeader, authenticate};
+use super::object::{Object, STATUS};
+use super::problem::Problem;
+use super::reply::{self, Reply, Verdict};
+use super::value::{Source, Value};
+use super::{body, headers, json, traceparent};
+
+/// The name in the audit of a client without a valid token.
+const UNAUTHENTICATED: &str = "unauthenticated";
+
+/// The parameters of a query.
+pub(super) const QUERY_PARAMETERS: &[Parameter] = &[
+    Parameter::Policy,
+    Parameter::Tier,
+    Parameter::Limit,
+    Parameter::Key,
+    Parameter::KeyBase64,
+    Parameter::Cost,
+];
+
+/// Whether an operation can also be requested by `GET` with a query.
+pub(super) fn has_query_form(spec: &OperationSpec) -> bool {
+    spec.response == ResponseKind::Preview
+}
+
+/// Answers a request for an operation.
+pub(super) async fn answer(
+    engine: &Engine,
+    remote: &Remote,
+    spec: &'static OperationSpec,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let (head, body) = request.into_parts();
+    let active = engine.active();
+    let authentication = TokenHeader::Authorization;
+    let principal = authenticate(engine, &active, remote, &head.headers, authentication);
+    let name = principal.as_ref().map_or(UNAUTHENTICATED, |principal| principal.name());
+    let mut audit = spec.is_audited().then(|| engine.audit(spec.name, name, remote));
+    let result = match principal {
+        Ok(principal) => {
+            let traceparent = traceparent(&head.headers);
+            let surface = Surface::Http;
+            let context =
+                RequestContext { engine, active: &active, principal, surface, traceparent };
+            execute(&context, spec, &head, body, &mut audit).await
+        }
+        Err(error) => Err(error.into()),
+    };
+    // A call that was executed has ended its record.
+    if let (Some(audit), Err(problem)) = (audit, &result) {
+        audit.fail(problem.is_denial(), problem.detail());
+    }
+    result
+}
+
+async fn execute<'a>(
+    context: &RequestContext<'a>,
+    spec: &'static OperationSpec,
+    head: &Parts,
+    body: Incoming,
+    audit: &mut Option<AuditRecord<'a>>,
+) -> Result<Reply, Problem> {
+    if let Err(error) = context.principal.authorize(spec.scopes, spec.name) {
+        if let Some(audit) = audit {
+            audit_unauthorized(context, spec, body, audit).await;
+        }
+        return Err(error.into());
+    }
+    let query = head.uri.query().unwrap_or_default();
+    let bytes;
+    let (mut object, has_verdict_status) = if head.method == Method::GET {
+        let mut query = Object::from_query(query, QUERY_PARAMETERS)?;
+        let has_verdict_status = has_verdict_status(&mut query)?;
+        (query, has_verdict_status)
+    } else {
+        let has_verdict_status = has_verdict_status(&mut Object::from_query(query, &[])?)?;
+        bytes = body::read_bounded(body, &context.active.bounds).await?;
+        (Object::from_json(body::text(&bytes)?, spec.parameters)?, has_verdict_status)
+    };
+    if let Some(audit) = audit {
+        set_subject(audit, &object, context.active);
+    }
+    let checks = object.take(Parameter::Checks);
+    let mut call = parse_call(&mut object, checks.as_ref(), spec, context)?;
+    call.audit = audit.take();
+    let outcome = context.execute(&mut call).await?;
+    Ok(respond(spec, &call, &outcome, context.active, has_verdict_status))
+}
+
+/// Notes in the audit what an unauthorized request is about, as far as it can be parsed.
+async fn audit_unauthorized(
+    context: &RequestContext<'_>,
+    spec: &'static OperationSpec,
+    body: Incoming,
+    audit: &mut AuditRecord<'_>,
+) {
+    let Ok(bytes) = body::read_bounded(body, &context.active.bounds).await else { return };
+    let object = body::text(&bytes).and_then(|text| Object::from_json(text, spec.parameters));
+    if let Ok(object) = object {
+        set_subject(audit, &object, context.active);
+    }
+}
+
+/// Notes the policy and the key of a request; both are empty where they cannot be parsed.
+fn set_subject(audit: &mut AuditRecord<'_>, object: &Object<'_>, active: &ActiveConfig) {
+    let text = |parameter| object.get(parameter).and_then(|value| value.text().ok());
+    let policy = text(Parameter::Policy).or_else(|| text(Parameter::Limit)).unwrap_or_default();
+    let key = object.get(Parameter::Key).and_then(|value| value.bytes().ok());
+    let base64 = || object.get(Parameter::KeyBase64).and_then(|value| value.base64().ok());
+    let key = key.or_else(|| base64().map(Cow::Owned)).unwrap_or_default();
+    audit.set_subject(active, &policy, &key);
+}
+
+/// Whether the status of the response reflects the verdict: `?status=200` turns that off.
+fn has_verdict_status(query: &mut Object<'_>) -> Result<bool, Problem> {
+    let Some(status) = query.take_status() else { return Ok(true) };
+    if status.text()? == "200" {
+        return Ok(false);
+    }
+    let detail = "status must be 200, for that status on all decisions, or absent";
+    Err(Problem::bad_request(detail).at(STATUS).with_value(&status.json()))
+}
+
+fn parse_call<'a>(
+    object: &mut Object<'a>,
+    checks: Option<&Value<'a>>,
+    spec: &OperationSpec,
+    context: &RequestContext<'a>,
+) -> Result<Call<'a, 'a>, Problem> {
+    let action = spec.action(&parse_arguments(object)?)?;
+    let request_id = match object.take(Parameter::RequestId) {
+        None => None,
+        Some(value) => Some(RequestId::new(into_bytes(value.text()?))?),
+    };
+    let checks = match checks {
+        None => Checks::One(parse_check(object, context)?),
+        Some(checks) => Checks::Several(parse_checks(object, checks, context)?),
+    };
+    Ok(Call { request_id, ..Call::new(action, checks) })
+}
+
+fn parse_arguments(object: &mut Object<'_>) -> Result<Arguments, Problem> {
+    let mut duration = |parameter| object.take(parameter).map(|value| value.duration()).transpose();
+    let (max_wait, span) = (duration(Parameter::MaxWait)?, duration(Parameter::For)?);
+    let time = object.take(Parameter::Time).map(|value| value.seconds()).transpose()?;
+    let mut id = |parameter| object.take(parameter).map(|value| value.id()).transpose();
+    let (lease, reservation) = (id(Parameter::LeaseId)?, id(Parameter::ReservationId)?);
+    let time = time.map(|time| Timestamp::from_micros(time.get()));
+    Ok(Arguments { max_wait, span, time, lease, reservation })
+}
+
+/// Parses the parameters of one check.
+fn parse_check<'a>(
+    object: &mut Object<'a>,
+    context: &RequestContext<'a>,
+) -> Result<CheckRequest<'a>, Problem> {
+    if let Some(note) = object.take(Parameter::Note) {
+        note.text()?;
+    }
+    let mut text = |parameter| object.take(parameter).map(|value| value.text()).transpose();
+    let (policy, tier) = (text(Parameter::Policy)?, text(Parameter::Tier)?);
+    let limit = text(Parameter::Limit)?;
+    let selector = PolicySelector {
+        policy: policy.as_deref(),
+        tier: tier.as_deref(),
+        limit: limit.as_deref(),
+    };
+    let key = parse_key(object, context.active.bounds.key_bytes);
+    // An error in the policy is reported before one in the key.
+    let policy = context.resolve(selector, key.as_deref().unwrap_or_default())?;
+    let cost = object.take(Parameter::Cost).map_or(Ok(Cost::ONE), |value| value.cost())?;
+    Ok(CheckRequest { policy, key: key?, cost })
+}
+
+fn parse_key<'a>(object: &mut Object<'a>, max_len: usize) -> Result<Cow<'a, [u8]>, Problem> {
+    let (parameter, key) = match (object.take(Parameter::Key), object.take(Parameter::KeyBase64)) {
+        (Some(key), None) => (Parameter::Key, key.bytes()?),
+        (None, Some(key)) => (Parameter::KeyBase64, key.base64()?.into()),
+        (Some(_), Some(_)) => {
+            let detail = "key and key_base64 are mutually exclusive; leave one of them out";
+            return Err(Problem::bad_request(detail).at(Parameter::KeyBase64.name()));
+        }
+        (None, None) => {
+            let detail = "key is missing; send the identity to limit, such as \"user:42\"";
+            return Err(Problem::bad_request(detail).at(Parameter::Key.name()));
+        }
+    };
+    let name = parameter.name();
+    match key.len() {
+        0 => {
+            let detail = format!("{name} is empty; it must have 1 to {max_len} bytes");
+            Err(Problem::bad_request(detail).at(name).with_value("\"\""))
+        }
+        len if len > max_len => {
+            let detail =
+                format!("{name} has {len} bytes, more than the maximum of {max_len}; send a hash");
+            Err(Problem::bad_request(detail).at(name))
+        }
+        _ => Ok(key),
+    }
+}
+
+/// Parses the list of a request with several checks; `object` holds what stands beside it.
+fn parse_checks<'a>(
+    object: &Object<'_>,
+    checks: &Value<'a>,
+    context: &RequestContext<'a>,
+) -> Result<Vec<CheckRequest<'a>>, Problem> {
+    let invalid =
+        |detail: String, parameter: Parameter| Problem::bad_request(detail).at(parameter.name());
+    if let Some(parameter) = object.first_of(CHECK_PARAMETERS) {
+        let name = parameter.name();
+        let detail = format!("{name} and checks are mutually exclusive; set {name} in each check");
+        return Err(invalid(detail, parameter));
+    }
+    let max = context.active.bounds.checks;
+    let Source::Json(list) = checks.source else {
+        unreachable!("a query does not accept the parameter checks");
+    };
+    let objects = Object::list(list, CHECK_PARAMETERS, max)?;
+    if objects.is_empty() {
+        return Err(invalid("checks is empty; send at least one".to_owned(), Parameter::Checks));
+    }
+    if objects.len() > max {
+        let detail = format!("a request has at most {max} checks; send several requests");
+        return Err(invalid(detail, Parameter::Checks));
+    }
+    objects
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut object)| {
+            parse_check(&mut object, context).map_err(|problem| problem.in_check(index))
+        })
+        .collect()
+}
+
+fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+fn respond(
+    spec: &OperationSpec,
+    call: &Call<'_, '_>,
+    outcome: &Outcome,
+    active: &ActiveConfig,
+    has_verdict_status: bool,
+) -> Reply {
+    let checks = call.checks.as_slice();
+    let (body, verdict, decisions) = match (outcome, &call.checks) {
+        (Outcome::Decision(decision), Checks::One(check)) => (
+            json::decision(&check.policy, decision, spec.response),
+            Verdict::new(decision),
+            std::slice::from_ref(decision),
+        ),
+        (Outcome::Decisions(answer), Checks::Several(_)) => (
+            json::decisions(checks, answer, spec.response),
+            Verdict::from_answer(answer),
+            &*answer.decisions,
+        ),
+        (Outcome::Inspection(inspection), Checks::One(check)) => {
+            return reply::json(json::inspection(&check.policy, inspection), None);
+        }
+        _ => unreachable!("one check has one decision, and several have several"),
+    };
+    let is_verdict = has_verdict_status && spec.response == ResponseKind::Verdict;
+    let mut reply = reply::json(body, is_verdict.then_some(verdict));
+    if spec.decides() {
+        let decisions = call.checks.policies().zip(decisions);
+        headers::write(&active.headers, reply.headers_mut(), decisions);
+    }
+    reply
+}

@@ -1,0 +1,88 @@
+//! Probes: `/livez`, `/readyz` and `/healthcheck`.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use hyper::{Method, Request, StatusCode};
+use tokio::time::timeout;
+
+use crate::http::{Reply, method_not_allowed, problem_reply, text};
+use crate::query;
+use crate::services::Services;
+use crate::xds::NoLimits;
+
+/// Answers `/livez` and `/readyz`.
+pub(crate) async fn answer<B>(services: &Services, request: &Request<B>) -> Option<Reply> {
+    let path = request.uri().path();
+    if !matches!(path, "/livez" | "/readyz") {
+        return None;
+    }
+    if let Some(reply) = reject_method(request) {
+        return Some(reply);
+    }
+    Some(match path {
+        "/livez" => text(StatusCode::OK, "ok\n"),
+        _ => ready(services, request.uri().query()).await,
+    })
+}
+
+/// Answers `/healthcheck`, the health check of envoyproxy/ratelimit.
+pub(crate) fn healthcheck<B>(services: &Services, request: &Request<B>) -> Reply {
+    if let Some(reply) = reject_method(request) {
+        return reply;
+    }
+    match *services.lifecycle.healthy().borrow() {
+        true => text(StatusCode::OK, "OK"),
+        false => text(StatusCode::INTERNAL_SERVER_ERROR, "not ready"),
+    }
+}
+
+fn reject_method<B>(request: &Request<B>) -> Option<Reply> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return None;
+    }
+    let problem = method_not_allowed(request.method(), request.uri().path(), "GET, HEAD");
+    Some(problem_reply(&problem))
+}
+
+/// Ready from when the limits are known until the daemon drains. `?verbose` adds a line for each
+/// component. The store does not affect readiness: policies decide without it.
+async fn ready(services: &Services, query: Option<&str>) -> Reply {
+    let is_draining = services.lifecycle.is_draining();
+    let discovery = &services.envoy.discovery;
+    let (status, word) = match (is_draining, discovery.check_limits()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        (false, Err(NoLimits)) => (StatusCode::SERVICE_UNAVAILABLE, "waiting for limits\n"),
+        (false, Ok(())) => (StatusCode::OK, "ok\n"),
+    };
+    let query = query.unwrap_or_default().as_bytes();
+    if !query::pairs(query).any(|(name, _)| &*name == b"verbose") {
+        return text(status, word);
+    }
+    let mut lines = String::new();
+    let mut line = |name: &str, error: Option<&str>| {
+        // Writing to a `String` cannot fail.
+        let _ = match error {
+            None => writeln!(lines, "[+] {name} ok"),
+            Some(error) => writeln!(lines, "[-] {name}: {}", error.replace('\n', "\n    ")),
+        };
+    };
+    line("requests", is_draining.then_some("draining"));
+    line("store", store_error(services).await.as_deref());
+    line("configuration", services.reload_status.error().as_deref());
+    if let Some(error) = discovery.error() {
+        line("discovery", error.as_deref());
+    }
+    lines.push_str(word);
+    text(status, lines)
+}
+
+/// Why the store is unavailable.
+async fn store_error(services: &Services) -> Option<String> {
+    let ready = services.engine.limiter().as_redis()?.ready();
+    match timeout(Duration::ZERO, ready).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("it is not connected yet".to_owned()),
+    }
+}

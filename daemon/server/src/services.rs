@@ -1,0 +1,72 @@
+//! What all connections share: the engine, and the state of each protocol.
+
+use std::sync::Arc;
+
+use tollgate::Limiter;
+use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
+
+use crate::connection::ConnectionLimiter;
+use crate::http::HttpState;
+use crate::lifecycle::{Lifecycle, ReloadStatus};
+use crate::resp::RespState;
+use crate::rls::EnvoyState;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
+    /// The connections of each listener. Each is limited on its own, so that a listener responds
+    /// while another one is full.
+    pub(crate) connections: PerListener<Arc<ConnectionLimiter>>,
+    pub(crate) reload_status: ReloadStatus,
+    pub(crate) http: HttpState,
+    pub(crate) envoy: Arc<EnvoyState>,
+    pub(crate) resp: RespState,
+}
+
+impl Services {
+    pub(crate) fn new(active: ActiveConfig, limiter: Limiter) -> Self {
+        let connections: PerListener<Arc<ConnectionLimiter>> = PerListener::default();
+        let resp = RespState::new(Arc::clone(connections.get(ListenerKind::Resp)));
+        let services = Services {
+            engine: Arc::new(Engine::new(active, limiter)),
+            lifecycle: Arc::default(),
+            connections,
+            reload_status: ReloadStatus::default(),
+            http: HttpState::default(),
+            envoy: Arc::default(),
+            resp,
+        };
+        services.update_health();
+        services
+    }
+
+    /// Tells health checks to send no more requests.
+    pub(crate) fn drain(&self) {
+        self.lifecycle.drain();
+        self.update_health();
+    }
+
+    /// Updates health checks after a change of the store, the configuration or the lifecycle.
+    pub(crate) fn update_health(&self) {
+        self.lifecycle.set_healthy(self.is_healthy());
+    }
+
+    fn is_healthy(&self) -> bool {
+        if self.lifecycle.is_draining() {
+            return false;
+        }
+        let active = self.engine.active();
+        let has_limits = self.envoy.discovery.check_limits().is_ok();
+        let Some(health) = &active.envoy.compat.health else { return has_limits };
+        let has_store = match self.engine.store_status() {
+            StoreStatus::Reachable => true,
+            StoreStatus::Lost => !health.needs_store,
+            StoreStatus::NeverReached => false,
+        };
+        has_store
+            && (has_limits || health.starts_without_limits)
+            && (!health.needs_domains || !active.domains.is_empty())
+    }
+}

@@ -1,0 +1,235 @@
+//! Serving the connections of a listener.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Either;
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Version, body::Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::time::sleep;
+use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
+
+use crate::connection::{ConnectionLimiter, IdleStatus, IdleTracker, TrackedStream};
+use crate::http::Reply;
+use crate::listener::Stream;
+use crate::rls::GrpcConnection;
+use crate::services::Services;
+use crate::{resp, router};
+
+/// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION frames,
+/// which is a quarter more, closes the connection.
+const MAX_HEAD_LEN: u32 = 32 * 1024;
+const MAX_HEAD_BUFFER: usize = 32 * 1024;
+/// The interval of HTTP/2 pings on a silent connection, and their timeout.
+const PING: Duration = Duration::from_secs(20);
+/// The most concurrent requests of an HTTP/2 connection.
+const MAX_STREAMS: u32 = 256;
+/// The most requests of an HTTP/2 connection that its client resets before they are accepted; one
+/// more closes the connection (CVE-2023-44487).
+const MAX_PENDING_RESETS: usize = 20;
+/// The most invalid requests of an HTTP/2 connection; one more closes it.
+const MAX_ERROR_RESETS: usize = 128;
+/// The time for requests in flight on a connection that has reached its maximum age.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
+/// The idle time after which a connection is closed while the daemon stops. A client that has just
+/// got a response may be sending its next request.
+const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
+
+/// What the connections of a listener are served with.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    services: Arc<Services>,
+    kind: ListenerKind,
+    protocol: auto::Builder<TokioExecutor>,
+}
+
+impl Serving {
+    pub(crate) fn new(services: Arc<Services>, kind: ListenerKind) -> Self {
+        Serving { services, kind, protocol: protocol() }
+    }
+
+    fn engine(&self) -> &Engine {
+        &self.services.engine
+    }
+
+    pub(crate) fn connections(&self) -> &Arc<ConnectionLimiter> {
+        self.services.connections.get(self.kind)
+    }
+
+    /// Counts connections that the client did not close itself.
+    #[expect(clippy::expect_used, reason = "a usize has at most 64 bits")]
+    pub(crate) fn count_closures(&self, number: usize, reason: Closure) {
+        let number = u64::try_from(number).expect("a usize fits");
+        self.engine().counters.listener(self.kind).count_closures(number, reason);
+    }
+
+    fn max_connections(&self) -> usize {
+        self.engine().active().bounds.connections
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.connections().count() >= self.max_connections()
+    }
+
+    /// Waits until there are fewer connections than the limit, which a reload may change.
+    pub(crate) async fn wait_for_connection_limit(&self) {
+        self.connections().wait(|| self.max_connections()).await;
+    }
+
+    pub(crate) fn header_timeout(&self) -> Duration {
+        self.engine().active().bounds.header_timeout
+    }
+
+    /// The tracker of a new connection.
+    pub(crate) fn new_tracker(&self) -> IdleTracker {
+        IdleTracker::new(self.engine().clock().clone())
+    }
+
+    /// Serves a connection until the client closes it, a timeout expires, it is evicted, or the
+    /// daemon stops.
+    pub(crate) async fn serve(&self, stream: Stream, remote: Remote, tracker: Arc<IdleTracker>) {
+        let services = &self.services;
+        match self.kind {
+            ListenerKind::Resp => {
+                let (engine, lifecycle) = (&services.engine, &services.lifecycle);
+                resp::serve(engine, &services.resp, lifecycle, stream, remote, tracker).await;
+            }
+            ListenerKind::Http
+            | ListenerKind::Grpc
+            | ListenerKind::Metrics
+            | ListenerKind::Debug => self.serve_http(stream, remote, tracker).await,
+        }
+    }
+
+    /// The state of a gRPC connection.
+    fn grpc(&self, remote: &Arc<Remote>) -> Option<Arc<GrpcConnection>> {
+        (self.kind == ListenerKind::Grpc).then(|| {
+            Arc::new(GrpcConnection::new(
+                Arc::clone(&self.services.engine),
+                Arc::clone(&self.services.envoy),
+                Arc::clone(&self.services.lifecycle),
+                Arc::clone(remote),
+            ))
+        })
+    }
+
+    /// The maximum age of a gRPC connection, reduced by a random part of up to a tenth, so that
+    /// connections that began together do not end together.
+    fn max_age(&self) -> Duration {
+        let max_age = self.engine().active().bounds.connection_age;
+        let mut random = [0; 2];
+        // Without randomness connections may end together, which is no error.
+        let _ = getrandom::fill(&mut random);
+        let fraction = u32::from(u16::from_ne_bytes(random));
+        max_age - (max_age / 10).saturating_mul(fraction) / u32::from(u16::MAX)
+    }
+
+    async fn serve_http(&self, stream: Stream, remote: Remote, tracker: Arc<IdleTracker>) {
+        let io = TokioIo::new(TrackedStream::new(stream, Arc::clone(&tracker)));
+        let (remote, kind) = (Arc::new(remote), self.kind);
+        let grpc = self.grpc(&remote);
+        let service = service_fn(|request| {
+            let (services, remote) = (Arc::clone(&self.services), Arc::clone(&remote));
+            let (grpc, busy) = (grpc.clone(), tracker.begin_request());
+            async move {
+                if let Some(grpc) = grpc {
+                    return Ok(grpc.answer(request, busy).await.map(Either::Right));
+                }
+                let reply = answer(&services, kind, &remote, request).await;
+                drop(busy);
+                Ok::<_, Infallible>(reply.map(Either::Left))
+            }
+        });
+        let mut connection = pin!(self.protocol.serve_connection(io, service));
+        let mut timer = pin!(sleep(Duration::ZERO));
+        let max_age = if grpc.is_some() { self.max_age() } else { Duration::MAX };
+        let mut age_timer = pin!(sleep(max_age));
+        let (mut is_closing, mut is_old) = (false, false);
+        loop {
+            tokio::select! {
+                biased;
+                result = connection.as_mut() => {
+                    return result.unwrap_or_else(|error| {
+                        self.count_closures(1, Closure::Failed);
+                        tracing::debug!(%remote, "connection failed: {error}");
+                    });
+                }
+                () = tracker.notified() => {}
+                () = timer.as_mut() => {}
+                () = age_timer.as_mut(), if grpc.is_some() => {
+                    if is_old {
+                        // Requests in flight do not end: the client does not read responses.
+                        self.count_closures(1, Closure::Overdue);
+                        return tracing::debug!(%remote, "connection exceeded its maximum age");
+                    }
+                    is_old = true;
+                    age_timer.set(sleep(FINISH_TIMEOUT));
+                }
+            }
+            let is_stopping = self.services.lifecycle.is_closing();
+            match tracker.status(&self.engine().active().bounds) {
+                IdleStatus::Wait(time) if is_stopping => {
+                    timer.set(sleep(time.min(IDLE_TO_CLOSE / 4)));
+                }
+                IdleStatus::Wait(time) => timer.set(sleep(time)),
+                // A graceful shutdown would wait for a client that does not respond.
+                IdleStatus::Overdue => {
+                    self.count_closures(1, Closure::Overdue);
+                    return tracing::debug!(%remote, "connection overdue");
+                }
+                IdleStatus::Evicted => return tracing::debug!(%remote, "connection evicted"),
+            }
+            let is_idle = tracker.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE);
+            if !is_closing && (is_old || is_stopping && (is_idle || tracker.is_http2())) {
+                is_closing = true;
+                if let Some(grpc) = &grpc {
+                    grpc.close();
+                }
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// The settings of HTTP.
+fn protocol() -> auto::Builder<TokioExecutor> {
+    let mut protocol = auto::Builder::new(TokioExecutor::new());
+    // Hyper would apply the header timeout to idle connections too; `IdleTracker` distinguishes them.
+    protocol
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(MAX_HEAD_BUFFER);
+    protocol
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_LEN)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+        .max_local_error_reset_streams(MAX_ERROR_RESETS)
+        .initial_stream_window_size(64 * 1024)
+        .initial_connection_window_size(256 * 1024)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING);
+    protocol
+}
+
+/// Answers a request; while the daemon stops, as the last one of its connection.
+async fn answer(
+    services: &Services,
+    kind: ListenerKind,
+    remote: &Remote,
+    request: Request<Incoming>,
+) -> Reply {
+    let version = request.version();
+    let mut reply = router::answer(services, kind, remote, request).await;
+    if services.lifecycle.is_closing() && version <= Version::HTTP_11 {
+        reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    reply
+}
