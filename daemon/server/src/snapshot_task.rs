@@ -61,8 +61,8 @@ impl SnapshotTask {
             let task = self.clone();
             match spawn_blocking(move || task.save()).await {
                 Ok(Ok(report)) => tracing::debug!(keys = report.keys, "snapshot saved"),
-                Ok(Err(error)) => tracing::error!("snapshot not saved: {error}"),
-                Err(error) => tracing::error!("snapshot task failed: {error}"),
+                Ok(Err(error)) => tracing::error!("cannot save the snapshot: {error}"),
+                Err(error) => tracing::error!("the snapshot task failed: {error}"),
             }
         }
     }

@@ -34,14 +34,14 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
         services.engine.set_store_reachable(watched.known == Known::Reachable);
         services.update_health();
         match event {
-            Some(Event::Connected) => tracing::info!("store connected"),
+            Some(Event::Connected) => tracing::info!("store available"),
             Some(Event::Unavailable(error)) => tracing::error!("store unavailable: {error}"),
             Some(Event::NotResponding) => match stats.last_failure {
                 Some(error) => tracing::error!("store connected but not responding: {error}"),
                 None => tracing::error!("store connected but not responding"),
             },
             Some(Event::Recovered(checks)) => {
-                tracing::info!("store recovered; {checks} checks were decided without it");
+                tracing::info!("store available again; {checks} checks were decided without it");
             }
             None => {}
         }
