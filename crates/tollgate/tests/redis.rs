@@ -228,7 +228,7 @@ async fn a_server_that_is_gone_is_answered_for_and_believed_when_it_is_back() {
     assert!(!limiter.check(&api, key()).await.unwrap().degraded);
     server.kill();
     until("a failure", async || limiter.check(&api, key()).await.unwrap().degraded).await;
-    // What does not decide has nobody to stand in, and says what is wrong.
+    // Operations other than checks have no fallback and return the error.
     let refused = limiter.reset(&api, key()).await.unwrap_err();
     let StoreError::Unavailable(failure) = &refused else { panic!("{refused:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);

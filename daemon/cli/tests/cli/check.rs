@@ -18,7 +18,7 @@ fn ask(daemon: &Daemon, arguments: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn it_answers_in_one_line_and_by_its_exit_code() {
+fn decision_is_one_line_and_an_exit_code() {
     let daemon = Daemon::start([SLOW]);
     let rows: &[(&[&str], i32, &str)] = &[
         (&["default", "a", "--peek"], 0, "✓ allowed  a  default  2/366d log  2 left\n"),
@@ -48,7 +48,7 @@ fn it_answers_in_one_line_and_by_its_exit_code() {
 }
 
 #[test]
-fn it_explains_each_limit() {
+fn flag_explain_shows_each_limit() {
     let daemon = Daemon::start(["2/366d log; 5/366d fixed from-first"]);
     let (code, text) = ask(&daemon, &["default", "a", "--cost", "2", "--explain"]);
     let mut lines = text.lines();
@@ -68,7 +68,7 @@ fn it_explains_each_limit() {
 }
 
 #[test]
-fn it_prints_the_decision_as_the_daemon_writes_it() {
+fn json_output_is_the_daemons_response() {
     let daemon = Daemon::start([SLOW]);
     let (code, json) = ask(&daemon, &["default", "a", "-o", "json"]);
     assert_eq!(code, 0);
@@ -78,7 +78,7 @@ fn it_prints_the_decision_as_the_daemon_writes_it() {
 }
 
 #[test]
-fn a_key_may_be_any_bytes() {
+fn key_may_be_any_bytes() {
     let daemon = Daemon::start([SLOW]);
     let key = OsStr::from_bytes(b"\xff\x01");
     for (left, code) in [("1 left", 0), ("0 left", 0), ("0 left", 1)] {
@@ -94,7 +94,7 @@ fn a_key_may_be_any_bytes() {
 fn what_cannot_be_asked_exits_with_2_and_says_why() {
     let daemon = Daemon::start([SLOW]);
     let url = &daemon.url;
-    let nobody = "http://127.0.0.1:1";
+    let unreachable = "http://127.0.0.1:1";
     for (arguments, complaint) in [
         (
             vec!["defualt", "a", "--url", url],
@@ -108,7 +108,7 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
         (vec!["=2/s", "a", "--url", url], "neither a policy's name"),
         (vec!["default", "a", "--cost", "1.0", "--url", url], "invalid value '1.0'"),
         (vec!["default", "a", "--cost", "9007199254740992", "--url", url], "is too large"),
-        (vec!["default", "a", "--url", nobody], "start one with `tollgate serve`"),
+        (vec!["default", "a", "--url", unreachable], "start one with `tollgate serve`"),
         (vec!["default", "a", "--url", "127.0.0.1"], "write it as http://127.0.0.1:8080"),
         (vec!["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
         (
@@ -126,11 +126,11 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
 }
 
 #[test]
-fn without_a_daemon_it_decides_in_the_data_directory() {
+fn data_directory_decides_without_a_daemon() {
     let data = directory();
     let data = data.to_str().unwrap();
-    let nobody = "http://127.0.0.1:1";
-    let asked = ["check", SLOW, "a", "--url", nobody, "--data", data];
+    let unreachable = "http://127.0.0.1:1";
+    let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data];
     for (code, line) in [
         (0, "✓ allowed  a  2/366d log  1 left\n"),
         (0, "✓ allowed  a  2/366d log  0 left\n"),
@@ -142,22 +142,22 @@ fn without_a_daemon_it_decides_in_the_data_directory() {
     }
     let (code, said, _) = run(asked.iter().chain(&["--peek"]));
     assert!(code == 1 && said.starts_with("✗ denied"), "{said}");
-    let sample = ["check", "login", "a", "--url", nobody, "--data", data];
+    let sample = ["check", "login", "a", "--url", unreachable, "--data", data];
     assert_eq!(run(sample).0, 0);
     let file = format!("{data}/tollgate.yaml");
     std::fs::write(&file, "policies: { mine: { limits: [1/366d log] } }").unwrap();
-    let mine = ["check", "mine", "a", "--url", nobody, "--data", data, "--config", &file];
+    let mine = ["check", "mine", "a", "--url", unreachable, "--data", data, "--config", &file];
     assert_eq!(run(mine).0, 0);
     assert_eq!(run(mine).0, 1);
     std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
-fn a_data_directory_that_a_daemon_has_is_left_alone() {
+fn data_directory_of_a_running_daemon_is_rejected() {
     let data = directory();
     let daemon = Daemon::start([SLOW, "--data", data.to_str().unwrap()]);
-    let nobody = "http://127.0.0.1:1";
-    let asked = ["check", SLOW, "a", "--url", nobody, "--data", data.to_str().unwrap()];
+    let unreachable = "http://127.0.0.1:1";
+    let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data.to_str().unwrap()];
     let (code, _, complaint) = run(asked);
     assert_eq!(code, 2);
     assert!(complaint.contains("is in use by another process"), "{complaint}");
@@ -167,7 +167,7 @@ fn a_data_directory_that_a_daemon_has_is_left_alone() {
 }
 
 #[test]
-fn that_nobody_reads_its_answer_is_no_error() {
+fn closed_output_is_no_error() {
     let daemon = Daemon::start([SLOW]);
     for code in [0, 0, 1] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -182,7 +182,7 @@ fn that_nobody_reads_its_answer_is_no_error() {
 }
 
 #[test]
-fn the_environment_says_where_the_daemon_is() {
+fn environment_variable_sets_the_url() {
     let daemon = Daemon::start([SLOW]);
     let mut asked = tollgate();
     let asked = asked.args(["check", "default", "a"]).env("TOLLGATE_URL", &daemon.url);

@@ -3,7 +3,7 @@
 use crate::process::{directory, run, tollgate};
 
 #[test]
-fn files_are_checked_and_the_first_bad_one_does_not_hide_the_next() {
+fn every_file_is_checked_after_an_invalid_one() {
     let data = directory();
     let path = |name: &str| data.join(name).display().to_string();
     let (good, bad, worse) = (path("good.yaml"), path("bad.yaml"), path("worse.yaml"));
@@ -52,7 +52,7 @@ fn files_are_checked_and_the_first_bad_one_does_not_hide_the_next() {
 }
 
 #[test]
-fn what_a_file_names_is_looked_at_by_check_and_before_serve_listens() {
+fn referenced_files_are_checked_by_check_and_serve() {
     let data = directory();
     let (file, csv) = (data.join("tollgate.yaml"), data.join("vip.csv"));
     // Nothing is bound before this is said: else it would be that the port is taken.
@@ -90,7 +90,7 @@ fn what_a_file_names_is_looked_at_by_check_and_before_serve_listens() {
 }
 
 #[test]
-fn what_it_would_run_with_is_printed_with_its_origins_and_no_secret() {
+fn effective_configuration_is_printed_with_origins_without_secrets() {
     let data = directory();
     let file = data.join("tollgate.yaml");
     let yaml = "namespace: shop\ntokens: [{ name: a, token: s3cret, scopes: [check] }]\n";
@@ -113,7 +113,7 @@ fn what_it_would_run_with_is_printed_with_its_origins_and_no_secret() {
 }
 
 #[test]
-fn the_schema_is_json() {
+fn schema_is_json() {
     let (code, output, complaint) = run(["config", "schema"]);
     assert_eq!((code, &*complaint), (0, ""));
     let schema: serde_json::Value = serde_json::from_str(&output).unwrap();

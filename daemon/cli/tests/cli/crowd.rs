@@ -31,7 +31,7 @@ fn ask(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn ten_thousand_idle_connections_keep_nobody_out() {
+fn new_connections_are_served_beside_ten_thousand_idle_ones() {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_some_and(|maximum| maximum < CROWD + BESIDES) {
         return eprintln!("SKIPPED: no more than {:?} files may be open here", limit.maximum);
@@ -49,7 +49,7 @@ fn ten_thousand_idle_connections_keep_nobody_out() {
         }
     }
     for _ in 0..20 {
-        // For each of these somebody has to go.
+        // Each of these evicts an idle connection.
         let mut new = TcpStream::connect(daemon.address()).unwrap();
         assert!(ask(&mut new) && ask(&mut new) && ask(&mut kept));
         crowd.push(new);

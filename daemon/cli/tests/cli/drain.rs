@@ -1,4 +1,4 @@
-//! SIGTERM under load: nobody is left without an answer.
+//! SIGTERM under load: every accepted request gets a response.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ fn answer(stream: &mut TcpStream, is_last: bool) -> std::io::Result<String> {
     Ok(said)
 }
 
-/// Asks until nobody listens, on connections that are kept or for one request each. Every request
+/// Sends requests until the listener closes, on connections that are kept or for one request each. Every request
 /// on a connection that was once answered must be answered again, and with a 200.
 fn ask_until_refused(address: &str, is_kept: bool, answered: &AtomicU32) {
     while let Ok(mut stream) = TcpStream::connect(address) {
@@ -71,7 +71,7 @@ fn ask_until_refused(address: &str, is_kept: bool, answered: &AtomicU32) {
 }
 
 #[test]
-fn whoever_asks_until_the_listener_closes_is_answered() {
+fn requests_before_the_listener_closes_get_responses() {
     for (is_kept, delay) in [(true, "300ms"), (false, "300ms"), (true, "0s"), (false, "0s")] {
         let daemon = start(delay);
         let answered = Arc::new(AtomicU32::new(0));

@@ -37,7 +37,7 @@ fn under_load(arguments: &[&str], during: impl FnOnce(&Daemon)) {
         for caller in 0..4 {
             scope.spawn(move || {
                 for asked in 0..25 {
-                    let policy = ["api", "login", "search", "nobody"][asked % 4];
+                    let policy = ["api", "login", "search", "unknown"][asked % 4];
                     let body = format!(r#"{{"policy":"{policy}","key":"{caller}","cost":2}}"#);
                     post(daemon, "/v1/check", &body);
                 }

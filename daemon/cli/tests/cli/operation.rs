@@ -1,4 +1,4 @@
-//! The daemon as whoever runs it meets it: its log, its health, what it tells a service manager.
+//! Operation of the daemon: log, health, notifications to a service manager.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::process::{Daemon, directory, run, tollgate};
 
 #[test]
-fn health_tells_by_its_exit_code() {
+fn health_is_an_exit_code() {
     let daemon = Daemon::start::<[&str; 0]>([]);
     assert_eq!(run(["health", "--url", &daemon.url]), (0, "ready\n".to_owned(), String::new()));
     let url = daemon.url.clone();
@@ -42,7 +42,7 @@ fn log_of(yaml: &str) -> String {
 }
 
 #[test]
-fn the_log_is_for_people_or_for_programs() {
+fn log_is_text_or_json() {
     let text = log_of("");
     assert!(text.contains(" INFO stopped\n"), "{text}");
     assert!(!text.contains("DEBUG") && !text.contains("readyz"), "{text}");
@@ -59,7 +59,7 @@ fn the_log_is_for_people_or_for_programs() {
 }
 
 #[test]
-fn the_audit_is_written_whatever_the_level() {
+fn audit_lines_are_logged_at_any_level() {
     let folder = directory();
     let file = folder.join("tollgate.yaml");
     for format in ["text", "json"] {
@@ -99,7 +99,7 @@ fn the_audit_is_written_whatever_the_level() {
 }
 
 #[test]
-fn a_service_manager_is_told_of_the_start_and_the_end() {
+fn service_manager_is_notified_of_start_and_stop() {
     let folder = directory();
     let path = folder.join("notify");
     let named = format!("tollgate-{}", std::process::id());
@@ -137,7 +137,7 @@ fn a_service_manager_is_told_of_the_start_and_the_end() {
 }
 
 #[test]
-fn the_tool_says_what_health_is_for() {
+fn help_of_health_states_exit_codes() {
     let output = tollgate().args(["health", "--help"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("Exits with 0 if it is ready"), "{said}");

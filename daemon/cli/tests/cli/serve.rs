@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::process::{Daemon, directory, run, tollgate};
 
 #[test]
-fn the_printed_commands_lead_to_a_denial_with_an_exact_time() {
+fn printed_commands_lead_to_a_denial_with_an_exact_time() {
     for arguments in [&[][..], &["3/d"], &["12/h log; 100/d fixed"]] {
         let daemon = Daemon::start(arguments);
         let commands = daemon.greeting.lines().filter_map(|line| line.strip_prefix("  "));
@@ -57,7 +57,7 @@ fn by_own_client(daemon: &Daemon, command: &str) -> String {
 }
 
 #[test]
-fn what_envoy_asks_is_printed_as_json_that_is_answered() {
+fn printed_envoy_request_is_accepted() {
     let mut command = tollgate();
     command.args(["serve", "3/d", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]);
     command.args(["--metrics", "off", "--resp", "off"]).stderr(Stdio::null());
@@ -74,7 +74,7 @@ fn what_envoy_asks_is_printed_as_json_that_is_answered() {
 }
 
 #[test]
-fn it_says_what_it_limits_and_where() {
+fn greeting_lists_policies_and_listeners() {
     let daemon = Daemon::start::<[&str; 0]>([]);
     for line in [
         "tollgate 0.1.0 is ready",
@@ -96,7 +96,7 @@ fn it_says_what_it_limits_and_where() {
 }
 
 #[test]
-fn a_taken_port_names_the_flag_and_a_free_port() {
+fn port_in_use_names_the_flag_and_a_free_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let flags = ["--http", "--grpc", "--resp", "--metrics"];
@@ -113,7 +113,7 @@ fn a_taken_port_names_the_flag_and_a_free_port() {
 }
 
 #[test]
-fn what_it_cannot_run_with_exits_with_2_and_says_why() {
+fn invalid_arguments_exit_with_2_and_the_reason() {
     let data = directory();
     let file = data.join("tollgate.yaml");
     std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
@@ -158,7 +158,7 @@ fn what_it_cannot_run_with_exits_with_2_and_says_why() {
 }
 
 #[test]
-fn a_restart_forgets_nothing_that_is_kept() {
+fn restart_keeps_the_data_directory() {
     let data = directory();
     let arguments = ["1/366d log", "--data", data.to_str().unwrap()];
     let first = Daemon::start(arguments);
@@ -178,7 +178,7 @@ fn a_restart_forgets_nothing_that_is_kept() {
 }
 
 #[test]
-fn what_was_saved_outlives_a_crash() {
+fn saved_state_survives_a_crash() {
     let data = directory();
     let file = data.join("tollgate.yaml");
     let yaml = format!(
@@ -206,7 +206,7 @@ fn what_was_saved_outlives_a_crash() {
 }
 
 #[test]
-fn a_signal_stops_it_and_a_second_one_at_once() {
+fn first_signal_drains_and_second_one_stops_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let daemon = Daemon::start(["1/s"]);
         let mut busy = TcpStream::connect(daemon.address()).unwrap();
@@ -216,7 +216,7 @@ fn a_signal_stops_it_and_a_second_one_at_once() {
         BufReader::new(busy.try_clone().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
         daemon.signal(signal);
-        // Once it is not ready, or nobody is let in any more, the first signal has been heard.
+        // Once it is not ready or does not accept connections, the first signal was received.
         while is_ready(daemon.address()) {}
         daemon.signal(signal);
         assert_eq!(daemon.ended(), Some(code));
@@ -232,7 +232,7 @@ fn is_ready(address: &str) -> bool {
 }
 
 #[test]
-fn it_tells_its_version_and_how_it_is_used() {
+fn version_and_help_are_printed() {
     assert_eq!(run(["--version"]), (0, "tollgate 0.1.0\n".to_owned(), String::new()));
     let (code, said, complaint) = run::<[&str; 0]>([]);
     assert_eq!((code, &*said), (2, ""));

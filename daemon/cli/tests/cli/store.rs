@@ -10,7 +10,7 @@ use crate::process::{Daemon, directory, run};
 const SLOW: &str = "2/366d log";
 
 #[test]
-fn check_asks_the_store_itself() {
+fn check_uses_the_store_directly() {
     let server = Server::start();
     let url = server.url();
     let ask = |more: &[&str]| run([&["check", SLOW, "a", "--store", &*url], more].concat());
@@ -100,7 +100,7 @@ fn patient_file(data: &Path) -> String {
 }
 
 #[test]
-fn the_daemon_says_where_its_state_is_and_shares_it() {
+fn daemon_shares_the_state_of_its_store() {
     let server = Server::with(|config| config.password("sesame"));
     let (url, data) = (server.url(), directory());
     let file = patient_file(&data);
@@ -131,7 +131,7 @@ fn the_daemon_says_where_its_state_is_and_shares_it() {
 }
 
 #[test]
-fn the_daemon_listens_while_its_store_is_away() {
+fn daemon_listens_while_its_store_is_unavailable() {
     let server = Server::start();
     server.kill();
     let data = directory();

@@ -1,4 +1,4 @@
-//! What a client hears while nobody decides.
+//! Responses to clients while the daemon or its store is unavailable.
 
 use rustix::process::Signal;
 use tollgate_testkit::{GatewayKind, Server};

@@ -1,4 +1,4 @@
-//! What a client can write in order to be somebody else.
+//! Requests of a client that pretends to be another one.
 
 use tollgate_testkit::GatewayKind;
 

@@ -45,7 +45,7 @@ pub(crate) fn tokens_are_the_gateways_own(kind: GatewayKind) {
 /// Without the line, or with another token, none passes, although the recipe lets pass what is not
 /// decided; not even for a client that has found the token.
 pub(crate) fn tokens_are_needed(kind: GatewayKind) {
-    for token in [None, Some("of-nobody")] {
+    for token in [None, Some("unknown")] {
         let stage = Stage::with(kind, Script { edits: &[TOKENS], token, ..Script::default() });
         let stolen = format!("Tollgate-Token: {SECRET}");
         for row in [&[][..], &[&*stolen], &["Authorization: Bearer of-the-client"]] {

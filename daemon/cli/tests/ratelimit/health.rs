@@ -25,7 +25,7 @@ async fn a_signal_to_stop_is_told_at_once() {
     assert_eq!(grpc(&ratelimit).await, ServingStatus::Serving);
     ratelimit.signal(Signal::TERM);
     ratelimit.wait_for_health(500);
-    // It answers still, so that whoever sends to it can learn of it.
+    // It still responds, so that clients learn that it is unhealthy.
     assert_eq!(grpc(&ratelimit).await, ServingStatus::NotServing);
     let mut client = client::connect(ratelimit.grpc()).await;
     assert_eq!(client::ask(&mut client, "basic | key1=v").await, "OK | OK 50/SECOND 49");

@@ -22,7 +22,7 @@ async fn one_server() {
     assert!(!server.keys("tollgate").is_empty(), "the limits are there");
 }
 
-/// The reference answers an error then, and whoever has set `failure_mode_deny` in Envoy relies on it.
+/// envoyproxy/ratelimit returns an error, on which `failure_mode_deny` in Envoy relies.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_server_is_away_a_call_that_is_limited_is_an_error() {
     let server = Server::start();

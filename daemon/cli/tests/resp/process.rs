@@ -13,7 +13,7 @@ pub(crate) struct Daemon {
     child: Child,
     folder: PathBuf,
     pub(crate) port: u16,
-    /// Nothing more is said there; who closed it would kill whoever said something.
+    /// Kept open, because a write to a closed pipe would kill the process.
     _output: BufReader<ChildStdout>,
 }
 

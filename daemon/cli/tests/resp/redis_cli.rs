@@ -136,7 +136,7 @@ fn a_token_is_its_password() {
     check_has(&daemon, &words, "", &["NOAUTH Authentication required"]);
 }
 
-/// The files are a Redis's, which takes nobody without a certificate either: the same words ask both.
+/// The files are a Redis's, which requires a client certificate too: the same arguments work for both.
 #[test]
 fn it_asks_with_tls_and_a_certificate_as_it_asks_redis() {
     let redis = Server::with(|config| config.tls_auth_clients("yes"));

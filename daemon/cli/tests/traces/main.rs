@@ -17,7 +17,7 @@ use process::{Daemon, directory};
 use protobuf::{all, number, under};
 
 const PARENT: &str = "b7ad6b7169203331";
-const SECRET: &str = "a-key-that-nobody-else-sees";
+const SECRET: &str = "a-secret-key";
 const CONFIG: &str = r#"
 policies: { traced: { limits: [1/d log] }, other: { limits: [9/d log] } }
 rules: [{ policy: traced, key: "gate-{header.x-api-key}" }]
@@ -120,7 +120,7 @@ fn each_decision_is_a_span_of_its_callers_trace() {
 
 #[test]
 fn a_collector_that_is_away_is_one_line_in_the_log() {
-    // Bound and not listening any more, so that nobody is there.
+    // Bound and closed again, so that there is no listener.
     let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut daemon = start(|command| {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{away}"));

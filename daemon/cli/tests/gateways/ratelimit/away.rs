@@ -1,4 +1,4 @@
-//! What a client hears while nobody decides.
+//! Responses to clients while the daemon or its store is unavailable.
 
 use tollgate_testkit::GatewayKind;
 
@@ -8,7 +8,7 @@ use super::stage::Stage;
 /// Requests pass while the daemon is away, unless Envoy is told to refuse them; when it is back the
 /// next one is decided.
 #[test]
-fn a_request_that_nobody_decides_passes_or_is_refused_as_envoy_is_told() {
+fn failure_mode_of_envoy_applies_without_a_decision() {
     if !GatewayKind::Envoy.is_installed() {
         return;
     }

@@ -24,7 +24,7 @@ fn a_limit_is_kept_and_told() {
 }
 
 #[test]
-fn a_limit_that_only_records_stops_nobody() {
+fn shadow_limit_denies_no_request() {
     for charging in BOTH {
         staged(charging, |stage| {
             check(

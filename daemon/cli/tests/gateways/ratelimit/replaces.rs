@@ -18,8 +18,8 @@ fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
                 /four who=b plan=basic from=gate to=basic => 200 1 of 2
                 /four who=b plan=basic from=gate to=basic => 200 0 of 2
                 /four who=b plan=basic from=gate to=basic => 429 0 of 2
-                /four who=b plan=basic from=gate to=nobody => 200 0 of 1
-                /four who=b plan=basic from=gate to=nobody => 429 0 of 1
+                /four who=b plan=basic from=gate to=unknown => 200 0 of 1
+                /four who=b plan=basic from=gate to=unknown => 429 0 of 1
                 /four who=b plan=basic from=gate to=basic => 429 0 of 2
             ",
             );

@@ -59,9 +59,9 @@ def throttle(client):
     print("again", call("CL.THROTTLE", "user", 15, 30, 3600, 15))
     print("denied", call("CL.THROTTLE", "user", 15, 30, 3600))
     print("too much", call("CL.THROTTLE", "user", 15, 30, 3600, 17)[:4])
-    print("exists", client.exists("user"), client.exists("nobody"))
-    print("lives", 0 < client.ttl("user") <= 1920, client.ttl("nobody"))
-    print("deleted", client.delete("user", "nobody"), client.exists("user"))
+    print("exists", client.exists("user"), client.exists("absent"))
+    print("lives", 0 < client.ttl("user") <= 1920, client.ttl("absent"))
+    print("deleted", client.delete("user", "absent"), client.exists("user"))
     print("fresh", call("CL.THROTTLE", "user", 15, 30, 3600))
     print("too few", failure(lambda: call("CL.THROTTLE", "user", 15)))
 

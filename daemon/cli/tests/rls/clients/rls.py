@@ -72,8 +72,8 @@ def failure(work):
 def statuses():
     for title in ("first", "second", "third", "fourth"):
         ask(title, "shop", "user=7")
-    ask("no rule", "shop", "nobody=7")
-    ask("in order", "shop", "nobody=7", "user=8", "user=7", "user=9")
+    ask("no rule", "shop", "absent=7")
+    ask("in order", "shop", "absent=7", "user=8", "user=7", "user=9")
     ask("what was denied as a whole was not charged", "shop", "user=8", "user=9")
     ask("nested", "shop", "plan=free path=api")
     ask("not at the end", "shop", "plan=free")
