@@ -1,4 +1,4 @@
-//! Any bytes are a limit or an error that points into them; what parses has one canonical text.
+//! Parses arbitrary bytes as limits. An error points into the text; a limit has one canonical text.
 //!
 //! `cargo xtask fuzz notation`
 #![no_main]
@@ -20,27 +20,27 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What was read displays as a text that reads back to the same, and displays the same again.
+/// A parsed value displays as a text that parses to the same value.
 fn check<T: Display + PartialEq>(
-    read: Result<T, NotationError>,
-    again: fn(&str) -> Result<T, NotationError>,
+    parsed: Result<T, NotationError>,
+    parse: fn(&str) -> Result<T, NotationError>,
 ) {
-    match read {
+    match parsed {
         Ok(value) => {
             let text = value.to_string();
-            let back = again(&text).unwrap_or_else(|error| panic!("{error}"));
-            assert!(back == value, "{text} came back as {back}");
+            let back = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+            assert!(back == value, "{text} parsed as {back}");
             assert_eq!(back.to_string(), text);
         }
         Err(error) => check_error(&error),
     }
 }
 
-/// Its span is within its text, and no control character gets into either of its forms.
+/// The span is within the text, and neither form contains control characters.
 fn check_error(error: &NotationError) {
     assert!(error.text().get(error.span()).is_some());
     assert!(!error.to_string().contains(char::is_control));
     let pointer = error.pointer().to_string();
-    assert_eq!(pointer.chars().filter(|it| it.is_control()).count(), 1);
+    assert_eq!(pointer.chars().filter(|c| c.is_control()).count(), 1);
     assert_eq!(pointer.matches('\n').count(), 1);
 }

@@ -1,6 +1,6 @@
-//! Any request has a path in one spelling, an address or a reason why not, and a key or a reason why
-//! not. The first line is a template, the second a pattern, the third what proxies tell, the rest the
-//! request's target.
+//! Evaluates arbitrary requests: a path has one canonical form, and address and key are values or errors.
+//! The first line is a template, the second a pattern, the third the headers of proxies, the rest the
+//! target of the request.
 //!
 //! `cargo xtask fuzz rules`
 #![no_main]
@@ -11,15 +11,15 @@ use tollgate_server::rules::{
     AddressHeader, Client, Facts, Networks, Path, PathPattern, Peer, Template, client_address,
 };
 
-/// The most bytes of a key here.
 const MAX_KEY_LEN: usize = 256;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut lines = bytes.splitn(4, |it| *it == b'\n');
+    let mut lines = bytes.splitn(4, |byte| *byte == b'\n');
+    // Missing lines are empty.
     let mut line = || lines.next().unwrap_or_default();
-    let (template, pattern, told, target) = (line(), line(), line(), line());
+    let (template, pattern, proxies, target) = (line(), line(), line(), line());
     let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_bytes(told) {
+    if let Ok(value) = HeaderValue::from_bytes(proxies) {
         for name in ["x-forwarded-for", "x-real-ip", "cookie", "authorization"] {
             headers.insert(name, value.clone());
         }
@@ -29,7 +29,8 @@ fuzz_target!(|bytes: &[u8]| {
     for path in readings.into_iter().flatten() {
         check_path(&path, target);
         if let Some(pattern) = &pattern {
-            let again = PathPattern::parse(&pattern.to_string()).expect("a pattern reads back");
+            let again =
+                PathPattern::parse(&pattern.to_string()).expect("a displayed pattern parses");
             assert_eq!(pattern.matches(&path), again.matches(&path));
         }
         if let Ok(template) = Template::parse(&String::from_utf8_lossy(template)) {
@@ -38,11 +39,11 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// It is spelled as it would be spelled again.
+/// The canonical form does not change when it is parsed again.
 fn check_path(path: &Path, target: &[u8]) {
     let bytes = path.as_bytes();
     assert!(bytes.starts_with(b"/") && bytes.len() <= target.len() + 1);
-    assert!(path.segments().all(|it| !matches!(it, b"" | b"." | b"..")));
+    assert!(path.segments().all(|segment| !matches!(segment, b"" | b"." | b"..")));
     let escaped: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
     assert_eq!(&Path::decoded(escaped.as_bytes()), path);
 }
@@ -51,16 +52,17 @@ fn check_template(template: &Template, facts: &Facts<'_>, path: &Path) {
     assert_eq!(Template::parse(&template.to_string()).as_ref(), Ok(template));
     match template.key(facts, path, MAX_KEY_LEN) {
         Ok(key) => assert!(!key.is_empty() && key.len() <= MAX_KEY_LEN),
-        Err(why) => assert!(!why.to_string().is_empty()),
+        Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
 
 fn facts<'a>(target: &'a [u8], headers: &'a HeaderMap) -> Facts<'a> {
-    let trusted = Networks::parse("10.0.0.0/8, ::1, unix").unwrap_or_default();
+    let trusted = Networks::parse("10.0.0.0/8, ::1, unix").expect("the networks are valid");
     let mut facts = Facts::new("GET", target, headers);
     for (name, is_list) in [("x-forwarded-for", true), ("x-real-ip", false)] {
-        let told = client_address(headers, AddressHeader { name, is_list }, Peer::Unix, &trusted);
-        if let Ok(address) = told {
+        let address =
+            client_address(headers, AddressHeader { name, is_list }, Peer::Unix, &trusted);
+        if let Ok(address) = address {
             assert_eq!(address, address.to_canonical());
             facts.client = Client::Known(address);
         }

@@ -1,8 +1,8 @@
-//! Any bytes are a snapshot or are refused. What is taken is saved as a snapshot that says the same,
-//! and is decided about like any other state.
+//! Restores arbitrary bytes as a snapshot. A restored store saves an equivalent snapshot and makes
+//! decisions.
 //!
-//! The checksums are made to hold first: no fuzzer gets past them. A snapshot of a store that holds
-//! something of each kind is there to begin with.
+//! The checksums are corrected first, because a fuzzer would not find them. The mutator starts with a
+//! snapshot of a store with state of every kind.
 #![no_main]
 
 #[path = "../../crates/store/tests/snapshot/contents.rs"]
@@ -10,7 +10,7 @@ mod contents;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use tollgate_core::codec::Bytes;
-use tollgate_core::{Check, Cost, Id, Micros, Policy, Request, Timestamp, Operation};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
 use tollgate_store::{ManualClock, MemoryStore};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
@@ -19,19 +19,19 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = builder().restore(bytes);
     let Ok((store, restored)) = builder().restore(&contents::sealed(bytes)) else { return };
     let saved = save(&store);
-    let (other, again) = builder().restore(&saved).expect("it was saved just now");
-    assert_eq!((again.keys, again.blocks), (restored.keys, restored.blocks));
-    // Keys that find no room in a table go by where they fall, which differs from store to store.
+    let (other, report) = builder().restore(&saved).expect("a saved snapshot restores");
+    assert_eq!((report.keys, report.blocks), (restored.keys, restored.blocks));
+    // Which keys a full table drops depends on the hash seed of the store.
     if restored.no_room == 0 {
         assert_eq!(contents::contents(&save(&other)), contents::contents(&saved));
     }
-    // By the policies of the file, too.
-    let of_file = contents::sections(bytes).filter(|(kind, _)| *kind == 1);
-    let of_file = of_file.filter_map(|(_, body)| Policy::decode(&mut Bytes::new(body)).ok());
-    decide(&store, of_file.chain(policies()));
+    // The policies of the snapshot, too.
+    let stored = contents::sections(bytes).filter(|(kind, _)| *kind == 1);
+    let stored = stored.filter_map(|(_, body)| Policy::decode(&mut Bytes::new(body)).ok());
+    decide(&store, stored.chain(policies()));
 });
 
-// Mostly bytes of a real snapshot are changed; from nothing, none is ever found.
+// Changes bytes of a real snapshot; the fuzzer would not find one from scratch.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     if size > 24 {
         return fuzzer_mutate(data, size, max_size);
@@ -39,7 +39,9 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let sample = sample();
     let size = sample.len().min(max_size);
     data[..size].copy_from_slice(&sample[..size]);
-    if let Some(byte) = data[..size].get_mut(usize::try_from(seed).unwrap_or(0) % sample.len()) {
+    if let Some(byte) =
+        data[..size].get_mut(usize::try_from(seed).expect("at least 32 bits") % sample.len())
+    {
         *byte ^= 1;
     }
     size
@@ -51,7 +53,7 @@ fn builder() -> tollgate_store::MemoryStoreBuilder {
 
 fn save(store: &MemoryStore) -> Vec<u8> {
     let mut snapshot = Vec::new();
-    store.write_snapshot(&mut snapshot).expect("a vector takes all");
+    store.write_snapshot(&mut snapshot).expect("writing to a vector succeeds");
     snapshot
 }
 
@@ -61,10 +63,10 @@ fn sample() -> Vec<u8> {
     save(&store)
 }
 
-/// Verbs that change much, on the key that a changed sample mostly has.
+/// Operations with large effects, on the key of the sample.
 fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
     let id = Id::from_u128(7);
-    let verbs = [
+    let operations = [
         Operation::Unblock,
         Operation::Check { lease: Some(id) },
         Operation::Reserve { id, max_wait: Micros::from_secs(1_000_000) },
@@ -74,10 +76,10 @@ fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
         Operation::Peek,
     ];
     for policy in policies {
-        for verb in verbs {
+        for operation in operations {
             let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
-            let request = Request { operation: verb, checks: &checks, request_id: None };
-            // What the policy has no such verb for is refused.
+            let request = Request { operation, checks: &checks, request_id: None };
+            // Operations that a policy does not support are errors.
             let _ = store.decide_now(&request);
         }
     }
@@ -85,8 +87,8 @@ fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
 
 fn policies() -> impl Iterator<Item = Policy> {
     let named = |limits: &str| {
-        let limits = tollgate_core::parse_limits(limits).expect("they are written well");
-        Policy::new("api", limits).expect("a name and limits")
+        let limits = tollgate_core::parse_limits(limits).expect("the limits are valid");
+        Policy::new("api", limits).expect("the policy is valid")
     };
     let unnamed = [
         "10/s burst 20",
@@ -96,9 +98,9 @@ fn policies() -> impl Iterator<Item = Policy> {
         "10/h sliding",
         "9/h sliding by 1min",
     ];
-    let unnamed = unnamed.map(|unnamed| unnamed.parse::<Policy>().expect("it is written well"));
-    // The second leaves state of limits that it lacks.
+    let unnamed = unnamed.map(|unnamed| unnamed.parse::<Policy>().expect("the limits are valid"));
+    // The second finds state of a limit that it does not have.
     let named = [named("9/s; 9/h log"), named("9/s"), named("5 concurrent lease 60s; 20/min")];
-    let own = named[2].clone().with_max_keys(9);
-    unnamed.into_iter().chain(named).chain([own])
+    let limited = named[2].clone().with_max_keys(9);
+    unnamed.into_iter().chain(named).chain([limited])
 }
