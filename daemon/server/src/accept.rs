@@ -10,9 +10,9 @@ use tokio::time::{sleep, timeout};
 
 use tollgate_engine::{Closure, PeerAddress, Remote};
 
-use crate::connection::{ConnectionPermit, IdleTracker};
-use crate::listener::{Accepted, Listener, Socket, Stream, Tls};
 use crate::serving::Serving;
+use tollgate_transport::{Accepted, Listener, Socket, Stream, Tls};
+use tollgate_transport::{ConnectionPermit, IdleTracker};
 
 /// The pause after an error, such as a lack of file descriptors.
 const ERROR_PAUSE: Duration = Duration::from_millis(50);

@@ -16,38 +16,27 @@
 //! ```
 
 mod accept;
-mod connection;
 mod debug;
-mod http;
-mod lifecycle;
-mod listener;
 mod metrics;
 mod named_files;
 mod probes;
 mod reload;
-mod resp;
-mod rls;
 mod router;
 mod serve;
 mod services;
 mod serving;
 mod snapshot_task;
 mod store_watch;
-mod xds;
 
 pub use tollgate_descriptors as ratelimit;
 pub use tollgate_rules as rules;
 
-use tollgate_config::{self as config, pem};
-use tollgate_document::suggest as nearest;
+use tollgate_config as config;
 use tollgate_rules::query;
 
-pub use http::decision_json;
-pub use listener::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
 pub use metrics::{FAMILIES, Family, FamilyKind};
 pub use named_files::check_files;
 pub use reload::Reload;
-pub use resp::{RespReplay, resp_reference};
 pub use serve::{Stop, run};
 pub use snapshot_task::SnapshotTask;
 pub use tollgate_config::{
@@ -59,3 +48,6 @@ pub use tollgate_config::{
 };
 pub use tollgate_descriptors::Charging;
 pub use tollgate_engine::DECISIONS;
+pub use tollgate_http::decision_json;
+pub use tollgate_resp::{RespReplay, resp_reference};
+pub use tollgate_transport::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};

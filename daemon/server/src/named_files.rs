@@ -4,9 +4,9 @@ use tollgate_config::{FileProblem, LoadedConfig};
 use tollgate_document::ConfigErrors;
 
 use crate::config::TokenSecret;
-use crate::listener::Tls;
-use crate::xds;
 use tollgate_engine::Access;
+use tollgate_envoy::xds;
+use tollgate_transport::Tls;
 
 /// Reads every file that the configuration names, as the daemon will: overrides, tokens, the
 /// certificates and keys of TLS, the password of the store. The keys of `jwt` and the files of

@@ -6,10 +6,10 @@ use std::time::Duration;
 use hyper::{Method, Request, StatusCode};
 use tokio::time::timeout;
 
-use crate::http::{Reply, method_not_allowed, problem_reply, text};
 use crate::query;
 use crate::services::Services;
-use crate::xds::NoLimits;
+use tollgate_envoy::xds::NoLimits;
+use tollgate_http::{Reply, method_not_allowed, problem_reply, text};
 
 /// Answers `/livez` and `/readyz`.
 pub(crate) async fn answer<B>(services: &Services, request: &Request<B>) -> Option<Reply> {

@@ -4,9 +4,9 @@ use hyper::body::Incoming;
 use hyper::{Method, Request};
 use tollgate_engine::{ListenerKind, Remote};
 
-use crate::http::{self, Reply, method_not_allowed, problem_reply};
 use crate::services::Services;
-use crate::{debug, metrics, probes, rls};
+use crate::{debug, metrics, probes};
+use tollgate_http::{Reply, method_not_allowed, problem_reply};
 
 /// Answers a request on a listener of HTTP.
 pub(crate) async fn answer(
@@ -37,10 +37,10 @@ async fn answer_http(services: &Services, remote: &Remote, request: Request<Inco
     let reply = match request.uri().path() {
         "/healthcheck" => return probes::healthcheck(services, &request),
         "/json" if *request.method() == Method::POST => {
-            rls::answer_json(engine, &services.envoy, remote, request).await
+            tollgate_envoy::answer_json(engine, &services.envoy, remote, request).await
         }
         "/json" => problem_reply(&method_not_allowed(request.method(), "/json", "POST")),
-        _ => http::answer(engine, &services.http, remote, request).await,
+        _ => tollgate_http::answer(engine, &services.http, remote, request).await,
     };
     engine.counters.listener(ListenerKind::Http).count_response(reply.status().as_u16());
     reply

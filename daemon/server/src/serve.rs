@@ -12,11 +12,11 @@ use tollgate_engine::ListenerKind;
 
 use crate::accept::Accepting;
 use crate::config::{Config, Drain};
-use crate::listener::Listeners;
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::services::Services;
 use crate::serving::Serving;
 use crate::store_watch;
+use tollgate_transport::Listeners;
 
 /// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and sweep.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ pub async fn run(
             let services = Arc::clone(&services);
             move || services.update_health()
         };
-        watch.spawn(crate::xds::follow(options, engine, discovery, on_update));
+        watch.spawn(tollgate_envoy::xds::follow(options, engine, discovery, on_update));
     }
     for tls in listeners.tls() {
         watch.spawn(tls.watch());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tollgate::Limiter;
 use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
 
-use crate::connection::ConnectionLimiter;
-use crate::http::HttpState;
-use crate::lifecycle::{Lifecycle, ReloadStatus};
-use crate::resp::RespState;
-use crate::rls::EnvoyState;
+use tollgate_envoy::EnvoyState;
+use tollgate_http::HttpState;
+use tollgate_resp::RespState;
+use tollgate_transport::ConnectionLimiter;
+use tollgate_transport::{Lifecycle, ReloadStatus};
 
 /// What all connections share.
 #[derive(Debug)]

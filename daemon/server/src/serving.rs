@@ -14,12 +14,12 @@ use hyper_util::server::conn::auto;
 use tokio::time::sleep;
 use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
 
-use crate::connection::{ConnectionLimiter, IdleStatus, IdleTracker, TrackedStream};
-use crate::http::Reply;
-use crate::listener::Stream;
-use crate::rls::GrpcConnection;
+use crate::router;
 use crate::services::Services;
-use crate::{resp, router};
+use tollgate_envoy::GrpcConnection;
+use tollgate_http::Reply;
+use tollgate_transport::Stream;
+use tollgate_transport::{ConnectionLimiter, IdleStatus, IdleTracker, TrackedStream};
 
 /// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION frames,
 /// which is a quarter more, closes the connection.
@@ -97,7 +97,8 @@ impl Serving {
         match self.kind {
             ListenerKind::Resp => {
                 let (engine, lifecycle) = (&services.engine, &services.lifecycle);
-                resp::serve(engine, &services.resp, lifecycle, stream, remote, tracker).await;
+                tollgate_resp::serve(engine, &services.resp, lifecycle, stream, remote, tracker)
+                    .await;
             }
             ListenerKind::Http
             | ListenerKind::Grpc

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use hyper::{Method, Request, StatusCode};
 
-use crate::http::{Reply, text};
 use crate::metrics;
 use crate::services::Services;
+use tollgate_http::{Reply, text};
 
 /// A page.
 struct Page {

@@ -4,8 +4,8 @@ use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 
 use super::{accept, scrape};
-use crate::http::{Reply, page, text};
 use crate::services::Services;
+use tollgate_http::{Reply, page, text};
 
 /// Answers a scrape.
 pub(crate) fn answer<B>(services: &Services, request: &Request<B>) -> Reply {

@@ -15,7 +15,7 @@ use super::scrape::classes;
 use crate::services::Services;
 use tollgate_engine::Surface;
 
-use crate::rls::RuleCounts;
+use tollgate_envoy::RuleCounts;
 
 /// What is counted of a rule, each by its name as StatsD is told it.
 struct OfRule {

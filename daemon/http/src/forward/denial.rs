@@ -1,0 +1,134 @@
+//! Denials, as the client of a gateway sees them: the policies and the wait, never the key.
+
+use hyper::StatusCode;
+use tollgate::{Answer, Decision, Micros, Policy, Reason};
+use tollgate_engine::MAX_QUOTED_LEN;
+
+use crate::headers;
+use crate::problem::quoted;
+use crate::reply::{self, Reply};
+use crate::writer::Writer;
+use tollgate_rules::KeyError;
+
+/// The most bytes of names in a body, so that it stays below 1 KiB.
+const MAX_NAME_BYTES: usize = 512;
+
+/// The type of a denial, which has a fixed title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DenialKind {
+    /// A limit denies. Type and `violated-policies` are those that
+    /// draft-ietf-httpapi-ratelimit-headers-11 asks IANA for.
+    QuotaExceeded,
+    /// Anything else denies: a list, a block, the rules, or a policy while the store is unavailable.
+    Denied,
+}
+
+impl DenialKind {
+    pub(crate) const ALL: [DenialKind; 2] = [DenialKind::QuotaExceeded, DenialKind::Denied];
+
+    pub(crate) const fn uri(self) -> &'static str {
+        match self {
+            DenialKind::QuotaExceeded => {
+                "https://iana.org/assignments/http-problem-types#quota-exceeded"
+            }
+            DenialKind::Denied => "/problems/denied",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            DenialKind::QuotaExceeded => "The quota is exceeded",
+            DenialKind::Denied => "The request is denied",
+        }
+    }
+}
+
+/// A denial.
+#[derive(Debug)]
+pub(super) struct Denial {
+    kind: DenialKind,
+    detail: String,
+    /// The names of what denies, as in the headers; JSON strings.
+    violated: Vec<String>,
+    retry_after: Option<Micros>,
+}
+
+impl Denial {
+    /// The denial of an answer, if it denies.
+    pub(super) fn from_decisions<'a>(
+        decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
+        answer: &Answer,
+    ) -> Option<Self> {
+        let denied = || answer.decisions.iter().filter(|decision| !decision.allowed);
+        denied().next()?;
+        let by_limit = denied().any(|x| matches!(x.reason, Reason::Limit | Reason::Never));
+        let retry_after = answer.retry_after();
+        let detail = match retry_after {
+            _ if denied().any(|x| x.degraded) => {
+                "the limits are unavailable at the moment; try again later".to_owned()
+            }
+            Some(wait) => format!("try again in {wait} s"),
+            None => "waiting does not help".to_owned(),
+        };
+        Some(Denial {
+            kind: if by_limit { DenialKind::QuotaExceeded } else { DenialKind::Denied },
+            detail,
+            violated: violated(decisions),
+            retry_after,
+        })
+    }
+
+    /// The denial of a request that no rule matches.
+    pub(super) fn no_rule() -> Self {
+        Denial::from_rules("no rule matches this request".to_owned())
+    }
+
+    /// The denial of a request without a key.
+    pub(super) fn no_key(reason: &KeyError) -> Self {
+        Denial::from_rules(reason.to_string())
+    }
+
+    fn from_rules(detail: String) -> Self {
+        Denial { kind: DenialKind::Denied, detail, violated: Vec::new(), retry_after: None }
+    }
+
+    pub(super) fn reply(&self, status: StatusCode) -> Reply {
+        let mut json = Writer::with_capacity(256);
+        json.put(r#"{"type":"#, self.kind.uri());
+        json.put(r#","title":"#, self.kind.title());
+        json.put(r#","status":"#, u64::from(status.as_u16()));
+        json.text(r#","detail":"#);
+        json.text(&quoted(&beginning(&self.detail)));
+        json.list(r#","violated-policies":"#, &self.violated, |json, j| json.text(j));
+        json.put(r#","retry_after":"#, self.retry_after);
+        json.text("}");
+        reply::denial(status, json.finish(), self.retry_after)
+    }
+}
+
+/// The names of what denies, each once, as many as fit.
+fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut bytes: usize = 0;
+    for name in headers::violated(decisions).map(|x| quoted(&x)) {
+        if names.contains(&name) {
+            continue;
+        }
+        bytes = bytes.saturating_add(name.len()).saturating_add(1);
+        if bytes > MAX_NAME_BYTES {
+            break;
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// The beginning of a detail, which may contain long names of headers and claims. A character has
+/// at most six bytes in JSON.
+fn beginning(detail: &str) -> String {
+    let mut shown: String = detail.chars().take(MAX_QUOTED_LEN).collect();
+    if shown.len() < detail.len() {
+        shown.push('…');
+    }
+    shown
+}

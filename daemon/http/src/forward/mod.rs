@@ -1,0 +1,220 @@
+//! Forward auth: `/v1/forward-auth/<gateway>`, where a gateway asks whether to admit a request of
+//! its client. Policy, key and cost come from the rules alone.
+//!
+//! Most gateways use the status only: 200 admits, 429 (or that of `?deny=`) denies, and 5xx is an
+//! error. What a client can cause must never be an error: a gateway that fails open would admit it.
+
+mod denial;
+mod gateway;
+
+use std::borrow::Cow;
+
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Request, StatusCode};
+use tollgate::{Operation, Policy};
+use tollgate_engine::{
+    Action, Call, CheckRequest, Checks, Engine, Error, LogThrottle, Outcome, Parameter,
+    PeerAddress, PolicySelector, Remote, RequestContext, Surface,
+};
+
+use self::denial::Denial;
+pub(super) use self::denial::DenialKind;
+pub(super) use self::gateway::{GATEWAYS, GatewayProtocol};
+use super::authentication::{TokenHeader, authenticate};
+use super::problem::{Problem, ProblemKind};
+use super::reply::{self, Reply};
+use super::{headers, traceparent};
+use tollgate_config::Scope;
+use tollgate_rules::query;
+use tollgate_rules::{
+    Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, Peer, RuleOutcome,
+};
+
+/// The path, without the gateway's name.
+pub(super) const PREFIX: &str = "/v1/forward-auth/";
+
+/// The gateway of a path.
+pub(super) fn from_path(path: &str) -> Option<Result<&'static GatewayProtocol, Problem>> {
+    let rest = path.strip_prefix(PREFIX)?;
+    let name = rest.split_once('/').map_or(rest, |(name, _)| name);
+    let found = GATEWAYS.iter().find(|gateway| gateway.name == name);
+    Some(found.ok_or_else(|| {
+        let known: Vec<_> = GATEWAYS.iter().map(|gateway| gateway.name).collect();
+        let shown: String = name.chars().take(64).collect();
+        let detail = format!("unknown gateway {shown:?}; expected one of {}", known.join(", "));
+        Problem::new(ProblemKind::UnknownPath, detail)
+    }))
+}
+
+/// Answers a gateway, whatever the method. The body is not read. `undecided` throttles the log of
+/// errors.
+pub(super) async fn answer(
+    engine: &Engine,
+    undecided: &LogThrottle,
+    remote: &Remote,
+    gateway: &'static GatewayProtocol,
+    request: Request<Incoming>,
+) -> Reply {
+    let (head, _) = request.into_parts();
+    let active = engine.active();
+    let header = TokenHeader::TollgateToken;
+    let principal =
+        authenticate(engine, &active, remote, &head.headers, header).and_then(|principal| {
+            principal.authorize(&[Scope::Check], "forward-auth").map(|()| principal)
+        });
+    let principal = match principal {
+        Ok(principal) => principal,
+        // Not 5xx: a gateway that fails open would admit its clients for lack of a token.
+        Err(error) => return reply::problem(&error.into()),
+    };
+    let context = RequestContext {
+        engine,
+        active: &active,
+        principal,
+        surface: Surface::ForwardAuth,
+        traceparent: traceparent(&head.headers),
+    };
+    decide(gateway, &head, &context, remote).await.unwrap_or_else(|problem| {
+        if let Some((requests, all)) = undecided.count(engine.clock().now()) {
+            let (gateway, detail) = (gateway.name, problem.detail());
+            tracing::warn!(gateway, requests, all, "no decision: {detail}");
+        }
+        reply::problem(&problem)
+    })
+}
+
+async fn decide(
+    gateway: &GatewayProtocol,
+    head: &Parts,
+    context: &RequestContext<'_>,
+    remote: &Remote,
+) -> Result<Reply, Problem> {
+    let deny = denial_status(gateway, head)?;
+    let counters = &context.engine.counters;
+    let checks = match match_rules(gateway, head, context, remote)? {
+        Ok(RuleOutcome::Checks(checks)) if checks.is_empty() => return Ok(reply::pass()),
+        Ok(RuleOutcome::Checks(checks)) => checks,
+        Ok(RuleOutcome::NoRule(OnNoRule::Pass)) => {
+            counters.no_rule_allowed.increment();
+            return Ok(reply::pass());
+        }
+        Ok(RuleOutcome::NoRule(OnNoRule::Deny)) => {
+            counters.no_rule_denied.increment();
+            return Ok(Denial::no_rule().reply(deny));
+        }
+        Ok(RuleOutcome::Deny(reason))
+        | Err(reason @ (KeyError::Ambiguous(_) | KeyError::TooLong(..))) => {
+            return Ok(Denial::no_key(&reason).reply(deny));
+        }
+        Err(reason) => return Err(missing_value(&reason, gateway)),
+    };
+    execute(&checks, deny, context).await
+}
+
+/// The status of denials: 429, or that of the query for gateways that support fewer.
+fn denial_status(gateway: &GatewayProtocol, head: &Parts) -> Result<StatusCode, Problem> {
+    let mut status = StatusCode::TOO_MANY_REQUESTS;
+    let query = head.uri.query().filter(|_| gateway.has_query()).unwrap_or_default();
+    for (name, value) in query::pairs(query.as_bytes()) {
+        status = match (&*name, &*value) {
+            (b"deny", b"401") => StatusCode::UNAUTHORIZED,
+            (b"deny", b"403") => StatusCode::FORBIDDEN,
+            (b"deny", b"429") => StatusCode::TOO_MANY_REQUESTS,
+            (b"deny", _) => return Err(no_decision("deny must be 401, 403 or 429, or absent")),
+            _ => {
+                return Err(no_decision("unknown query parameter; expected deny=401 or deny=403"));
+            }
+        };
+    }
+    Ok(status)
+}
+
+/// Evaluates the rules for the client's request.
+fn match_rules<'a>(
+    gateway: &GatewayProtocol,
+    head: &Parts,
+    context: &RequestContext<'a>,
+    remote: &Remote,
+) -> Result<Result<RuleOutcome<'a>, KeyError>, Problem> {
+    let active = context.active;
+    let method = gateway.method(head).map_err(no_decision)?;
+    let target = gateway.target(head).map_err(no_decision)?;
+    let host = gateway.host(head);
+    let mut facts = Facts::new(method, target, &head.headers);
+    facts.host = host.as_deref().map_err(String::as_str);
+    facts.client = Client::FromHeader {
+        header: gateway.address,
+        peer: match remote.peer {
+            PeerAddress::Tcp(address) => Peer::Ip(address.ip()),
+            PeerAddress::Unix => Peer::Unix,
+        },
+        trusted: &active.trusted_proxies,
+    };
+    facts.ipv6_prefix = active.ipv6_prefix;
+    facts.jwt = active.jwt.as_ref();
+    facts.now = context.engine.clock().now();
+    Ok(active.rules.evaluate(&facts, active.bounds.key_bytes))
+}
+
+/// Executes all checks together.
+async fn execute(
+    matched: &[MatchedCheck<'_>],
+    deny: StatusCode,
+    context: &RequestContext<'_>,
+) -> Result<Reply, Problem> {
+    let mut checks = Vec::with_capacity(matched.len());
+    for check in matched {
+        let policy = resolve(check, context).map_err(|error| match error.is_denial() {
+            true => error.into(),
+            false => no_decision(error.detail()),
+        })?;
+        checks.push(CheckRequest { policy, key: Cow::Borrowed(&check.key), cost: check.cost });
+    }
+    let action = Action::Execute(Operation::Check { lease: None });
+    let mut call = Call::new(action, Checks::Several(checks));
+    let outcome = context.execute(&mut call).await.map_err(|error| no_decision(error.detail()))?;
+    let Outcome::Decisions(answer) = outcome else {
+        unreachable!("several checks have several decisions");
+    };
+    let decisions = call.checks.policies().zip(&answer.decisions);
+    let mut reply = Denial::from_decisions(decisions.clone(), &answer)
+        .map_or_else(reply::pass, |denial| denial.reply(deny));
+    headers::write(&context.active.headers, reply.headers_mut(), decisions);
+    Ok(reply)
+}
+
+/// Resolves the policy of a rule's check. A client may be able to choose its tier: an unknown tier
+/// is the default, which applies to everyone.
+fn resolve<'a>(
+    check: &MatchedCheck<'_>,
+    context: &RequestContext<'a>,
+) -> Result<Cow<'a, Policy>, Error> {
+    let tier = check.tier.as_deref().and_then(|tier| str::from_utf8(tier).ok());
+    let selector = PolicySelector { policy: Some(check.policy), tier, limit: None };
+    match context.resolve(selector, &check.key) {
+        Err(error) if error.parameter() == Some(Parameter::Tier) => {
+            context.resolve(PolicySelector { tier: None, ..selector }, &check.key)
+        }
+        other => other,
+    }
+}
+
+fn no_decision(detail: impl Into<String>) -> Problem {
+    Problem::new(ProblemKind::NoDecision, detail)
+}
+
+fn missing_value(reason: &KeyError, gateway: &GatewayProtocol) -> Problem {
+    match reason {
+        KeyError::Address(ClientAddressError::Untrusted(_)) | KeyError::Host(_) => {
+            no_decision(reason.to_string())
+        }
+        KeyError::Address(_) => {
+            no_decision(format!("{reason}; configure the gateway with {}", gateway.address_line))
+        }
+        KeyError::Missing(_) => no_decision(format!(
+            "{reason}, and on_missing of the rule is error; leave that out to deny the request"
+        )),
+        _ => no_decision(reason.to_string()),
+    }
+}

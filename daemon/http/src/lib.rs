@@ -1,0 +1,117 @@
+//! The JSON API, forward auth and the OpenAPI document.
+
+mod authentication;
+mod body;
+mod forward;
+mod headers;
+mod json;
+mod number;
+mod object;
+mod openapi;
+mod operations;
+mod problem;
+mod reply;
+mod value;
+mod writer;
+
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Method, Request};
+use tollgate::{Decision, Policy};
+use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote, ResponseKind};
+
+pub use self::authentication::{TokenHeader, authenticate};
+pub use self::body::read;
+use self::forward::GatewayProtocol;
+pub use self::headers::write as write_headers;
+pub use self::problem::{Problem, ProblemKind};
+pub use self::reply::{Reply, page, problem as problem_reply, rate_limit, text};
+use tollgate_document::suggest::did_you_mean;
+
+/// A decision as the JSON API returns it.
+#[must_use]
+pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
+    json::decision(policy, decision, ResponseKind::Verdict)
+}
+
+/// The header `traceparent` of a request.
+pub fn traceparent(headers: &HeaderMap) -> Option<&str> {
+    headers.get("traceparent")?.to_str().ok()
+}
+
+/// What a path leads to.
+enum Route {
+    OpenApi,
+    Operation(&'static OperationSpec),
+    ForwardAuth(&'static GatewayProtocol),
+}
+
+/// The paths of the HTTP listener that other modules serve.
+const OTHER_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthcheck", "/json"];
+
+/// The state of the HTTP interface.
+#[derive(Debug, Default)]
+pub struct HttpState {
+    /// Requests of gateways that failed.
+    undecided: LogThrottle,
+}
+
+/// Answers one request.
+pub async fn answer(
+    engine: &Engine,
+    state: &HttpState,
+    remote: &Remote,
+    request: Request<Incoming>,
+) -> Reply {
+    let result = match route(request.method(), request.uri().path()) {
+        Ok(Route::OpenApi) => answer_openapi(engine, remote, request.headers()),
+        Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
+        Ok(Route::ForwardAuth(gateway)) => {
+            Ok(forward::answer(engine, &state.undecided, remote, gateway, request).await)
+        }
+        Err(problem) => Err(problem),
+    };
+    result.unwrap_or_else(|problem| reply::problem(&problem))
+}
+
+fn route(method: &Method, path: &str) -> Result<Route, Problem> {
+    if let Some(gateway) = forward::from_path(path) {
+        return gateway.map(Route::ForwardAuth);
+    }
+    if path == "/openapi.json" {
+        return match *method {
+            Method::GET | Method::HEAD => Ok(Route::OpenApi),
+            _ => Err(method_not_allowed(method, path, "GET, HEAD")),
+        };
+    }
+    let Some(spec) = path.strip_prefix("/v1/").and_then(OperationSpec::from_name) else {
+        return Err(unknown_path(path));
+    };
+    let has_query_form = operations::has_query_form(spec);
+    match *method {
+        Method::POST => Ok(Route::Operation(spec)),
+        Method::GET if has_query_form => Ok(Route::Operation(spec)),
+        _ if has_query_form => Err(method_not_allowed(method, path, "GET, POST")),
+        _ => Err(method_not_allowed(method, path, "POST")),
+    }
+}
+
+/// The problem of a path that does not support the method.
+pub fn method_not_allowed(method: &Method, path: &str, allow: &'static str) -> Problem {
+    let detail = format!("{path} does not support {method}; use {allow}");
+    Problem::new(ProblemKind::Method, detail).with_allow(allow)
+}
+
+fn unknown_path(path: &str) -> Problem {
+    let operations: Vec<_> = OPERATIONS.iter().map(|spec| format!("/v1/{}", spec.name)).collect();
+    let known = operations.iter().map(|path| &**path).chain(["/openapi.json"]).chain(OTHER_PATHS);
+    let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
+    let shown: String = path.chars().take(64).collect();
+    Problem::new(ProblemKind::UnknownPath, format!("unknown path {shown:?}; {hint}"))
+}
+
+/// The OpenAPI document; with tokens, for clients with any valid token.
+fn answer_openapi(engine: &Engine, remote: &Remote, headers: &HeaderMap) -> Result<Reply, Problem> {
+    authenticate(engine, &engine.active(), remote, headers, TokenHeader::Authorization)?;
+    Ok(reply::json(openapi::document().to_owned(), None))
+}

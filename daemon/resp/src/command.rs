@@ -1,0 +1,255 @@
+//! The table of commands: what is executed, and how it is documented.
+
+use tollgate_engine::{OperationSpec, Parameter};
+
+use super::commands::commands;
+use super::context::CommandContext;
+use super::failure::Failure;
+use super::keyword::KEYWORDS;
+use super::operation;
+use tollgate_config::Scope;
+use tollgate_document::suggest::did_you_mean;
+
+/// A command.
+#[derive(Debug)]
+pub(super) struct Command {
+    /// Its name in lower case.
+    pub(super) name: &'static str,
+    /// What it does, in one sentence.
+    pub(super) summary: &'static str,
+    /// Its topic: `connection`, `server`, `transactions`, `generic`, `throttle` or `tollgate`.
+    pub(super) group: &'static str,
+    /// The version of Tollgate that introduced it.
+    pub(super) since: &'static str,
+    /// The number of arguments including the name; if negative, its absolute value is the minimum.
+    pub(super) arity: i64,
+    pub(super) flags: &'static [Flag],
+    /// Where its keys are.
+    pub(super) keys: Keys,
+    pub(super) arguments: &'static [Argument],
+    /// The scopes that permit it, one of which is enough; none for commands that neither change nor
+    /// reveal anything.
+    pub(super) scopes: &'static [Scope],
+    /// The operation that the audit records it as, if it is an operator's.
+    pub(super) audited_as: Option<&'static str>,
+    pub(super) handler: Handler,
+}
+
+/// What executes a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Handler {
+    /// An operation of the engine.
+    Operation(&'static OperationSpec),
+    /// A function of its own.
+    Function(fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>),
+}
+
+/// A property of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flag {
+    Write,
+    ReadOnly,
+    Fast,
+    /// Allowed before authentication.
+    NoAuth,
+    /// Executed at once within a transaction.
+    NotQueued,
+    MovableKeys,
+}
+
+impl Flag {
+    /// Its name in Redis, if it has one.
+    pub(super) const fn name(self) -> Option<&'static str> {
+        match self {
+            Flag::Write => Some("write"),
+            Flag::ReadOnly => Some("readonly"),
+            Flag::Fast => Some("fast"),
+            Flag::NoAuth => Some("no_auth"),
+            Flag::NotQueued => None,
+            Flag::MovableKeys => Some("movablekeys"),
+        }
+    }
+}
+
+/// Where the keys of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    None,
+    /// The first argument.
+    First,
+    /// Every argument.
+    All,
+    /// After each policy.
+    OfChecks,
+}
+
+/// The type of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentType {
+    Key,
+    Text,
+    Integer,
+    /// A token without a value.
+    Token,
+}
+
+impl ArgumentType {
+    /// Its name in Redis.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            ArgumentType::Key => "key",
+            ArgumentType::Text => "string",
+            ArgumentType::Integer => "integer",
+            ArgumentType::Token => "pure-token",
+        }
+    }
+}
+
+/// An argument of a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Argument {
+    pub(super) name: &'static str,
+    pub(super) kind: ArgumentType,
+    /// The token before it, or an empty string.
+    pub(super) token: &'static str,
+    pub(super) is_optional: bool,
+    pub(super) is_multiple: bool,
+}
+
+impl Argument {
+    pub(super) const fn new(name: &'static str, kind: ArgumentType) -> Self {
+        Argument { name, kind, token: "", is_optional: false, is_multiple: false }
+    }
+
+    pub(super) const fn optional(self) -> Self {
+        Argument { is_optional: true, ..self }
+    }
+
+    pub(super) const fn multiple(self) -> Self {
+        Argument { is_multiple: true, ..self }
+    }
+
+    pub(super) const fn after(self, token: &'static str) -> Self {
+        Argument { token, ..self }
+    }
+}
+
+impl Command {
+    /// A command without arguments that needs no rights.
+    pub(super) const fn new(
+        name: &'static str,
+        summary: &'static str,
+        group: &'static str,
+        function: fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>,
+    ) -> Self {
+        Command {
+            name,
+            summary,
+            group,
+            since: "0.1.0",
+            arity: 1,
+            flags: &[Flag::Fast],
+            keys: Keys::None,
+            arguments: &[],
+            scopes: &[],
+            audited_as: None,
+            handler: Handler::Function(function),
+        }
+    }
+
+    /// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
+    /// once.
+    pub(super) fn from_operation(spec: &'static OperationSpec) -> Self {
+        let flags: &[Flag] = match spec.is_read_only() {
+            true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
+            false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+        };
+        let mut arguments = vec![
+            Argument::new("policy", ArgumentType::Text),
+            Argument::new("key", ArgumentType::Key),
+        ];
+        for keyword in KEYWORDS.iter().filter(|keyword| spec.accepts(keyword.parameter)) {
+            let is_optional = !spec.required.contains(&keyword.parameter);
+            arguments.push(Argument { is_optional, ..keyword.argument() });
+        }
+        if spec.accepts(Parameter::Checks) {
+            let more = Argument::new("policy key …", ArgumentType::Text).after("AND");
+            arguments.push(more.optional().multiple());
+        }
+        Command {
+            name: format!("tollgate.{}", spec.name).leak(),
+            summary: spec.summary,
+            group: "tollgate",
+            since: "0.1.0",
+            arity: -3,
+            flags,
+            keys: Keys::OfChecks,
+            arguments: arguments.leak(),
+            scopes: spec.scopes,
+            audited_as: spec.is_audited().then_some(spec.name),
+            handler: Handler::Operation(spec),
+        }
+    }
+
+    pub(super) fn has(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// Whether it accepts this number of arguments, including the name.
+    #[inline]
+    pub(super) fn accepts(&self, arguments: usize) -> bool {
+        let min = usize::try_from(self.arity.unsigned_abs());
+        match (self.arity < 0, min) {
+            (true, Ok(min)) => arguments >= min,
+            (false, Ok(exact)) => arguments == exact,
+            (_, Err(_)) => unreachable!("the table has small arities"),
+        }
+    }
+
+    /// Executes it.
+    #[inline]
+    pub(super) fn execute(&self, context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
+        match self.handler {
+            Handler::Operation(spec) => operation::execute(context, spec),
+            Handler::Function(function) => function(context),
+        }
+    }
+}
+
+/// The command with a name in any case.
+pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
+    commands().iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// The longest name that [`CommandCache`] keeps.
+const MAX_NAME_LEN: usize = 24;
+
+/// The last command of a connection. Most connections send the same one repeatedly.
+#[derive(Debug, Default)]
+pub(super) struct CommandCache {
+    name: [u8; MAX_NAME_LEN],
+    len: usize,
+    command: Option<&'static Command>,
+}
+
+impl CommandCache {
+    /// As [`find`].
+    #[inline]
+    pub(super) fn find(&mut self, name: &[u8]) -> Option<&'static Command> {
+        if self.command.is_some() && self.name.get(..self.len) == Some(name) {
+            return self.command;
+        }
+        let command = find(name)?;
+        if let Some(buffer) = self.name.get_mut(..name.len()) {
+            buffer.copy_from_slice(name);
+            (self.len, self.command) = (name.len(), Some(command));
+        }
+        Some(command)
+    }
+}
+
+/// `did you mean …?` for an unknown command.
+pub(super) fn suggest(name: &[u8]) -> Option<String> {
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    did_you_mean(&name, commands().iter().map(|command| command.name))
+}

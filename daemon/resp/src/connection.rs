@@ -1,0 +1,261 @@
+//! A connection: reads a batch of commands, executes it, sends all replies at once, and repeats.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::yield_now;
+use tokio::time::{Sleep, sleep, timeout};
+
+use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
+
+use super::RespState;
+use super::context::BatchContext;
+use super::pending::execute_pending;
+use super::reply_buffer::ReplyBuffer;
+use super::session::Conversation;
+use tollgate_transport::Lifecycle;
+use tollgate_transport::Stream;
+use tollgate_transport::{IdleStatus, IdleTracker};
+
+/// The initial size of the input buffer, and its size while idle.
+const MIN_BUFFER: usize = 4 * 1024;
+/// The most bytes of one read.
+const MAX_BUFFER: usize = 64 * 1024;
+/// The idle time after which a connection is closed while the daemon stops, as over HTTP.
+const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
+/// How long to wait for the client to close. Closing with unread bytes would discard replies that
+/// the client has not read yet.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Serves a connection until the client closes it, a timeout expires, it is evicted, or the daemon
+/// stops.
+pub async fn serve(
+    engine: &Engine,
+    state: &RespState,
+    lifecycle: &Lifecycle,
+    stream: Stream,
+    remote: Remote,
+    tracker: Arc<IdleTracker>,
+) {
+    let mut connection = Connection {
+        engine,
+        state,
+        lifecycle,
+        stream,
+        remote,
+        tracker,
+        conversation: Conversation::new(state.next_id()),
+        input: Vec::with_capacity(MIN_BUFFER),
+        is_buffer_full: false,
+        out: ReplyBuffer::default(),
+        timer: Box::pin(sleep(Duration::ZERO)),
+    };
+    let end = connection.run().await;
+    connection.close(end).await;
+}
+
+struct Connection<'d> {
+    engine: &'d Engine,
+    state: &'d RespState,
+    lifecycle: &'d Lifecycle,
+    stream: Stream,
+    remote: Remote,
+    tracker: Arc<IdleTracker>,
+    conversation: Conversation,
+    /// Bytes that were read and not executed; begins with a command.
+    input: Vec<u8>,
+    /// Whether the last read filled the buffer.
+    is_buffer_full: bool,
+    out: ReplyBuffer,
+    /// Fires when the timeouts are checked next. It is kept across waits: setting it for each would
+    /// cost as much as a decision.
+    timer: Pin<Box<Sleep>>,
+}
+
+/// How a connection ends.
+#[derive(Debug)]
+enum End {
+    /// The client closed it, or it was evicted.
+    Closed,
+    /// The daemon closes it after the last reply.
+    Finished,
+    /// A timeout expired.
+    Overdue,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        End::Failed(error)
+    }
+}
+
+impl Connection<'_> {
+    async fn run(&mut self) -> End {
+        loop {
+            if let Err(end) = self.read().await {
+                return end;
+            }
+            loop {
+                let is_complete = self.execute_batch().await;
+                if let Err(end) = self.write().await {
+                    return end;
+                }
+                if self.conversation.session.is_closing {
+                    return End::Finished;
+                }
+                if is_complete {
+                    break;
+                }
+                // A client that sends without pause must not starve others.
+                yield_now().await;
+            }
+            if self.lifecycle.is_closing() && self.input.is_empty() {
+                return End::Finished;
+            }
+        }
+    }
+
+    /// Executes a batch of commands. Returns whether no complete command is left.
+    async fn execute_batch(&mut self) -> bool {
+        let active = self.engine.active();
+        let session = &self.conversation.session;
+        let mut batch = BatchContext::new(self.engine, self.state, &active, &self.remote, session);
+        let progress = self.conversation.execute(&self.input, &mut batch, &mut self.out);
+        let busy = (progress.consumed > 0).then(|| self.tracker.begin_request());
+        execute_pending(&mut batch, &mut self.out).await;
+        self.conversation.check_replies(&mut self.out);
+        drop((batch, busy));
+        if progress.consumed == self.input.len() {
+            self.input.clear();
+        } else {
+            self.input.drain(..progress.consumed);
+        }
+        if !self.input.is_empty() {
+            self.tracker.begin_head();
+        }
+        progress.is_complete
+    }
+
+    /// Waits for more bytes.
+    async fn read(&mut self) -> Result<(), End> {
+        let capacity = self.input.capacity();
+        let free = capacity - self.input.len();
+        if free < MIN_BUFFER / 4 || (self.is_buffer_full && capacity < MAX_BUFFER) {
+            self.input.reserve(capacity.clamp(MIN_BUFFER, MAX_BUFFER).max(free + 1));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                read = self.stream.read_buf(&mut self.input) => {
+                    let read = read?;
+                    self.is_buffer_full = self.input.len() == self.input.capacity();
+                    return if read == 0 { Err(End::Closed) } else { Ok(()) };
+                }
+                () = self.tracker.notified() => {}
+                () = self.timer.as_mut() => {}
+            }
+            let is_closing = self.lifecycle.is_closing();
+            if is_closing && self.input.is_empty() && self.is_idle() {
+                return Err(End::Finished);
+            }
+            self.check_timeouts(is_closing)?;
+            self.shrink();
+        }
+    }
+
+    /// Sends all replies.
+    async fn write(&mut self) -> Result<(), End> {
+        let mut sent = 0;
+        loop {
+            let rest = &self.out.bytes()[sent..];
+            tokio::select! {
+                biased;
+                written = write_some(&mut self.stream, rest) => match written? {
+                    0 if rest.is_empty() => break,
+                    0 => return Err(End::Closed),
+                    written => {
+                        if written < rest.len() {
+                            self.tracker.restart();
+                        }
+                        sent += written;
+                        continue;
+                    }
+                },
+                () = self.tracker.notified() => {}
+                () = self.timer.as_mut() => {}
+            }
+            self.check_timeouts(self.lifecycle.is_closing())?;
+        }
+        self.out.clear(MAX_BUFFER);
+        Ok(())
+    }
+
+    /// Checks the timeouts, and sets the timer.
+    fn check_timeouts(&mut self, is_closing: bool) -> Result<(), End> {
+        match self.tracker.status(&self.engine.active().bounds) {
+            IdleStatus::Wait(time) => {
+                let time = if is_closing { time.min(IDLE_TO_CLOSE / 4) } else { time };
+                self.timer.as_mut().set(sleep(time));
+                Ok(())
+            }
+            IdleStatus::Overdue => Err(End::Overdue),
+            IdleStatus::Evicted => Err(End::Closed),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.tracker.idle().is_some_and(|idle| idle >= IDLE_TO_CLOSE)
+    }
+
+    /// Frees memory while the connection is idle.
+    fn shrink(&mut self) {
+        if self.input.is_empty() {
+            self.input.shrink_to(MIN_BUFFER);
+            self.out.clear(MIN_BUFFER);
+            self.conversation.shrink();
+        }
+    }
+
+    async fn close(mut self, end: End) {
+        let remote = &self.remote;
+        match end {
+            End::Closed => tracing::debug!(%remote, "connection closed"),
+            End::Overdue => {
+                self.count_closure(Closure::Overdue);
+                tracing::debug!(%remote, "connection overdue");
+            }
+            End::Failed(error) => {
+                self.count_closure(Closure::Failed);
+                tracing::debug!(%remote, "connection failed: {error}");
+            }
+            End::Finished => {
+                if self.conversation.session.is_broken {
+                    self.count_closure(Closure::Failed);
+                }
+                // All replies were sent: neither an error nor a timeout matters now.
+                let _ = timeout(LINGER_TIMEOUT, self.linger()).await;
+            }
+        }
+    }
+
+    /// Closes the sending side, and reads until the client closes too.
+    async fn linger(&mut self) -> io::Result<()> {
+        self.stream.shutdown().await?;
+        let mut ignored = [0; 1024];
+        while self.stream.read(&mut ignored).await? > 0 {}
+        Ok(())
+    }
+
+    fn count_closure(&self, reason: Closure) {
+        self.engine.counters.listener(ListenerKind::Resp).count_closures(1, reason);
+    }
+}
+
+/// Sends some bytes; without any, flushes those that TLS has buffered.
+async fn write_some(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
+    if bytes.is_empty() { stream.flush().await.map(|()| 0) } else { stream.write(bytes).await }
+}

@@ -1,0 +1,62 @@
+//! The Redis protocol, RESP2 and RESP3.
+//!
+//! - `frames.rs` and `inline.rs` parse commands; `reply_buffer.rs` encodes replies.
+//! - `session.rs` is a connection without its socket; `connection.rs` adds the socket.
+//! - `command.rs` is the table of commands. Those of operations derive from the engine's table;
+//!   `operation.rs` parses their arguments, and `decision.rs` writes their replies. `commands/`
+//!   contains the others.
+//! - Calls on the memory store are executed at once. Calls on another store wait in `pending.rs` for
+//!   the end of their batch, and are executed together.
+
+mod command;
+mod commands;
+mod connection;
+mod context;
+mod decision;
+mod failure;
+mod frames;
+mod inline;
+mod keyword;
+mod number;
+mod operation;
+mod pending;
+mod reference;
+mod replay;
+mod reply_buffer;
+mod session;
+mod throttle_policies;
+mod transaction;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use self::connection::serve;
+pub use self::reference::resp_reference;
+pub use self::replay::RespReplay;
+use self::throttle_policies::ThrottlePolicies;
+use tollgate_transport::ConnectionLimiter;
+
+/// What all connections share.
+#[derive(Debug)]
+pub struct RespState {
+    throttle_policies: ThrottlePolicies,
+    /// The id of the newest connection.
+    last_id: AtomicU64,
+    connections: Arc<ConnectionLimiter>,
+}
+
+impl RespState {
+    /// The state of a listener with these connections.
+    #[must_use]
+    pub fn new(connections: Arc<ConnectionLimiter>) -> Self {
+        RespState {
+            throttle_policies: ThrottlePolicies::default(),
+            last_id: AtomicU64::new(0),
+            connections,
+        }
+    }
+
+    fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+}

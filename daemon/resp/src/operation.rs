@@ -1,0 +1,277 @@
+//! The commands `TOLLGATE.<OPERATION>`: from their arguments to a call of the engine.
+
+use std::borrow::Cow;
+
+use tollgate::{Cost, Id, Key, Micros, Operation, Timestamp};
+use tollgate_engine::{
+    Action, Arguments, AuditRecord, Call, CheckRequest, Checks, ErrorKind, OperationSpec,
+    Parameter, PolicySelector, RequestId, ResponseKind,
+};
+
+use super::context::CommandContext;
+use super::decision;
+use super::failure::{Failure, quoted};
+use super::keyword::{KEYWORDS, Keyword};
+use super::pending::ReplyFormat;
+use tollgate_document::suggest::did_you_mean;
+
+/// Executes an operation.
+pub(super) fn execute(
+    context: &mut CommandContext<'_, '_>,
+    spec: &'static OperationSpec,
+) -> Result<(), Failure> {
+    if !spec.is_audited() {
+        let request = OperationRequest::parse(context, spec)?;
+        return request.submit(context, spec.response, None);
+    }
+    let mut audit = context.batch.audit(spec.name);
+    if let Ok(subject) = Subject::parse(context, 1) {
+        let policy = String::from_utf8_lossy(subject.policy);
+        audit.set_subject(context.batch.active, &policy, subject.key);
+    }
+    let request = authorize(context, spec).and_then(|()| OperationRequest::parse(context, spec));
+    match request {
+        Ok(request) => request.submit(context, spec.response, Some(audit)),
+        Err(failure) => {
+            audit.fail(failure.is_denial, failure.detail());
+            Err(failure)
+        }
+    }
+}
+
+fn authorize(context: &CommandContext<'_, '_>, spec: &OperationSpec) -> Result<(), Failure> {
+    Ok(context.batch.principal()?.authorize(spec.scopes, spec.name)?)
+}
+
+/// The arguments of a command.
+struct OperationRequest<'s> {
+    action: Action,
+    request_id: Option<RequestId<'s>>,
+    first: CheckRequest<'s>,
+    /// The checks after `AND`.
+    more: Vec<CheckRequest<'s>>,
+}
+
+impl<'s> OperationRequest<'s> {
+    fn parse<'a: 's>(
+        context: &CommandContext<'s, 'a>,
+        spec: &'static OperationSpec,
+    ) -> Result<Self, Failure> {
+        let mut parser = Parser {
+            context,
+            spec,
+            position: 1,
+            arguments: Arguments::default(),
+            request_id: None,
+        };
+        let first = parser.check(true)?;
+        let mut more = Vec::new();
+        while let Some(and) = context.args.get(parser.position) {
+            if !spec.accepts(Parameter::Checks) {
+                let name = context.command.name;
+                let detail = format!("{name} takes one check; unexpected {}", quoted(and));
+                return Err(Failure::bad(detail));
+            }
+            let max = context.batch.active.bounds.checks;
+            if more.len() + 1 >= max {
+                let detail = format!("a request has at most {max} checks; send several requests");
+                return Err(Failure::bad(detail));
+            }
+            parser.position += 1;
+            more.push(parser.check(false)?);
+        }
+        let action = spec.action(&parser.arguments)?;
+        Ok(OperationRequest { action, request_id: parser.request_id, first, more })
+    }
+
+    fn submit<'a>(
+        self,
+        context: &mut CommandContext<'_, 'a>,
+        response: ResponseKind,
+        audit: Option<AuditRecord<'a>>,
+    ) -> Result<(), Failure> {
+        let OperationRequest { action, request_id, first, more } = self;
+        // The fast path: nearly all commands are plain checks.
+        if matches!(action, Action::Execute(Operation::Check { lease: None }))
+            && request_id.is_none()
+            && more.is_empty()
+        {
+            let key = Key::new(&first.key).map_err(|error| Failure::bad(error.to_string()))?;
+            if let Some(decision) = context.batch.batch.check(&first.policy, key, first.cost) {
+                decision::write(context.out, &first.policy, &decision, response);
+                return Ok(());
+            }
+        }
+        let checks = match more.is_empty() {
+            true => Checks::One(first),
+            false => Checks::Several([first].into_iter().chain(more).collect()),
+        };
+        let call = Call { request_id, audit, ..Call::new(action, checks) };
+        context.submit(call, ReplyFormat::Operation(response))
+    }
+}
+
+/// The policy, or the limits in its place, and the key of a check.
+#[derive(Clone, Copy, Debug)]
+struct Subject<'s> {
+    policy: &'s [u8],
+    is_inline: bool,
+    key: &'s [u8],
+    /// The position after them.
+    next: usize,
+}
+
+impl<'s> Subject<'s> {
+    /// Parses `policy key` or `LIMIT limits key`.
+    fn parse(context: &CommandContext<'s, '_>, position: usize) -> Result<Self, Failure> {
+        let is_inline =
+            context.args.get(position).is_some_and(|first| first.eq_ignore_ascii_case(b"LIMIT"));
+        let position = position + usize::from(is_inline);
+        match (context.args.get(position), context.args.get(position + 1)) {
+            (Some(policy), Some(key)) => Ok(Subject { policy, is_inline, key, next: position + 2 }),
+            _ => Err(context.wrong_arity()),
+        }
+    }
+}
+
+/// Parses the arguments of a command from left to right.
+struct Parser<'c, 's, 'a> {
+    context: &'c CommandContext<'s, 'a>,
+    spec: &'static OperationSpec,
+    position: usize,
+    arguments: Arguments,
+    request_id: Option<RequestId<'s>>,
+}
+
+impl<'s, 'a: 's> Parser<'_, 's, 'a> {
+    /// Parses a check, up to `AND` or the end.
+    fn check(&mut self, is_first: bool) -> Result<CheckRequest<'s>, Failure> {
+        let subject = Subject::parse(self.context, self.position)?;
+        self.position = subject.next;
+        let (mut cost, mut tier) = (Cost::ONE, None);
+        while let Some(token) = self.context.args.get(self.position) {
+            if token.eq_ignore_ascii_case(b"AND") {
+                break;
+            }
+            let keyword = self.keyword(token, is_first)?;
+            let Some(value) = self.context.args.get(self.position + 1) else {
+                return Err(Failure::bad(format!("{} has no value", keyword.token)));
+            };
+            self.position += 2;
+            match keyword.parameter {
+                Parameter::Cost => cost = parse_cost(value)?,
+                Parameter::Tier => tier = Some(parse_text(keyword.token, value)?),
+                Parameter::Note => drop(parse_text(keyword.token, value)?),
+                _ => self.argument(keyword, value)?,
+            }
+        }
+        let policy = self.resolve(&subject, tier)?;
+        let key = self.context.key(subject.key)?.as_bytes();
+        Ok(CheckRequest { policy, key: Cow::Borrowed(key), cost })
+    }
+
+    #[inline]
+    fn resolve(
+        &self,
+        subject: &Subject<'s>,
+        tier: Option<&'s str>,
+    ) -> Result<Cow<'a, tollgate::Policy>, Failure> {
+        let selector = match subject.is_inline {
+            true => {
+                let limit = Some(parse_text("LIMIT", subject.policy)?);
+                PolicySelector { limit, tier, policy: None }
+            }
+            false => {
+                let policy = Some(parse_text("policy", subject.policy)?);
+                PolicySelector { policy, tier, limit: None }
+            }
+        };
+        let principal = self.context.batch.principal()?;
+        self.context.batch.batch.resolve(principal, selector, subject.key).map_err(|error| {
+            match (error.kind(), error.parameter()) {
+                // Errors in the notation do not name the argument.
+                (ErrorKind::BadRequest, Some(Parameter::Limit)) => {
+                    Failure::bad(format!("LIMIT: {}", error.detail()))
+                }
+                _ => error.into(),
+            }
+        })
+    }
+
+    fn keyword(&self, token: &[u8], is_first: bool) -> Result<&'static Keyword, Failure> {
+        let known =
+            Keyword::from_token(token).filter(|keyword| self.spec.accepts(keyword.parameter));
+        let Some(keyword) = known else { return Err(self.unknown(token)) };
+        if !is_first && !keyword.is_per_check() {
+            let token = keyword.token;
+            let detail = format!("{token} applies to all checks; write it before the first AND");
+            return Err(Failure::bad(detail));
+        }
+        Ok(keyword)
+    }
+
+    #[cold]
+    fn unknown(&self, token: &[u8]) -> Failure {
+        let tokens = KEYWORDS
+            .iter()
+            .filter(|keyword| self.spec.accepts(keyword.parameter))
+            .map(|keyword| keyword.token);
+        let upper = String::from_utf8_lossy(token).to_ascii_uppercase();
+        let hint = did_you_mean(&upper, tokens.clone()).unwrap_or_else(|| {
+            format!("expected one of {}", tokens.collect::<Vec<_>>().join(", "))
+        });
+        let name = self.context.command.name;
+        Failure::bad(format!("unknown keyword {} of {name}; {hint}", quoted(token)))
+    }
+
+    /// Parses an argument of the operation itself.
+    fn argument(&mut self, keyword: &Keyword, value: &'s [u8]) -> Result<(), Failure> {
+        let token = keyword.token;
+        match keyword.parameter {
+            Parameter::RequestId => self.request_id = Some(RequestId::new(value)?),
+            Parameter::MaxWait => self.arguments.max_wait = Some(parse_micros(token, value)?),
+            Parameter::For => self.arguments.span = Some(parse_micros(token, value)?),
+            Parameter::Time => {
+                let time = parse_micros(token, value)?;
+                self.arguments.time = Some(Timestamp::from_micros(time.get()));
+            }
+            Parameter::LeaseId => self.arguments.lease = Some(parse_id(token, value)?),
+            Parameter::ReservationId => {
+                self.arguments.reservation = Some(parse_id(token, value)?);
+            }
+            other => unreachable!("{} is not an argument of an operation", other.name()),
+        }
+        Ok(())
+    }
+}
+
+fn parse_text<'s>(name: &str, bytes: &'s [u8]) -> Result<&'s str, Failure> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Failure::bad(format!("{name} is {}; write it in UTF-8", quoted(bytes))))
+}
+
+/// Parses a number of digits only.
+fn parse_digits(bytes: &[u8]) -> Option<u64> {
+    let is_digits = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(bytes).ok().filter(|_| is_digits)?.parse().ok()
+}
+
+fn parse_cost(bytes: &[u8]) -> Result<Cost, Failure> {
+    parse_digits(bytes).and_then(Cost::new).ok_or_else(|| {
+        let remedy = "write an integer from 0 to 9007199254740991, such as 1";
+        Failure::bad(format!("COST is {}; {remedy}", quoted(bytes)))
+    })
+}
+
+fn parse_micros(name: &str, bytes: &[u8]) -> Result<Micros, Failure> {
+    parse_digits(bytes).map(Micros::new).ok_or_else(|| {
+        let remedy = "write microseconds in digits, such as 1500000";
+        Failure::bad(format!("{name} is {}; {remedy}", quoted(bytes)))
+    })
+}
+
+fn parse_id(name: &str, bytes: &[u8]) -> Result<Id, Failure> {
+    std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
+        Failure::bad(format!("{name} is {}; an id is 32 hexadecimal digits", quoted(bytes)))
+    })
+}

@@ -1,0 +1,74 @@
+//! The daemon's state between start and stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+/// The daemon's state between start and stop.
+#[derive(Debug)]
+pub struct Lifecycle {
+    draining: AtomicBool,
+    closing: AtomicBool,
+    /// Whether it accepts requests.
+    healthy: watch::Sender<bool>,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Lifecycle {
+            draining: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            healthy: watch::Sender::new(false),
+        }
+    }
+}
+
+impl Lifecycle {
+    /// Whether the daemon was told to stop.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Starts draining: health checks fail, requests are still answered.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether each connection ends after its current request.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Asks each connection to end after its current request.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the daemon accepts requests, as health checks report it.
+    pub fn healthy(&self) -> watch::Receiver<bool> {
+        self.healthy.subscribe()
+    }
+
+    /// Sets whether the daemon accepts requests, and notifies health checks of a change.
+    pub fn set_healthy(&self, is_healthy: bool) {
+        self.healthy
+            .send_if_modified(|current| std::mem::replace(current, is_healthy) != is_healthy);
+    }
+}
+
+/// The result of the last reload.
+#[derive(Debug, Default)]
+pub struct ReloadStatus(Mutex<Option<Arc<str>>>);
+
+impl ReloadStatus {
+    /// Why the last reload was rejected.
+    pub fn error(&self) -> Option<Arc<str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records the result of a reload: `None` if it succeeded.
+    pub fn set(&self, error: Option<Arc<str>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+}

@@ -1,0 +1,111 @@
+//! Listeners: sockets, and TLS on them.
+
+mod error;
+mod socket;
+mod stream;
+mod tls;
+mod unix;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tokio::net::TcpListener;
+
+pub use self::error::ListenError;
+pub use self::socket::{Accepted, Socket};
+pub use self::stream::Stream;
+pub use self::tls::{Tls, TlsError};
+use self::unix::UnixSocket;
+
+/// A bound socket, with or without TLS.
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket.
+    pub socket: Socket,
+    /// TLS, if it is spoken.
+    pub tls: Option<Tls>,
+}
+
+impl Listener {
+    /// Listens on a Unix socket, which this user and its group may open. A socket that a process has
+    /// left there is replaced. The file is removed when the listener is dropped.
+    ///
+    /// # Errors
+    /// Another process listens there, or the path is invalid; the error says how to fix it.
+    pub async fn bind_unix(path: &Path) -> Result<Listener, ListenError> {
+        Ok(Listener { socket: Socket::Unix(UnixSocket::bind(path).await?), tls: None })
+    }
+
+    /// The same with TLS, if given.
+    #[must_use]
+    pub fn with_tls(self, tls: Option<Tls>) -> Listener {
+        Listener { tls, ..self }
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// The system does not return it.
+    pub fn address(&self) -> io::Result<ListenAddress> {
+        Ok(match &self.socket {
+            Socket::Tcp(tcp) => ListenAddress::Tcp(tcp.local_addr()?),
+            Socket::Unix(unix) => ListenAddress::Unix(unix.path().to_owned()),
+        })
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Listener { socket: Socket::Tcp(listener), tls: None }
+    }
+}
+
+/// The address of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A path.
+    Unix(std::path::PathBuf),
+}
+
+/// As in the configuration.
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenAddress::Tcp(address) => write!(f, "{address}"),
+            ListenAddress::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The bound sockets.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// For `/v1`, `/livez` and `/readyz`.
+    pub http: Option<Listener>,
+    /// For Envoy's rate limit service.
+    pub grpc: Option<Listener>,
+    /// For Redis clients.
+    pub resp: Option<Listener>,
+    /// For the metrics page, `/livez` and `/readyz`, apart from gateways.
+    pub metrics: Option<Listener>,
+    /// For debugging: every client that reaches it may read the effective configuration.
+    pub debug: Option<Listener>,
+}
+
+impl Listeners {
+    /// Their TLS settings, each once.
+    pub fn tls(&self) -> Vec<Tls> {
+        let mut all: Vec<Tls> = Vec::new();
+        let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];
+        for tls in listeners.into_iter().flatten().filter_map(|listener| listener.tls.as_ref()) {
+            if !all.iter().any(|x| x.is(tls)) {
+                all.push(tls.clone());
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,101 @@
+//! Unix sockets: permissions, and the life of the socket file.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixStream};
+
+use super::error::ListenError;
+
+/// The owner and its group may connect.
+const MODE: u32 = 0o660;
+/// The length of the backlog.
+const WAITING: u32 = 1_024;
+
+/// A Unix socket; dropping it removes its file.
+#[derive(Debug)]
+pub struct UnixSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Device and inode of the socket file it created.
+    file: (u64, u64),
+}
+
+impl UnixSocket {
+    /// Listens at a path. A socket file that another process has left behind is replaced.
+    pub(super) async fn bind(path: &Path) -> Result<Self, ListenError> {
+        make_way(path).await?;
+        let failed = |error: io::Error| ListenError::unix(path, &why(&error));
+        let socket = tokio::net::UnixSocket::new_stream().map_err(failed)?;
+        socket.bind(path).map_err(failed)?;
+        // Set before `listen`, so that no client can connect before the permissions apply.
+        fs::set_permissions(path, Permissions::from_mode(MODE)).map_err(failed)?;
+        let file = file(path).map_err(failed)?;
+        let listener = socket.listen(WAITING).map_err(failed)?;
+        Ok(UnixSocket { listener, path: path.to_owned(), file })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        // Another process may listen there by now.
+        let is_own = file(&self.path).is_ok_and(|x| x == self.file);
+        if is_own && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!("cannot remove the socket file {}: {error}", self.path.display());
+        }
+    }
+}
+
+fn file(path: &Path) -> io::Result<(u64, u64)> {
+    let value = fs::symlink_metadata(path)?;
+    Ok((value.dev(), value.ino()))
+}
+
+/// Removes a socket file without a listener; leaves any other file in place.
+async fn make_way(path: &Path) -> Result<(), ListenError> {
+    match fs::symlink_metadata(path) {
+        Ok(value) if value.file_type().is_socket() => {}
+        Ok(_) => {
+            let why = "a file that is not a socket exists there; remove it or choose another path";
+            return Err(ListenError::unix(path, why));
+        }
+        // `bind` will report the same error.
+        Err(_) => return Ok(()),
+    }
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(ListenError::taken(path)),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)
+            .map_err(|error| {
+                ListenError::unix(path, &format!("cannot remove the old socket: {error}"))
+            }),
+        // Another process has removed it meanwhile.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => {
+            let why = format!("cannot determine whether another process listens there: {error}");
+            Err(ListenError::unix(path, &why))
+        }
+    }
+}
+
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => {
+            "its directory does not exist; create it or choose another".to_owned()
+        }
+        ErrorKind::PermissionDenied => {
+            "this user cannot write to its directory; choose another".to_owned()
+        }
+        ErrorKind::InvalidInput => format!("{error}; choose a shorter path"),
+        _ => error.to_string(),
+    }
+}
