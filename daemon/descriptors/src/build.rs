@@ -1,4 +1,4 @@
-//! From drafts to a domain, with everything that the reference refuses.
+//! Builds a domain from parsed files, and rejects everything that envoyproxy/ratelimit rejects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,33 +9,34 @@ use super::ReadOptions;
 use super::domain::{Domain, Node};
 use super::draft::{DescriptorDraft, LimitDraft};
 use super::error::DescriptorConfigError;
-use super::limits::Maker;
-use super::overrides::Brought;
+use super::limits::PolicyFactory;
+use super::overrides::OverrideRules;
 use super::rule::{Limits, Rule};
 use super::unit::Unit;
 use super::wildcard::Wildcard;
 
-/// The most bytes of the composite keys that lead to a descriptor: those of a request's key.
+/// The maximum length of the composite keys that lead to a descriptor, in bytes: that of a
+/// request's key.
 const MAX_PATH_BYTES: usize = 65_536;
 
-/// A domain that files are added to.
+/// Builds a domain from one or more files.
 #[derive(Debug)]
 pub(super) struct Builder {
     name: String,
-    maker: Maker,
+    policies: PolicyFactory,
     nodes: Vec<Node>,
-    /// The limits that were made, so that rules of the same share a policy.
+    /// Limits by their numbers, so that rules with equal limits share a policy.
     made: HashMap<(u32, Unit, bool), Limits>,
 }
 
-/// The line, where it is told, and what is wrong.
-type Wrong = (Option<usize>, String);
+/// The line, if known, and the message.
+type Mistake = (Option<usize>, String);
 
 impl Builder {
     pub(super) fn new(name: String, options: &ReadOptions) -> Self {
-        let maker = Maker::new(&name, options);
+        let policies = PolicyFactory::new(&name, options);
         let root = Node { path: name.as_str().into(), ..Node::default() };
-        Builder { name, maker, nodes: vec![root], made: HashMap::new() }
+        Builder { name, policies, nodes: vec![root], made: HashMap::new() }
     }
 
     /// Adds the descriptors of a file.
@@ -49,13 +50,13 @@ impl Builder {
     }
 
     pub(super) fn finish(self) -> Domain {
-        let is_in_keys = !self.maker.tells(&self.name);
-        let brought = Brought::new(self.maker);
+        let is_in_keys = !self.policies.tells(&self.name);
+        let brought = OverrideRules::new(self.policies);
         Domain { name: self.name.into(), is_in_keys, nodes: self.nodes, brought }
     }
 
-    /// Adds descriptors to the one of this index. Drafts are never deeper than was read.
-    fn add_all(&mut self, parent: usize, drafts: Vec<DescriptorDraft>) -> Result<(), Wrong> {
+    /// Adds descriptors below the node with this index. The parsers bound the depth.
+    fn add_all(&mut self, parent: usize, drafts: Vec<DescriptorDraft>) -> Result<(), Mistake> {
         for mut draft in drafts {
             let inner = std::mem::take(&mut draft.descriptors);
             let index = self.add_one(parent, draft)?;
@@ -64,11 +65,11 @@ impl Builder {
         Ok(())
     }
 
-    fn add_one(&mut self, parent: usize, draft: DescriptorDraft) -> Result<usize, Wrong> {
+    fn add_one(&mut self, parent: usize, draft: DescriptorDraft) -> Result<usize, Mistake> {
         let line = draft.line;
-        let wrong = |message: String| (line, message);
+        let mistake = |message: String| (line, message);
         if draft.key.is_empty() {
-            return Err(wrong("descriptor has empty key".to_owned()));
+            return Err(mistake("descriptor has empty key".to_owned()));
         }
         let composite = match &*draft.value {
             "" => draft.key.clone(),
@@ -78,22 +79,22 @@ impl Builder {
         let Some(above) = self.nodes.get_mut(parent) else { return Ok(parent) };
         let path = format!("{}.{composite}", above.path);
         if path.len() > MAX_PATH_BYTES {
-            return Err(wrong(format!(
-                "a descriptor and those that it is in are longer than {MAX_PATH_BYTES} bytes; no \
-                 request has a key as long"
+            return Err(mistake(format!(
+                "the path of a descriptor is longer than {MAX_PATH_BYTES} bytes, the maximum \
+                 length of a key; shorten keys and values"
             )));
         }
         if above.children.contains_key(composite.as_bytes()) {
-            return Err(wrong(format!("duplicate descriptor composite key '{path}'")));
+            return Err(mistake(format!("duplicate descriptor composite key '{path}'")));
         }
         above.children.insert(composite.as_bytes().into(), index);
-        let wildcard = Wildcard::of(&composite);
+        let wildcard = Wildcard::parse(&composite);
         let is_shared_in_vain = draft.share_threshold && wildcard.is_none();
         above.wildcards.extend(wildcard.map(|wildcard| (wildcard, index)));
         let (value_to_metric, share_threshold) = (draft.value_to_metric, draft.share_threshold);
         let rule = self.rule(draft)?;
         if is_shared_in_vain {
-            return Err(wrong(format!(
+            return Err(mistake(format!(
                 "share_threshold can only be used with wildcard values (containing '*'), but found \
                  key '{composite}'"
             )));
@@ -109,16 +110,16 @@ impl Builder {
         Ok(index)
     }
 
-    fn rule(&mut self, draft: DescriptorDraft) -> Result<Option<Rule>, Wrong> {
+    fn rule(&mut self, draft: DescriptorDraft) -> Result<Option<Rule>, Mistake> {
         let Some(limit) = draft.rate_limit else { return Ok(None) };
         let (shadow, quota) = (draft.shadow_mode, draft.quota_mode);
-        let policy_shadow = self.maker.is_shadow(shadow, quota);
+        let policy_shadow = self.policies.is_shadow(shadow, quota);
         let (limits, unit, requests_per_unit) = if limit.has_texts {
-            self.of_texts(&limit, policy_shadow)?
+            self.from_notation(&limit, policy_shadow)?
         } else {
             let unit = unit_of(&limit).map_err(|error| (limit.line, error))?;
             (
-                self.of_numbers(limit.requests_per_unit, unit, policy_shadow),
+                self.per_unit(limit.requests_per_unit, unit, policy_shadow),
                 unit,
                 limit.requests_per_unit,
             )
@@ -137,20 +138,21 @@ impl Builder {
         }))
     }
 
-    fn of_numbers(&mut self, count: u32, unit: Option<Unit>, shadow: bool) -> Limits {
+    fn per_unit(&mut self, count: u32, unit: Option<Unit>, shadow: bool) -> Limits {
         let Some(unit) = unit else { return Limits::Unlimited };
         let made = self.made.entry((count, unit, shadow));
-        made.or_insert_with(|| self.maker.per_unit(count, unit, shadow)).clone()
+        made.or_insert_with(|| self.policies.per_unit(count, unit, shadow)).clone()
     }
 
-    /// The policy of limits in our notation, with the numbers of the first as it is written.
-    fn of_texts(
+    /// The policy for limits in Tollgate's notation, with the numbers of the first limit.
+    fn from_notation(
         &self,
         draft: &LimitDraft,
         shadow: bool,
-    ) -> Result<(Limits, Option<Unit>, u32), Wrong> {
+    ) -> Result<(Limits, Option<Unit>, u32), Mistake> {
         if draft.has_numbers {
-            let message = "write either limit, or unit with requests_per_unit, or unlimited";
+            let message = "limit cannot be combined with unit, requests_per_unit or unlimited; use \
+                           one of them";
             return Err((draft.line, in_line(draft.line, message)));
         }
         let mut limits = Vec::new();
@@ -159,15 +161,17 @@ impl Builder {
             limits.extend(parsed.map_err(|error| (*line, in_line(*line, &error.to_string())))?);
         }
         let first = limits.first().map(|limit| *limit.spec());
-        let made = self.maker.of_limits(limits, shadow);
+        let made = self.policies.from_limits(limits, shadow);
         let policy = made.map_err(|error| (draft.line, in_line(draft.line, &error)))?;
         let unit = first.and_then(|first| Unit::from_window(first.window));
+        // The number is only reported; larger limits saturate it.
         let count = first.map_or(0, |first| u32::try_from(first.count).unwrap_or(u32::MAX));
         Ok((Limits::Policy(policy), unit, count))
     }
 }
 
-/// Our own messages tell their line; the reference's are left as they are.
+/// Adds the line to a message about an extension. Messages of envoyproxy/ratelimit are reproduced
+/// unchanged.
 fn in_line(line: Option<usize>, message: &str) -> String {
     match line {
         Some(line) => format!("line {line}: rate_limit.limit: {message}"),
@@ -175,7 +179,7 @@ fn in_line(line: Option<usize>, message: &str) -> String {
     }
 }
 
-/// The unit; none where it is unlimited.
+/// The unit, or `None` if unlimited.
 fn unit_of(limit: &LimitDraft) -> Result<Option<Unit>, String> {
     match (limit.unlimited, Unit::from_name(&limit.unit)) {
         (true, Some(_)) => Err("should not specify rate limit unit when unlimited".to_owned()),

@@ -1,4 +1,4 @@
-//! A domain: a tree of descriptors, and how a request goes down it.
+//! Domains: trees of descriptors, and the lookup of rules in them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,41 +6,41 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::joined::Joined;
-use super::overrides::Brought;
+use super::overrides::OverrideRules;
 use super::rule::Rule;
 use super::wildcard::Wildcard;
 
-/// One domain.
+/// A domain.
 #[derive(Debug)]
 pub(super) struct Domain {
     pub(super) name: Box<str>,
-    /// Whether keys must tell the domain, because the name of its policies does not.
+    /// Whether keys contain the domain, because the name of its policies does not identify it.
     pub(super) is_in_keys: bool,
-    /// The root, then every descriptor after the one that it is in.
+    /// The root, followed by the descriptors; each parent precedes its children.
     pub(super) nodes: Vec<Node>,
-    pub(super) brought: Brought,
+    pub(super) brought: OverrideRules,
 }
 
-/// A descriptor of the configuration.
+/// A descriptor in the configuration.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// The domain and the composite keys that lead here, joined by `.`.
+    /// The domain and the composite keys on the path to the node, joined by `.`.
     pub(super) path: Box<str>,
-    /// Its own composite key: `key` or `key_value`.
+    /// The composite key: `key` or `key_value`.
     pub(super) composite: Box<str>,
     pub(super) rule: Option<Rule>,
     pub(super) value_to_metric: bool,
     pub(super) share_threshold: bool,
-    /// The descriptors in it by composite key. Requests add none, so that the hash needs no secret.
+    /// The children by composite key. Requests do not add any, so the hash needs no random seed.
     pub(super) children: HashMap<Box<[u8]>, usize, FixedState>,
-    /// Those of them with `*`, in the order in which they are written.
+    /// The children with `*`, in the order of the file.
     pub(super) wildcards: Vec<(Wildcard, usize)>,
 }
 
-/// How an entry of a request fits a descriptor.
+/// How an entry of a request matches a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    /// Key and value.
+enum MatchKind {
+    /// By key and value.
     Exact,
     /// By a `*`.
     Wildcard,
@@ -48,39 +48,40 @@ enum Fit {
     Key,
 }
 
-/// The rule that a request leads to.
+/// The rule for a request.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) rule: &'a Rule,
-    /// What stands for the values of entries whose values share one count, by the entry's index.
+    /// The replacements of values that share a counter, by the index of the entry.
     pub(super) shared: Vec<(usize, &'a str)>,
     pub(super) stat: Cow<'a, str>,
 }
 
 impl Domain {
-    /// What its keys begin with, if the name of its policies does not tell it.
+    /// The domain as part of keys, if the name of its policies does not identify it.
     pub(super) fn in_keys(&self) -> Option<&str> {
         self.is_in_keys.then_some(&*self.name)
     }
 
-    /// The rule of these entries. Takes a look-up or two an entry, and tries wildcards in turn.
+    /// The rule for a list of entries. Each entry takes one or two lookups, plus a linear search of
+    /// wildcards.
     pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<Found<'_>> {
         let mut node = self.nodes.first()?;
         let mut joined = Joined::default();
         let mut shared = Vec::new();
         let mut stat: Option<String> = None;
         for (index, &(key, value)) in entries.iter().enumerate() {
-            let (next, fit) = self.step(node, &mut joined, key, value)?;
-            let pattern = (fit == Fit::Wildcard).then(|| next.pattern(key));
-            // A star of the key may leave nothing that could stand for the value.
+            let (next, match_kind) = self.step(node, &mut joined, key, value)?;
+            let pattern = (match_kind == MatchKind::Wildcard).then(|| next.pattern(key));
+            // If the star is in the key, nothing may be left for the value.
             let shares = pattern.filter(|pattern| next.share_threshold && !pattern.is_empty());
             shared.extend(shares.map(|share| (index, share)));
             let measured = match pattern {
                 Some(pattern) if shares.is_some() || !next.value_to_metric => pattern,
-                None if fit == Fit::Key && !next.value_to_metric => "",
+                None if match_kind == MatchKind::Key && !next.value_to_metric => "",
                 _ => value,
             };
-            if stat.is_some() || !next.is_measured_as_written(fit, key, measured) {
+            if stat.is_some() || !next.is_measured_as_written(match_kind, key, measured) {
                 let stat = stat.get_or_insert_with(|| node.path.to_string());
                 push(stat, key, measured);
             }
@@ -95,29 +96,29 @@ impl Domain {
         Some(Found { rule, shared, stat })
     }
 
-    /// The descriptor in `node` that an entry fits.
+    /// The child of `node` that matches an entry.
     fn step<'a>(
         &'a self,
         node: &Node,
         joined: &mut Joined,
         key: &str,
         value: &str,
-    ) -> Option<(&'a Node, Fit)> {
+    ) -> Option<(&'a Node, MatchKind)> {
         if node.children.is_empty() {
             return None;
         }
         let composite = joined.join(key, value);
-        let (index, fit) = if let Some(index) = node.children.get(composite) {
-            (*index, Fit::Exact)
+        let (index, match_kind) = if let Some(index) = node.children.get(composite) {
+            (*index, MatchKind::Exact)
         } else if let Some(index) = node.wildcard(composite) {
-            (index, Fit::Wildcard)
+            (index, MatchKind::Wildcard)
         } else {
-            (*node.children.get(key.as_bytes())?, Fit::Key)
+            (*node.children.get(key.as_bytes())?, MatchKind::Key)
         };
-        Some((self.nodes.get(index)?, fit))
+        Some((self.nodes.get(index)?, match_kind))
     }
 
-    /// The stat that tells all values, but for those that share a count.
+    /// The stat with all values, except those that share a counter.
     fn detailed(&self, entries: &[(&str, &str)], shared: &[(usize, &str)]) -> String {
         let mut stat = self.name.to_string();
         let is_shared = !shared.is_empty();
@@ -125,7 +126,7 @@ impl Domain {
         for (index, (key, value)) in entries.iter().enumerate() {
             let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, x)| *x);
             push(&mut stat, key, value);
-            // The reference writes an empty value so, unless a count is shared.
+            // envoyproxy/ratelimit writes an empty value this way, unless a counter is shared.
             if value.is_empty() && !is_shared {
                 stat.push('_');
             }
@@ -133,8 +134,8 @@ impl Domain {
         stat
     }
 
-    /// The stat of a rule that a request brings.
-    pub(super) fn brought_stat(&self, entries: &[(&str, &str)]) -> String {
+    /// The stat of a limit supplied by a request.
+    pub(super) fn override_stat(&self, entries: &[(&str, &str)]) -> String {
         let mut stat = self.name.to_string();
         for (key, value) in entries {
             push(&mut stat, key, value);
@@ -146,7 +147,7 @@ impl Domain {
     }
 }
 
-/// Adds `.key` or `.key_value`.
+/// Appends `.key` or `.key_value`.
 fn push(stat: &mut String, key: &str, value: &str) {
     stat.push('.');
     stat.push_str(key);
@@ -165,19 +166,19 @@ impl Node {
         self.wildcards.iter().find(|(x, _)| x.matches(composite)).map(|(_, index)| *index)
     }
 
-    /// What of the composite key is the value, for an entry of this key that fits by a `*`.
+    /// The value part of the composite key, for an entry with this key that matches by a `*`.
     fn pattern(&self, key: &str) -> &str {
         let value =
             self.composite.strip_prefix(key).and_then(|composite| composite.strip_prefix('_'));
         value.unwrap_or(&self.composite)
     }
 
-    /// Whether key and value come to the composite key.
-    fn is_measured_as_written(&self, fit: Fit, key: &str, value: &str) -> bool {
-        match fit {
-            Fit::Key => value.is_empty(),
-            Fit::Exact => !value.is_empty(),
-            Fit::Wildcard => {
+    /// Whether key and value form the composite key.
+    fn is_measured_as_written(&self, match_kind: MatchKind, key: &str, value: &str) -> bool {
+        match match_kind {
+            MatchKind::Key => value.is_empty(),
+            MatchKind::Exact => !value.is_empty(),
+            MatchKind::Wildcard => {
                 let rest = self
                     .composite
                     .strip_prefix(key)

@@ -1,4 +1,4 @@
-//! All domains, and how a request finds its rule.
+//! All domains, and the lookup of rules.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,44 +16,44 @@ use super::rule::{Rule, RuleRef};
 use super::unit::Unit;
 use super::{ReadOptions, Source, xds, yaml};
 
-/// All domains; none by default.
+/// All domains. The default is empty.
 #[derive(Debug, Default)]
 pub struct Domains {
-    /// In the order in which they were read.
+    /// In the order of the files.
     domains: Vec<Domain>,
     by_name: HashMap<Box<str>, usize, FixedState>,
 }
 
-/// What a request's descriptor leads to.
+/// The result of looking up a request's descriptor.
 #[derive(Clone, Debug)]
 pub enum Lookup<'a> {
-    /// No file is of this domain.
+    /// The domain is not configured.
     UnknownDomain,
-    /// Nothing limits the descriptor.
+    /// No rule matches.
     NoRule,
-    /// This limits it.
+    /// A rule matches.
     Rule(Matched<'a>),
-    /// It is limited, and its key would have this many bytes, more than a key may have.
+    /// A rule matches, but the key would have this many bytes, which is too long.
     KeyTooLong(usize),
 }
 
-/// The rule of a request's descriptor.
+/// The rule for a request's descriptor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Matched<'a> {
     /// The rule.
     pub rule: RuleRef<'a>,
-    /// The key under which it is counted; 1 to 65,536 bytes.
+    /// The key of the counter; 1 to 65,536 bytes.
     pub key: String,
-    /// The name under which it is measured: `domain.key_value.key`.
+    /// The name of the metrics: `domain.key_value.key`.
     pub stat: Cow<'a, str>,
 }
 
 impl Domains {
-    /// Reads files, in this order.
+    /// Reads files in order.
     ///
     /// # Errors
-    /// A file cannot be used.
+    /// A file is invalid.
     pub fn from_yaml(
         sources: &[Source],
         options: &ReadOptions,
@@ -64,10 +64,10 @@ impl Domains {
         Domains::from_drafts(drafts, options)
     }
 
-    /// Reads what a control plane sent, in this order.
+    /// Reads the resources of a control plane in order.
     ///
     /// # Errors
-    /// A resource cannot be used.
+    /// A resource is invalid.
     pub fn from_xds(
         configs: &[RateLimitConfig],
         options: &ReadOptions,
@@ -112,7 +112,7 @@ impl Domains {
         self.by_name.get(name).and_then(|name| self.domains.get(*name))
     }
 
-    /// The rule of a descriptor: keys with their values, in the request's order.
+    /// The rule for a descriptor: keys with their values, in the order of the request.
     #[must_use]
     pub fn find<'a>(&'a self, domain: &str, entries: &[(&str, &str)]) -> Lookup<'a> {
         let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
@@ -126,9 +126,9 @@ impl Domains {
         }
     }
 
-    /// The rule that a request brings for one of its descriptors, in any domain that is known,
-    /// whatever is configured for it. It counts under the key of the configured rule where that
-    /// has the same unit, otherwise under one for its unit.
+    /// The rule for a limit that a request supplies, in a configured domain. It replaces the
+    /// configured rule. It shares the counter of the configured rule if that has the same unit;
+    /// otherwise the key contains the unit.
     #[must_use]
     pub fn find_with_override<'a>(
         &'a self,
@@ -140,17 +140,18 @@ impl Domains {
         let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
         let rule = domain.brought.rule(requests_per_unit, unit);
         let configured = domain.find(entries).filter(|domain| domain.shared.is_empty());
-        let goes_on = configured.is_some_and(|configured| configured.rule.counts_as(&rule));
-        match key(domain.in_keys(), entries, &[], (!goes_on).then_some(unit)) {
+        let shares_counter = configured.is_some_and(|configured| configured.rule.counts_as(&rule));
+        match key(domain.in_keys(), entries, &[], (!shares_counter).then_some(unit)) {
             Ok(key) => {
-                let stat = Cow::Owned(domain.brought_stat(entries));
+                let stat = Cow::Owned(domain.override_stat(entries));
                 Lookup::Rule(Matched { rule: RuleRef::Override(rule), key, stat })
             }
             Err(bytes) => Lookup::KeyTooLong(bytes),
         }
     }
 
-    /// All rules, a line each, as the reference writes them, in the order of the files.
+    /// All rules, one per line, in the format of envoyproxy/ratelimit and in the order of the
+    /// files.
     #[must_use]
     pub fn dump(&self) -> String {
         let mut text = String::new();
@@ -162,18 +163,18 @@ impl Domains {
         text
     }
 
-    /// Whether there is no domain.
+    /// Whether no domain is configured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
 
-    /// The names of all domains, in the order in which they were read.
+    /// The names of all domains, in the order of the files.
     pub fn domains(&self) -> impl Iterator<Item = &str> {
         self.domains.iter().map(|domain| &*domain.name)
     }
 
-    /// The policy of every rule that has one, with its domain.
+    /// The policies of all rules that have one, with their domains.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
         self.domains.iter().flat_map(|domain| {
             let rules = domain.nodes.iter().filter_map(|node| node.rule.as_ref());
@@ -189,7 +190,7 @@ fn dump_rule(path: &str, rule: &Rule, text: &mut String) {
         "{path}: unit={unit} requests_per_unit={requests_per_unit}, shadow_mode: {shadow}, \
          quota_mode: {quota}"
     ));
-    // What the reference cannot say.
+    // An extension to the format.
     if let Some(policy) = rule.policy().filter(|_| !rule.is_fixed()) {
         text.push_str(&format!(", limit: {policy}"));
     }

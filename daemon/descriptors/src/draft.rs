@@ -1,21 +1,21 @@
-//! What a file or a control plane says, before it is held against what a domain can be.
+//! The contents of a file or resource, before validation.
 
 use envoy_types::pb::google::protobuf::Struct;
 
-/// How deep descriptors may be in each other.
+/// The maximum depth of nested descriptors.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// One file or resource.
+/// A file or resource.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) domain: String,
     pub(super) descriptors: Vec<DescriptorDraft>,
 }
 
-/// A descriptor, with what may be in it.
+/// A descriptor with its children.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorDraft {
-    /// Where it stands, if that is a file.
+    /// The line, if it comes from a file.
     pub(super) line: Option<usize>,
     pub(super) key: String,
     pub(super) value: String,
@@ -38,10 +38,10 @@ pub(super) struct LimitDraft {
     pub(super) unlimited: bool,
     pub(super) name: String,
     pub(super) replaces: Vec<String>,
-    /// Limits in our own notation, each with its line.
+    /// Limits in Tollgate's notation, each with its line.
     pub(super) texts: Vec<(String, Option<usize>)>,
-    /// Whether there is any of unit, requests_per_unit and unlimited.
+    /// Whether unit, requests_per_unit or unlimited is present.
     pub(super) has_numbers: bool,
-    /// Whether there is a field of such texts.
+    /// Whether `limit` is present.
     pub(super) has_texts: bool,
 }

@@ -1,8 +1,8 @@
-//! Why a configuration cannot be used.
+//! Errors in a configuration.
 
 use std::fmt;
 
-/// Why a configuration cannot be used: the file, and what is wrong there.
+/// A mistake in a configuration file or resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescriptorConfigError {
     file: String,
@@ -15,20 +15,20 @@ impl DescriptorConfigError {
         DescriptorConfigError { file: file.to_owned(), line, message: message.into() }
     }
 
-    /// The file, as its source names it.
+    /// The name of the file.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line at fault, from 1, where it is known. The message of a fact that the reference
-    /// refuses too is its own, which has no line.
+    /// The line at fault, counted from 1, if known. Messages of envoyproxy/ratelimit are reproduced
+    /// unchanged and do not contain it.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// What is wrong.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,9 +1,9 @@
-//! Key and value of an entry as one text, as the composite keys of a configuration are.
+//! The composite key of an entry.
 
-/// How long a text is before it is put on the heap.
+/// Longer texts are stored on the heap.
 const MAX_INLINE: usize = 128;
 
-/// Room for `key_value`, used again for every entry of a request.
+/// A buffer for `key_value`, reused for every entry of a request.
 #[derive(Debug)]
 pub(super) struct Joined {
     inline: [u8; MAX_INLINE],

@@ -1,18 +1,18 @@
-//! The key under which a descriptor is counted.
+//! The key of a descriptor's counter.
 //!
-//! `user=7;route=%2525` reads as the request has it, and no two descriptors have the same: what
-//! separates is escaped in keys and values, and an empty key is written `%`.
+//! Keys are readable, such as `user=7;route=%2525`, and unique: separators are escaped in keys and
+//! values, and an empty key is written `%`.
 
 use super::unit::Unit;
 
-/// The most bytes of a key.
+/// The maximum length of a key in bytes.
 const MAX_BYTES: usize = 65_536;
 
-/// Writes a key, or tells how many bytes it would have.
+/// Returns the key, or its length if it is too long.
 ///
-/// What is shared stands in the place of the value of the entry of its index. The domain leads
-/// where the policy's name does not tell it; the unit follows where it tells apart what a request
-/// brought from what is configured.
+/// `shared` replaces the values of entries by index. The key begins with the domain if the policy's
+/// name does not identify it, and ends with the unit if a request supplied a limit with a unit of
+/// its own.
 pub fn key(
     domain: Option<&str>,
     entries: &[(&str, &str)],
@@ -46,7 +46,7 @@ pub fn key(
     if text.len() > MAX_BYTES { Err(text.len()) } else { Ok(text) }
 }
 
-/// Writes a text with `%`, `;` and `=` escaped as in a URL.
+/// Appends a text with `%`, `;` and `=` percent-encoded.
 fn escape(text: &str, to: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'%' | b';' | b'=')) {
@@ -57,7 +57,7 @@ fn escape(text: &str, to: &mut String) {
             Some(b';') => "%3B",
             _ => "%3D",
         });
-        rest = special.get(1..).unwrap_or_default();
+        rest = special.split_at(1).1;
     }
     to.push_str(rest);
 }

@@ -1,8 +1,8 @@
-//! The configuration of envoyproxy/ratelimit: texts in, rules out.
+//! The configuration format of envoyproxy/ratelimit.
 //!
-//! Domains hold trees of descriptors; a request's descriptor leads to a rule, to the key under
-//! which it is counted and to the name under which it is measured. What the reference does not
-//! have is told in `docs/envoy-ratelimit-config.md`.
+//! A domain is a tree of descriptors. A request's descriptor leads to a rule, to the key of its
+//! counter and to the name of its metrics. `docs/envoy-ratelimit-config.md` lists the extensions to
+//! the format.
 
 mod build;
 mod domain;
@@ -29,40 +29,40 @@ pub use key::key;
 pub use rule::{Limits, Rule, RuleRef};
 pub use unit::Unit;
 
-/// One file of the configuration.
+/// A configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// How errors name it.
+    /// The name in error messages.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub text: String,
 }
 
 impl Source {
-    /// A file of this name that holds this.
+    /// A file with a name and contents.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Source { name: name.into(), text: text.into() }
     }
 }
 
-/// How the configuration is read.
+/// Options for reading a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Whether files of one domain are merged; otherwise the second is refused.
+    /// Whether files with the same domain are merged. Otherwise the second one is rejected.
     pub merge_domains: bool,
-    /// What is charged of a request's descriptors.
+    /// Which descriptors of a request are charged.
     pub charging: Charging,
-    /// What is answered while the store gives no answer.
+    /// The decision while the store is unavailable.
     pub on_store_error: OnStoreError,
 }
 
 /// Which descriptors of a request are charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charging {
-    /// All of them or none; a denied request is charged nothing.
+    /// All or none: a denied request is not charged.
     #[default]
     Atomic,
-    /// Each descriptor on its own, also those of a denied request, as envoyproxy/ratelimit does.
+    /// Each descriptor separately, including those of a denied request, as in envoyproxy/ratelimit.
     Reference,
 }

@@ -1,4 +1,4 @@
-//! From the numbers of a limit to a policy.
+//! Policies for the limits of a domain.
 
 use tollgate::{Kind, Limit, Micros, Policy, Spec};
 
@@ -6,38 +6,39 @@ use super::rule::Limits;
 use super::unit::Unit;
 use super::{Charging, ReadOptions};
 
-/// What every policy's name begins with.
+/// The prefix of all policy names.
 const PREFIX: &str = "@envoy.";
-/// The most bytes of a policy's name.
+/// The maximum length of a policy's name in bytes.
 const MAX_NAME_BYTES: usize = 128;
-/// From Monday, where windows of weeks begin, to Thursday, where the reference's do.
+/// The offset from Monday, on which weekly windows begin, to Thursday, on which those of
+/// envoyproxy/ratelimit begin.
 const TO_THURSDAY: Micros = Micros::from_secs(3 * 86_400);
 
-/// Makes the policies of a domain. All have one name: state is kept by it and the key, so a
-/// changed limit goes on from what was used.
+/// Builds the policies of a domain. All of them have the same name: state is stored by name and
+/// key, so that a changed limit continues from the current usage.
 #[derive(Debug)]
-pub(super) struct Maker {
+pub(super) struct PolicyFactory {
     name: String,
     options: ReadOptions,
 }
 
-impl Maker {
+impl PolicyFactory {
     pub(super) fn new(domain: &str, options: &ReadOptions) -> Self {
-        Maker { name: name_of(domain), options: options.clone() }
+        PolicyFactory { name: name_of(domain), options: options.clone() }
     }
 
-    /// Whether the name of its policies tells the domain.
+    /// Whether the name of the policies identifies the domain.
     pub(super) fn tells(&self, domain: &str) -> bool {
         self.name.strip_prefix(PREFIX) == Some(domain)
     }
 
-    /// Whether a rule's policy never denies. Where charging is atomic a rule of quotas has no say
-    /// in what is charged, and the service decides on its verdict.
+    /// Whether the policy of a rule never denies. With atomic charging, a quota rule must not
+    /// prevent the charge; the service evaluates its decision.
     pub(super) fn is_shadow(&self, shadow: bool, quota: bool) -> bool {
         shadow || (quota && self.options.charging == Charging::Atomic)
     }
 
-    /// The limit of requests per unit.
+    /// The limits for a number of requests per unit.
     pub(super) fn per_unit(&self, count: u32, unit: Unit, shadow: bool) -> Limits {
         if count == 0 {
             return Limits::DenyAll;
@@ -48,19 +49,23 @@ impl Maker {
         match policy {
             Ok(policy) => Limits::Policy(policy),
             Err(error) => {
-                unreachable!("every count fits every unit, and every domain a name: {error}")
+                unreachable!(
+                    "every count is valid with every unit, and every domain has a valid \
+                              name: {error}"
+                )
             }
         }
     }
 
-    /// The policy of limits in our notation.
+    /// The policy for limits in Tollgate's notation.
     ///
     /// # Errors
-    /// They are too many, or of requests in flight.
-    pub(super) fn of_limits(&self, limits: Vec<Limit>, shadow: bool) -> Result<Policy, String> {
+    /// There are too many limits, or one is concurrent.
+    pub(super) fn from_limits(&self, limits: Vec<Limit>, shadow: bool) -> Result<Policy, String> {
         if let Some(limit) = limits.iter().find(|limit| limit.is_concurrent()) {
             return Err(format!(
-                "write another limit than {limit}; nobody would say when a request ends"
+                "{limit} is a concurrent limit, and Envoy does not report the end of a request; \
+                 use another limit"
             ));
         }
         self.policy(limits, shadow)
@@ -77,7 +82,7 @@ impl Maker {
     }
 }
 
-/// The windows are the reference's; what it charges is told by `charging`.
+/// The window of a limit, which begins as in envoyproxy/ratelimit.
 fn spec(count: u32, unit: Unit, charging: Charging) -> Spec {
     let is_thursday = unit == Unit::Week && charging == Charging::Reference;
     let offset = if is_thursday { TO_THURSDAY } else { Micros::ZERO };
@@ -88,7 +93,8 @@ fn spec(count: u32, unit: Unit, charging: Charging) -> Spec {
     }
 }
 
-/// `@envoy.` and the domain, with `_` for what a policy's name cannot have, cut where it is long.
+/// `@envoy.` and the domain, with `_` in place of invalid characters, truncated to the maximum
+/// length.
 fn name_of(domain: &str) -> String {
     let can_be = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let domain = domain.chars().map(|c| if can_be(&c) { c } else { '_' });

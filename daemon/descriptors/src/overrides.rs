@@ -1,28 +1,28 @@
-//! The rules that requests bring.
+//! Limits that requests supply.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::limits::Maker;
+use super::limits::PolicyFactory;
 use super::rule::Rule;
 use super::unit::Unit;
 
-/// The most of them that are kept for a domain; requests choose the numbers.
+/// The maximum number of cached rules of a domain: requests choose the numbers.
 pub(super) const MAX_RETAINED: usize = 1_024;
 
-/// The rules that the requests of a domain have brought, by their numbers.
+/// A cache of the rules for limits that requests of a domain supply.
 #[derive(Debug)]
-pub(super) struct Brought {
-    maker: Maker,
+pub(super) struct OverrideRules {
+    policies: PolicyFactory,
     rules: RwLock<HashMap<(u32, Unit), Arc<Rule>>>,
 }
 
-impl Brought {
-    pub(super) fn new(maker: Maker) -> Self {
-        Brought { maker, rules: RwLock::default() }
+impl OverrideRules {
+    pub(super) fn new(policies: PolicyFactory) -> Self {
+        OverrideRules { policies, rules: RwLock::default() }
     }
 
-    /// The rule of these numbers, which has no name and is neither shadow nor quota.
+    /// The rule for a limit. It has no name and is neither shadow nor quota.
     pub(super) fn rule(&self, count: u32, unit: Unit) -> Arc<Rule> {
         let kept =
             self.rules.read().unwrap_or_else(PoisonError::into_inner).get(&(count, unit)).cloned();
@@ -30,9 +30,10 @@ impl Brought {
     }
 
     fn make(&self, count: u32, unit: Unit) -> Arc<Rule> {
-        let rule = Arc::new(Rule::per_unit(&self.maker, count, unit));
+        let rule = Arc::new(Rule::per_unit(&self.policies, count, unit));
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        // All of them are forgotten at once: to know which is used least would cost every request.
+        // The cache is cleared when it is full: tracking the least recently used rule would slow
+        // down every request.
         if rules.len() >= MAX_RETAINED {
             rules.clear();
         }

@@ -1,4 +1,4 @@
-//! What holds for the requests that a descriptor matches.
+//! Rules for descriptors.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,49 +6,49 @@ use std::sync::Arc;
 use envoy_types::pb::google::protobuf::Struct;
 use tollgate::{Kind, Policy};
 
-use super::limits::Maker;
+use super::limits::PolicyFactory;
 use super::unit::Unit;
 
-/// What holds for the requests that a descriptor of the configuration matches.
+/// The rule of a descriptor.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// What it limits to.
+    /// The limits.
     pub limits: Limits,
-    /// How many requests it lets through a unit: of the first of its limits, if it has several.
+    /// The number of requests per unit; that of the first limit, if there are several.
     pub requests_per_unit: u32,
-    /// The unit; none where it is unlimited, and where a window is not of one unit.
+    /// The unit; `None` if unlimited or if the window is not a unit.
     pub unit: Option<Unit>,
-    /// Its name, which others may replace.
+    /// The name by which other rules can replace it.
     pub name: Option<String>,
-    /// The names of the rules that are not asked where this one matches in the same request.
+    /// The names of rules that are skipped if this one matches in the same request.
     pub replaces: Vec<String>,
-    /// Whether it is decided and counted, and never denies.
+    /// Whether the rule is decided and counted but never enforced.
     pub shadow: bool,
-    /// Whether it denies only where every other rule of quotas in the request is over too.
+    /// Whether the rule denies only if all other quota rules in the request are over the limit too.
     pub quota: bool,
-    /// Whether the stat tells all values of the request.
+    /// Whether the stat contains all values of the request.
     pub detailed_metric: bool,
-    /// What the answer tells of it, if the request passes.
+    /// The metadata in the response to an admitted request.
     pub metadata: Option<Arc<Struct>>,
 }
 
-/// What a rule limits to.
+/// The limits of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limits {
-    /// Everything passes, and nothing is counted.
+    /// Every request is admitted, and none is counted.
     Unlimited,
-    /// Nothing passes: 0 requests per unit.
+    /// Every request is denied: 0 requests per unit.
     DenyAll,
-    /// What the policy says.
+    /// The limits of a policy.
     Policy(Policy),
 }
 
 impl Rule {
-    /// A rule of so many requests per unit, and nothing else.
-    pub(super) fn per_unit(maker: &Maker, count: u32, unit: Unit) -> Self {
+    /// A rule with a number of requests per unit and no other settings.
+    pub(super) fn per_unit(policies: &PolicyFactory, count: u32, unit: Unit) -> Self {
         Rule {
-            limits: maker.per_unit(count, unit, false),
+            limits: policies.per_unit(count, unit, false),
             requests_per_unit: count,
             unit: Some(unit),
             name: None,
@@ -60,7 +60,7 @@ impl Rule {
         }
     }
 
-    /// The policy to ask, if there is one.
+    /// The policy, if there is one.
     #[must_use]
     pub fn policy(&self) -> Option<&Policy> {
         match &self.limits {
@@ -69,20 +69,20 @@ impl Rule {
         }
     }
 
-    /// Whether it is unlimited.
+    /// Whether the rule is unlimited.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.limits == Limits::Unlimited
     }
 
-    /// Whether it has one limit, of a fixed window, as all of the reference's have.
+    /// Whether the rule has one limit with a fixed window, as all rules in envoyproxy/ratelimit do.
     pub(super) fn is_fixed(&self) -> bool {
         let limits = self.policy().map(Policy::limits);
         matches!(limits, Some([limit]) if matches!(limit.spec().kind, Kind::Fixed { .. }))
     }
 
-    /// Whether what it counts goes on under a rule of this many per this unit: both are the same
-    /// kind of window, or it counts nothing.
+    /// Whether another rule can share the counter: both have the same kind of window, or this rule
+    /// counts nothing.
     pub(super) fn counts_as(&self, other: &Rule) -> bool {
         let identity = |rule: &Rule| match rule.policy().map(Policy::limits) {
             Some([limit]) => Some((limit.spec().kind, limit.spec().window)),
@@ -91,19 +91,19 @@ impl Rule {
         identity(self) == identity(other) || (self.is_always_over() && self.unit == other.unit)
     }
 
-    /// Whether every request is over it: its limit is 0.
+    /// Whether the limit is 0, so that every request is over the limit.
     #[must_use]
     pub fn is_always_over(&self) -> bool {
         self.limits == Limits::DenyAll
     }
 }
 
-/// A rule of the configuration, or one that a request brought.
+/// A configured rule, or one for a limit that a request supplied.
 #[derive(Clone, Debug)]
 pub enum RuleRef<'a> {
-    /// Of the configuration.
+    /// A configured rule.
     Configured(&'a Rule),
-    /// Of a request's override.
+    /// The override in a request.
     Override(Arc<Rule>),
 }
 

@@ -1,4 +1,4 @@
-//! The units of time of a limit.
+//! Units of time.
 
 use tollgate::Micros;
 
@@ -21,7 +21,7 @@ pub enum Unit {
     Year,
 }
 
-/// Each with its name in capitals and its seconds.
+/// Each unit with its name in capitals and its length in seconds.
 const UNITS: [(Unit, &str, u64); 7] = [
     (Unit::Second, "SECOND", 1),
     (Unit::Minute, "MINUTE", 60),
@@ -33,25 +33,25 @@ const UNITS: [(Unit, &str, u64); 7] = [
 ];
 
 impl Unit {
-    /// The unit of this name, in capitals or not.
+    /// The unit with a name, case-insensitive.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Unit> {
         UNITS.iter().find(|(_, x, _)| x.eq_ignore_ascii_case(name)).map(|(x, ..)| *x)
     }
 
-    /// The unit that is this long.
+    /// The unit with a length.
     #[must_use]
     pub fn from_window(window: Micros) -> Option<Unit> {
         UNITS.iter().map(|(x, ..)| *x).find(|x| x.window() == window)
     }
 
-    /// Its name in capitals, as the protocol has it.
+    /// The name in capitals, as in the protocol.
     #[must_use]
     pub fn name(self) -> &'static str {
         UNITS.iter().find(|(x, ..)| *x == self).map_or("", |(_, name, _)| name)
     }
 
-    /// How long it is.
+    /// The length of the unit.
     #[must_use]
     pub fn window(self) -> Micros {
         let seconds = UNITS.iter().find(|(x, ..)| *x == self).map_or(0, |(.., x)| *x);

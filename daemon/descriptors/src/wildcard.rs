@@ -1,19 +1,19 @@
-//! Values with `*` in them.
+//! Composite keys with `*`.
 
-/// A composite key with `*`, each of which stands for any characters, also none.
+/// A composite key with `*`, each of which matches any text.
 #[derive(Clone, Debug)]
 pub(super) struct Wildcard {
     first: Box<str>,
-    /// What must stand between, in this order.
+    /// The parts between, in order.
     middle: Box<[Box<str>]>,
     last: Box<str>,
-    /// How long a text is at least.
+    /// The minimum length of a matching text.
     shortest: usize,
 }
 
 impl Wildcard {
-    /// Reads a composite key; there is none without `*`.
-    pub(super) fn of(text: &str) -> Option<Wildcard> {
+    /// Parses a composite key; `None` without `*`.
+    pub(super) fn parse(text: &str) -> Option<Wildcard> {
         let (first, rest) = text.split_once('*')?;
         let (middle, last) =
             rest.rsplit_once('*').map_or((None, rest), |(x, last)| (Some(x), last));
@@ -23,7 +23,7 @@ impl Wildcard {
         Some(Wildcard { first: first.into(), middle, last: last.into(), shortest })
     }
 
-    /// Whether it stands for the whole of a text. Takes time in proportion to its length.
+    /// Whether a text matches, in time linear in its length.
     pub(super) fn matches(&self, text: &str) -> bool {
         if text.len() < self.shortest {
             return false;
@@ -32,7 +32,7 @@ impl Wildcard {
         let Some(mut inner) = inner else { return false };
         for part in &self.middle {
             let Some(at) = inner.find(&**part) else { return false };
-            inner = inner.get(at + part.len()..).unwrap_or_default();
+            inner = inner.split_at(at + part.len()).1;
         }
         true
     }

@@ -1,4 +1,4 @@
-//! From what a control plane sends to a draft.
+//! Converts the resources of a control plane.
 
 use envoy_types::pb::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
@@ -6,10 +6,10 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
 
 use super::draft::{DescriptorDraft, Draft, LimitDraft, MAX_DEPTH};
 
-/// Reads a resource.
+/// Converts a resource.
 ///
 /// # Errors
-/// Its descriptors are deeper in each other than is read.
+/// The descriptors are nested too deeply.
 pub(super) fn draft(config: &RateLimitConfig) -> Result<Draft, String> {
     let descriptors = descriptors(&config.descriptors, 1)?;
     Ok(Draft { domain: config.domain.clone(), descriptors })

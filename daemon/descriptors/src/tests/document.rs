@@ -4,7 +4,7 @@ use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/envoy-ratelimit-config.md");
 
-/// What a row of the page says of a request.
+/// What the page states for a request.
 fn row(domains: &Domains, request: &str) -> [String; 3] {
     match domains.find("shop", &entries(request)) {
         Lookup::Rule(rule) => {
@@ -17,7 +17,7 @@ fn row(domains: &Domains, request: &str) -> [String; 3] {
 }
 
 #[test]
-fn the_page_tells_what_its_example_does() {
+fn page_matches_the_behaviour_of_its_example() {
     let (_, rest) = PAGE.split_once("```yaml\n").unwrap();
     let (yaml, rest) = rest.split_once("```\n").unwrap();
     let (_, rest) = rest.split_once("|---|---|---|---|\n").unwrap();
@@ -32,7 +32,7 @@ fn the_page_tells_what_its_example_does() {
 }
 
 #[test]
-fn the_page_shows_an_error_as_it_is() {
+fn page_shows_the_actual_error() {
     let (yaml, _) = PAGE.split_once("```yaml\n").unwrap().1.split_once("```\n").unwrap();
     let yaml = yaml.replace("[10/s burst 20, 1000/h sliding]", "10/month");
     let options = ReadOptions::default();

@@ -1,8 +1,8 @@
-//! The key under which a request is counted.
+//! The key of a request's counter.
 
 use super::*;
 
-/// The key of a request, and the name of the policy that it is counted under.
+/// The key of a request, and the name of its policy.
 fn counted(domains: &Domains, domain: &str, entries: &[(&str, &str)]) -> (String, String) {
     match domains.find(domain, entries) {
         Lookup::Rule(rule) => {
@@ -14,7 +14,7 @@ fn counted(domains: &Domains, domain: &str, entries: &[(&str, &str)]) -> (String
 }
 
 #[test]
-fn a_key_reads_as_the_request_has_it_and_is_unambiguous() {
+fn keys_are_readable_and_unambiguous() {
     let domains = read(
         "domain: d
 descriptors:
@@ -42,7 +42,7 @@ descriptors:
 }
 
 #[test]
-fn what_a_policys_name_cannot_tell_of_the_domain_is_in_the_key() {
+fn key_contains_a_domain_that_the_policy_name_cannot_express() {
     let long = "x".repeat(122);
     let rows = [
         ("shop.eu-1", "@envoy.shop.eu-1", "a=b"),
@@ -63,7 +63,7 @@ fn what_a_policys_name_cannot_tell_of_the_domain_is_in_the_key() {
 }
 
 #[test]
-fn values_that_share_a_count_share_a_key() {
+fn values_that_share_a_counter_share_a_key() {
     let domains = stats::shared();
     let rows = [
         ("file=f/a.pdf", "file=f/*"),
@@ -82,7 +82,7 @@ fn values_that_share_a_count_share_a_key() {
 }
 
 #[test]
-fn a_key_that_would_be_too_long_is_told_and_not_cut() {
+fn keys_that_are_too_long_are_reported_and_not_truncated() {
     let domains =
         read("{domain: d, descriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]}");
     let rows = [(65_534, None), (65_535, Some(65_537))];

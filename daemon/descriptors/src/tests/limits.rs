@@ -1,9 +1,9 @@
-//! What a rule limits to.
+//! The limits of a rule.
 
 use super::*;
 use tollgate::OnStoreError;
 
-/// The policy of the only rule of a file, or what it limits to instead.
+/// The policy of the only rule of a file, or its limits.
 fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String, String> {
     let text = format!("domain: d\ndescriptors:\n- key: k\n  rate_limit: {rate_limit}\n{more}");
     let domains = Domains::from_yaml(&[Source::new("f", text)], options)
@@ -23,13 +23,13 @@ fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String,
 }
 
 #[test]
-fn a_limit_per_unit_is_a_fixed_window() {
+fn limits_per_unit_are_fixed_windows() {
     let rows = [
         ("{unit: second, requests_per_unit: 1}", "1/s fixed", "1/s fixed count-denied"),
         ("{unit: Minute, requests_per_unit: 20}", "20/min fixed", "20/min fixed count-denied"),
         ("{unit: HOUR, requests_per_unit: 5}", "5/h fixed", "5/h fixed count-denied"),
         ("{unit: day, requests_per_unit: 5}", "5/d fixed", "5/d fixed count-denied"),
-        // The reference's weeks begin on Thursday, as the epoch did.
+        // Weeks begin on Thursday in envoyproxy/ratelimit, as the Unix epoch did.
         ("{unit: week, requests_per_unit: 5}", "5/w fixed", "5/w fixed offset 3d count-denied"),
         ("{unit: month, requests_per_unit: 5}", "5/30d fixed", "5/30d fixed count-denied"),
         ("{unit: year, requests_per_unit: 5}", "5/365d fixed", "5/365d fixed count-denied"),
@@ -52,7 +52,7 @@ fn a_limit_per_unit_is_a_fixed_window() {
 }
 
 #[test]
-fn a_shadow_never_denies_and_a_quota_does_not_where_charging_is_atomic() {
+fn shadow_and_quotas_with_atomic_charging_never_deny() {
     let rows = [
         ("  shadow_mode: true", "1/s fixed shadow", "1/s fixed count-denied shadow"),
         ("  quota_mode: true", "1/s fixed shadow", "1/s fixed count-denied"),
@@ -73,7 +73,7 @@ fn a_shadow_never_denies_and_a_quota_does_not_where_charging_is_atomic() {
 }
 
 #[test]
-fn limits_may_be_written_in_our_notation() {
+fn limits_can_use_the_notation_of_tollgate() {
     let rows = [
         ("{limit: 100/min sliding}", "100/min sliding"),
         ("{limit: 10/s burst 20; 1000/h}", "10/s burst 20; 1000/h"),
@@ -90,8 +90,9 @@ fn limits_may_be_written_in_our_notation() {
 }
 
 #[test]
-fn what_is_no_limit_in_our_notation_is_told_with_its_line() {
-    let both = "write either limit, or unit with requests_per_unit, or unlimited";
+fn invalid_limits_are_reported_with_their_line() {
+    let both = "limit cannot be combined with unit, requests_per_unit or unlimited; use one of \
+                them";
     let rows = [
         (
             "{limit: 10/month}",
@@ -121,7 +122,7 @@ fn what_is_no_limit_in_our_notation_is_told_with_its_line() {
 }
 
 #[test]
-fn the_numbers_of_a_rule_are_those_of_its_first_limit() {
+fn rule_has_the_numbers_of_its_first_limit() {
     let rows = [
         ("{limit: [1000/h, 10/s burst 20]}", "d.k 1000/HOUR"),
         ("{limit: 1/10min}", "d.k 1/UNKNOWN"),
@@ -139,7 +140,7 @@ fn the_numbers_of_a_rule_are_those_of_its_first_limit() {
 }
 
 #[test]
-fn rules_of_one_limit_share_a_policy_and_all_answer_alike_without_their_store() {
+fn equal_limits_share_a_policy_and_the_store_error_decision() {
     let options = ReadOptions { on_store_error: OnStoreError::Allow, ..ReadOptions::default() };
     let text = "domain: d
 descriptors:

@@ -1,4 +1,4 @@
-//! Which rule a request leads to.
+//! The lookup of rules.
 
 use super::*;
 
@@ -45,7 +45,7 @@ descriptors:
 ";
 
 #[test]
-fn a_request_leads_to_the_rule_of_its_last_entry() {
+fn last_entry_selects_the_rule() {
     let shop = read(SHOP);
     check(
         &shop,
@@ -73,7 +73,7 @@ fn a_request_leads_to_the_rule_of_its_last_entry() {
             ("path=/b", "shop.path_/b 70/MONTH"),
             ("blocked=x", "shop.blocked 0/YEAR replaces reports replaces other"),
             ("silent=x", "shop.silent 2/MINUTE shadow quota"),
-            // The reference looks up key and value as one text.
+            // envoyproxy/ratelimit looks up key and value as one text.
             ("tenant_acme=x", "no rule"),
             ("plan_pro=x", "shop.plan_pro 30/MINUTE"),
         ],
@@ -84,7 +84,7 @@ fn a_request_leads_to_the_rule_of_its_last_entry() {
 }
 
 #[test]
-fn key_and_value_are_one_text_wherever_they_are_divided() {
+fn key_and_value_are_matched_as_one_text() {
     let domains = read(
         "domain: d
 descriptors:
@@ -105,7 +105,7 @@ descriptors:
 }
 
 #[test]
-fn files_of_one_domain_are_merged_where_that_is_asked() {
+fn files_of_one_domain_are_merged_on_request() {
     let files = [
         Source::new(
             "one.yaml",
@@ -126,7 +126,7 @@ fn files_of_one_domain_are_merged_where_that_is_asked() {
 }
 
 #[test]
-fn nothing_is_read_from_nothing() {
+fn empty_configuration_has_no_domains() {
     let domains = Domains::from_yaml(&[], &ReadOptions::default()).unwrap();
     assert!(domains.is_empty() && Domains::default().is_empty());
     assert_eq!(found(&domains, "d", "a=b"), "unknown domain");
@@ -147,7 +147,7 @@ descriptors:
 }
 
 #[test]
-fn the_dump_has_a_line_a_rule() {
+fn dump_has_one_line_per_rule() {
     let dump = read(SHOP).dump();
     let lines = dump.lines().collect::<Vec<_>>();
     assert_eq!(lines.len(), 12);

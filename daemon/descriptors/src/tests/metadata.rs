@@ -1,11 +1,11 @@
-//! What answers tell of a rule.
+//! The metadata of rules.
 
 use envoy_types::pb::google::protobuf::Struct;
 use envoy_types::pb::google::protobuf::value::Kind;
 
 use super::*;
 
-/// A struct as JSON would have it, its fields in order.
+/// A struct as JSON, with sorted fields.
 fn told(it: &Struct) -> String {
     let mut fields = it.fields.iter().collect::<Vec<_>>();
     fields.sort_by_key(|field| field.0);
@@ -28,7 +28,7 @@ fn value(kind: Option<&Kind>) -> String {
 }
 
 #[test]
-fn metadata_is_passed_on_as_it_is_written() {
+fn metadata_is_passed_on_unchanged() {
     let rows = [
         ("{name: service_1}", Some(r#"{"name":"service_1"}"#)),
         (
@@ -39,7 +39,7 @@ fn metadata_is_passed_on_as_it_is_written() {
             "{n: 1.5, m: -2, big: 18446744073709551615, s: '1.5', hex: 0x10}",
             Some(r#"{"big":18446744073709552000,"hex":16,"m":-2,"n":1.5,"s":"1.5"}"#),
         ),
-        // Names of fields are not looked at, and become texts.
+        // Names of fields are not validated, and become strings.
         (
             "{unknown: 1, deep: {0.50: a, 1: b, ~: c, no: d}}",
             Some(r#"{"deep":{"0.5":"a","1":"b","<nil>":"c","false":"d"},"unknown":1}"#),
@@ -58,7 +58,7 @@ fn metadata_is_passed_on_as_it_is_written() {
 }
 
 #[test]
-fn metadata_is_its_rules_own_and_is_kept_whatever_is_measured() {
+fn metadata_belongs_to_its_rule_regardless_of_metrics() {
     let flags = ["", "detailed_metric: true,", "value_to_metric: true,"];
     for flags in flags {
         let domains = read(&format!(

@@ -1,4 +1,4 @@
-//! The configuration of envoyproxy/ratelimit as rows of data.
+//! The configuration of envoyproxy/ratelimit as tables of cases.
 
 mod document;
 mod keys;
@@ -16,7 +16,7 @@ mod xds;
 
 use super::*;
 
-/// One file of this text.
+/// The domains of a file.
 fn read(text: &str) -> Domains {
     Domains::from_yaml(&[Source::new("limits.yaml", text)], &ReadOptions::default()).unwrap()
 }
@@ -26,7 +26,7 @@ fn entries(request: &str) -> Vec<(&str, &str)> {
     request.split_whitespace().map(|word| word.split_once('=').unwrap()).collect()
 }
 
-/// What a request of the domain leads to: its limit and its stat, or why there is none.
+/// The limit and stat for a request, or the reason why there is none.
 fn found(domains: &Domains, domain: &str, request: &str) -> String {
     told(&domains.find(domain, &entries(request)))
 }
@@ -60,7 +60,7 @@ fn flags(rule: &Rule) -> String {
     name.chain(replaces).chain(modes).collect()
 }
 
-/// Rows of a request and what it leads to.
+/// Rows of a request and the expected lookup.
 #[track_caller]
 fn check(domains: &Domains, domain: &str, rows: &[(&str, &str)]) {
     for (request, expected) in rows {

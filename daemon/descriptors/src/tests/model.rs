@@ -1,4 +1,4 @@
-//! The tree that requests go down, held against the plainest reading of what it must do.
+//! The lookup in the tree, compared with a simple model.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ impl Described {
         }
     }
 
-    /// As a file has it; YAML reads JSON.
+    /// As JSON, which is valid YAML.
     fn json(&self) -> serde_json::Value {
         let mut json = serde_json::json!({
             "key": self.key,
@@ -41,8 +41,8 @@ impl Described {
         json
     }
 
-    /// Makes composite keys of a level different, limits too, and only wildcards shared.
-    fn tidied(level: Vec<Described>, next: &mut u32) -> Vec<Described> {
+    /// Makes the composite keys and limits of a level unique, and shares only wildcards.
+    fn with_unique_keys(level: Vec<Described>, next: &mut u32) -> Vec<Described> {
         let mut kept: Vec<Described> = Vec::new();
         for mut level in level {
             if kept.iter().any(|known| known.composite() == level.composite()) {
@@ -51,7 +51,7 @@ impl Described {
             *next += 1;
             level.limit = level.limit.map(|_| *next);
             level.shared &= level.composite().contains('*');
-            level.inner = Described::tidied(level.inner, next);
+            level.inner = Described::with_unique_keys(level.inner, next);
             kept.push(level);
         }
         kept
@@ -66,7 +66,7 @@ fn fits(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-/// A level of the way down: the descriptor, how it fits, and what stands for the value.
+/// A step of the lookup: the descriptor, how it matches, and the replacement of the value.
 fn step<'a>(
     level: &'a [Described],
     key: &str,
@@ -106,7 +106,7 @@ fn expected(level: &[Described], entries: &[(&str, &str)]) -> Option<(u32, Strin
         values.push(if is_shared { told } else { (*value).to_owned() });
         detailed += &part(values.last()?);
         if values.last()?.is_empty() {
-            // Where nothing is shared the detailed stat keeps the `_` of an empty value.
+            // If nothing is shared, the detailed stat keeps the `_` of an empty value.
             detailed.push('\0');
         }
         (level, last) = (&inner.inner, Some(inner));
@@ -136,11 +136,11 @@ fn levels() -> impl Strategy<Value = Vec<Described>> {
 
 proptest! {
     #[test]
-    fn a_request_leads_where_the_plainest_reading_leads_it(
+    fn lookup_agrees_with_the_model(
         levels in levels(),
         requests in prop::collection::vec(prop::collection::vec(("[ab_*]{0,2}", text()), 0..4), 1..40),
     ) {
-        let levels = Described::tidied(levels, &mut 0);
+        let levels = Described::with_unique_keys(levels, &mut 0);
         let all = levels.iter().map(Described::json).collect::<Vec<_>>();
         let domains = read(&serde_json::json!({ "domain": "d", "descriptors": all }).to_string());
         for request in &requests {

@@ -1,6 +1,6 @@
-//! The limits that requests bring.
+//! Limits that requests supply.
 
-use super::super::overrides::{Brought, MAX_RETAINED};
+use super::super::overrides::{MAX_RETAINED, OverrideRules};
 use super::*;
 
 const RULES: &str = "
@@ -17,12 +17,12 @@ descriptors:
 ";
 
 #[test]
-fn an_override_holds_whatever_is_configured_and_counts_apart_by_unit() {
+fn overrides_replace_configured_rules_and_count_separately_by_unit() {
     let rows = [
         ("a=b c=x", 10, Unit::Day, "d.a_b.c_x 10/DAY", "a=b;c=x;=DAY"),
         ("a=b c=x", 42, Unit::Hour, "d.a_b.c_x 42/HOUR", "a=b;c=x;=HOUR"),
         ("a=b c=y", 42, Unit::Hour, "d.a_b.c_y 42/HOUR", "a=b;c=y;=HOUR"),
-        // What is configured has the same unit, so that both are one count.
+        // The configured rule has the same unit, so that both share a counter.
         ("a=b c=x", 42, Unit::Second, "d.a_b.c_x 42/SECOND", "a=b;c=x"),
         ("zero=1", 3, Unit::Day, "d.zero_1 3/DAY", "zero=1"),
         ("zero=1", 3, Unit::Hour, "d.zero_1 3/HOUR", "zero=1;=HOUR"),
@@ -46,15 +46,16 @@ fn an_override_holds_whatever_is_configured_and_counts_apart_by_unit() {
 }
 
 #[test]
-fn a_domain_that_is_not_in_the_policys_name_is_in_the_key_before_the_entries() {
+fn domain_in_a_key_precedes_the_entries() {
     let domains = read("domain: a/b");
     let Lookup::Rule(rule) = domains.find_with_override("a/b", &[], 1, Unit::Day) else { panic!() };
     assert_eq!((&*rule.key, &*rule.stat), ("=a/b;=DAY", "a/b."));
 }
 
 #[test]
-fn the_rules_that_requests_bring_are_built_once_and_are_bounded() {
-    let brought = Brought::new(crate::limits::Maker::new("d", &ReadOptions::default()));
+fn override_rules_are_cached_and_bounded() {
+    let brought =
+        OverrideRules::new(crate::limits::PolicyFactory::new("d", &ReadOptions::default()));
     let first = brought.rule(1, Unit::Day);
     assert!(std::sync::Arc::ptr_eq(&first, &brought.rule(1, Unit::Day)));
     for count in 0..5_000 {

@@ -1,4 +1,4 @@
-//! Whatever is written and whatever is asked.
+//! Random configurations and requests.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Texts of what configurations are made of.
+/// Random texts of fragments of configurations.
 fn yaml() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("domain: d\n"),
@@ -42,7 +42,7 @@ fn yaml() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..40).prop_map(|x| x.concat())
 }
 
-/// Texts in which what separates and what escapes is frequent.
+/// Random texts with many separators and escapes.
 fn text() -> impl Strategy<Value = String> {
     "([ab_%;=*.]|25|3B|3D|\\PC){0,5}"
 }
@@ -59,7 +59,7 @@ fn borrowed(entries: &Entries) -> Vec<(&str, &str)> {
 
 proptest! {
     #[test]
-    fn no_text_makes_reading_panic(text in prop_oneof![yaml(), "\\PC*"]) {
+    fn arbitrary_text_never_panics(text in prop_oneof![yaml(), "\\PC*"]) {
         for merge_domains in [false, true] {
             let options = ReadOptions { merge_domains, ..ReadOptions::default() };
             let sources = [Source::new("a", text.as_str()), Source::new("b", text.as_str())];
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn no_request_makes_finding_panic(
+    fn arbitrary_requests_never_panic(
         requests in requests(),
         rules in prop::collection::vec((text(), text(), any::<[bool; 4]>()), 0..8),
     ) {

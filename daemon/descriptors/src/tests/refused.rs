@@ -1,8 +1,8 @@
-//! What cannot be used, and what is said of it.
+//! Invalid configurations and their messages.
 
 use super::*;
 
-/// The error of files, of which the first is called `1.yaml`.
+/// The error for files named `1.yaml`, `2.yaml` and so on.
 fn error(texts: &[&str], merge_domains: bool) -> DescriptorConfigError {
     let name = |(index, text): (usize, &&str)| Source::new(format!("{}.yaml", index + 1), *text);
     let sources = texts.iter().enumerate().map(name).collect::<Vec<_>>();
@@ -10,16 +10,16 @@ fn error(texts: &[&str], merge_domains: bool) -> DescriptorConfigError {
     Domains::from_yaml(&sources, &options).unwrap_err()
 }
 
-/// Rows of a file and what is said of it.
+/// Rows of a file and its error message.
 #[track_caller]
-fn check_refused(rows: &[(&str, &str)]) {
+fn check_errors(rows: &[(&str, &str)]) {
     for (text, message) in rows {
         assert_eq!(error(&[text], false).to_string(), format!("1.yaml: {message}"), "{text}");
     }
 }
 
 #[test]
-fn what_the_reference_refuses_is_refused_in_its_words() {
+fn invalid_configurations_have_the_messages_of_envoyproxy_ratelimit() {
     let rows = [
         ("descriptors:", "config file cannot have empty domain"),
         ("", "config file cannot have empty domain"),
@@ -64,11 +64,11 @@ fn what_the_reference_refuses_is_refused_in_its_words() {
             "share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'",
         ),
     ];
-    check_refused(&rows);
+    check_errors(&rows);
 }
 
 #[test]
-fn a_field_that_there_is_not_is_refused_in_the_references_words() {
+fn unknown_fields_have_the_messages_of_envoyproxy_ratelimit() {
     let rows = [
         (
             "{domain: d, descriptors: [{key: k, ratelimit: {unit: day}}]}",
@@ -97,11 +97,11 @@ fn a_field_that_there_is_not_is_refused_in_the_references_words() {
         ("{domain: d, descriptors: [{key: k, value: 1.5}]}", "error checking config"),
         ("domain: 18446744073709551615", "error checking config"),
     ];
-    check_refused(&rows);
+    check_errors(&rows);
 }
 
 #[test]
-fn a_value_of_another_kind_is_refused_in_the_words_of_the_references_reader() {
+fn wrong_types_have_the_messages_of_envoyproxy_ratelimit() {
     let rows = [
         ("[a]", "line 1: cannot unmarshal !!seq into map[interface {}]interface {}"),
         ("words", "line 1: cannot unmarshal !!str `words` into map[interface {}]interface {}"),

@@ -1,9 +1,9 @@
-//! What plain texts mean to the reference's reader.
+//! Plain scalars of YAML 1.1.
 
 use super::super::yaml::Scalar;
 
 #[test]
-fn plain_texts_are_what_yaml_1_1_says() {
+fn plain_scalars_follow_yaml_1_1() {
     let rows = [
         ("", "!!null <nil>"),
         ("~", "!!null <nil>"),

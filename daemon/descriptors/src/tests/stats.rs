@@ -1,11 +1,11 @@
-//! Under which name a rule is measured.
+//! The names of metrics.
 
 use super::*;
 
 const MINUTE: &str = "rate_limit: {unit: minute, requests_per_unit: 9}";
 
 #[test]
-fn detailed_metric_tells_every_value() {
+fn detailed_metric_contains_every_value() {
     let shop = read(&format!(
         "domain: shop
 descriptors:
@@ -73,7 +73,7 @@ descriptors:
 }
 
 #[test]
-fn value_to_metric_tells_the_value_of_its_level() {
+fn value_to_metric_adds_the_value_of_its_level() {
     const TOLD: &str = "value_to_metric: true";
     let both = levels(TOLD, TOLD, "");
     check(
@@ -112,7 +112,7 @@ fn value_to_metric_tells_the_value_of_its_level() {
 }
 
 #[test]
-fn wildcards_are_measured_alike_wherever_their_star_is() {
+fn metrics_of_wildcards_do_not_depend_on_the_position_of_the_star() {
     for (value, fits) in [("foo*", "foo1"), ("foo*bar", "foo1bar"), ("foo*bar*", "foo1bar2")] {
         let rows = [
             ("", format!("d.wild_{value} 9/MINUTE")),
@@ -131,7 +131,8 @@ fn wildcards_are_measured_alike_wherever_their_star_is() {
     }
 }
 
-/// Of the same shapes as the reference's tests of shared counts; tests of keys use it too.
+/// The structures in the tests of envoyproxy/ratelimit for shared counters; the tests of keys use
+/// them too.
 pub(super) fn shared() -> Domains {
     let limit = |count| format!("rate_limit: {{unit: minute, requests_per_unit: {count}}}");
     let share = "share_threshold: true";

@@ -27,7 +27,7 @@ descriptors:
 ";
 
 #[test]
-fn a_star_stands_for_any_characters() {
+fn star_matches_any_text() {
     check(
         &read(ROUTES),
         "d",
@@ -46,7 +46,7 @@ fn a_star_stands_for_any_characters() {
             ("mid=barb", "d.mid_bar*b 4/MINUTE"),
             ("mid=bara", "no rule"),
             ("mid=xbarb", "no rule"),
-            // What is before and after the star may not overlap.
+            // The parts before and after the star must not overlap.
             ("mid=bar", "no rule"),
             ("many=foo123bar456baz", "d.many_foo*bar*baz 5/MINUTE"),
             ("many=foobarbaz", "d.many_foo*bar*baz 5/MINUTE"),
@@ -64,7 +64,7 @@ fn a_star_stands_for_any_characters() {
 }
 
 #[test]
-fn an_exact_value_comes_before_wildcards_in_their_order_and_these_before_the_key() {
+fn exact_values_precede_wildcards_and_wildcards_precede_keys() {
     check(
         &read(ROUTES),
         "d",
@@ -72,10 +72,10 @@ fn an_exact_value_comes_before_wildcards_in_their_order_and_these_before_the_key
             ("order=abc", "d.order_abc 10/MINUTE"),
             ("order=abd", "d.order_a* 8/MINUTE"),
             ("order=b", "d.order 11/MINUTE"),
-            // A descriptor without a limit takes what it fits all the same.
+            // A descriptor without a limit takes precedence nevertheless.
             ("dead=a1", "no rule"),
             ("dead=b1", "d.dead 12/MINUTE"),
-            // The star of a key goes over into the value; the stat is the reference's.
+            // The star of a key extends into the value; the stat is that of envoyproxy/ratelimit.
             ("prefix=x", "d.prefix_pre* 13/MINUTE"),
             ("pre=", "d.pre_pre* 13/MINUTE"),
             ("*=_", "d.* 15/MINUTE"),

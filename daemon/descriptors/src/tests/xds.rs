@@ -1,4 +1,4 @@
-//! What a control plane sends.
+//! Resources of a control plane.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ fn read(configs: &[RateLimitConfig]) -> Result<Domains, DescriptorConfigError> {
 }
 
 #[test]
-fn resources_are_read_as_files_are() {
+fn resources_are_equivalent_to_files() {
     let outer = RateLimitDescriptor {
         descriptors: vec![
             descriptor("inner", "", Some(policy(2, RateLimitUnit::Week))),
@@ -74,7 +74,7 @@ fn resources_are_read_as_files_are() {
 }
 
 #[test]
-fn what_files_may_not_say_resources_may_not() {
+fn resources_are_validated_like_files() {
     let unit = |unit| RateLimitPolicy { unit, ..RateLimitPolicy::default() };
     let both = RateLimitPolicy { unlimited: true, ..policy(1, RateLimitUnit::Day) };
     let rows = [
@@ -107,7 +107,7 @@ fn what_files_may_not_say_resources_may_not() {
 }
 
 #[test]
-fn resources_are_read_so_deep_and_no_deeper() {
+fn nesting_of_resources_is_bounded() {
     let nested = |depth| {
         let leaf = descriptor("k", "", None);
         (1..depth).fold(leaf, |inner, _| RateLimitDescriptor {
@@ -121,7 +121,7 @@ fn resources_are_read_so_deep_and_no_deeper() {
 }
 
 #[test]
-fn metadata_is_passed_on_unless_it_is_empty() {
+fn nonempty_metadata_is_passed_on() {
     let text = Value { kind: Some(Kind::StringValue("one".to_owned())) };
     let full = Struct { fields: HashMap::from([("name".to_owned(), text)]) };
     for (metadata, is_kept) in [(full, true), (Struct::default(), false)] {

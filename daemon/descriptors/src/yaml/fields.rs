@@ -1,27 +1,27 @@
-//! From the tree of a file to a draft.
+//! Converts the tree of a file, and reports values of the wrong type.
 
 use super::metadata::metadata;
 use super::scalar::Scalar;
 use super::{Body, Name, Node, line};
 use crate::draft::{DescriptorDraft, Draft, LimitDraft};
 
-/// The most bytes of a value that an error shows whole.
+/// The maximum length of a value that is shown completely.
 const MAX_SHOWN: usize = 10;
 
-/// Reads values, and keeps what is wrong with them.
+/// Converts values and collects errors.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     errors: Vec<(Option<usize>, String)>,
 }
 
 impl Fields {
-    /// The line of the first error, and all errors, a line each.
+    /// The line of the first error, and all messages, one per line.
     pub(super) fn into_errors(self) -> Option<(Option<usize>, String)> {
         let first = self.errors.first()?.0;
         Some((first, self.errors.iter().map(|(_, x)| format!("\n  {x}")).collect()))
     }
 
-    /// A value that is not of the kind that it must be.
+    /// Reports a value of the wrong type.
     pub(super) fn refuse(&mut self, node: &Node, kind: &str) {
         let (tag, shown) = match &node.body {
             Body::Nothing => ("!!null", String::new()),
@@ -60,11 +60,11 @@ impl Fields {
                 "value" => draft.value = self.text(node),
                 "rate_limit" => draft.rate_limit = self.limit(node),
                 "descriptors" => draft.descriptors = self.descriptors(node),
-                "shadow_mode" => draft.shadow_mode = self.truth(node),
-                "quota_mode" => draft.quota_mode = self.truth(node),
-                "detailed_metric" => draft.detailed_metric = self.truth(node),
-                "value_to_metric" => draft.value_to_metric = self.truth(node),
-                "share_threshold" => draft.share_threshold = self.truth(node),
+                "shadow_mode" => draft.shadow_mode = self.bool_value(node),
+                "quota_mode" => draft.quota_mode = self.bool_value(node),
+                "detailed_metric" => draft.detailed_metric = self.bool_value(node),
+                "value_to_metric" => draft.value_to_metric = self.bool_value(node),
+                "share_threshold" => draft.share_threshold = self.bool_value(node),
                 "metadata" => match &node.body {
                     Body::Fields(all) if all.is_empty() => {}
                     Body::Fields(all) => draft.metadata = Some(metadata(all)),
@@ -90,7 +90,7 @@ impl Fields {
             match &*name.text {
                 "requests_per_unit" => draft.requests_per_unit = self.count(node),
                 "unit" => draft.unit = self.text(node),
-                "unlimited" => draft.unlimited = self.truth(node),
+                "unlimited" => draft.unlimited = self.bool_value(node),
                 "name" => draft.name = self.text(node),
                 "replaces" => draft.replaces = self.replaces(node),
                 "limit" => {
@@ -112,7 +112,7 @@ impl Fields {
         all.iter().map(name).collect()
     }
 
-    /// One text or several, each with its line.
+    /// One or several texts, each with its line.
     fn texts(&mut self, node: &Node) -> Vec<(String, Option<usize>)> {
         let all = match &node.body {
             Body::List(all) => all.as_slice(),
@@ -132,7 +132,7 @@ impl Fields {
         }
     }
 
-    /// A text; a number or a truth value stands for what is written.
+    /// A string; a number or Boolean yields its text.
     fn text(&mut self, node: &Node) -> String {
         match &node.body {
             Body::Nothing => String::new(),
@@ -144,12 +144,12 @@ impl Fields {
         }
     }
 
-    fn truth(&mut self, node: &Node) -> bool {
+    fn bool_value(&mut self, node: &Node) -> bool {
         match &node.body {
             Body::Nothing => return false,
             Body::Text(text) => {
-                if let Scalar::Truth(truth) = Scalar::of(text, node.quoted) {
-                    return truth;
+                if let Scalar::Bool(bool_value) = Scalar::of(text, node.quoted) {
+                    return bool_value;
                 }
             }
             Body::List(_) | Body::Fields(_) => {}
@@ -163,7 +163,7 @@ impl Fields {
             Body::Nothing => return 0,
             Body::Text(text) => {
                 let scalar = Scalar::of(text, node.quoted);
-                if let Scalar::Whole(count) = scalar
+                if let Scalar::Integer(count) = scalar
                     && let Ok(count) = u32::try_from(count)
                 {
                     return count;
@@ -183,7 +183,7 @@ fn fields(node: &Node) -> &[(Name, Node)] {
     }
 }
 
-/// A value in backquotes; a long one is cut, as the reference's reader does it.
+/// A value in backquotes, truncated as in the YAML library of envoyproxy/ratelimit.
 fn shown(text: &str) -> String {
     if text.len() <= MAX_SHOWN {
         return format!(" `{text}`");

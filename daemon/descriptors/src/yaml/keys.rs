@@ -1,9 +1,9 @@
-//! The fields that may be written, and what may be under them.
+//! Validates field names and the types of lists.
 
 use super::scalar::Scalar;
 use super::{Body, Name, Node, line, printed, printed_name};
 
-/// Every field, wherever it stands: the reference leaves out what stands where it means nothing.
+/// All fields. envoyproxy/ratelimit ignores a known field in a place where it has no meaning.
 const KNOWN: [&str; 16] = [
     "domain",
     "key",
@@ -23,16 +23,16 @@ const KNOWN: [&str; 16] = [
     "metadata",
 ];
 
-/// Refuses the first field that there is not, and lists of anything but fields.
+/// Rejects unknown fields, and lists of anything but mappings.
 ///
 /// # Errors
-/// There is such a one: its line, and the reference's text.
+/// The line of the first mistake, and the message of envoyproxy/ratelimit.
 pub(super) fn check(node: &Node, in_limit: bool) -> Result<(), (Option<usize>, String)> {
     let Body::Fields(fields) = &node.body else { return Ok(()) };
     for (name, value) in fields {
         check_name(name, in_limit).map_err(|error| (line(&name.origin), error))?;
         match &*name.text {
-            // Whatever is in it is passed on.
+            // Metadata is passed on unchanged.
             "metadata" => {}
             "limit" if in_limit => {}
             name => check_value(value, name == "rate_limit")?,
@@ -66,7 +66,9 @@ fn check_value(value: &Node, is_limit: bool) -> Result<(), (Option<usize>, Strin
             }
         }),
         Body::Text(text) => match Scalar::of(text, value.quoted) {
-            Scalar::Float(_) | Scalar::Great(_) => wrong(value, "error checking config".to_owned()),
+            Scalar::Float(_) | Scalar::Unsigned(_) => {
+                wrong(value, "error checking config".to_owned())
+            }
             _ => Ok(()),
         },
     }

@@ -1,4 +1,4 @@
-//! Metadata: whatever an operator wants to be told of a rule.
+//! Metadata of rules, which responses to Envoy contain.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use envoy_types::pb::google::protobuf::{ListValue, Struct, Value};
 use super::scalar::Scalar;
 use super::{Body, Name, Node, printed_name};
 
-/// What is written in fields, under names as they are written.
+/// Converts a mapping, with names as written.
 pub(super) fn metadata(fields: &[(Name, Node)]) -> Struct {
     named(fields, |x| x.text.clone())
 }
@@ -23,7 +23,7 @@ fn value(node: &Node) -> Value {
         Body::Nothing => Kind::NullValue(0),
         Body::Text(text) => scalar(Scalar::of(text, node.quoted)),
         Body::List(all) => Kind::ListValue(ListValue { values: all.iter().map(value).collect() }),
-        // Further in, the reference writes a name as it prints what it means.
+        // In nested mappings, envoyproxy/ratelimit prints the parsed name.
         Body::Fields(all) => Kind::StructValue(named(all, printed_name)),
     };
     Value { kind: Some(kind) }
@@ -32,15 +32,15 @@ fn value(node: &Node) -> Value {
 fn scalar(scalar: Scalar<'_>) -> Kind {
     match scalar {
         Scalar::Nothing => Kind::NullValue(0),
-        Scalar::Truth(truth) => Kind::BoolValue(truth),
-        Scalar::Whole(whole) => Kind::NumberValue(nearest(&whole.to_string())),
-        Scalar::Great(great) => Kind::NumberValue(nearest(&great.to_string())),
+        Scalar::Bool(bool_value) => Kind::BoolValue(bool_value),
+        Scalar::Integer(whole) => Kind::NumberValue(nearest(&whole.to_string())),
+        Scalar::Unsigned(great) => Kind::NumberValue(nearest(&great.to_string())),
         Scalar::Float(float) => Kind::NumberValue(float),
         Scalar::Text(text) => Kind::StringValue(text.to_owned()),
     }
 }
 
-/// The number of the protocol that is nearest to a whole one: it knows no others.
+/// The nearest double, the only number type of the protocol.
 fn nearest(digits: &str) -> f64 {
     digits.parse().unwrap_or(f64::NAN)
 }

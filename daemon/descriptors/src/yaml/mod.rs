@@ -1,7 +1,7 @@
-//! From the text of a file to a draft, with what the reference's reader refuses.
+//! Parses a file, and rejects everything that envoyproxy/ratelimit rejects.
 //!
-//! The reference reads YAML 1.1: `yes` is true, `010` is eight, and a number stands for its text
-//! where a text is asked. So a value is what [`Scalar`] says, not what the parser's schema would.
+//! envoyproxy/ratelimit reads YAML 1.1: `yes` is true, `010` is eight, and a number is accepted as
+//! a string. [`Scalar`] implements these rules; the parser's own schema is not used.
 
 mod fields;
 mod keys;
@@ -15,17 +15,17 @@ use super::error::DescriptorConfigError;
 use fields::Fields;
 pub(super) use scalar::Scalar;
 
-/// A descriptor is two values deep: the list that it is in, and its fields.
+/// A descriptor has two levels: the list that contains it, and its fields.
 const LIMITS: YamlLimits = YamlLimits {
     values: 1_000_000,
     depth: 2 * MAX_DEPTH,
-    remedy: "leave some out, or write wildcards in their place",
+    remedy: "remove some, or replace them by wildcards",
 };
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// It is not YAML, too much of it, or not of the form of a configuration.
+/// The text is not YAML, exceeds the limits, or is not a configuration.
 pub(super) fn draft(file: &str, text: &str) -> Result<Draft, DescriptorConfigError> {
     let root = tree(text).map_err(|(line, error)| {
         let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn draft(file: &str, text: &str) -> Result<Draft, DescriptorConfigErr
     }
 }
 
-/// The first mistake has the say, as it has with the reference.
+/// Parses YAML. Only the first mistake is reported, as in envoyproxy/ratelimit.
 fn tree(text: &str) -> Result<Node, (Option<usize>, String)> {
     let diagnostics = Diagnostics::default();
     let position = |error: &ConfigError| (error.line(), error.message().to_owned());
@@ -70,7 +70,7 @@ fn line(origin: &Origin) -> Option<usize> {
     }
 }
 
-/// A value as the reference prints it.
+/// A value as envoyproxy/ratelimit prints it.
 fn printed(node: &Node) -> String {
     match &node.body {
         Body::Nothing => "<nil>".to_owned(),

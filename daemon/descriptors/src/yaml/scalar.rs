@@ -1,22 +1,22 @@
-//! What a plain text means to the reference's reader of YAML 1.1.
+//! YAML 1.1 scalars.
 
 use std::fmt;
 
-/// A value that is no list and has no fields.
+/// A scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scalar<'a> {
     Nothing,
-    Truth(bool),
-    /// A whole number of 64 bits with a sign.
-    Whole(i64),
-    /// A greater one.
-    Great(u64),
+    Bool(bool),
+    /// An integer that fits in 64 bits with a sign.
+    Integer(i64),
+    /// A larger integer.
+    Unsigned(u64),
     Float(f64),
     Text(&'a str),
 }
 
 impl<'a> Scalar<'a> {
-    /// What a text stands for; one in quotes stands for itself.
+    /// The value of a text; a quoted text is a string.
     pub(crate) fn of(text: &'a str, quoted: bool) -> Self {
         if quoted { Scalar::Text(text) } else { Scalar::plain(text) }
     }
@@ -25,10 +25,10 @@ impl<'a> Scalar<'a> {
         match text {
             "" | "~" | "null" | "Null" | "NULL" => return Scalar::Nothing,
             "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-                return Scalar::Truth(true);
+                return Scalar::Bool(true);
             }
             "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off"
-            | "OFF" => return Scalar::Truth(false),
+            | "OFF" => return Scalar::Bool(false),
             ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
             ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
                 return Scalar::Float(f64::INFINITY);
@@ -48,19 +48,19 @@ impl<'a> Scalar<'a> {
         number.unwrap_or(Scalar::Text(text))
     }
 
-    /// How the reader calls its kind.
+    /// The YAML tag of the type.
     pub(crate) fn tag(&self) -> &'static str {
         match self {
             Scalar::Nothing => "!!null",
-            Scalar::Truth(_) => "!!bool",
-            Scalar::Whole(_) | Scalar::Great(_) => "!!int",
+            Scalar::Bool(_) => "!!bool",
+            Scalar::Integer(_) | Scalar::Unsigned(_) => "!!int",
             Scalar::Float(_) => "!!float",
             Scalar::Text(_) => "!!str",
         }
     }
 }
 
-/// Digits with or without a base in front: `0x`, `0o`, `0b`, and `0` for eight.
+/// Parses an integer with an optional base: `0x`, `0o`, `0b`, or `0` for octal.
 fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
     let lower = magnitude.to_ascii_lowercase();
     let (base, digits) = match &*lower {
@@ -75,13 +75,13 @@ fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
     }
     let number = u64::from_str_radix(digits, base).ok()?;
     match (i64::try_from(number), is_negative) {
-        (Ok(number), false) => Some(Scalar::Whole(number)),
-        (Err(_), false) => Some(Scalar::Great(number)),
-        (_, true) => 0_i64.checked_sub_unsigned(number).map(Scalar::Whole),
+        (Ok(number), false) => Some(Scalar::Integer(number)),
+        (Err(_), false) => Some(Scalar::Unsigned(number)),
+        (_, true) => 0_i64.checked_sub_unsigned(number).map(Scalar::Integer),
     }
 }
 
-/// Digits with a point or an exponent.
+/// Parses a number with a decimal point or an exponent.
 fn float(digits: &str, magnitude: &str) -> Option<Scalar<'static>> {
     let begins = magnitude.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit());
     let is_written_so = magnitude
@@ -92,14 +92,14 @@ fn float(digits: &str, magnitude: &str) -> Option<Scalar<'static>> {
     number.map(Scalar::Float)
 }
 
-/// As the reference prints it.
+/// The format of envoyproxy/ratelimit.
 impl fmt::Display for Scalar<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scalar::Nothing => f.write_str("<nil>"),
-            Scalar::Truth(truth) => truth.fmt(f),
-            Scalar::Whole(whole) => whole.fmt(f),
-            Scalar::Great(great) => great.fmt(f),
+            Scalar::Bool(bool_value) => bool_value.fmt(f),
+            Scalar::Integer(whole) => whole.fmt(f),
+            Scalar::Unsigned(great) => great.fmt(f),
             Scalar::Float(float) if float.is_nan() => f.write_str("NaN"),
             Scalar::Float(float) if float.is_infinite() => {
                 f.write_str(if float.is_sign_negative() { "-Inf" } else { "+Inf" })
@@ -110,7 +110,7 @@ impl fmt::Display for Scalar<'_> {
     }
 }
 
-/// The shortest text of a number, with an exponent of two digits below 10^-4 and from 10^6 on.
+/// The shortest text of a number, with a two-digit exponent below 10^-4 and from 10^6.
 fn float_text(number: f64) -> String {
     let text = format!("{number:e}");
     let Some((digits, exponent)) = text.split_once('e') else { return text };
