@@ -108,7 +108,7 @@ fn invalid_limits_are_reported_with_their_line() {
         ),
         (
             "{limit: 5 concurrent lease 1min}",
-            "line 4: rate_limit.limit: write another limit than 5 concurrent lease 1min",
+            "line 4: rate_limit.limit: 5 concurrent lease 1min is a concurrent limit",
         ),
         ("{limit: 10/s, unit: second}", both),
         ("{limit: 10/s, requests_per_unit: 5}", both),
