@@ -3,12 +3,12 @@
 
 mod basic;
 mod client;
+#[path = "../../../server/tests/server/xds/control_plane.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod control_plane;
 mod debug;
 mod health;
 mod image;
-#[path = "../../../server/tests/server/xds/plane.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod plane;
 mod process;
 mod redis;
 mod refused;

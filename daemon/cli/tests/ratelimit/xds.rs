@@ -5,7 +5,7 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
 };
 
 use crate::client;
-use crate::plane::{Plane, resource};
+use crate::control_plane::{ControlPlane, resource};
 use crate::process::{Folder, get};
 
 fn limits(requests_per_unit: u32) -> RateLimitConfig {
@@ -28,7 +28,7 @@ fn limits(requests_per_unit: u32) -> RateLimitConfig {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_waits_for_its_limits_and_follows_them() {
-    let mut plane = Plane::start().await;
+    let mut plane = ControlPlane::start().await;
     let address = plane.address.to_string();
     let folder = Folder::new();
     let ratelimit = folder.start(&[
@@ -48,10 +48,10 @@ async fn it_waits_for_its_limits_and_follows_them() {
     let mut client = client::connect(ratelimit.grpc()).await;
     let answer = client::ask(&mut client, "shop | k=v").await;
     assert_eq!(answer, "Unknown: no rate limit configuration loaded");
-    session.push_good("1", vec![resource(&limits(2))]).await;
+    session.push_valid("1", vec![resource(&limits(2))]).await;
     ratelimit.wait_for_health(200);
     assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 2/DAY 1");
-    session.push_good("2", vec![resource(&limits(5))]).await;
+    session.push_valid("2", vec![resource(&limits(5))]).await;
     assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 5/DAY 3");
     assert!(ratelimit.debug("/rlconfig").contains("shop.k"));
     assert_eq!(ratelimit.stat("ratelimit.service.config_load_success"), 2);
@@ -59,7 +59,7 @@ async fn it_waits_for_its_limits_and_follows_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_does_not_wait_where_that_is_said() {
-    let plane = Plane::start().await;
+    let plane = ControlPlane::start().await;
     let address = plane.address.to_string();
     let folder = Folder::new();
     let ratelimit = folder.start(&[

@@ -12,8 +12,8 @@ use super::{EnvoyContext, EnvoyState};
 use tollgate_config::{Charging, Config};
 use tollgate_descriptors::{Domains, ReadOptions, Source};
 
-#[path = "../../../server/tests/server/rls/lines.rs"]
-mod lines;
+#[path = "../../../server/tests/server/envoy/text.rs"]
+mod text;
 
 const LIMITS: &str = "
 domain: domain
@@ -57,7 +57,7 @@ async fn ask(daemon: &Daemon, request: &RateLimitRequest) -> Option<String> {
     };
     let context =
         EnvoyContext { request: request_context, state: &daemon.state, headers: &headers };
-    answer(&context, request).await.ok().map(|response| lines::answer_line(&response))
+    answer(&context, request).await.ok().map(|response| text::format_response(&response))
 }
 
 /// What the rules have counted that counted anything: `stat total over near within shadow`.
@@ -74,7 +74,7 @@ fn counted(daemon: &Daemon) -> Vec<String> {
 async fn check(charging: Charging, requests: &[&str], expected: &[&str]) {
     let daemon = daemon(charging);
     for request in requests {
-        ask(&daemon, &lines::request_of(request)).await.unwrap();
+        ask(&daemon, &text::parse_request(request)).await.unwrap();
     }
     assert_eq!(counted(&daemon), expected, "{charging:?} {requests:?}");
 }
@@ -123,7 +123,7 @@ async fn where_all_or_none_is_charged_none_of_what_is_denied_passes() {
 async fn what_leads_nowhere_and_what_is_refused_is_counted() {
     let daemon = daemon(Charging::Reference);
     for request in ["elsewhere | a=b | c=d", "nowhere | a=b", "", "domain"] {
-        ask(&daemon, &lines::request_of(request)).await;
+        ask(&daemon, &text::parse_request(request)).await;
     }
     let snapshot = daemon.state.stats.snapshot();
     let unknown = [("elsewhere".to_owned(), 2), ("nowhere".to_owned(), 1)];

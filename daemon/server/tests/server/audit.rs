@@ -1,4 +1,4 @@
-//! The audit: a line for each operator's verb, and for no other.
+//! The audit log: one line for each operation of an operator, and none for other operations.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, Once};
@@ -7,43 +7,42 @@ use tokio::net::UnixStream;
 use tollgate_server::{Listener, Privacy, Tls};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::{DefaultGuard, Interest, set_default, set_global_default};
+use tracing::subscriber::{DefaultGuard, set_default, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::access::{bearer, token};
-use crate::certificates::Authority;
-use crate::client::{Client, request};
-use crate::daemon::{Daemon, POLICIES};
-use crate::resp::Talk;
+use crate::http::access::{bearer, token};
+use crate::resp::RespClient;
+use crate::support::certificates::Authority;
+use crate::support::client::{Client, encode_request};
+use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::eventually;
 use crate::tls;
 
-/// Keeps the lines of the audit, as `name=value` in order, and who was at the other end.
+/// Collects the lines of the audit log.
 #[derive(Clone, Debug, Default)]
-struct Lines(Arc<Mutex<Vec<Line>>>);
+struct AuditLog(Arc<Mutex<Vec<Line>>>);
 
-/// Listens to nothing, and has every thread asked whether it does. One that hears of a line first
-/// without anybody who listens would else turn it off for those that do.
-#[derive(Debug)]
-struct Nobody;
-
-impl Lines {
-    /// Listens on this thread, until what is returned is dropped.
-    fn listen(&self) -> DefaultGuard {
-        static ASKED: Once = Once::new();
-        ASKED.call_once(|| set_global_default(Nobody).unwrap());
+impl AuditLog {
+    /// Collects the lines of this thread until the guard is dropped.
+    fn subscribe(&self) -> DefaultGuard {
+        // Without a global subscriber that is interested in the audit log, a thread without one of
+        // its own would disable the events for all threads.
+        static GLOBAL: Once = Once::new();
+        GLOBAL.call_once(|| set_global_default(AuditLog::default()).unwrap());
         set_default(self.clone())
     }
 
+    /// Removes and returns the fields of each line, without the peer.
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|x| x.text).collect()
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|line| line.fields).collect()
     }
 
     fn take_peers(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|x| x.peer).collect()
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|line| line.peer).collect()
     }
 }
 
-impl Subscriber for Lines {
+impl Subscriber for AuditLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target() == "audit"
     }
@@ -67,34 +66,11 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-impl Subscriber for Nobody {
-    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        Interest::sometimes()
-    }
-
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        false
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, _: &Event<'_>) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
+/// The fields of a line, as `name=value` in order.
 #[derive(Debug, Default)]
 struct Line {
-    text: String,
-    /// Apart, for its port is another each time.
+    fields: String,
+    /// Kept separately, because its port is different each time.
     peer: String,
 }
 
@@ -103,17 +79,17 @@ impl Visit for Line {
         match field.name() {
             "peer" => write!(self.peer, "{value:?}").unwrap(),
             "message" => assert_eq!(format!("{value:?}"), "audit"),
-            name => write!(self.text, "{name}={value:?} ").unwrap(),
+            name => write!(self.fields, "{name}={value:?} ").unwrap(),
         }
     }
 }
 
 #[tokio::test]
-async fn an_operator_s_verbs_are_told_and_no_others() {
-    let lines = Lines::default();
-    let _guard = lines.listen();
+async fn only_operator_operations_are_audited() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
     let daemon = Daemon::start().await;
-    for (verb, body, expected) in [
+    for (operation, body, expected) in [
         ("check", r#"{"policy":"bucket","key":"user:42"}"#, ""),
         ("inspect", r#"{"policy":"bucket","key":"user:42"}"#, ""),
         (
@@ -147,23 +123,23 @@ async fn an_operator_s_verbs_are_told_and_no_others() {
             r#"who="loopback" verb="refund" policy="bucket" key="a" asked="cost 0" outcome="failed" why=""#,
         ),
     ] {
-        daemon.post(&format!("/v1/{verb}"), body).await;
-        let lines = lines.take();
-        assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{verb}: {lines:?}");
+        daemon.post(&format!("/v1/{operation}"), body).await;
+        let lines = log.take();
+        assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{operation}: {lines:?}");
         assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }
 
 #[tokio::test]
-async fn operators_who_speak_resp_are_told_of_as_well() {
-    let lines = Lines::default();
-    let _guard = lines.listen();
-    let daemon = Daemon::start_changed(|x| {
-        x.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
+async fn operations_over_resp_are_audited() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
+    let daemon = Daemon::start_with_options(|config| {
+        config.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
     })
     .await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in [
         (
             "DEL a b",
             r#"who="unauthenticated" verb="reset" outcome="refused" why="Authentication required"#,
@@ -198,25 +174,25 @@ async fn operators_who_speak_resp_are_told_of_as_well() {
             r#"who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=false granted=0 replayed=false why="" who="ops" verb="reset" policy="@throttle" key="b" asked="" outcome="done""#,
         ),
     ] {
-        talk.ask(asked).await;
-        let lines = lines.take();
-        assert_eq!(lines.is_empty(), expected.is_empty(), "{asked}: {lines:?}");
+        client.call(command).await;
+        let lines = log.take();
+        assert_eq!(lines.is_empty(), expected.is_empty(), "{command}: {lines:?}");
         assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }
 
 #[tokio::test]
-async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
-    let lines = Lines::default();
-    let _guard = lines.listen();
+async fn rejected_operations_are_audited_and_keys_follow_the_privacy_setting() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
     for (privacy, key) in [
         (Privacy::Plain, "user:4217"),
         (Privacy::Masked, "us…(≤16)"),
         (Privacy::Hashed, "06468601ecca2006"),
     ] {
-        let daemon = Daemon::start_changed(|x| {
-            x.privacy = privacy;
-            x.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
+        let daemon = Daemon::start_with_options(|config| {
+            config.privacy = privacy;
+            config.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
         })
         .await;
         for (header, policy, expected) in [
@@ -248,71 +224,62 @@ async fn what_is_refused_is_told_too_and_keys_show_as_privacy_says() {
                     .to_owned(),
             ),
         ] {
-            daemon
-                .post_with(
-                    "/v1/reset",
-                    &header,
-                    &format!(r#"{{"policy":"{policy}","key":"user:4217"}}"#),
-                )
-                .await;
-            let lines = lines.take().concat();
+            let body = format!(r#"{{"policy":"{policy}","key":"user:4217"}}"#);
+            daemon.post_with("/v1/reset", &header, &body).await;
+            let lines = log.take().concat();
             assert!(lines.starts_with(&expected), "{lines}\n{expected}");
         }
     }
 }
 
 #[tokio::test]
-async fn who_was_at_the_other_end_is_told() {
-    let lines = Lines::default();
-    let _guard = lines.listen();
+async fn the_peer_is_audited() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
     let body = r#"{"policy":"bucket","key":"a"}"#;
 
     let daemon = Daemon::start().await;
     let mut client = Client::connect(daemon.address).await;
     let own = client.0.local_addr().unwrap();
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
-    assert_eq!(lines.take_peers(), [own.to_string()]);
+    assert_eq!(log.take_peers(), [own.to_string()]);
 
     let authority = Authority::new();
     let path = authority.directory.join("http.sock");
     let listener = Listener::bind_unix(&path).await.unwrap();
-    let _daemon = Daemon::start_at(POLICIES, |_| listener).await;
+    let _daemon = Daemon::start_with_http_listener(POLICIES, |_| listener).await;
     let mut client = Client(UnixStream::connect(&path).await.unwrap());
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
-    assert_eq!(lines.take_peers(), ["unix"]);
+    assert_eq!(log.take_peers(), ["unix"]);
 
-    let mut files = authority.write_pair(&authority.sign("daemon"));
-    files.client_ca = Some(authority.write("ca.pem", &authority.pem));
-    let tls = Tls::open(files).unwrap();
-    let daemon = Daemon::start_at(POLICIES, |http| http.with_tls(Some(tls))).await;
+    let tls = Tls::open(authority.write_mutual_tls()).unwrap();
+    let daemon = Daemon::start_with_http_listener(POLICIES, |http| http.with_tls(Some(tls))).await;
     let config = authority.client(Some(&authority.sign("gateway")), &[]);
     let mut client = tls::connect(daemon.address, &config).await.unwrap();
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
     let own = client.0.get_ref().0.local_addr().unwrap();
-    assert_eq!(lines.take_peers(), [format!("{own} (CN=gateway)")]);
+    assert_eq!(log.take_peers(), [format!("{own} (CN=gateway)")]);
 }
 
 #[tokio::test]
-async fn a_peer_that_leaves_does_not_escape() {
-    let lines = Lines::default();
-    let _guard = lines.listen();
+async fn an_operation_is_audited_when_its_client_disconnects() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
-    let asked = request("POST", "/v1/reset", r#"{"policy":"bucket","key":"a"}"#);
-    let asked = asked.replacen("\r\n", "\r\nexpect: 100-continue\r\n", 1);
-    client.send(asked.strip_suffix('}').unwrap()).await.unwrap();
-    // It is said when the body is first waited for: until then there is nothing to tell.
-    assert_eq!(client.answer().await.unwrap().status, 100);
+    let body = r#"{"policy":"bucket","key":"a"}"#;
+    let request = encode_request("POST", "/v1/reset", "expect: 100-continue", body);
+    client.send(request.strip_suffix('}').unwrap()).await.unwrap();
+    // 100 Continue shows that the daemon waits for the body.
+    assert_eq!(client.read_response().await.unwrap().status, 100);
     drop(client);
-    let mut told = Vec::new();
-    tokio::time::timeout(std::time::Duration::from_secs(60), async {
-        while told.is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            told = lines.take();
-        }
+    let mut lines = Vec::new();
+    eventually("an audit line", async || {
+        lines = log.take();
+        !lines.is_empty()
     })
-    .await
-    .unwrap();
-    assert!(told.concat().starts_with(r#"who="loopback" verb="reset" "#), "{told:?}");
-    assert!(!told.concat().contains(r#"outcome="done""#), "{told:?}");
+    .await;
+    let lines = lines.concat();
+    assert!(lines.starts_with(r#"who="loopback" verb="reset" "#), "{lines}");
+    assert!(!lines.contains(r#"outcome="done""#), "{lines}");
 }

@@ -1,37 +1,19 @@
-//! The daemon as its peers meet it: real sockets on a free port, decisions by a clock that stands
-//! still.
+//! The daemon over real sockets, with a clock that the tests control.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod access;
-mod attack;
 mod audit;
-mod bad_input;
-mod certificates;
-mod client;
-mod daemon;
-mod domain_files;
-mod domain_reload;
-mod forward;
-mod headers;
-mod hostile;
-mod hostile_http2;
-mod ids;
+mod config;
+mod envoy;
+mod forward_auth;
+mod http;
 mod metrics;
-mod named_files;
 mod openapi;
-mod overrides;
-mod protocol;
-mod redis;
-mod redis_cell;
-mod reload;
+mod redis_store;
 mod resp;
-mod rls;
-mod rows;
-mod rules_of_programs;
-mod stop;
+mod shutdown;
+mod support;
 mod tls;
 mod unix;
-mod verbs;
 mod xds;
 
 /// Compares a generated file of the repository with its content.

@@ -1,40 +1,46 @@
-//! What `/metrics` says of what was asked.
-
-use std::net::SocketAddr;
+//! The `/metrics` page.
 
 use tollgate_testkit::Server;
 
-use crate::client::{Answer, Client};
-use crate::daemon::Daemon;
+use crate::support::client::{Client, Response};
+use crate::support::daemon::Daemon;
+use crate::support::eventually;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// Reads a page as the scraper that says so accepts it.
-pub(crate) async fn scrape(address: SocketAddr, accept: &str) -> Answer {
-    let mut client = Client::connect(address).await;
-    let accept = if accept.is_empty() { String::new() } else { format!("accept: {accept}\r\n") };
-    client.send(&format!("GET /metrics HTTP/1.1\r\nhost: t\r\n{accept}\r\n")).await.unwrap();
-    client.answer().await.unwrap()
+/// Reads the page with this `Accept` header, if it is not empty.
+pub(crate) async fn scrape(daemon: &Daemon, accept: &str) -> Response {
+    let accept = if accept.is_empty() { String::new() } else { format!("accept: {accept}") };
+    let mut client = Client::connect(daemon.metrics).await;
+    client.request_with("GET", "/metrics", &accept, "").await.unwrap()
 }
 
 pub(crate) async fn page(daemon: &Daemon) -> String {
-    let answer = scrape(daemon.scraped, "").await;
-    assert_eq!(answer.status, 200);
-    answer.body
+    let response = scrape(daemon, "").await;
+    assert_eq!(response.status, 200);
+    response.body
 }
 
 fn value<'a>(page: &'a str, series: &str) -> Option<&'a str> {
     page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
 }
 
-pub(crate) fn assert_says(page: &str, rows: &[(&str, &str)]) {
+/// The series that counts the decisions of a policy with an answer, over a protocol.
+pub(crate) fn decisions(policy: &str, answer: &str, surface: &str) -> String {
+    format!(
+        "tollgate_decisions_total{{policy=\"{policy}\",answer=\"{answer}\",surface=\"{surface}\"}}"
+    )
+}
+
+/// Asserts the values of series.
+pub(crate) fn assert_values(page: &str, rows: &[(&str, &str)]) {
     for (series, expected) in rows {
         assert_eq!(value(page, series), Some(*expected), "{series}\n{page}");
     }
 }
 
 #[tokio::test]
-async fn every_decision_is_counted_once_under_its_policy_and_answer() {
+async fn decisions_are_counted_once_by_policy_and_answer() {
     let daemon = Daemon::start().await;
     for (path, body) in [
         ("/v1/check", r#"{"policy":"bucket","key":"k"}"#),
@@ -46,10 +52,10 @@ async fn every_decision_is_counted_once_under_its_policy_and_answer() {
         ("/v1/check", r#"{"policy":"ghost","key":"k"}"#),
         ("/v1/check", r#"{"limit":"1/h log","key":"k"}"#),
         ("/v1/check", r#"{"checks":[{"policy":"queue","key":"k"},{"policy":"bucket","key":"k"}]}"#),
-        // Neither is a decision.
+        // These are not decisions.
         ("/v1/peek", r#"{"policy":"bucket","key":"k"}"#),
         ("/v1/reset", r#"{"policy":"pair","key":"k"}"#),
-        // Nor is what cannot be decided.
+        // Invalid requests are not decisions either.
         ("/v1/check", r#"{"policy":"nobody","key":"k"}"#),
         ("/v1/check", "{"),
     ] {
@@ -59,24 +65,20 @@ async fn every_decision_is_counted_once_under_its_policy_and_answer() {
         daemon.connect().await.get(path).await.unwrap();
     }
     let page = page(&daemon).await;
-    let of = |policy, answer| {
-        format!(
-            "tollgate_decisions_total{{policy=\"{policy}\",answer=\"{answer}\",surface=\"http\"}}"
-        )
-    };
-    assert_says(
+    let decisions = |policy, answer| decisions(policy, answer, "http");
+    assert_values(
         &page,
         &[
-            (&of("bucket", "allowed"), "2"),
-            (&of("bucket", "denied"), "2"),
-            (&of("bucket", "never"), "1"),
-            (&of("bucket", "error"), "0"),
-            // It would have passed: each check is counted by its own answer.
-            (&of("queue", "allowed"), "1"),
-            (&of("log", "allowed"), "1"),
-            (&of("ghost", "allowed"), "1"),
-            (&of("ghost", "shadow_denied"), "1"),
-            (&of("_inline", "allowed"), "1"),
+            (&decisions("bucket", "allowed"), "2"),
+            (&decisions("bucket", "denied"), "2"),
+            (&decisions("bucket", "never"), "1"),
+            (&decisions("bucket", "error"), "0"),
+            // Each check counts by its own result: `queue` was allowed although `bucket` denied.
+            (&decisions("queue", "allowed"), "1"),
+            (&decisions("log", "allowed"), "1"),
+            (&decisions("ghost", "allowed"), "1"),
+            (&decisions("ghost", "shadow_denied"), "1"),
+            (&decisions("_inline", "allowed"), "1"),
             ("tollgate_decision_duration_seconds_count{surface=\"http\"}", "9"),
             ("tollgate_http_requests_total{listener=\"http\",status=\"2xx\"}", "8"),
             ("tollgate_http_requests_total{listener=\"http\",status=\"4xx\"}", "5"),
@@ -90,14 +92,14 @@ async fn every_decision_is_counted_once_under_its_policy_and_answer() {
             ("tollgate_config_last_reload_successful", "1"),
         ],
     );
-    for untouched in [of("pair", "allowed"), of("_other", "allowed")] {
+    for untouched in [decisions("pair", "allowed"), decisions("_other", "allowed")] {
         assert_eq!(value(&page, &untouched), None);
     }
     assert!(!page.contains("tollgate_store_batch_requests"), "memory has no batches\n{page}");
 }
 
 #[tokio::test]
-async fn no_label_carries_what_a_caller_chose() {
+async fn labels_contain_no_client_input() {
     let daemon = Daemon::start().await;
     const MARK: &str = "Zq7xSecret";
     for body in [
@@ -120,9 +122,9 @@ async fn no_label_carries_what_a_caller_chose() {
     let request =
         format!("{}content-length: {}\r\n\r\n{body}", head.replace('~', MARK), body.len());
     client.send(&request).await.unwrap();
-    assert_eq!(client.answer().await.unwrap().status, 422);
+    assert_eq!(client.read_response().await.unwrap().status, 422);
     for accept in ["", "application/openmetrics-text"] {
-        let page = scrape(daemon.scraped, accept).await.body;
+        let page = scrape(&daemon, accept).await.body;
         assert!(page.contains("policy=\"bucket\""), "{page}");
         assert!(!page.contains(MARK), "{page}");
         assert!(!page.contains(" # {"), "{page}");
@@ -130,36 +132,31 @@ async fn no_label_carries_what_a_caller_chose() {
 }
 
 #[tokio::test]
-async fn a_denial_with_a_trace_is_an_exemplar_where_there_are_any() {
+async fn denials_with_a_trace_context_become_exemplars() {
     let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
     for cost in [1, 9] {
         let body = format!(r#"{{"policy":"bucket","key":"k","cost":{cost}}}"#);
         let trace = if cost == 9 { TRACE.to_owned() } else { TRACE.replace('a', "b") };
-        let head = format!(
-            "POST /v1/check HTTP/1.1\r\nhost: t\r\ntraceparent: 00-{trace}-b7ad6b7169203331-01\r\n"
-        );
-        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        client.send(&request).await.unwrap();
-        client.answer().await.unwrap();
+        let header = format!("traceparent: 00-{trace}-b7ad6b7169203331-01");
+        daemon.post_with("/v1/check", &header, &body).await;
     }
-    let classic = scrape(daemon.scraped, "text/plain").await;
+    let classic = scrape(&daemon, "text/plain").await;
     assert_eq!(classic.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     assert!(!classic.body.contains("trace_id") && !classic.body.contains("# EOF"));
-    let openmetrics = scrape(daemon.scraped, "application/openmetrics-text;version=1.0.0").await;
+    let openmetrics = scrape(&daemon, "application/openmetrics-text;version=1.0.0").await;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(openmetrics.header("content-type"), Some(kind));
-    let marked: Vec<_> = openmetrics.body.lines().filter(|line| line.contains(" # {")).collect();
+    let exemplars: Vec<_> = openmetrics.body.lines().filter(|line| line.contains(" # {")).collect();
     let denial = format!(" # {{trace_id=\"{TRACE}\"}} 0.");
-    let are_denials =
-        |text: &&str| text.contains(&denial) && text.contains("_bucket{surface=\"http\"");
-    // One that was admitted is marked too if it was slow.
-    assert!(marked.iter().any(are_denials), "{}", openmetrics.body);
+    let is_denial =
+        |line: &&str| line.contains(&denial) && line.contains("_bucket{surface=\"http\"");
+    // A slow admitted request becomes an exemplar too.
+    assert!(exemplars.iter().any(is_denial), "{}", openmetrics.body);
     assert!(openmetrics.body.ends_with("\n# EOF\n"));
 }
 
 #[tokio::test]
-async fn the_listener_answers_scrapes_only() {
+async fn the_metrics_listener_serves_only_metrics_and_probes() {
     let daemon = Daemon::start().await;
     for (method, path, status) in [
         ("GET", "/", 404),
@@ -167,7 +164,7 @@ async fn the_listener_answers_scrapes_only() {
         ("POST", "/metrics", 405),
         ("HEAD", "/x", 404),
     ] {
-        let mut client = Client::connect(daemon.scraped).await;
+        let mut client = Client::connect(daemon.metrics).await;
         client
             .send(&format!("{method} {path} HTTP/1.1\r\nhost: t\r\ncontent-length: 0\r\n\r\n"))
             .await
@@ -181,20 +178,22 @@ async fn the_listener_answers_scrapes_only() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_shows() {
+async fn store_failures_are_counted() {
     let server = Server::start();
     let yaml = format!(
         "store: {{ url: \"{}\", deadline: 5s }}\npolicies: {{ open: {{ limits: [9/h], on_store_error: allow }}, closed: {{ limits: [9/h] }} }}",
         server.url()
     );
     let daemon = Daemon::start_on_store(&yaml).await;
-    let ask = async |verb: &str, policy: &str| {
-        daemon.post(&format!("/v1/{verb}"), &format!(r#"{{"policy":"{policy}","key":"k"}}"#)).await
+    let post = async |operation: &str, policy: &str| {
+        daemon
+            .post(&format!("/v1/{operation}"), &format!(r#"{{"policy":"{policy}","key":"k"}}"#))
+            .await
     };
-    assert_eq!(ask("check", "open").await.status, 200);
-    until(&daemon, "tollgate_store_up", "1").await;
+    assert_eq!(post("check", "open").await.status, 200);
+    wait_for_value(&daemon, "tollgate_store_up", "1").await;
     let before = page(&daemon).await;
-    assert_says(
+    assert_values(
         &before,
         &[
             ("tollgate_store_batch_requests_bucket{le=\"1.0\"}", "1"),
@@ -202,11 +201,11 @@ async fn a_store_that_is_away_shows() {
             ("tollgate_store_duration_seconds_count", "1"),
         ],
     );
-    assert_eq!(value(&before, "tollgate_keys"), None, "the keys of Redis are not ours to count");
+    assert_eq!(value(&before, "tollgate_keys"), None, "keys on Redis are not counted");
     server.kill();
-    until(&daemon, "tollgate_store_up", "0").await;
-    ask("check", "open").await;
-    ask("check", "closed").await;
+    wait_for_value(&daemon, "tollgate_store_up", "0").await;
+    post("check", "open").await;
+    post("check", "closed").await;
     let after = page(&daemon).await;
     for (policy, answer) in [("open", "allowed"), ("closed", "denied")] {
         let series =
@@ -215,16 +214,10 @@ async fn a_store_that_is_away_shows() {
     }
     assert!(after.contains("tollgate_store_errors_total{kind=\""), "{after}");
     server.restart();
-    until(&daemon, "tollgate_store_up", "1").await;
+    wait_for_value(&daemon, "tollgate_store_up", "1").await;
 }
 
 /// Scrapes until a series has this value.
-async fn until(daemon: &Daemon, series: &str, expected: &str) {
-    for _ in 0..2_000 {
-        if value(&page(daemon).await, series) == Some(expected) {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    panic!("{series} does not become {expected}");
+async fn wait_for_value(daemon: &Daemon, series: &str, expected: &str) {
+    eventually(series, async || value(&page(daemon).await, series) == Some(expected)).await;
 }

@@ -1,58 +1,58 @@
-//! Nothing stands in the document that does not happen: each status of each operation is provoked,
-//! each field is sent, and each field that is not there is refused.
+//! Everything in the document occurs: each status of each operation, and each field. Undocumented
+//! fields are rejected.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 
 use serde_json::{Map, Value, json};
 
-use super::document::{DOCUMENT, hold};
+use super::document::{DOCUMENT, assert_documented};
 use super::{envoy, gateways};
-use crate::access::{bearer, token};
-use crate::client::{Answer, Client, request};
-use crate::daemon::{Daemon, POLICIES};
+use crate::http::access::{bearer, token};
+use crate::support::client::{Client, Response, encode_request};
+use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::unreachable_store;
 
 const ID: &str = "0000000000000000000000000000000a";
 
-/// The daemons that it takes.
-struct Daemons {
-    usual: Daemon,
-    guarded: Daemon,
-    impatient: Daemon,
-    without_store: Daemon,
+/// Daemons that together produce every status.
+pub(super) struct Daemons {
+    pub(super) ordinary: Daemon,
+    /// Requires a token.
+    pub(super) guarded: Daemon,
+    /// Has a short header timeout.
+    pub(super) impatient: Daemon,
+    /// Has an unreachable store.
+    pub(super) without_store: Daemon,
 }
 
 impl Daemons {
-    async fn start() -> Self {
-        let guarded = Daemon::start_changed(|x| {
-            x.tokens = vec![token("nothing", "admin", "none")];
-        });
-        let impatient =
-            "limits: { header_timeout: 100ms }\npolicies: { bucket: { limits: [2/s] } }";
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let without_store = format!(
-            "store: {{ url: 'redis://127.0.0.1:{port}' }}\n\
-             policies: {{ bucket: {{ limits: [2/s] }}, slots: {{ limits: [2 concurrent lease 60s] }} }}"
-        );
+    pub(super) async fn start() -> Self {
+        let policies = "policies: { bucket: { limits: [2/s] }, log: { limits: [2/min log] }, \
+                        slots: { limits: [2 concurrent lease 60s] } }";
+        let impatient = format!("limits: {{ header_timeout: 100ms }}\n{policies}");
+        let without_store = format!("store: {{ url: '{}' }}\n{policies}", unreachable_store());
         Daemons {
-            usual: Daemon::start().await,
-            guarded: guarded.await,
-            impatient: Daemon::start_with(impatient).await,
+            ordinary: Daemon::start().await,
+            guarded: Daemon::start_with_options(|config| {
+                config.tokens = vec![token("nothing", "admin", "none")];
+            })
+            .await,
+            impatient: Daemon::start_with(&impatient).await,
             without_store: Daemon::start_on_store(&without_store).await,
         }
     }
 
-    /// Asks for an operation in a way that has this status.
-    async fn provoke(&self, method: &str, path: &str, status: u16) -> (String, Answer) {
-        let verb = path.strip_prefix("/v1/").unwrap_or("");
+    /// Sends a request that has this status. Returns its body and the response.
+    async fn provoke(&self, method: &str, path: &str, status: u16) -> (String, Response) {
+        let operation = path.strip_prefix("/v1/").unwrap_or("");
         let key = format!("{method}-{status}");
-        let body = body(verb, &key);
+        let body = body(operation, &key);
         let mut sent = body.clone();
         let daemon = match status {
             401 | 403 => &self.guarded,
             408 => &self.impatient,
             503 => &self.without_store,
-            _ => &self.usual,
+            _ => &self.ordinary,
         };
         let mut client = daemon.connect().await;
         let mut headers = String::new();
@@ -66,7 +66,7 @@ impl Daemons {
                 sent.insert("policy".to_owned(), json!("nothing"));
             }
             (405, _) => {
-                return (String::new(), client.ask("PUT", path, "").await.unwrap());
+                return (String::new(), client.request("PUT", path, "").await.unwrap());
             }
             (409, _) => {
                 sent.insert("request_id".to_owned(), json!(path));
@@ -77,8 +77,9 @@ impl Daemons {
                 sent.insert("cost".to_owned(), json!(3));
             }
             (429, _) => {
-                let block =
-                    Map::from_iter(["policy", "key"].map(|x| (x.to_owned(), body[x].clone())));
+                let block = Map::from_iter(
+                    ["policy", "key"].map(|name| (name.to_owned(), body[name].clone())),
+                );
                 assert_eq!(post(&mut client, "/v1/block", &block).await.status, 200);
             }
             (status, path) => panic!("no test has the status {status} at {path}"),
@@ -86,7 +87,7 @@ impl Daemons {
         let sent = Value::Object(sent).to_string();
         match (method, status) {
             (_, 408) => {
-                let whole = request("POST", path, &sent);
+                let whole = encode_request("POST", path, "", &sent);
                 client.send(whole.strip_suffix('}').unwrap()).await.unwrap();
             }
             (_, 413) => {
@@ -99,29 +100,28 @@ impl Daemons {
                     "POST" => (path.to_owned(), &*sent),
                     _ => (format!("{path}?{}", query(&sent)), ""),
                 };
-                let path = if verb.is_empty() { path.split('?').next().unwrap() } else { &*path };
-                let line = if headers.is_empty() { headers } else { format!("{headers}\r\n") };
-                let asked = request(method, path, body).replacen("\r\n", &format!("\r\n{line}"), 1);
-                client.send(&asked).await.unwrap();
+                let path =
+                    if operation.is_empty() { path.split('?').next().unwrap() } else { &*path };
+                client.send(&encode_request(method, path, &headers, body)).await.unwrap();
             }
         }
-        (sent, client.answer().await.unwrap())
+        (sent, client.read_response().await.unwrap())
     }
 }
 
-async fn post(client: &mut Client, path: &str, body: &Map<String, Value>) -> Answer {
+async fn post(client: &mut Client, path: &str, body: &Map<String, Value>) -> Response {
     client.post(path, &Value::Object(body.clone()).to_string()).await.unwrap()
 }
 
-/// A body that the verb takes.
-fn body(verb: &str, key: &str) -> Map<String, Value> {
-    let on_slots = matches!(verb, "acquire" | "renew" | "release");
+/// A valid body for the operation.
+fn body(operation: &str, key: &str) -> Map<String, Value> {
+    let on_slots = matches!(operation, "acquire" | "renew" | "release");
     let policy = if on_slots { "slots" } else { "bucket" };
-    let mut body = json!({ "policy": policy, "key": format!("{verb}-{key}") });
+    let mut body = json!({ "policy": policy, "key": format!("{operation}-{key}") });
     if on_slots {
         body["lease_id"] = json!(ID);
     }
-    if verb == "cancel" {
+    if operation == "cancel" {
         body["reservation_id"] = json!(ID);
     }
     body.as_object().unwrap().clone()
@@ -130,56 +130,56 @@ fn body(verb: &str, key: &str) -> Map<String, Value> {
 fn query(body: &str) -> String {
     let body: Map<String, Value> = serde_json::from_str(body).unwrap();
     let pair = |(name, value): (&String, &Value)| match value {
-        Value::String(string) => format!("{name}={string}"),
+        Value::String(text) => format!("{name}={text}"),
         other => format!("{name}={other}"),
     };
     body.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// All but the gateways' and Envoy's, which have tests of their own.
+/// The documented operations, except those of gateways and Envoy, which have their own tests.
 fn operations() -> impl Iterator<Item = (&'static str, String, &'static Value)> {
     let paths = DOCUMENT["paths"].as_object().unwrap().iter();
     let paths = paths.filter(|(path, _)| !path.starts_with(gateways::PREFIX));
     let paths = paths.filter(|(path, _)| !envoy::PATHS.contains(&&***path));
     paths.flat_map(|(path, operations)| {
         let operations = operations.as_object().unwrap().iter();
-        operations.map(|(method, x)| (&**path, method.to_uppercase(), x))
+        operations.map(|(method, operation)| (&**path, method.to_uppercase(), operation))
     })
 }
 
 #[tokio::test]
-async fn each_status_of_each_operation_happens() {
+async fn every_documented_status_occurs() {
     let daemons = Daemons::start().await;
-    let mut happened = 0;
+    let mut occurred = 0;
     for (path, method, operation) in operations() {
         for status in operation["responses"].as_object().unwrap().keys() {
             let status = status.parse().unwrap();
             if (path, status) == ("/readyz", 503) {
-                // It is met below: the daemon that says so is at its end.
+                // Tested below, with a daemon that stops.
                 continue;
             }
-            let (body, answer) = daemons.provoke(&method, path, status).await;
-            assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.body);
-            hold(&method, path, &body, &answer);
-            happened += 1;
+            let (body, response) = daemons.provoke(&method, path, status).await;
+            assert_eq!(response.status, status, "{method} {path} {body}: {}", response.body);
+            assert_documented(&method, path, &body, &response);
+            occurred += 1;
         }
     }
-    assert!(happened > 150, "only {happened}");
+    assert!(occurred > 150, "only {occurred}");
     let mut stopping = Daemon::start().await;
     let mut client = stopping.connect().await;
     client.get("/readyz").await.unwrap();
     stopping.stop();
-    let told = loop {
-        let told = client.get("/readyz").await.unwrap();
-        if told.status != 200 {
-            break told;
+    let response = loop {
+        let response = client.get("/readyz").await.unwrap();
+        if response.status != 200 {
+            break response;
         }
     };
-    hold("GET", "/readyz", "", &told);
-    assert_eq!(told.status, 503);
+    assert_documented("GET", "/readyz", "", &response);
+    assert_eq!(response.status, 503);
 }
 
-/// The policies of most tests, of which those that are asked for have a tier.
+/// [`POLICIES`], with tiers for `bucket` and `slots`.
 fn tiered() -> String {
     let bucket = r#"bucket: { limits: ["2/s"], tiers: { pro: ["3/s"] } }"#;
     let slots = r#"["2 concurrent lease 60s"], tiers: { pro: ["3 concurrent lease 60s"] } }"#;
@@ -188,7 +188,7 @@ fn tiered() -> String {
         .replace(r#"["2 concurrent lease 60s"] }"#, slots)
 }
 
-/// The value of each field, where it is sent with others that go with it.
+/// A valid value for each field.
 fn value(field: &str) -> Value {
     match field {
         "policy" => json!("bucket"),
@@ -211,30 +211,30 @@ fn value(field: &str) -> Value {
     }
 }
 
-/// Fields of which a request has one only.
-const INSTEAD: [(&str, &[&str]); 3] = [
+/// Fields, and those that they replace.
+const REPLACEMENTS: [(&str, &[&str]); 3] = [
     ("limit", &["policy"]),
     ("key_base64", &["key"]),
     ("checks", &["policy", "key", "cost", "note", "lease_id"]),
 ];
 
 #[tokio::test]
-async fn each_field_is_taken_where_it_is_told_and_nowhere_else() {
+async fn fields_are_accepted_only_where_documented() {
     let posts = || operations().filter(|(_, method, _)| method == "POST");
     let known = |operation: &'static Value| {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         schema["properties"].as_object().unwrap().keys().map(|key| &**key).collect::<BTreeSet<_>>()
     };
-    let every: BTreeSet<_> = posts().flat_map(|(_, _, x)| known(x)).collect();
+    let every: BTreeSet<_> = posts().flat_map(|(_, _, operation)| known(operation)).collect();
     assert_eq!(every.len(), 14, "{every:?}");
-    let (mut taken, mut refused) = (0, 0);
+    let (mut accepted, mut rejected) = (0, 0);
     for (path, _, operation) in posts() {
         let known = known(operation);
         for field in &every {
-            // A daemon of its own: what one request has done must not meet the next.
+            // A new daemon, so that requests do not affect each other.
             let daemon = Daemon::start_with(&tiered()).await;
             let mut sent = body(path.strip_prefix("/v1/").unwrap(), "k");
-            for (instead, others) in INSTEAD.iter().filter(|(x, _)| x == field) {
+            for (instead, others) in REPLACEMENTS.iter().filter(|(name, _)| name == field) {
                 sent.retain(|name, _| !others.contains(&&**name) || !known.contains(instead));
             }
             if *field != "policy" {
@@ -247,24 +247,24 @@ async fn each_field_is_taken_where_it_is_told_and_nowhere_else() {
                 sent["limit"] = json!("2 concurrent lease 60s");
             }
             let body = Value::Object(sent).to_string();
-            let answer = daemon.post(path, &body).await;
-            hold("POST", path, &body, &answer);
+            let response = daemon.post(path, &body).await;
+            assert_documented("POST", path, &body, &response);
             if known.contains(field) {
-                assert_eq!(answer.status, 200, "{path} {body}: {}", answer.body);
-                taken += 1;
+                assert_eq!(response.status, 200, "{path} {body}: {}", response.body);
+                accepted += 1;
             } else {
-                assert_eq!(answer.status, 400, "{path} {body}: {}", answer.body);
-                let refusal = format!("unknown field \\\"{field}\\\"");
-                assert!(answer.body.contains(&refusal), "{path} {body}: {}", answer.body);
-                refused += 1;
+                assert_eq!(response.status, 400, "{path} {body}: {}", response.body);
+                let error = format!("unknown field \\\"{field}\\\"");
+                assert!(response.body.contains(&error), "{path} {body}: {}", response.body);
+                rejected += 1;
             }
         }
     }
-    assert_eq!((taken + refused, refused > 50), (14 * 14, true), "{taken} {refused}");
+    assert_eq!((accepted + rejected, rejected > 50), (14 * 14, true), "{accepted} {rejected}");
 }
 
 #[tokio::test]
-async fn each_parameter_of_a_query_is_taken() {
+async fn documented_query_parameters_are_accepted() {
     let daemon = Daemon::start_with(&tiered()).await;
     for (path, method, operation) in operations() {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -275,7 +275,7 @@ async fn each_parameter_of_a_query_is_taken() {
             }
             let body = Value::Object(body(path.strip_prefix("/v1/").unwrap(), name)).to_string();
             let mut sent: Map<_, _> = serde_json::from_str(&body).unwrap();
-            for (_, others) in INSTEAD.iter().filter(|(x, _)| *x == name) {
+            for (_, others) in REPLACEMENTS.iter().filter(|(field, _)| *field == name) {
                 sent.retain(|sent, _| !others.contains(&&**sent));
             }
             sent.insert(name.to_owned(), value(name));
@@ -283,15 +283,15 @@ async fn each_parameter_of_a_query_is_taken() {
                 "POST" => (format!("{path}?{name}=200"), body),
                 _ => (format!("{path}?{}", query(&Value::Object(sent).to_string())), String::new()),
             };
-            let answer = daemon.connect().await.ask(&method, &path, &body).await.unwrap();
-            assert_eq!(answer.status, 200, "{method} {path} {body}: {}", answer.body);
-            hold(&method, &path, &body, &answer);
+            let response = daemon.connect().await.request(&method, &path, &body).await.unwrap();
+            assert_eq!(response.status, 200, "{method} {path} {body}: {}", response.body);
+            assert_documented(&method, &path, &body, &response);
         }
     }
 }
 
 #[tokio::test]
-async fn readiness_tells_all_that_may_be_wrong_if_asked() {
+async fn verbose_readiness_lists_every_check() {
     let daemon = Daemon::start().await;
     let lines = "[+] requests ok\n[+] store ok\n[+] configuration ok\nok\n";
     for (path, body) in [
@@ -301,8 +301,8 @@ async fn readiness_tells_all_that_may_be_wrong_if_asked() {
         ("/readyz?verbose=", lines),
         ("/readyz?a=b&verbose=true", lines),
     ] {
-        let answer = daemon.connect().await.get(path).await.unwrap();
-        assert_eq!((answer.status, &*answer.body), (200, body), "{path}");
-        hold("GET", path, "", &answer);
+        let response = daemon.connect().await.get(path).await.unwrap();
+        assert_eq!((response.status, &*response.body), (200, body), "{path}");
+        assert_documented("GET", path, "", &response);
     }
 }

@@ -1,53 +1,52 @@
-//! What the document says of gateways, provoked: each status in each of its bodies, each header, and
-//! each value of the query.
+//! The documented statuses, bodies, headers and query values of the gateways.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::document::{DOCUMENT, hold};
-use crate::access::token;
-use crate::daemon::Daemon;
-use crate::forward::{DIALECTS, Told, config, rule, send};
+use super::document::{DOCUMENT, assert_documented};
+use crate::forward_auth::{ForwardedRequest, GATEWAYS, config, rule, send};
+use crate::http::access::token;
+use crate::support::daemon::Daemon;
 
 pub(super) const PREFIX: &str = "/v1/forward-auth/";
 
-/// The operation of a dialect.
-fn operation(dialect: &str) -> &'static Value {
+/// The operation of a gateway.
+fn operation(gateway: &str) -> &'static Value {
     let mut paths = DOCUMENT["paths"].as_object().unwrap().iter();
-    let is_meant = |path: &str| {
-        path.strip_prefix(PREFIX).is_some_and(|path| path.split('/').next() == Some(dialect))
+    let matches = |path: &str| {
+        path.strip_prefix(PREFIX).is_some_and(|path| path.split('/').next() == Some(gateway))
     };
-    &paths.find(|(path, _)| is_meant(path)).unwrap().1["get"]
+    &paths.find(|(path, _)| matches(path)).unwrap().1["get"]
 }
 
-fn parameters(dialect: &str, place: &str) -> impl Iterator<Item = &'static Value> {
-    let all = operation(dialect)["parameters"].as_array().unwrap().iter();
-    all.filter(move |x| x["in"] == place)
+fn parameters(gateway: &str, place: &str) -> impl Iterator<Item = &'static Value> {
+    let all = operation(gateway)["parameters"].as_array().unwrap().iter();
+    all.filter(move |parameter| parameter["in"] == place)
 }
 
-/// The path that is asked, of what `Told::request` makes.
+/// The path of an encoded request.
 fn path(request: &str) -> &str {
     request.split(' ').nth(1).unwrap()
 }
 
 #[test]
-fn each_gateway_is_described() {
+fn every_gateway_is_documented() {
     let paths = DOCUMENT["paths"].as_object().unwrap().keys();
     let described: BTreeSet<_> =
         paths.filter_map(|path| path.strip_prefix(PREFIX)?.split('/').next()).collect();
-    assert_eq!(described, BTreeSet::from(DIALECTS));
+    assert_eq!(described, BTreeSet::from(GATEWAYS));
 }
 
 #[tokio::test]
-async fn each_status_of_each_gateway_happens_in_each_of_its_bodies() {
+async fn every_documented_status_of_every_gateway_occurs() {
     let mut guarded = config();
     guarded.tokens = vec![token("nothing", "admin", "none"), token("read", "read", "'*'")];
-    let guarded = Daemon::start_of(guarded).await;
-    for dialect in DIALECTS {
-        let open = Daemon::start_of(config()).await;
-        let has_deny = parameters(dialect, "query").next().is_some();
-        let mut happened = BTreeSet::new();
+    let guarded = Daemon::start_with_config(guarded).await;
+    for gateway in GATEWAYS {
+        let open = Daemon::start_with_config(config()).await;
+        let has_deny = parameters(gateway, "query").next().is_some();
+        let mut statuses = BTreeSet::new();
         for (daemon, target, query, token, status, uri) in [
             (&open, "/login", "", "", 200, ""),
             (&open, "/skip", "", "", 200, ""),
@@ -65,67 +64,78 @@ async fn each_status_of_each_gateway_happens_in_each_of_its_bodies() {
             }
             let line = format!("Tollgate-Token: {token}");
             let more = if token.is_empty() { vec![] } else { vec![&*line] };
-            let request = Told::of(target).request(dialect, query, &[], [&more, &[]]);
-            let answer = send(daemon, &request).await;
-            assert_eq!(answer.status, status, "{dialect} {target} {query}: {}", answer.body);
-            assert!(answer.body.contains(&format!("{uri}\"")) || uri.is_empty(), "{}", answer.body);
-            hold("GET", path(&request), "", &answer);
-            happened.insert(status.to_string());
+            let request = ForwardedRequest { before: &more, query, ..ForwardedRequest::to(target) }
+                .encode(gateway);
+            let response = send(daemon, &request).await;
+            assert_eq!(response.status, status, "{gateway} {target} {query}: {}", response.body);
+            assert!(
+                response.body.contains(&format!("{uri}\"")) || uri.is_empty(),
+                "{}",
+                response.body
+            );
+            assert_documented("GET", path(&request), "", &response);
+            statuses.insert(status.to_string());
         }
-        let told = operation(dialect)["responses"].as_object().unwrap().keys().cloned();
-        assert_eq!(happened, told.collect(), "{dialect}");
+        let documented = operation(gateway)["responses"].as_object().unwrap().keys().cloned();
+        assert_eq!(statuses, documented.collect(), "{gateway}");
     }
 }
 
-/// What must always be there is missed for any rule, and what else is told for one that asks for it.
+/// A required header is needed for every rule, and the others only for rules that use them.
 #[tokio::test]
-async fn each_header_that_is_told_is_read() {
+async fn documented_headers_are_read() {
     let mut config = config();
     config.rules.rules.push(rule("/all", &["api {method}:{host}:{ip}"]));
-    for dialect in DIALECTS {
-        let daemon = Daemon::start_of(config.clone()).await;
-        let told: Vec<_> = parameters(dialect, "header").collect();
-        assert_eq!(told.len(), if dialect == "envoy" { 2 } else { 4 }, "{dialect}");
-        for header in told {
+    for gateway in GATEWAYS {
+        let daemon = Daemon::start_with_config(config.clone()).await;
+        let headers: Vec<_> = parameters(gateway, "header").collect();
+        assert_eq!(headers.len(), if gateway == "envoy" { 2 } else { 4 }, "{gateway}");
+        for header in headers {
             let name = header["name"].as_str().unwrap();
             let is_needed = header["required"] == true;
-            for (target, is_asked_for) in [("/listed", is_needed), ("/all", true)] {
-                let told = Told::of(target);
-                let whole = told.request(dialect, "", &[], [&["X-Api-Key: k"], &[]]);
-                let answer = send(&daemon, &whole).await;
-                assert_eq!(answer.status, 200, "{dialect} {target}: {}", answer.body);
+            for (target, is_used) in [("/listed", is_needed), ("/all", true)] {
+                let forwarded = ForwardedRequest::to(target);
+                let whole =
+                    ForwardedRequest { before: &["X-Api-Key: k"], ..forwarded }.encode(gateway);
+                let response = send(&daemon, &whole).await;
+                assert_eq!(response.status, 200, "{gateway} {target}: {}", response.body);
                 let start = format!("{name}: ");
-                let lines = whole.split_inclusive("\r\n").filter(|x| !x.starts_with(&start));
+                let lines = whole.split_inclusive("\r\n").filter(|line| !line.starts_with(&start));
                 let request: String = lines.collect();
-                assert!(request.len() < whole.len(), "{dialect} {name}");
-                let answer = send(&daemon, &request).await;
-                let status = if is_asked_for { 500 } else { 200 };
-                assert_eq!(answer.status, status, "{dialect} {name} {target}: {}", answer.body);
-                assert_eq!(answer.body.contains(name), is_asked_for, "{name}: {}", answer.body);
-                hold("GET", path(&request), "", &answer);
+                assert!(request.len() < whole.len(), "{gateway} {name}");
+                let response = send(&daemon, &request).await;
+                let status = if is_used { 500 } else { 200 };
+                assert_eq!(response.status, status, "{gateway} {name} {target}: {}", response.body);
+                assert_eq!(response.body.contains(name), is_used, "{name}: {}", response.body);
+                assert_documented("GET", path(&request), "", &response);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn each_value_of_the_query_is_taken_and_no_other() {
-    let daemon = Daemon::start_of(config()).await;
-    for dialect in DIALECTS {
-        let Some(deny) = parameters(dialect, "query").next() else {
-            assert_eq!(dialect, "envoy");
+async fn only_documented_query_values_are_accepted() {
+    let daemon = Daemon::start_with_config(config()).await;
+    for gateway in GATEWAYS {
+        let Some(deny) = parameters(gateway, "query").next() else {
+            assert_eq!(gateway, "envoy");
             continue;
         };
         let statuses = deny["schema"]["enum"].as_array().unwrap();
         for status in statuses.iter().map(|status| status.as_str().unwrap()).chain(["200", "503"]) {
             let query = format!("?deny={status}");
-            let told = Told::of("/deny");
-            let request = told.request(dialect, &query, &[], [&[], &[]]);
-            let answer = send(&daemon, &request).await;
-            let is_taken = statuses.iter().any(|s| s == status);
-            let expected = if is_taken { status } else { "500" };
-            assert_eq!(answer.status.to_string(), expected, "{dialect} {query}: {}", answer.body);
-            hold("GET", path(&request), "", &answer);
+            let forwarded = ForwardedRequest::to("/deny");
+            let request = ForwardedRequest { query: &query, ..forwarded }.encode(gateway);
+            let response = send(&daemon, &request).await;
+            let is_allowed = statuses.iter().any(|allowed| allowed == status);
+            let expected = if is_allowed { status } else { "500" };
+            assert_eq!(
+                response.status.to_string(),
+                expected,
+                "{gateway} {query}: {}",
+                response.body
+            );
+            assert_documented("GET", path(&request), "", &response);
         }
     }
 }

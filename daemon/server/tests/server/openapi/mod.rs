@@ -1,4 +1,4 @@
-//! The document that describes the interface, held against what the daemon takes and answers.
+//! The OpenAPI document, compared with the requests and responses of the daemon.
 
 mod coverage;
 mod document;
@@ -6,11 +6,11 @@ mod envoy;
 mod gateways;
 mod schema;
 
-use crate::access;
 use crate::assert_up_to_date;
-use crate::daemon::Daemon;
+use crate::http::access;
+use crate::support::daemon::Daemon;
 
-pub(crate) use document::hold;
+pub(crate) use document::assert_documented;
 
 #[tokio::test]
 async fn the_checked_in_document_is_the_one_that_is_served() {
@@ -21,20 +21,19 @@ async fn the_checked_in_document_is_the_one_that_is_served() {
 }
 
 #[tokio::test]
-async fn with_tokens_the_document_is_for_whoever_has_one() {
+async fn the_document_requires_a_token_when_tokens_are_configured() {
     let daemon = access::start().await;
     let mut client = daemon.connect().await;
     assert_eq!(client.get("/openapi.json").await.unwrap().status, 401);
-    let asked =
-        format!("GET /openapi.json HTTP/1.1\r\nhost: t\r\n{}\r\n\r\n", access::bearer("read"));
-    client.send(&asked).await.unwrap();
-    assert_eq!(client.answer().await.unwrap().status, 200);
+    let token = access::bearer("read");
+    let response = client.request_with("GET", "/openapi.json", &token, "").await.unwrap();
+    assert_eq!(response.status, 200);
 }
 
 #[tokio::test]
-async fn a_path_that_is_nearly_one_is_suggested() {
+async fn a_misspelled_path_gets_a_suggestion() {
     let daemon = Daemon::start().await;
-    let answer = daemon.connect().await.get("/openapi.jsn").await.unwrap();
-    assert_eq!(answer.status, 404);
-    assert!(answer.body.contains("did you mean \\\"/openapi.json\\\"?"), "{}", answer.body);
+    let response = daemon.connect().await.get("/openapi.jsn").await.unwrap();
+    assert_eq!(response.status, 404);
+    assert!(response.body.contains("did you mean \\\"/openapi.json\\\"?"), "{}", response.body);
 }

@@ -1,32 +1,34 @@
-//! A validator of JSON Schema, of the words that the document uses and no others: an unknown word
-//! is an error, so that none is overlooked.
+//! A validator for the JSON Schema keywords in the document. It panics on any other keyword, so that
+//! none is ignored.
 
 use serde_json::Value;
 
-/// Words that describe, and hold nothing.
-const WORDS: [&str; 4] = ["description", "examples", "default", "title"];
+/// Keywords that do not constrain values.
+const ANNOTATIONS: [&str; 4] = ["description", "examples", "default", "title"];
 
-/// What of `value` is not as `schema` says.
+/// Validates a value.
+///
+/// # Errors
+/// The first keyword that the value violates.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
-    let words = schema.as_object().unwrap();
-    for (word, of) in words {
-        let holds = match &**word {
-            "$ref" => return check(document, resolve(document, of), value),
-            "type" => of_type(of, value),
-            "enum" => of.as_array().unwrap().contains(value),
-            "const" => of == value,
+    for (keyword, argument) in schema.as_object().unwrap() {
+        let is_valid = match &**keyword {
+            "$ref" => return check(document, resolve(document, argument), value),
+            "type" => of_type(argument, value),
+            "enum" => argument.as_array().unwrap().contains(value),
+            "const" => argument == value,
             "properties" => {
-                properties(document, of, value)?;
+                properties(document, argument, value)?;
                 true
             }
             "required" => {
-                let names = of.as_array().unwrap().iter().map(|array| array.as_str().unwrap());
+                let names = argument.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
                 value
                     .as_object()
                     .is_none_or(|object| names.into_iter().all(|name| object.contains_key(name)))
             }
             "additionalProperties" => {
-                assert_eq!(of, &Value::Bool(false));
+                assert_eq!(argument, &Value::Bool(false));
                 let known = schema["properties"].as_object().unwrap();
                 value
                     .as_object()
@@ -34,39 +36,39 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
             }
             "items" => {
                 for item in value.as_array().into_iter().flatten() {
-                    check(document, of, item)?;
+                    check(document, argument, item)?;
                 }
                 true
             }
             "oneOf" => {
-                let all = of.as_array().unwrap().iter();
-                all.filter(|x| check(document, x, value).is_ok()).count() == 1
+                let all = argument.as_array().unwrap().iter();
+                all.filter(|schema| check(document, schema, value).is_ok()).count() == 1
             }
             "allOf" => {
-                for part in of.as_array().unwrap() {
+                for part in argument.as_array().unwrap() {
                     check(document, part, value)?;
                 }
                 true
             }
-            "not" => check(document, of, value).is_err(),
-            "minimum" => value.as_f64().is_none_or(|value| value >= of.as_f64().unwrap()),
-            "maximum" => value.as_f64().is_none_or(|value| value <= of.as_f64().unwrap()),
-            "minLength" => length(value).is_none_or(|x| x >= of.as_u64().unwrap()),
-            "maxLength" => length(value).is_none_or(|x| x <= of.as_u64().unwrap()),
-            "minItems" => items(value).is_none_or(|item| item >= of.as_u64().unwrap()),
-            "maxItems" => items(value).is_none_or(|item| item <= of.as_u64().unwrap()),
-            "pattern" => matches(of.as_str().unwrap(), value),
-            word if WORDS.contains(&word) => true,
-            word => panic!("the validator does not know {word}"),
+            "not" => check(document, argument, value).is_err(),
+            "minimum" => value.as_f64().is_none_or(|value| value >= argument.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|value| value <= argument.as_f64().unwrap()),
+            "minLength" => length(value).is_none_or(|length| length >= argument.as_u64().unwrap()),
+            "maxLength" => length(value).is_none_or(|length| length <= argument.as_u64().unwrap()),
+            "minItems" => items(value).is_none_or(|item| item >= argument.as_u64().unwrap()),
+            "maxItems" => items(value).is_none_or(|item| item <= argument.as_u64().unwrap()),
+            "pattern" => matches(argument.as_str().unwrap(), value),
+            keyword if ANNOTATIONS.contains(&keyword) => true,
+            keyword => panic!("the validator does not know {keyword}"),
         };
-        if !holds {
-            return Err(format!("{value} is not as {word} says: {of}"));
+        if !is_valid {
+            return Err(format!("{value} violates {keyword}: {argument}"));
         }
     }
     Ok(())
 }
 
-/// What a `$ref` stands for.
+/// Resolves a `$ref`.
 pub(crate) fn resolve<'a>(document: &'a Value, reference: &Value) -> &'a Value {
     let pointer = reference.as_str().unwrap().strip_prefix('#').unwrap();
     document.pointer(pointer).unwrap_or_else(|| panic!("there is no {pointer}"))
@@ -82,7 +84,7 @@ fn properties(document: &Value, schemas: &Value, value: &Value) -> Result<(), St
 }
 
 fn of_type(types: &Value, value: &Value) -> bool {
-    let is = |v: &Value| match v.as_str().unwrap() {
+    let is = |name: &Value| match name.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
@@ -110,48 +112,5 @@ fn matches(pattern: &str, value: &Value) -> bool {
             text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
         }
         other => panic!("the validator does not know the pattern {other}"),
-    }
-}
-
-#[test]
-fn the_validator_refuses_what_it_should() {
-    let schema = serde_json::json!({
-        "type": "object",
-        "properties": {
-            "a": { "type": ["integer", "null"], "minimum": 1, "maximum": 3 },
-            "b": { "type": "string", "minLength": 1, "maxLength": 2 },
-            "c": { "type": "array", "items": { "const": true }, "minItems": 1, "maxItems": 2 },
-            "d": { "enum": ["x"] },
-            "e": { "pattern": "^[0-9A-Fa-f]{32}$" },
-        },
-        "required": ["a"],
-        "additionalProperties": false,
-        "allOf": [{ "not": { "required": ["d", "e"] } }],
-        "oneOf": [{ "required": ["b"] }, { "required": ["c"] }],
-    });
-    for (json, holds) in [
-        (r#"{"a":1,"b":"é"}"#, true),
-        (r#"{"a":null,"c":[true]}"#, true),
-        (r#"{"a":3,"b":"xx","d":"x"}"#, true),
-        (r#"[]"#, false),
-        (r#"{"b":"x"}"#, false),
-        (r#"{"a":1}"#, false),
-        (r#"{"a":1,"b":"x","c":[true]}"#, false),
-        (r#"{"a":0,"b":"x"}"#, false),
-        (r#"{"a":4,"b":"x"}"#, false),
-        (r#"{"a":1.5,"b":"x"}"#, false),
-        (r#"{"a":"1","b":"x"}"#, false),
-        (r#"{"a":1,"b":""}"#, false),
-        (r#"{"a":1,"b":"xxx"}"#, false),
-        (r#"{"a":1,"c":[]}"#, false),
-        (r#"{"a":1,"c":[false]}"#, false),
-        (r#"{"a":1,"c":[true,true,true]}"#, false),
-        (r#"{"a":1,"b":"x","d":"y"}"#, false),
-        (r#"{"a":1,"b":"x","e":"0a"}"#, false),
-        (r#"{"a":1,"b":"x","d":"x","e":"0000000000000000000000000000000a"}"#, false),
-        (r#"{"a":1,"b":"x","z":1}"#, false),
-    ] {
-        let value = serde_json::from_str(json).unwrap();
-        assert_eq!(check(&Value::Null, &schema, &value).is_ok(), holds, "{json}");
     }
 }

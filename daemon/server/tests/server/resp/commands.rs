@@ -1,12 +1,12 @@
-//! The commands that clients send of themselves, and what is told of all.
+//! Connection commands, and the descriptions of all commands.
 
 use std::collections::BTreeSet;
 
-use super::{Talk, words};
-use crate::daemon::Daemon;
+use super::{RespClient, encode_words};
+use crate::support::daemon::Daemon;
 
-/// What clients send before anything else, on one connection, and what they are answered.
-const ASKED_FIRST: &[(&str, &str)] = &[
+/// Commands that clients send first, on one connection, and their replies.
+const HANDSHAKES: &[(&str, &str)] = &[
     ("PING", "+PONG"),
     ("ping hi", "$2 hi"),
     ("PING a b", "-ERR wrong number of arguments for 'ping' command; usage: PING [message]"),
@@ -60,7 +60,7 @@ const ASKED_FIRST: &[(&str, &str)] = &[
     ("DBSIZE", ":1"),
     (
         "WATCH k",
-        "-ERR WATCH is not supported: a check is decided whole, and there are no values to \
+        "-ERR WATCH is not supported: a check is atomic, and there are no values to \
              watch; leave it out",
     ),
     ("AUTH x", "-ERR AUTH called without any token configured; leave it out, or configure tokens"),
@@ -89,20 +89,20 @@ const ASKED_FIRST: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn clients_are_answered_what_they_ask_first() {
+async fn client_handshakes_are_answered() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in ASKED_FIRST {
-        assert_eq!(talk.ask(asked).await, *expected, "{asked}");
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in HANDSHAKES {
+        assert_eq!(client.call(command).await, *expected, "{command}");
     }
-    assert_eq!(talk.closed().await, "");
+    assert_eq!(client.read_until_closed().await, "");
 }
 
 #[tokio::test]
-async fn info_has_what_clients_read_before_they_begin() {
+async fn info_contains_the_fields_that_clients_read() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let info = talk.ask("INFO").await;
+    let mut client = RespClient::connect(&daemon).await;
+    let info = client.call("INFO").await;
     for line in [
         "# Server",
         "redis_version:7.4.0",
@@ -117,22 +117,22 @@ async fn info_has_what_clients_read_before_they_begin() {
         assert!(info.contains(line), "{line} in {info}");
     }
     assert_eq!(
-        talk.ask("INFO replication").await,
+        client.call("INFO replication").await,
         "$48 # Replication\\r\\nrole:master\\r\\nconnected_slaves:0\\r\\n"
     );
-    assert_eq!(talk.ask("INFO nothing").await, "$0 ");
-    talk.ask("HELLO 3").await;
-    assert_eq!(talk.ask("INFO cluster").await, "=34 txt:# Cluster\\r\\ncluster_enabled:0\\r\\n");
-    let list = talk.ask("CLIENT LIST").await;
+    assert_eq!(client.call("INFO nothing").await, "$0 ");
+    client.call("HELLO 3").await;
+    assert_eq!(client.call("INFO cluster").await, "=34 txt:# Cluster\\r\\ncluster_enabled:0\\r\\n");
+    let list = client.call("CLIENT LIST").await;
     assert!(list.contains("id=1 addr=127.0.0.1:"), "{list}");
     assert!(list.contains("user=loopback resp=3"), "{list}");
 }
 
 #[tokio::test]
-async fn commands_are_told_as_redis_tells_them() {
+async fn command_descriptions_have_the_form_of_redis() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in [
         (
             "COMMAND INFO CL.THROTTLE nothing",
             "*2 *10 $11 cl.throttle :-5 *2 +write +fast :1 :1 :1 *2 +@fast +@throttle *0 *0 *0 *-1",
@@ -160,22 +160,22 @@ async fn commands_are_told_as_redis_tells_them() {
             "-ERR unknown subcommand \"NO\"; expected COUNT, INFO, DOCS, LIST or GETKEYS",
         ),
     ] {
-        assert_eq!(talk.ask(asked).await, expected, "{asked}");
+        assert_eq!(client.call(command).await, expected, "{command}");
     }
 }
 
 #[tokio::test]
-async fn every_command_there_is_has_an_answer_of_its_own() {
+async fn every_listed_command_is_implemented() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let count: usize = talk.ask("COMMAND COUNT").await[1..].parse().unwrap();
-    let list = talk.ask("COMMAND LIST").await;
+    let mut client = RespClient::connect(&daemon).await;
+    let count: usize = client.call("COMMAND COUNT").await[1..].parse().unwrap();
+    let list = client.call("COMMAND LIST").await;
     let names: Vec<_> = list.split(' ').skip(2).step_by(2).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), count);
-    assert!(talk.ask("COMMAND").await.starts_with(&format!("*{count} ")));
-    assert!(talk.ask("COMMAND DOCS").await.starts_with(&format!("*{} ", 2 * count)));
+    assert!(client.call("COMMAND").await.starts_with(&format!("*{count} ")));
+    assert!(client.call("COMMAND DOCS").await.starts_with(&format!("*{} ", 2 * count)));
     for name in names {
-        let mut talk = Talk::with(&daemon).await;
+        let mut client = RespClient::connect(&daemon).await;
         let rest = match name {
             "cl.throttle" => " k 1 1 1",
             "tollgate.cancel" | "tollgate.reserve" => {
@@ -191,25 +191,25 @@ async fn every_command_there_is_has_an_answer_of_its_own() {
             "config" => " get x",
             _ => "",
         };
-        let said = talk.ask(&format!("{}{rest}", name.to_uppercase())).await;
-        let refused = ["watch", "auth", "exec", "discard", "cluster", "sentinel"].contains(&name);
-        assert_eq!(said.starts_with('-'), refused, "{name}: {said}");
-        assert!(!said.contains("unknown command"), "{name}: {said}");
+        let reply = client.call(&format!("{}{rest}", name.to_uppercase())).await;
+        let is_error = ["watch", "auth", "exec", "discard", "cluster", "sentinel"].contains(&name);
+        assert_eq!(reply.starts_with('-'), is_error, "{name}: {reply}");
+        assert!(!reply.contains("unknown command"), "{name}: {reply}");
         if name == "quit" {
             continue;
         }
-        let usage = talk.ask(&format!("{name}{}", " x".repeat(1_000))).await;
+        let usage = client.call(&format!("{name}{}", " x".repeat(1_000))).await;
         assert!(!usage.contains("unknown command"), "{name}: {usage}");
     }
 }
 
 #[tokio::test]
-async fn what_is_sent_before_the_end_is_answered() {
+async fn commands_before_quit_are_answered() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let mut sent = words("PING");
-    sent.extend(words("QUIT"));
-    sent.extend(words("PING"));
-    talk.send(&sent).await;
-    assert_eq!(talk.closed().await, "+PONG\\r\\n+OK\\r\\n");
+    let mut client = RespClient::connect(&daemon).await;
+    let mut sent = encode_words("PING");
+    sent.extend(encode_words("QUIT"));
+    sent.extend(encode_words("PING"));
+    client.send(&sent).await;
+    assert_eq!(client.read_until_closed().await, "+PONG\\r\\n+OK\\r\\n");
 }

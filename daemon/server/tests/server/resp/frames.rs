@@ -1,11 +1,11 @@
-//! Frames, wherever they are split.
+//! Frames, split at any position.
 
-use super::{Talk, command, words};
-use crate::daemon::{Daemon, POLICIES};
+use super::{RespClient, encode, encode_words};
+use crate::support::daemon::{Daemon, POLICIES};
 
-/// What is sent, and what is answered to all of it.
+/// Bytes, and the replies to all of them.
 fn rows() -> Vec<(Vec<u8>, &'static str)> {
-    let row = |sent: &[u8], answered| (sent.to_vec(), answered);
+    let row = |sent: &[u8], replies| (sent.to_vec(), replies);
     vec![
         row(b"*1\r\n$4\r\nPING\r\n", "+PONG\r\n"),
         row(b"PING\r\n", "+PONG\r\n"),
@@ -31,8 +31,8 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
     ]
 }
 
-/// What ends the connection, and the last that is said.
-const BROKEN: &[(&str, &str)] = &[
+/// Malformed frames, and the errors that close the connection.
+const MALFORMED: &[(&str, &str)] = &[
     ("*x\r\n", "invalid multibulk length"),
     ("*\r\n", "invalid multibulk length"),
     ("*1\rx", "invalid multibulk length"),
@@ -52,102 +52,104 @@ const BROKEN: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn what_is_answered_does_not_depend_on_where_it_is_split() {
+async fn replies_do_not_depend_on_how_frames_are_split() {
     let daemon = Daemon::start().await;
-    for (sent, answered) in rows() {
-        let answered: Vec<u8> = answered.chars().map(|c| u8::try_from(c).unwrap()).collect();
-        let mut talk = Talk::with(&daemon).await;
-        talk.send(&sent).await;
-        talk.expect(&answered).await;
+    for (sent, replies) in rows() {
+        let replies: Vec<u8> = replies.chars().map(|c| u8::try_from(c).unwrap()).collect();
+        let mut client = RespClient::connect(&daemon).await;
+        client.send(&sent).await;
+        client.expect(&replies).await;
         for at in 1..sent.len() {
             let (first, second) = sent.split_at(at);
-            talk.send(first).await;
+            client.send(first).await;
             tokio::task::yield_now().await;
-            talk.send(second).await;
-            talk.expect(&answered).await;
+            client.send(second).await;
+            client.expect(&replies).await;
         }
         for byte in &sent {
-            talk.send(&[*byte]).await;
+            client.send(&[*byte]).await;
             tokio::task::yield_now().await;
         }
-        talk.expect(&answered).await;
+        client.expect(&replies).await;
     }
 }
 
 #[tokio::test]
-async fn what_is_no_frame_is_told_and_ends_the_connection() {
+async fn malformed_frames_get_an_error_and_close_the_connection() {
     let daemon = Daemon::start().await;
-    for (sent, said) in BROKEN {
-        let expected = format!("+PONG\\r\\n-ERR Protocol error: {}\\r\\n", said.escape_default());
+    for (sent, error) in MALFORMED {
+        let expected = format!("+PONG\\r\\n-ERR Protocol error: {}\\r\\n", error.escape_default());
         for one_by_one in [false, true] {
-            let mut talk = Talk::with(&daemon).await;
+            let mut client = RespClient::connect(&daemon).await;
             let sent = format!("PING\r\n{sent}");
             if one_by_one {
                 for byte in sent.as_bytes() {
-                    talk.send(&[*byte]).await;
+                    client.send(&[*byte]).await;
                     tokio::task::yield_now().await;
                 }
             } else {
-                talk.send(sent.as_bytes()).await;
+                client.send(sent.as_bytes()).await;
             }
-            assert_eq!(talk.closed().await, expected, "{sent:?}");
+            assert_eq!(client.read_until_closed().await, expected, "{sent:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn http_is_told_that_it_is_wrong_here() {
+async fn http_requests_get_an_error() {
     let daemon = Daemon::start().await;
     for sent in ["POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"] {
-        let mut talk = Talk::with(&daemon).await;
-        talk.send(format!("{sent}\r\nCL.THROTTLE k 1 1 1\r\n").as_bytes()).await;
-        let said = talk.closed().await;
-        assert!(said.ends_with("this is HTTP; send it to listen.http\\r\\n"), "{said}");
-        assert!(!said.contains("*5"), "{said}");
+        let mut client = RespClient::connect(&daemon).await;
+        client.send(format!("{sent}\r\nCL.THROTTLE k 1 1 1\r\n").as_bytes()).await;
+        let reply = client.read_until_closed().await;
+        assert!(reply.ends_with("this is HTTP; send it to listen.http\\r\\n"), "{reply}");
+        assert!(!reply.contains("*5"), "{reply}");
     }
 }
 
 #[tokio::test]
-async fn a_large_frame_may_come_byte_by_byte() {
+async fn large_frames_may_arrive_in_small_parts() {
     const LARGE: usize = 1024 * 1024;
     let daemon = Daemon::start_with(&format!("limits: {{ body: 2MiB }}\n{POLICIES}")).await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let large = vec![b'x'; LARGE];
-    let sent = command(&[b"ECHO", &large]);
-    // As few bytes at a time as a test has time for; that nothing is read twice the parser's own
-    // tests say.
+    let sent = encode(&[b"ECHO", &large]);
+    // Small parts, but few enough for a quick test. The parser has its own tests for single bytes.
     for part in sent.chunks(61) {
-        talk.send(part).await;
+        client.send(part).await;
     }
-    talk.expect(format!("${LARGE}\r\n").as_bytes()).await;
-    talk.expect(&large).await;
-    talk.expect(b"\r\n").await;
-    assert_eq!(talk.ask("PING").await, "+PONG");
+    client.expect(format!("${LARGE}\r\n").as_bytes()).await;
+    client.expect(&large).await;
+    client.expect(b"\r\n").await;
+    assert_eq!(client.call("PING").await, "+PONG");
 }
 
 #[tokio::test]
-async fn a_long_key_is_refused_and_the_connection_goes_on() {
+async fn long_keys_are_rejected_and_the_connection_stays_open() {
     let daemon = Daemon::start_with(&format!("limits: {{ key_bytes: 16 }}\n{POLICIES}")).await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let key = "k".repeat(17);
-    for asked in [
+    for command in [
         format!("CL.THROTTLE {key} 1 1 1"),
         format!("TOLLGATE.CHECK bucket {key}"),
         format!("DEL a {key}"),
     ] {
-        let said = talk.ask(&asked).await;
-        assert_eq!(said, "-ERR key has 17 bytes, more than the maximum of 16; send a hash");
+        let reply = client.call(&command).await;
+        assert_eq!(reply, "-ERR key has 17 bytes, more than the maximum of 16; send a hash");
     }
-    assert_eq!(talk.ask(&format!("CL.THROTTLE {} 1 1 1", &key[1..])).await, "*5 :0 :2 :1 :-1 :1");
+    assert_eq!(
+        client.call(&format!("CL.THROTTLE {} 1 1 1", &key[1..])).await,
+        "*5 :0 :2 :1 :-1 :1"
+    );
 }
 
 #[tokio::test]
-async fn a_command_is_at_most_so_many_bytes_together() {
+async fn commands_over_the_size_limit_close_the_connection() {
     let daemon = Daemon::start_with(&format!("limits: {{ body: 1KiB }}\n{POLICIES}")).await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let part = "x".repeat(1_024);
     let many = vec![&*part; 17].join(" ");
-    talk.send(&words(&many)).await;
-    let said = talk.closed().await;
-    assert!(said.contains("too big a command; the maximum is 16384 bytes"), "{said}");
+    client.send(&encode_words(&many)).await;
+    let reply = client.read_until_closed().await;
+    assert!(reply.contains("too big a command; the maximum is 16384 bytes"), "{reply}");
 }

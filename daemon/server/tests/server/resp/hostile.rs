@@ -1,86 +1,85 @@
-//! Slow and hostile clients: each is bounded, and the others do not notice.
+//! Slow and hostile clients: each is limited, and other clients are served meanwhile.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
-use proptest::test_runner::{Config as Cases, TestRunner};
+use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tollgate::{ManualClock, MemoryLimiter, Timestamp};
 use tollgate_server::{Config, RespReplay};
 
-use super::{Talk, command, words};
-use crate::daemon::{Daemon, POLICIES};
-use crate::metrics::scrape;
+use super::{RespClient, encode, encode_words};
+use crate::metrics::{assert_values, page};
+use crate::support::daemon::{Daemon, POLICIES};
 
-async fn impatient(limits: &str) -> Daemon {
+async fn start_with_limits(limits: &str) -> Daemon {
     Daemon::start_with(&format!("limits: {{ {limits} }}\n{POLICIES}")).await
 }
 
 async fn assert_others_are_served(daemon: &Daemon) {
-    let mut other = Talk::with(daemon).await;
-    let said = other.ask("CL.THROTTLE other 9 1 1 0").await;
-    assert_eq!(said, "*5 :0 :10 :10 :-1 :0");
+    let mut other = RespClient::connect(daemon).await;
+    let reply = other.call("CL.THROTTLE other 9 1 1 0").await;
+    assert_eq!(reply, "*5 :0 :10 :10 :-1 :0");
 }
 
 #[tokio::test]
-async fn a_frame_that_does_not_come_is_waited_for_no_longer_than_allowed() {
-    let daemon = impatient("header_timeout: 1s, idle: 1h").await;
+async fn incomplete_frames_are_closed_after_the_header_timeout() {
+    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
     let mut slow = Vec::new();
     for beginning in ["", "*", "*3\r\n$4\r\nECHO\r\n", "PIN", "*1\r\n$60000\r\nabc"] {
-        for asks_first in [false, true] {
-            let mut talk = Talk::with(&daemon).await;
-            if asks_first && !beginning.is_empty() {
-                assert_eq!(talk.ask("PING").await, "+PONG");
+        for is_reused in [false, true] {
+            let mut client = RespClient::connect(&daemon).await;
+            if is_reused && !beginning.is_empty() {
+                assert_eq!(client.call("PING").await, "+PONG");
             }
-            talk.send(beginning.as_bytes()).await;
-            slow.push(talk);
+            client.send(beginning.as_bytes()).await;
+            slow.push(client);
         }
     }
     assert_others_are_served(&daemon).await;
-    for talk in &mut slow {
-        assert_eq!(talk.closed().await, "");
+    for client in &mut slow {
+        assert_eq!(client.read_until_closed().await, "");
     }
-    let page = scrape(daemon.scraped, "").await.body;
-    let cut = "tollgate_connections_cut_total{listener=\"resp\",reason=\"overdue\"} 10";
-    assert!(page.contains(cut), "{page}");
+    let closed = "tollgate_connections_cut_total{listener=\"resp\",reason=\"overdue\"}";
+    assert_values(&page(&daemon).await, &[(closed, "10")]);
 }
 
 #[tokio::test]
-async fn an_idle_client_is_kept_longer_than_a_frame_may_take_and_closed_in_the_end() {
-    let daemon = impatient("header_timeout: 1s, idle: 1h").await;
-    let mut kept = Talk::with(&daemon).await;
-    assert_eq!(kept.ask("MULTI").await, "+OK");
-    // A peer that says nothing is closed meanwhile.
-    assert_eq!(Talk::with(&daemon).await.closed().await, "");
-    assert_eq!(Talk::with(&daemon).await.closed().await, "");
-    assert_eq!(kept.ask("PING").await, "+QUEUED");
-    let daemon = impatient("header_timeout: 1s, idle: 100ms").await;
-    let mut idle = Talk::with(&daemon).await;
-    assert_eq!(idle.ask("PING").await, "+PONG");
-    assert_eq!(idle.closed().await, "");
+async fn idle_clients_outlive_the_header_timeout_until_the_idle_timeout() {
+    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
+    let mut kept = RespClient::connect(&daemon).await;
+    assert_eq!(kept.call("MULTI").await, "+OK");
+    // Silent connections are closed meanwhile.
+    assert_eq!(RespClient::connect(&daemon).await.read_until_closed().await, "");
+    assert_eq!(RespClient::connect(&daemon).await.read_until_closed().await, "");
+    assert_eq!(kept.call("PING").await, "+QUEUED");
+    let daemon = start_with_limits("header_timeout: 1s, idle: 100ms").await;
+    let mut idle = RespClient::connect(&daemon).await;
+    assert_eq!(idle.call("PING").await, "+PONG");
+    assert_eq!(idle.read_until_closed().await, "");
 }
 
 #[tokio::test]
-async fn where_all_places_are_taken_the_silent_make_room() {
-    let daemon = impatient("connections: 2, header_timeout: 1h, idle: 1h").await;
-    let mut silent = [Talk::with(&daemon).await, Talk::with(&daemon).await];
+async fn silent_connections_are_evicted_at_the_connection_limit() {
+    let daemon = start_with_limits("connections: 2, header_timeout: 1h, idle: 1h").await;
+    let mut silent = [RespClient::connect(&daemon).await, RespClient::connect(&daemon).await];
     assert_others_are_served(&daemon).await;
     let mut open = 0;
-    for talk in &mut silent {
+    for client in &mut silent {
         let mut byte = [0];
-        let closed = talk.0.read(&mut byte);
+        let closed = client.0.read(&mut byte);
         open += usize::from(tokio::time::timeout(std::time::Duration::ZERO, closed).await.is_err());
     }
     assert_eq!(open, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_does_not_read_is_not_read_either() {
+async fn clients_that_do_not_read_replies_are_not_read() {
     const COMMANDS: usize = 4_096;
     let daemon = Daemon::start().await;
-    let talk = Talk::with(&daemon).await;
-    let (mut reader, mut writer) = talk.0.into_split();
+    let client = RespClient::connect(&daemon).await;
+    let (mut reader, mut writer) = client.0.into_split();
     let payload = vec![b'x'; 8_000];
-    let sent = command(&[b"ECHO", &payload]);
+    let sent = encode(&[b"ECHO", &payload]);
     let writing = tokio::spawn(async move {
         for _ in 0..COMMANDS {
             writer.write_all(&sent).await.unwrap();
@@ -90,8 +89,8 @@ async fn a_client_that_does_not_read_is_not_read_either() {
     for _ in 0..100 {
         assert_others_are_served(&daemon).await;
     }
-    assert!(!writing.is_finished(), "32 MB do not fit between two that do not read");
-    let expected = command(&[&payload]);
+    assert!(!writing.is_finished(), "32 MB do not fit into the socket buffers");
+    let expected = encode(&[&payload]);
     let mut read = vec![0; expected.len() - 4];
     for _ in 0..COMMANDS {
         reader.read_exact(&mut read).await.unwrap();
@@ -101,41 +100,41 @@ async fn a_client_that_does_not_read_is_not_read_either() {
 }
 
 #[tokio::test]
-async fn stopping_answers_what_was_read_and_then_ends() {
+async fn commands_in_flight_are_answered_before_the_daemon_stops() {
     let mut daemon = Daemon::start().await;
-    let mut idle = Talk::with(&daemon).await;
-    let mut half = Talk::with(&daemon).await;
-    assert_eq!(idle.ask("PING").await, "+PONG");
-    assert_eq!(half.ask("PING").await, "+PONG");
-    let sent = words("CL.THROTTLE k 1 1 60");
+    let mut idle = RespClient::connect(&daemon).await;
+    let mut half = RespClient::connect(&daemon).await;
+    assert_eq!(idle.call("PING").await, "+PONG");
+    assert_eq!(half.call("PING").await, "+PONG");
+    let sent = encode_words("CL.THROTTLE k 1 1 60");
     let (first, second) = sent.split_at(17);
     half.send(first).await;
     assert_others_are_served(&daemon).await;
     daemon.stop();
-    assert_eq!(idle.closed().await, "");
+    assert_eq!(idle.read_until_closed().await, "");
     half.send(second).await;
-    half.send(&words("CL.THROTTLE k 1 1 60")).await;
-    let said = half.closed().await;
-    assert!(said.starts_with("*5\\r\\n:0\\r\\n:2\\r\\n:1\\r\\n:-1\\r\\n:60\\r\\n"), "{said}");
-    daemon.ended().await;
+    half.send(&encode_words("CL.THROTTLE k 1 1 60")).await;
+    let reply = half.read_until_closed().await;
+    assert!(reply.starts_with("*5\\r\\n:0\\r\\n:2\\r\\n:1\\r\\n:-1\\r\\n:60\\r\\n"), "{reply}");
+    daemon.join().await;
 }
 
-/// Bytes that are more like commands than any bytes are.
+/// Bytes that often contain commands.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         vec(any::<u8>(), 0..24),
-        Just(words("CL.THROTTLE k 5 1 1")),
-        Just(words("TOLLGATE.CHECK bucket k COST 2 AND log k")),
-        Just(words("MULTI")),
-        Just(words("EXEC")),
-        Just(words("HELLO 3")),
-        Just(words("PING")),
+        Just(encode_words("CL.THROTTLE k 5 1 1")),
+        Just(encode_words("TOLLGATE.CHECK bucket k COST 2 AND log k")),
+        Just(encode_words("MULTI")),
+        Just(encode_words("EXEC")),
+        Just(encode_words("HELLO 3")),
+        Just(encode_words("PING")),
         Just(b"PING 'a\\x20b'\r\n".to_vec()),
         Just(b"*3\r\n$".to_vec()),
         Just(b"*99999999999\r\n".to_vec()),
         Just(b"\r\n".to_vec()),
     ];
-    vec(part, 0..24).prop_map(|x| x.concat())
+    vec(part, 0..24).prop_map(|parts| parts.concat())
 }
 
 fn replay() -> RespReplay {
@@ -145,46 +144,46 @@ fn replay() -> RespReplay {
 }
 
 #[test]
-fn any_bytes_are_answered_alike_however_they_are_split() {
-    let mut runner = TestRunner::new(Cases::default());
+fn arbitrary_bytes_get_the_same_replies_however_they_are_split() {
+    let mut runner = TestRunner::new(ProptestConfig::default());
     let cases = (bytes(), 1_usize..9);
-    let run = runner.run(&cases, |(bytes, part)| {
+    let result = runner.run(&cases, |(bytes, part)| {
         let (mut whole, mut split) = (replay(), replay());
-        let said = whole.send(&bytes);
-        let mut said_in_parts = Vec::new();
+        let reply = whole.send(&bytes);
+        let mut reply_in_parts = Vec::new();
         for bytes in bytes.chunks(part) {
             if !split.has_ended() {
-                said_in_parts.extend(split.send(bytes));
+                reply_in_parts.extend(split.send(bytes));
             }
         }
-        assert_eq!(said.escape_ascii().to_string(), said_in_parts.escape_ascii().to_string());
+        assert_eq!(reply.escape_ascii().to_string(), reply_in_parts.escape_ascii().to_string());
         assert_eq!(whole.has_ended(), split.has_ended());
         Ok(())
     });
-    run.unwrap();
+    result.unwrap();
 }
 
 #[tokio::test]
-async fn whoever_sends_any_bytes_keeps_nobody_waiting() {
+async fn arbitrary_bytes_do_not_delay_other_clients() {
     let daemon = Daemon::start().await;
     let mut runner = TestRunner::deterministic();
     let mut hostile = Vec::new();
     for _ in 0..64 {
         let tree = bytes().new_tree(&mut runner).unwrap();
-        let mut talk = Talk::with(&daemon).await;
-        talk.send(&proptest::strategy::ValueTree::current(&tree)).await;
+        let mut client = RespClient::connect(&daemon).await;
+        client.send(&proptest::strategy::ValueTree::current(&tree)).await;
         assert_others_are_served(&daemon).await;
-        hostile.push(talk);
+        hostile.push(client);
     }
-    for mut talk in hostile {
-        // What was answered ends with the connection, which we end.
-        talk.0.shutdown().await.unwrap();
-        talk.closed().await;
+    for mut client in hostile {
+        // Closing the connection ends the replies.
+        client.0.shutdown().await.unwrap();
+        client.read_until_closed().await;
     }
 }
 
 #[test]
-fn a_frame_that_comes_byte_by_byte_is_read_once() {
+fn frames_arriving_byte_by_byte_are_parsed_once() {
     const LARGE: usize = 1024 * 1024;
     let yaml = format!("limits: {{ body: 2MiB }}\n{POLICIES}");
     let config = Config::from_yaml(&yaml).unwrap();
@@ -192,11 +191,10 @@ fn a_frame_that_comes_byte_by_byte_is_read_once() {
     let long = vec![b'x'; LARGE];
     let many: Vec<&[u8]> = std::iter::once(&b"DEL"[..]).chain([&b"k"[..]; 1_023]).collect();
     let line = [b"ECHO ".to_vec(), vec![b'x'; 60_000], b"\r\n".to_vec()].concat();
-    // Read anew from its beginning for each byte, the first alone would take hours.
-    for (sent, answered) in
-        [(command(&[b"ECHO", &long]), LARGE), (command(&many), 4), (line, 60_000)]
+    // If each byte restarted the parser, the first frame alone would take hours.
+    for (sent, expected) in [(encode(&[b"ECHO", &long]), LARGE), (encode(&many), 4), (line, 60_000)]
     {
-        let said: usize = sent.iter().map(|byte| replay.send(&[*byte]).len()).sum();
-        assert!(said >= answered, "{said}");
+        let length: usize = sent.iter().map(|byte| replay.send(&[*byte]).len()).sum();
+        assert!(length >= expected, "{length}");
     }
 }

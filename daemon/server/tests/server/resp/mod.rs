@@ -1,81 +1,73 @@
-//! Clients of Redis: bytes in, bytes out, wherever they are split.
+//! The Redis protocol.
 
 mod commands;
-mod counted;
 mod frames;
 mod hostile;
-mod reference;
+mod metrics;
+mod operations;
+mod redis_cell;
 mod store;
 mod throttle;
 mod tokens;
 mod transactions;
 mod value;
-mod verbs;
-
-use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tollgate_server::resp_reference;
 
-use crate::daemon::Daemon;
+use crate::assert_up_to_date;
+use crate::support::TIMEOUT;
+use crate::support::daemon::Daemon;
 
-/// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// One connection.
+/// A RESP connection.
 #[derive(Debug)]
-pub(crate) struct Talk(TcpStream);
+pub(crate) struct RespClient(TcpStream);
 
-impl Talk {
-    pub(crate) async fn with(daemon: &Daemon) -> Self {
-        Talk::at(daemon.resp).await
-    }
-
-    async fn at(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
+impl RespClient {
+    pub(crate) async fn connect(daemon: &Daemon) -> Self {
+        let stream = TcpStream::connect(daemon.resp).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Talk(stream)
+        RespClient(stream)
     }
 
     async fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
     }
 
-    /// Reads as many bytes as are expected, which are to be these.
+    /// Reads as many bytes as expected and compares them.
     async fn expect(&mut self, expected: &[u8]) {
         let mut read = vec![0; expected.len()];
         let mut len = 0;
         while len < read.len() {
-            match timeout(PATIENCE, self.0.read(&mut read[len..])).await {
+            match timeout(TIMEOUT, self.0.read(&mut read[len..])).await {
                 Ok(Ok(more @ 1..)) => len += more,
                 other => panic!("{other:?} after {}", read[..len].escape_ascii()),
             }
-            let so_far = &expected[..len];
-            let (read, so_far) = (read[..len].escape_ascii(), so_far.escape_ascii());
-            assert_eq!(read.to_string(), so_far.to_string());
+            let (read, expected) = (read[..len].escape_ascii(), expected[..len].escape_ascii());
+            assert_eq!(read.to_string(), expected.to_string());
         }
     }
 
-    /// Sends words as a command, and reads one reply.
-    pub(crate) async fn ask(&mut self, words: &str) -> String {
-        let words: Vec<_> = words.split(' ').map(str::as_bytes).collect();
-        self.ask_bytes(&words).await
+    /// Sends a command whose arguments are separated by spaces, and reads one reply.
+    pub(crate) async fn call(&mut self, command: &str) -> String {
+        self.send(&encode_words(command)).await;
+        self.read_reply().await
     }
 
-    async fn ask_bytes(&mut self, words: &[&[u8]]) -> String {
-        self.send(&command(words)).await;
-        self.reply().await
+    async fn call_bytes(&mut self, arguments: &[&[u8]]) -> String {
+        self.send(&encode(arguments)).await;
+        self.read_reply().await
     }
 
-    /// Reads one reply, as a text with spaces in the place of the ends of lines.
-    async fn reply(&mut self) -> String {
+    /// Reads one reply as text, with spaces instead of line ends.
+    async fn read_reply(&mut self) -> String {
         let mut reply = String::new();
         let mut left = 1_usize;
         while left > 0 {
             left -= 1;
-            let line = self.line().await;
+            let line = self.read_line().await;
             if !reply.is_empty() {
                 reply.push(' ');
             }
@@ -86,7 +78,7 @@ impl Talk {
                 b'%' => left += 2 * usize::try_from(number()).unwrap(),
                 b'$' | b'=' if number() >= 0 => {
                     let mut bytes = vec![0; usize::try_from(number()).unwrap() + 2];
-                    timeout(PATIENCE, self.0.read_exact(&mut bytes)).await.unwrap().unwrap();
+                    timeout(TIMEOUT, self.0.read_exact(&mut bytes)).await.unwrap().unwrap();
                     bytes.truncate(bytes.len() - 2);
                     reply = format!("{} {}", reply, bytes.escape_ascii());
                 }
@@ -96,36 +88,41 @@ impl Talk {
         reply
     }
 
-    async fn line(&mut self) -> String {
+    async fn read_line(&mut self) -> String {
         let mut line = Vec::new();
         while !line.ends_with(b"\r\n") {
-            line.push(timeout(PATIENCE, self.0.read_u8()).await.unwrap().unwrap());
+            line.push(timeout(TIMEOUT, self.0.read_u8()).await.unwrap().unwrap());
         }
         line.truncate(line.len() - 2);
         String::from_utf8(line).unwrap()
     }
 
-    /// Waits until the peer has closed; what it sends until then.
-    async fn closed(&mut self) -> String {
+    /// Waits until the peer closes. Returns what it sent until then.
+    async fn read_until_closed(&mut self) -> String {
         let mut rest = Vec::new();
-        // A peer that closes with bytes unread resets.
-        let _ = timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.unwrap();
+        // A peer that closes with unread bytes resets the connection.
+        let _ = timeout(TIMEOUT, self.0.read_to_end(&mut rest)).await.unwrap();
         rest.escape_ascii().to_string()
     }
 }
 
-/// The frame of a command.
-fn command(words: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        bytes.extend_from_slice(word);
+/// Encodes a command.
+fn encode(arguments: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", arguments.len()).into_bytes();
+    for argument in arguments {
+        bytes.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
+        bytes.extend_from_slice(argument);
         bytes.extend_from_slice(b"\r\n");
     }
     bytes
 }
 
-/// The frame of a command whose words are parted by spaces.
-fn words(text: &str) -> Vec<u8> {
-    command(&text.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+/// Encodes a command whose arguments are separated by spaces.
+fn encode_words(command: &str) -> Vec<u8> {
+    encode(&command.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_command_reference_is_up_to_date() {
+    assert_up_to_date("docs/resp.md", &resp_reference());
 }

@@ -1,25 +1,25 @@
-//! `CL.THROTTLE`, as redis-cell answers it.
+//! `CL.THROTTLE`, compatible with redis-cell.
 
 use tollgate::Micros;
 
-use super::{Talk, command};
-use crate::daemon::Daemon;
+use super::{RespClient, encode};
+use crate::support::daemon::Daemon;
 
-/// Asks at times, in ms since the first, and compares.
+/// Sends commands at times in ms since the first, and compares the replies.
 async fn check(rows: &[(u64, &str, &str)]) {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let mut now = 0;
-    for (at, asked, expected) in rows {
+    for (at, command, expected) in rows {
         daemon.clock.advance(Micros::from_millis(at - now));
         now = *at;
-        let said = talk.ask(&format!("CL.THROTTLE {asked}")).await;
-        assert_eq!(said.replace(':', ""), format!("*5 {expected}"), "{asked} at {at} ms");
+        let reply = client.call(&format!("CL.THROTTLE {command}")).await;
+        assert_eq!(reply.replace(':', ""), format!("*5 {expected}"), "{command} at {at} ms");
     }
 }
 
 #[tokio::test]
-async fn a_bucket_is_spent_and_refilled_as_in_redis_cell() {
+async fn buckets_drain_and_refill_as_in_redis_cell() {
     check(&[
         (0, "k 4 1 1 6", "1 5 5 -1 0"),
         (0, "k 4 1 1", "0 5 4 -1 1"),
@@ -29,7 +29,7 @@ async fn a_bucket_is_spent_and_refilled_as_in_redis_cell() {
         (0, "k 4 1 1", "0 5 0 -1 5"),
         (0, "k 4 1 1", "1 5 0 1 5"),
         (3_000, "k 4 1 1", "0 5 2 -1 3"),
-        // 3.9 s are told as 4.
+        // 3.9 s are rounded up to 4.
         (3_100, "k 4 1 1", "0 5 1 -1 4"),
         (4_000, "k 4 1 1", "0 5 1 -1 4"),
         (8_000, "k 4 1 1", "0 5 4 -1 1"),
@@ -42,7 +42,7 @@ async fn a_bucket_is_spent_and_refilled_as_in_redis_cell() {
 }
 
 #[tokio::test]
-async fn whole_seconds_are_told_exactly_and_parts_of_one_rounded_up() {
+async fn fractions_of_a_second_are_rounded_up() {
     check(&[
         (0, "a 15 30 60", "0 16 15 -1 2"),
         (0, "b 0 1 2", "0 1 0 -1 2"),
@@ -51,18 +51,18 @@ async fn whole_seconds_are_told_exactly_and_parts_of_one_rounded_up() {
         (1_000, "b 0 1 2", "1 1 0 1 1"),
         (1_001, "b 0 1 2", "1 1 0 1 1"),
         (2_000, "b 0 1 2", "0 1 0 -1 2"),
-        // Less than a millisecond is told as a second, not as none.
+        // Less than a millisecond is rounded up to a second, not down to none.
         (2_000, "c 0 6000 1", "0 1 0 -1 1"),
         (2_000, "c 0 6000 1", "1 1 0 1 1"),
         (2_001, "c 0 6000 1", "0 1 0 -1 1"),
-        // Nothing is changed by asking for nothing, whatever is left.
+        // A quantity of 0 changes nothing.
         (2_001, "b 0 1 2 0", "0 1 0 -1 2"),
     ])
     .await;
 }
 
 #[tokio::test]
-async fn other_numbers_keep_what_was_used() {
+async fn a_changed_burst_or_count_keeps_the_usage() {
     check(&[
         (0, "k 9 10 60 6", "0 10 4 -1 36"),
         (0, "k 4 10 60", "1 5 0 6 30"),
@@ -73,15 +73,15 @@ async fn other_numbers_keep_what_was_used() {
 }
 
 #[tokio::test]
-async fn another_period_keeps_what_was_used() {
+async fn a_changed_period_keeps_the_usage() {
     check(&[
         (0, "k 9 10 60 6", "0 10 4 -1 36"),
         (0, "k 9 10 30 0", "0 10 4 -1 18"),
         (0, "k 9 10 30", "0 10 3 -1 21"),
-        // Each rate drains by itself, and both are charged.
+        // Each rate drains independently, and both are charged.
         (3_000, "k 9 10 60 0", "0 10 3 -1 39"),
         (3_000, "k 9 10 30 0", "0 10 4 -1 18"),
-        // The same rate over another period is the same.
+        // An equal rate over another period is the same rate.
         (3_000, "k 9 20 120 0", "0 10 3 -1 39"),
         (3_000, "k 9 1 3 5", "1 10 4 3 18"),
         (3_000, "week 9 10 604800 6", "0 10 4 -1 362880"),
@@ -92,7 +92,7 @@ async fn another_period_keeps_what_was_used() {
 }
 
 #[tokio::test]
-async fn a_period_that_does_not_divide_210_days_begins_anew() {
+async fn periods_that_do_not_divide_210_days_start_empty() {
     check(&[
         (0, "k 9 10 7776000 6", "0 10 4 -1 4665600"),
         (0, "k 4 10 7776000 0", "0 5 0 -1 3888000"),
@@ -109,11 +109,11 @@ async fn a_period_that_does_not_divide_210_days_begins_anew() {
 }
 
 #[tokio::test]
-async fn numbers_that_are_none_are_refused_with_the_remedy() {
+async fn invalid_numbers_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let most = i64::MAX;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    let max = i64::MAX;
+    for (command, expected) in [
         (
             "k 15 30",
             "-ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count period [quantity]",
@@ -160,42 +160,46 @@ async fn numbers_that_are_none_are_refused_with_the_remedy() {
             "-ERR the key is empty; it must be 1 to 65536 bytes that name who is limited",
         ),
     ] {
-        assert_eq!(talk.ask(&format!("CL.THROTTLE {asked}")).await, expected, "{asked}");
+        assert_eq!(client.call(&format!("CL.THROTTLE {command}")).await, expected, "{command}");
     }
-    for asked in
-        [format!("k {most} 1 1"), format!("k 1 {most} 1"), "k 9007199254740990 1 60".to_owned()]
+    for command in
+        [format!("k {max} 1 1"), format!("k 1 {max} 1"), "k 9007199254740990 1 60".to_owned()]
     {
-        let said = talk.ask(&format!("CL.THROTTLE {asked}")).await;
-        assert!(said.contains("the nearest lower limit that fits is"), "{said}");
-        let fits =
-            said.split("max_burst ").nth(1).unwrap().replace(", count", "").replace(", period", "");
-        let said = talk.ask(&format!("CL.THROTTLE k {fits}")).await;
-        assert!(said.starts_with("*5 :0"), "{fits}: {said}");
-        talk.ask("DEL k").await;
+        let reply = client.call(&format!("CL.THROTTLE {command}")).await;
+        assert!(reply.contains("the nearest lower limit that fits is"), "{reply}");
+        let fits = reply
+            .split("max_burst ")
+            .nth(1)
+            .unwrap()
+            .replace(", count", "")
+            .replace(", period", "");
+        let reply = client.call(&format!("CL.THROTTLE k {fits}")).await;
+        assert!(reply.starts_with("*5 :0"), "{fits}: {reply}");
+        client.call("DEL k").await;
     }
 }
 
 #[tokio::test]
-async fn any_bytes_are_a_key_and_no_two_keys_share() {
+async fn keys_may_be_any_bytes_and_are_distinct() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let long = vec![0xff; 65_536];
     let keys: [&[u8]; 6] = [b"\0", b"\r\n", b"k\xff", b"k", b"K", &long];
     for remaining in [":1", ":0"] {
         for key in keys {
-            let said = talk.ask_bytes(&[b"cl.throttle", key, b"1", b"1", b"60"]).await;
-            assert!(said.starts_with(&format!("*5 :0 :2 {remaining} ")), "{said}");
+            let reply = client.call_bytes(&[b"cl.throttle", key, b"1", b"1", b"60"]).await;
+            assert!(reply.starts_with(&format!("*5 :0 :2 {remaining} ")), "{reply}");
         }
     }
-    let said = talk.ask("TOLLGATE.CHECK bucket k").await;
-    assert!(said.contains("remaining :1"), "a policy's state is another: {said}");
+    let reply = client.call("TOLLGATE.CHECK bucket k").await;
+    assert!(reply.contains("remaining :1"), "a policy has a separate state: {reply}");
 }
 
 #[tokio::test]
-async fn keys_are_forgotten_once_they_have_recovered_or_are_deleted() {
+async fn recovered_and_deleted_keys_are_forgotten() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in [
         ("EXISTS a b", ":0"),
         ("TTL a", ":-2"),
         ("PTTL a", ":-2"),
@@ -209,30 +213,30 @@ async fn keys_are_forgotten_once_they_have_recovered_or_are_deleted() {
         ("CL.THROTTLE b 9 1 1 0", "*5 :0 :10 :10 :-1 :0"),
         ("UNLINK b", ":0"),
     ] {
-        assert_eq!(talk.ask(asked).await, expected, "{asked}");
+        assert_eq!(client.call(command).await, expected, "{command}");
     }
     daemon.clock.advance(Micros::new(2_000_001));
-    assert_eq!(talk.ask("TTL a").await, ":1");
-    assert_eq!(talk.ask("PTTL a").await, ":1000");
+    assert_eq!(client.call("TTL a").await, ":1");
+    assert_eq!(client.call("PTTL a").await, ":1000");
     daemon.clock.advance(Micros::new(999_999));
-    assert_eq!(talk.ask("TTL a").await, ":-2");
-    assert_eq!(talk.ask("DEL a a").await, ":0");
+    assert_eq!(client.call("TTL a").await, ":-2");
+    assert_eq!(client.call("DEL a a").await, ":0");
 }
 
 #[tokio::test]
-async fn a_pipeline_is_answered_in_order() {
+async fn long_pipelines_are_answered_in_order() {
     const COMMANDS: usize = 10_000;
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let asked = command(&[b"CL.THROTTLE", b"k", b"9999", b"1", b"3600"]);
+    let mut client = RespClient::connect(&daemon).await;
+    let command = encode(&[b"CL.THROTTLE", b"k", b"9999", b"1", b"3600"]);
     let (mut sent, mut expected) = (Vec::new(), Vec::new());
     for index in 0..COMMANDS {
-        sent.extend_from_slice(&asked);
+        sent.extend_from_slice(&command);
         let left = COMMANDS - 1 - index;
         let reset = 3_600 * (index + 1);
-        let said = format!("*5\r\n:0\r\n:10000\r\n:{left}\r\n:-1\r\n:{reset}\r\n");
-        expected.extend_from_slice(said.as_bytes());
+        let reply = format!("*5\r\n:0\r\n:10000\r\n:{left}\r\n:-1\r\n:{reset}\r\n");
+        expected.extend_from_slice(reply.as_bytes());
     }
-    talk.send(&sent).await;
-    talk.expect(&expected).await;
+    client.send(&sent).await;
+    client.expect(&expected).await;
 }

@@ -1,16 +1,16 @@
-//! Tokens: who may do what.
+//! Tokens: scopes, policies and authentication commands.
 
-use super::Talk;
-use crate::access;
-use crate::daemon::Daemon;
+use super::RespClient;
+use crate::http::access;
+use crate::support::daemon::Daemon;
 
 const ID: &str = "0000000000000000000000000000000a";
 
 #[tokio::test]
-async fn a_token_is_needed_and_may_what_its_scopes_say() {
+async fn tokens_allow_the_commands_of_their_scopes() {
     let daemon = access::start().await;
-    let lease = |verb: &str| format!("TOLLGATE.{verb} slots a LEASE {ID}");
-    for (asked, tokens) in [
+    let lease = |operation: &str| format!("TOLLGATE.{operation} slots a LEASE {ID}");
+    for (command, tokens) in [
         ("CL.THROTTLE a 1 1 1", "check admin"),
         ("TOLLGATE.CHECK bucket a", "check admin"),
         ("TOLLGATE.PEEK bucket a", "check read admin"),
@@ -36,24 +36,24 @@ async fn a_token_is_needed_and_may_what_its_scopes_say() {
         ("PING", "check read operate admin"),
         ("COMMAND COUNT", "check read operate admin"),
     ] {
-        let mut talk = Talk::with(&daemon).await;
-        assert!(talk.ask(asked).await.starts_with("-NOAUTH "), "{asked}");
+        let mut client = RespClient::connect(&daemon).await;
+        assert!(client.call(command).await.starts_with("-NOAUTH "), "{command}");
         for name in ["check", "read", "operate", "admin"] {
-            assert_eq!(talk.ask(&format!("AUTH secret-of-{name}")).await, "+OK");
-            let said = talk.ask(asked).await;
-            let may = tokens.split(' ').any(|part| part == name);
-            assert_eq!(said.starts_with("-NOPERM "), !may, "{asked} {name}: {said}");
-            assert!(may || said.contains(&format!("\"{name}\"")), "{said}");
+            assert_eq!(client.call(&format!("AUTH secret-of-{name}")).await, "+OK");
+            let reply = client.call(command).await;
+            let is_allowed = tokens.split(' ').any(|part| part == name);
+            assert_eq!(reply.starts_with("-NOPERM "), !is_allowed, "{command} {name}: {reply}");
+            assert!(is_allowed || reply.contains(&format!("\"{name}\"")), "{reply}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_token_is_for_its_policies() {
+async fn tokens_are_restricted_to_their_policies() {
     let daemon = access::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    assert_eq!(talk.ask("AUTH narrow secret-of-narrow").await, "+OK");
-    for (asked, may) in [
+    let mut client = RespClient::connect(&daemon).await;
+    assert_eq!(client.call("AUTH narrow secret-of-narrow").await, "+OK");
+    for (command, is_allowed) in [
         ("TOLLGATE.CHECK bucket a", true),
         ("TOLLGATE.CHECK log a", true),
         ("TOLLGATE.CHECK pair a", false),
@@ -64,19 +64,19 @@ async fn a_token_is_for_its_policies() {
         ("DEL a", false),
         ("TTL a", false),
     ] {
-        let said = talk.ask(asked).await;
+        let reply = client.call(command).await;
         assert_eq!(
-            !said.starts_with("-NOPERM the token \"narrow\" is not valid for"),
-            may,
-            "{said}"
+            !reply.starts_with("-NOPERM the token \"narrow\" is not valid for"),
+            is_allowed,
+            "{reply}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_token_is_shown_in_any_of_the_ways_that_clients_have() {
+async fn auth_and_hello_accept_tokens() {
     let daemon = access::start().await;
-    for (asked, expected) in [
+    for (command, expected) in [
         ("AUTH secret-of-check", "+OK"),
         ("AUTH check secret-of-check", "+OK"),
         ("AUTH default secret-of-check", "+OK"),
@@ -89,39 +89,39 @@ async fn a_token_is_shown_in_any_of_the_ways_that_clients_have() {
         ("NOTHING", "-NOAUTH"),
         ("QUIT", "+OK"),
     ] {
-        let mut talk = Talk::with(&daemon).await;
-        let said = talk.ask(asked).await;
-        assert!(said.starts_with(expected), "{asked}: {said}");
-        assert!(!said.contains("secret-of"), "{said}");
-        if asked != "QUIT" {
-            let may = !expected.starts_with('-');
-            assert_eq!(talk.ask("PING").await == "+PONG", may, "{asked}");
-            assert_eq!(talk.ask("RESET").await, "+RESET");
-            assert!(talk.ask("PING").await.starts_with("-NOAUTH"), "{asked}");
+        let mut client = RespClient::connect(&daemon).await;
+        let reply = client.call(command).await;
+        assert!(reply.starts_with(expected), "{command}: {reply}");
+        assert!(!reply.contains("secret-of"), "{reply}");
+        if command != "QUIT" {
+            let is_allowed = !expected.starts_with('-');
+            assert_eq!(client.call("PING").await == "+PONG", is_allowed, "{command}");
+            assert_eq!(client.call("RESET").await, "+RESET");
+            assert!(client.call("PING").await.starts_with("-NOAUTH"), "{command}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_stranger_sends_little() {
+async fn unauthenticated_clients_are_limited_to_small_frames() {
     let daemon = access::start().await;
     for sent in ["*11\r\n", "*1\r\n$16385\r\n"] {
-        let mut talk = Talk::with(&daemon).await;
-        talk.send(sent.as_bytes()).await;
-        let said = talk.closed().await;
-        assert!(said.starts_with("-ERR Protocol error: invalid "), "{said}");
-        let mut talk = Talk::with(&daemon).await;
-        assert_eq!(talk.ask("AUTH secret-of-check").await, "+OK");
-        talk.send(sent.as_bytes()).await;
-        assert_eq!(Talk::with(&daemon).await.ask("RESET").await, "+RESET");
+        let mut client = RespClient::connect(&daemon).await;
+        client.send(sent.as_bytes()).await;
+        let reply = client.read_until_closed().await;
+        assert!(reply.starts_with("-ERR Protocol error: invalid "), "{reply}");
+        let mut client = RespClient::connect(&daemon).await;
+        assert_eq!(client.call("AUTH secret-of-check").await, "+OK");
+        client.send(sent.as_bytes()).await;
+        assert_eq!(RespClient::connect(&daemon).await.call("RESET").await, "+RESET");
     }
 }
 
 #[tokio::test]
-async fn a_transaction_is_done_by_who_sends_it() {
+async fn an_auth_in_a_transaction_applies_to_the_commands_after_it() {
     let daemon: Daemon = access::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in [
         ("MULTI", "-NOAUTH"),
         ("AUTH secret-of-check", "+OK"),
         ("MULTI", "+OK"),
@@ -130,8 +130,8 @@ async fn a_transaction_is_done_by_who_sends_it() {
         ("DEL a", "+QUEUED"),
         ("EXEC", "*3 -NOPERM"),
     ] {
-        let said = talk.ask(asked).await;
-        assert!(said.starts_with(expected), "{asked}: {said}");
-        assert!(asked != "EXEC" || said.ends_with("+OK :0"), "{said}");
+        let reply = client.call(command).await;
+        assert!(reply.starts_with(expected), "{command}: {reply}");
+        assert!(command != "EXEC" || reply.ends_with("+OK :0"), "{reply}");
     }
 }

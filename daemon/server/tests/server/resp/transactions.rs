@@ -1,13 +1,13 @@
-//! Transactions, which clients wrap their pipelines in.
+//! Transactions, in which clients wrap their pipelines.
 
-use super::{Talk, words};
-use crate::daemon::{Daemon, POLICIES};
+use super::{RespClient, encode_words};
+use crate::support::daemon::{Daemon, POLICIES};
 
 #[tokio::test]
-async fn what_is_queued_is_done_in_order_and_answered_at_once() {
+async fn queued_commands_run_in_order_on_exec() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    for (asked, expected) in [
+    let mut client = RespClient::connect(&daemon).await;
+    for (command, expected) in [
         ("EXEC", "-ERR EXEC without MULTI"),
         ("DISCARD", "-ERR DISCARD without MULTI"),
         ("UNWATCH", "+OK"),
@@ -36,54 +36,54 @@ async fn what_is_queued_is_done_in_order_and_answered_at_once() {
         ("RESET", "+RESET"),
         ("EXEC", "-ERR EXEC without MULTI"),
     ] {
-        assert_eq!(talk.ask(asked).await, expected, "{asked}");
+        assert_eq!(client.call(command).await, expected, "{command}");
     }
 }
 
 #[tokio::test]
-async fn what_could_not_be_queued_undoes_the_transaction() {
+async fn a_rejected_command_aborts_the_transaction() {
     let yaml = format!("limits: {{ pipeline: 3, body: 64 }}\n{POLICIES}");
     let daemon = Daemon::start_with(&yaml).await;
-    let mut talk = Talk::with(&daemon).await;
+    let mut client = RespClient::connect(&daemon).await;
     let long = format!("ECHO {}", "x".repeat(64));
     let many = format!("ECHO{}", " x".repeat(63).repeat(9));
-    for (queued, last) in [
+    for (queued, error) in [
         (&["NO"][..], "-ERR unknown command"),
         (&["CL.THROTTLE k"], "-ERR wrong number of arguments"),
         (&["PING", "PING", "PING", "PING"], "-ERR a transaction has at most 3 commands of 1024"),
         (&[&long, &long, &*many], "-ERR wrong number of arguments"),
     ] {
-        assert_eq!(talk.ask("MULTI").await, "+OK");
-        assert_eq!(talk.ask("CL.THROTTLE k 1 1 60").await, "+QUEUED");
-        for (index, asked) in queued.iter().enumerate() {
-            let said = talk.ask(asked).await;
-            if said != "+QUEUED" {
-                assert!(said.starts_with(last), "{said}");
+        assert_eq!(client.call("MULTI").await, "+OK");
+        assert_eq!(client.call("CL.THROTTLE k 1 1 60").await, "+QUEUED");
+        for (index, command) in queued.iter().enumerate() {
+            let reply = client.call(command).await;
+            if reply != "+QUEUED" {
+                assert!(reply.starts_with(error), "{reply}");
                 break;
             }
             assert!(index + 1 < queued.len(), "{queued:?}");
         }
-        let said = talk.ask("EXEC").await;
-        assert_eq!(said, "-EXECABORT Transaction discarded because of previous errors.");
-        assert_eq!(talk.ask("EXISTS k").await, ":0");
+        let reply = client.call("EXEC").await;
+        assert_eq!(reply, "-EXECABORT Transaction discarded because of previous errors.");
+        assert_eq!(client.call("EXISTS k").await, ":0");
     }
 }
 
 #[tokio::test]
-async fn a_pipeline_in_a_transaction_comes_as_one() {
+async fn a_transaction_may_wrap_a_pipeline() {
     let daemon = Daemon::start().await;
-    let mut talk = Talk::with(&daemon).await;
-    let mut sent = words("MULTI");
-    (0..1_000).for_each(|_| sent.extend(words("CL.THROTTLE k 0 1 60")));
-    sent.extend(words("EXEC"));
-    sent.extend(words("PING"));
-    talk.send(&sent).await;
-    assert_eq!(talk.reply().await, "+OK");
+    let mut client = RespClient::connect(&daemon).await;
+    let mut sent = encode_words("MULTI");
+    (0..1_000).for_each(|_| sent.extend(encode_words("CL.THROTTLE k 0 1 60")));
+    sent.extend(encode_words("EXEC"));
+    sent.extend(encode_words("PING"));
+    client.send(&sent).await;
+    assert_eq!(client.read_reply().await, "+OK");
     for _ in 0..1_000 {
-        assert_eq!(talk.reply().await, "+QUEUED");
+        assert_eq!(client.read_reply().await, "+QUEUED");
     }
-    let said = talk.reply().await;
-    assert!(said.starts_with("*1000 *5 :0 :1 :0 :-1 :60 *5 :1 :1 :0 :60 :60 "), "{said}");
-    assert_eq!(said.matches(":1 :1 :0 :60 :60").count(), 999);
-    assert_eq!(talk.reply().await, "+PONG");
+    let reply = client.read_reply().await;
+    assert!(reply.starts_with("*1000 *5 :0 :1 :0 :-1 :60 *5 :1 :1 :0 :60 :60 "), "{reply}");
+    assert_eq!(reply.matches(":1 :1 :0 :60 :60").count(), 999);
+    assert_eq!(client.read_reply().await, "+PONG");
 }

@@ -1,4 +1,4 @@
-//! What is said on a stream.
+//! Requests and responses on a stream.
 
 use envoy_types::pb::envoy::config::core::v3::node::UserAgentVersionType;
 use envoy_types::pb::envoy::service::discovery::v3::DiscoveryResponse;
@@ -8,27 +8,28 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::configs::{config, one};
-use super::plane::{Plane, TYPE_URL};
-use super::{options, start, start_changed, until_ready};
-use crate::daemon::Daemon;
-use crate::rls::check_all;
-use crate::rls::client::channel;
+use super::configurations::{config, one};
+use super::control_plane::{ControlPlane, TYPE_URL};
+use super::{open, options, start, start_configured, start_with_options, wait_for_readiness};
+use crate::envoy::client::channel;
+use crate::envoy::{assert_response, check_all};
+use crate::metrics::{assert_values, page};
+use crate::support::daemon::Daemon;
 
 #[tokio::test]
-async fn the_daemon_says_who_it_is_and_what_it_wants() {
-    let mut plane = Plane::start().await;
-    let mut told = options(&plane, |_| {});
-    told = told.header("authorization", "s3cret").unwrap();
-    told.node_id = "edge".to_owned();
-    told.metadata = [("zone".to_owned(), "b".to_owned())].into();
-    let _daemon = start_changed(&plane, |x| *x = told).await;
+async fn requests_identify_the_daemon_and_the_resource_type() {
+    let mut plane = ControlPlane::start().await;
+    let mut options = options(&plane, |_| {});
+    options = options.header("authorization", "s3cret").unwrap();
+    options.node_id = "edge".to_owned();
+    options.metadata = [("zone".to_owned(), "b".to_owned())].into();
+    let _daemon = start_with_options(&plane, |current| *current = options).await;
     let mut session = plane.session().await;
     assert_eq!(session.headers.get("authorization").unwrap(), "s3cret");
-    let asked = session.request().await;
-    assert_eq!((&*asked.type_url, asked.resource_names.len()), (TYPE_URL, 0));
-    assert_eq!((&*asked.version_info, &*asked.response_nonce), ("", ""));
-    let node = asked.node.unwrap();
+    let request = session.request().await;
+    assert_eq!((&*request.type_url, request.resource_names.len()), (TYPE_URL, 0));
+    assert_eq!((&*request.version_info, &*request.response_nonce), ("", ""));
+    let node = request.node.unwrap();
     assert_eq!((&*node.id, &*node.user_agent_name), ("edge", "tollgate"));
     let version = UserAgentVersionType::UserAgentVersion(env!("CARGO_PKG_VERSION").to_owned());
     assert_eq!(node.user_agent_version_type, Some(version));
@@ -37,51 +38,32 @@ async fn the_daemon_says_who_it_is_and_what_it_wants() {
 }
 
 #[tokio::test]
-async fn nothing_is_decided_and_nobody_is_sent_before_limits_are_known() {
-    let mut plane = Plane::start().await;
+async fn the_daemon_is_not_ready_before_the_first_configuration() {
+    let mut plane = ControlPlane::start().await;
     let daemon = start(&plane).await;
-    let mut session = plane.session().await;
-    session.request().await;
-    until_ready(&daemon, 503, "[-] discovery: no configuration received").await;
+    let mut session = open(&mut plane).await;
+    wait_for_readiness(&daemon, 503, "[-] discovery: no configuration received").await;
     assert_eq!(health(&daemon).await, ServingStatus::NotServing);
-    check_all(
-        &daemon,
-        "
-        > foo | k1=v1
-        < Unknown: no rate limit configuration loaded
-    ",
-    )
-    .await;
-    session.push_good("1", Vec::new()).await;
-    until_ready(&daemon, 200, "[+] discovery ok").await;
+    assert_response(&daemon, "foo | k1=v1", "Unknown: no rate limit configuration loaded").await;
+    session.push_valid("1", Vec::new()).await;
+    wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
     assert_eq!(health(&daemon).await, ServingStatus::Serving);
-    check_all(
-        &daemon,
-        "
-        > foo | k1=v1
-        < OK | OK - 0 -
-    ",
-    )
-    .await;
+    assert_response(&daemon, "foo | k1=v1", "OK | OK - 0 -").await;
 }
 
 async fn health(daemon: &Daemon) -> ServingStatus {
     let mut client = HealthClient::new(channel(daemon.grpc).await);
     let service = "ratelimit".to_owned();
-    let said = client.check(HealthCheckRequest { service }).await.unwrap();
-    said.into_inner().status()
+    let response = client.check(HealthCheckRequest { service }).await.unwrap();
+    response.into_inner().status()
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_refused_and_what_held_stays() {
-    let mut plane = Plane::start().await;
-    let daemon = start(&plane).await;
-    let mut session = plane.session().await;
-    session.request().await;
-    session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
+async fn invalid_resources_are_rejected_and_limits_stay_active() {
+    let (_plane, daemon, mut session) = start_configured().await;
     let garbage = Any { type_url: TYPE_URL.to_owned(), value: vec![0xff; 64] };
     let other = Any { type_url: "type.googleapis.com/other".to_owned(), value: Vec::new() };
-    for (turn, (resource, why)) in [
+    for (turn, (resource, reason)) in [
         (config("foo", "", Vec::new()), "config file cannot have empty domain"),
         (one("foo", "=v1 3/DAY").remove(0), "descriptor has empty key"),
         (garbage, "resource 1 cannot be read"),
@@ -91,9 +73,9 @@ async fn what_cannot_be_used_is_refused_and_what_held_stays() {
     .enumerate()
     {
         let resources = [one("bar", "k1=v1 9/DAY"), vec![resource]].concat();
-        let said = session.push_bad(&format!("bad {turn}"), resources).await;
-        assert!(said.contains(why), "{said}");
-        until_ready(&daemon, 200, why).await;
+        let message = session.push_invalid(&format!("bad {turn}"), resources).await;
+        assert!(message.contains(reason), "{message}");
+        wait_for_readiness(&daemon, 200, reason).await;
     }
     check_all(
         &daemon,
@@ -105,47 +87,35 @@ async fn what_cannot_be_used_is_refused_and_what_held_stays() {
     ",
     )
     .await;
-    session.push_good("2", one("bar", "k1=v1 9/DAY")).await;
-    until_ready(&daemon, 200, "[+] discovery ok").await;
-    let page = crate::metrics::scrape(daemon.scraped, "").await.body;
-    for line in [
-        "tollgate_xds_updates_total{result=\"success\"} 2",
-        "tollgate_xds_updates_total{result=\"failure\"} 4",
-        "tollgate_xds_connected 1",
-    ] {
-        assert!(page.contains(line), "{line}\n{page}");
-    }
+    session.push_valid("2", one("bar", "k1=v1 9/DAY")).await;
+    wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
+    assert_values(
+        &page(&daemon).await,
+        &[
+            ("tollgate_xds_updates_total{result=\"success\"}", "2"),
+            ("tollgate_xds_updates_total{result=\"failure\"}", "4"),
+            ("tollgate_xds_connected", "1"),
+        ],
+    );
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_what_is_refused_is_refused_each_time_and_heard_when_it_mends() {
-    let mut plane = Plane::start().await;
+async fn repeated_invalid_resources_are_rejected_until_a_valid_version_arrives() {
+    let mut plane = ControlPlane::start().await;
     let daemon = start(&plane).await;
-    let mut session = plane.session().await;
-    session.request().await;
+    let mut session = open(&mut plane).await;
     for _ in 0..5 {
-        session.push_bad("1", vec![config("foo", "", Vec::new())]).await;
+        session.push_invalid("1", vec![config("foo", "", Vec::new())]).await;
     }
-    session.push_good("2", one("foo", "k1=v1 3/DAY")).await;
-    until_ready(&daemon, 200, "[+] discovery ok").await;
+    session.push_valid("2", one("foo", "k1=v1 3/DAY")).await;
+    wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_asked_for_changes_nothing() {
-    let mut plane = Plane::start().await;
-    let daemon = start(&plane).await;
-    let mut session = plane.session().await;
-    session.request().await;
-    session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
+async fn responses_of_another_type_change_nothing() {
+    let (_plane, daemon, mut session) = start_configured().await;
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".to_owned();
-    session.answer(DiscoveryResponse { type_url, ..DiscoveryResponse::default() }).await;
-    session.push_good("2", one("foo", "k1=v1 4/DAY")).await;
-    check_all(
-        &daemon,
-        "
-        > foo | k1=v1
-        < OK | OK 4/DAY 3 33200s
-    ",
-    )
-    .await;
+    session.respond(DiscoveryResponse { type_url, ..DiscoveryResponse::default() }).await;
+    session.push_valid("2", one("foo", "k1=v1 4/DAY")).await;
+    assert_response(&daemon, "foo | k1=v1", "OK | OK 4/DAY 3 33200s").await;
 }

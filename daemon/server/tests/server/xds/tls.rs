@@ -1,4 +1,4 @@
-//! A control plane that speaks TLS.
+//! TLS between the daemon and the control plane.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tollgate_server::XdsTls;
 
-use super::configs::one;
-use super::plane::Plane;
-use super::{start_changed, until_ready};
-use crate::certificates::{Authority, der};
+use super::configurations::one;
+use super::control_plane::ControlPlane;
+use super::{open, start_with_options, wait_for_readiness};
+use crate::support::certificates::{Authority, der};
 
-/// A control plane whose certificate is for `localhost`, and where it is.
-async fn plane(authority: &Authority, asks_for_certificates: bool) -> Plane {
+/// Starts a control plane whose certificate is for `localhost`.
+async fn start_plane(authority: &Authority, requires_certificates: bool) -> ControlPlane {
     let pair = authority.sign("plane");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().unwrap();
-    let builder = if asks_for_certificates {
+    let builder = if requires_certificates {
         let mut roots = RootCertStore::empty();
         roots.add(der(&authority.pem)).unwrap();
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
@@ -31,59 +31,56 @@ async fn plane(authority: &Authority, asks_for_certificates: bool) -> Plane {
     let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
     let mut tls = builder.with_single_cert(vec![der(&pair.cert)], key).unwrap();
     tls.alpn_protocols = vec![b"h2".to_vec()];
-    Plane::start_at("127.0.0.1:0".parse().unwrap(), Some(Arc::new(tls))).await
+    ControlPlane::start_at("127.0.0.1:0".parse().unwrap(), Some(Arc::new(tls))).await
 }
 
+/// TLS options that trust this authority.
 fn trusting(authority: &Authority) -> XdsTls {
     XdsTls {
-        ca: Some(authority.write("ca.pem", &authority.pem)),
+        ca: Some(authority.write_ca()),
         san: Some("localhost".to_owned()),
         ..XdsTls::default()
     }
 }
 
 #[tokio::test]
-async fn a_server_must_have_the_right_name_and_authority() {
+async fn the_server_needs_a_trusted_certificate_with_the_right_name() {
     let (authority, other) = (Authority::new(), Authority::new());
-    let mut plane = plane(&authority, false).await;
+    let mut plane = start_plane(&authority, false).await;
     let named =
         |name: Option<&str>| XdsTls { san: name.map(str::to_owned), ..trusting(&authority) };
-    for (tls, why) in [
+    for (tls, reason) in [
         (trusting(&other), "invalid peer certificate: "),
         (named(None), "invalid peer certificate: certificate not valid for name"),
         (named(Some("other.test")), "invalid peer certificate: certificate not valid for name"),
         (XdsTls { ca: Some(PathBuf::from("/nowhere")), ..XdsTls::default() }, "ca: /nowhere: "),
     ] {
-        let daemon = start_changed(&plane, |x| x.tls = Some(tls)).await;
-        until_ready(&daemon, 503, why).await;
+        let daemon = start_with_options(&plane, |options| options.tls = Some(tls)).await;
+        wait_for_readiness(&daemon, 503, reason).await;
     }
-    let plain = start_changed(&plane, |_| {}).await;
-    until_ready(&plain, 503, "is unavailable: ").await;
-    let daemon = start_changed(&plane, |x| x.tls = Some(trusting(&authority))).await;
-    let mut session = plane.session().await;
-    session.request().await;
-    session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
-    until_ready(&daemon, 200, "[+] discovery ok").await;
+    let plain = start_with_options(&plane, |_| {}).await;
+    wait_for_readiness(&plain, 503, "is unavailable: ").await;
+    let daemon =
+        start_with_options(&plane, |options| options.tls = Some(trusting(&authority))).await;
+    let mut session = open(&mut plane).await;
+    session.push_valid("1", one("foo", "k1=v1 3/DAY")).await;
+    wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
 }
 
 #[tokio::test]
-async fn a_certificate_is_shown_and_read_anew_for_each_connection() {
+async fn the_client_certificate_is_read_for_each_connection() {
     let authority = Authority::new();
-    let mut plane = plane(&authority, true).await;
-    let shown = |xds_tls: &mut XdsTls| {
-        xds_tls.cert = Some(authority.directory.join("cert.pem"));
-        xds_tls.key = Some(authority.directory.join("key.pem"));
-    };
+    let mut plane = start_plane(&authority, true).await;
     let mut tls = trusting(&authority);
-    let daemon = start_changed(&plane, |x| x.tls = Some(tls.clone())).await;
-    until_ready(&daemon, 503, "is unavailable: ").await;
-    shown(&mut tls);
+    let daemon = start_with_options(&plane, |options| options.tls = Some(tls.clone())).await;
+    wait_for_readiness(&daemon, 503, "is unavailable: ").await;
+    tls.cert = Some(authority.directory.join("cert.pem"));
+    tls.key = Some(authority.directory.join("key.pem"));
     authority.write_pair(&Authority::new().sign("stranger"));
-    let daemon = start_changed(&plane, |x| x.tls = Some(tls)).await;
-    until_ready(&daemon, 503, "is unavailable: ").await;
+    let daemon = start_with_options(&plane, |options| options.tls = Some(tls)).await;
+    wait_for_readiness(&daemon, 503, "is unavailable: ").await;
     authority.write_pair(&authority.sign("edge"));
-    let mut session = plane.session().await;
-    session.request().await;
-    session.push_good("1", one("foo", "k1=v1 3/DAY")).await;
-    until_ready(&daemon, 200, "[+] discovery ok").await;
+    let mut session = open(&mut plane).await;
+    session.push_valid("1", one("foo", "k1=v1 3/DAY")).await;
+    wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
 }

@@ -1,0 +1,65 @@
+//! Rules from a program that embeds the daemon, which no configuration file has validated.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tollgate::MemoryLimiter;
+use tollgate_server::rules::{Match, Rule, RuleCheck, Rules, Template};
+use tollgate_server::{Config, Listeners, run};
+
+use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::wait_until_ready;
+
+/// A configuration with two rules; the second has these checks, for all requests together.
+fn config(policies: &[&str]) -> Config {
+    let check = |policy: &&str| RuleCheck::new(policy, Template::parse("all").unwrap());
+    let rule = |policies: &[&str]| Rule {
+        matches: Match::default(),
+        checks: policies.iter().map(check).collect(),
+    };
+    let mut config = Config::from_yaml(POLICIES).unwrap();
+    config.rules = Rules { rules: vec![rule(&["log"]), rule(policies)], ..Rules::default() };
+    config
+}
+
+const INVALID: [(&[&str], &str); 4] = [
+    (&[], "rules[1].checks: expected 1 to 16 checks, found 0"),
+    (&["log"; 17], "rules[1].checks: expected 1 to 16 checks, found 17"),
+    (&["log", "lug"], "rules[1].checks[1].policy: there is no policy \"lug\""),
+    (&["slots"], "rules[1].checks[0].policy: policy \"slots\" has a concurrent limit"),
+];
+
+#[tokio::test]
+async fn the_daemon_does_not_start_with_invalid_rules() {
+    for (policies, reason) in INVALID {
+        let limiter = MemoryLimiter::new();
+        let result = run(config(policies), Listeners::default(), limiter, None, pending()).await;
+        let error = result.unwrap_err().to_string();
+        assert!(error.starts_with(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_reload_with_invalid_rules_is_rejected() {
+    // 0 stands for valid rules, n for the nth invalid ones.
+    let turn = Arc::new(AtomicUsize::new(0));
+    let read = {
+        let turn = Arc::clone(&turn);
+        move || {
+            Ok(match turn.load(Ordering::Relaxed) {
+                0 => config(&["log"]),
+                number => config(INVALID[number - 1].0),
+            })
+        }
+    };
+    let daemon = Daemon::start_with_reader(read).await;
+    let mut client = daemon.connect().await;
+    for (index, (_, reason)) in INVALID.iter().enumerate() {
+        for (number, expected) in [(index + 1, *reason), (0, "[+] configuration ok")] {
+            turn.store(number, Ordering::Relaxed);
+            daemon.reload().await;
+            wait_until_ready(&mut client, 200, expected).await;
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The daemon on a real Redis or Valkey, also while the store is unavailable.
+
+use std::time::Duration;
+
+use tollgate_testkit::Server;
+
+use crate::support::client::Response;
+use crate::support::daemon::Daemon;
+use crate::support::eventually;
+
+/// Starts a daemon with a deadline that is long enough for a busy machine.
+async fn start(server: &Server, policies: &str) -> Daemon {
+    start_with_deadline(server, "5s", policies).await
+}
+
+async fn start_with_deadline(server: &Server, deadline: &str, policies: &str) -> Daemon {
+    let url = server.url();
+    let yaml =
+        format!("store: {{ url: \"{url}\", deadline: {deadline} }}\npolicies: {{ {policies} }}");
+    Daemon::start_on_store(&yaml).await
+}
+
+async fn check(daemon: &Daemon, policy: &str) -> Response {
+    daemon.post("/v1/check", &format!(r#"{{"policy":"{policy}","key":"k"}}"#)).await
+}
+
+/// Waits until checks of a policy are decided by the store, or without it.
+async fn wait_until_degraded(daemon: &Daemon, policy: &str, expected: bool) {
+    let is_expected = async || is_degraded(&check(daemon, policy).await) == expected;
+    eventually("a change of the store", is_expected).await;
+}
+
+fn is_degraded(response: &Response) -> bool {
+    response.body.contains(r#""degraded":true"#)
+}
+
+#[tokio::test]
+async fn checks_keep_their_state_on_the_server() {
+    let server = Server::start();
+    let daemon = start(&server, "api: { limits: [2/h] }").await;
+    let rows = [
+        (200, r#""remaining":1,"retry_after":null"#),
+        (200, r#""remaining":0,"retry_after":null"#),
+        (429, r#""remaining":0,"retry_after":1"#),
+    ];
+    for (status, expected) in rows {
+        let response = check(&daemon, "api").await;
+        assert_eq!(response.status, status, "{}", response.body);
+        assert!(response.body.contains(expected), "{}", response.body);
+        assert!(
+            response.body.contains(r#""source":"store","degraded":false"#),
+            "{}",
+            response.body
+        );
+        assert_eq!(response.header("retry-after").is_some(), status == 429);
+    }
+    for (operation, expected) in [
+        ("inspect", r#""capacity":2,"used":2,"remaining":0"#),
+        ("reset", r#""remaining":2"#),
+        ("block", r#""changed":true"#),
+        ("peek", r#""reason":"blocked""#),
+        ("unblock", r#""changed":true"#),
+    ] {
+        let response =
+            daemon.post(&format!("/v1/{operation}"), r#"{"policy":"api","key":"k"}"#).await;
+        assert_eq!(response.status, 200, "{operation}: {}", response.body);
+        assert!(response.body.contains(expected), "{operation}: {}", response.body);
+    }
+    assert_eq!(server.keys("tollgate").len(), server.keys("").len());
+    assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_daemons_share_a_limit_exactly() {
+    let server = Server::start();
+    let policies = "api: { limits: [50/d, 30/d log, 100/d from-first fixed] }";
+    let daemons = [start(&server, policies).await, start(&server, policies).await];
+    let mut clients = tokio::task::JoinSet::new();
+    for address in daemons.iter().cycle().take(8).map(|daemon| daemon.address) {
+        clients.spawn(async move {
+            let mut client = crate::support::client::Client::connect(address).await;
+            let mut admitted = 0;
+            for _ in 0..20 {
+                let body = r#"{"policy":"api","key":"k"}"#;
+                let response = client.post("/v1/check", body).await.unwrap();
+                assert!(!is_degraded(&response), "{}", response.body);
+                admitted += u32::from(response.status == 200);
+            }
+            admitted
+        });
+    }
+    let admitted: u32 = clients.join_all().await.into_iter().sum();
+    assert_eq!(admitted, 30);
+}
+
+const MIXED: &str = "closed: { limits: [10/h] }, open: { limits: [10/h], on_store_error: allow },
+    shadow: { limits: [10/h], shadow: true }, listed: { limits: [10/h], deny: [k] }";
+
+#[tokio::test]
+async fn policies_decide_while_the_store_is_unavailable() {
+    let server = Server::start();
+    let daemon = start(&server, MIXED).await;
+    assert_eq!(check(&daemon, "closed").await.status, 200);
+    server.kill();
+    wait_until_degraded(&daemon, "open", true).await;
+    for (policy, status, allowed) in
+        [("closed", 503, false), ("open", 200, true), ("shadow", 200, true)]
+    {
+        let response = check(&daemon, policy).await;
+        assert_eq!(response.status, status, "{}", response.body);
+        let granted = u32::from(allowed);
+        for expected in [
+            format!(r#"{{"allowed":{allowed},"reason":"store","policy":"{policy}""#),
+            format!(r#""granted":{granted},"source":"fallback","degraded":true"#),
+            r#""limits":[]"#.to_owned(),
+        ] {
+            assert!(response.body.contains(&expected), "{expected}: {}", response.body);
+        }
+        assert_eq!(response.header("content-type"), Some("application/json"));
+    }
+    assert_eq!(check(&daemon, "listed").await.status, 429, "a list needs no store");
+    let body = r#"{"policy":"closed","key":"k"}"#;
+    assert_eq!(daemon.post("/v1/check?status=200", body).await.status, 200);
+    assert_eq!(daemon.post("/v1/peek", body).await.status, 200);
+    assert_eq!(daemon.post("/v1/take", body).await.status, 503);
+    let batch = r#"{"checks":[{"policy":"open","key":"k"},{"policy":"closed","key":"k"}]}"#;
+    let response = daemon.post("/v1/check", batch).await;
+    assert_eq!(response.status, 503);
+    assert!(response.body.starts_with(r#"{"allowed":false,"retry_after":null,"never":false"#));
+    for operation in ["reset", "block", "unblock", "penalize", "refund", "inspect"] {
+        let response = daemon.post(&format!("/v1/{operation}"), body).await;
+        assert_eq!(response.status, 503, "{operation}: {}", response.body);
+        assert_eq!(response.header("content-type"), Some("application/problem+json"));
+        assert!(
+            response.body.contains(r#""type":"/problems/store-unavailable""#),
+            "{}",
+            response.body
+        );
+        assert!(
+            response.body.contains("check its address and that it is running"),
+            "{}",
+            response.body
+        );
+    }
+    // Invalid requests are rejected as usual.
+    assert_eq!(
+        daemon.post("/v1/take", r#"{"policy":"closed","key":"k","cost":0}"#).await.status,
+        400
+    );
+    assert_eq!(daemon.connect().await.get("/readyz").await.unwrap().status, 200);
+    server.restart();
+    wait_until_degraded(&daemon, "closed", false).await;
+    assert_eq!(check(&daemon, "closed").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_daemon_starts_while_the_store_is_unavailable() {
+    let server = Server::start();
+    server.kill();
+    let daemon = start(&server, MIXED).await;
+    assert_eq!(check(&daemon, "closed").await.status, 503);
+    assert_eq!(check(&daemon, "open").await.status, 200);
+    assert_eq!(daemon.connect().await.get("/readyz").await.unwrap().status, 200);
+    server.restart();
+    wait_until_degraded(&daemon, "closed", false).await;
+}
+
+#[tokio::test]
+async fn a_silent_store_does_not_delay_responses_past_the_deadline() {
+    let server = Server::start();
+    let daemon = start_with_deadline(&server, "15ms", MIXED).await;
+    server.pause();
+    let started = tokio::time::Instant::now();
+    assert_eq!(check(&daemon, "closed").await.status, 503);
+    assert_eq!(check(&daemon, "open").await.status, 200);
+    // Two deadlines, with a margin for a busy machine, but less than twice the limit of one call.
+    assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
+    server.resume();
+    wait_until_degraded(&daemon, "closed", false).await;
+}
+
+#[tokio::test]
+async fn the_password_may_be_in_a_file() {
+    let server = Server::with(|config| config.password("sesame"));
+    let file = server.folder().join("password");
+    std::fs::write(&file, "sesame\n").unwrap();
+    let yaml = format!(
+        "store: {{ url: \"redis://{}\", deadline: 5s, password_file: {} }}
+policies: {{ api: {{ limits: [1/h] }} }}",
+        server.address(),
+        file.display()
+    );
+    let daemon = Daemon::start_on_store(&yaml).await;
+    let response = check(&daemon, "api").await;
+    assert_eq!((response.status, is_degraded(&response)), (200, false), "{}", response.body);
+    let missing = yaml.replace("password }", "nowhere }");
+    let config = tollgate_server::Config::from_yaml(&missing).unwrap();
+    let error = config.store.open("tollgate").await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("store.password_file: ") && error.contains("cannot be read"),
+        "{error}"
+    );
+}
