@@ -1,23 +1,23 @@
--- What the call brings: the time, the requests, the policies, and the bytes of the keys.
+-- The arguments of the call: the time, the requests, the policies, and the bytes of the keys.
 --
--- KEYS: those of the checks, then those that belong to them.
--- ARGV: 1 the time in µs, or '' for the server's own; 2 the requests; 3 how many keys are those of
--- checks; then the policies. All is packed: requests as src/ask.rs writes them, and policies as
--- tollgate-core/src/codec/script.rs does.
+-- KEYS: the keys of the checks, then the keys that belong to those.
+-- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
+-- the policies. Requests are packed as in src/encode.rs, and policies as in
+-- src/encoding.rs does.
 -- Rows: together/limits.rows
 
 local read, write = struct.unpack, struct.pack
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local call = redis.call
 
--- State further ahead of now than its own time to recover plus 10 s is not believed.
+-- A state is ignored if it is ahead of now by more than its time to recover plus 10 s.
 local TRUST_AHEAD = 10000000
--- The last moment that is told apart.
+-- The maximum time.
 local LAST_TIME = 8500000000000000
--- Integers below this are exact in a double.
+-- Integers below 2^53 are exact in a double.
 local EXACT = 9007199254740992
 
--- A test that brings the time may bring after it how many entries a log has at most in its key.
+-- A test that passes the time may append the maximum number of log entries in a key.
 local now, injected, short_log = nil, ARGV[1] ~= '', 256
 if injected then
   local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
@@ -29,12 +29,12 @@ end
 
 local policies = {}
 
--- The policy at a place: its limits, and the head, which is how the bytes of a key begin that
--- holds state of these limits and nothing else.
+-- The policy at an index: its limits, and the head, which is the prefix of the bytes of every key
+-- that has state of these limits only.
 local function policy_at(place)
   local arg = ARGV[place + 3]
-  local plain, shadow, count, log_entries, head_length, at = read('<BBBI7H', arg)
-  local policy = {plain = plain, shadow = shadow == 1, count = count}
+  local fast_path, shadow, count, log_entries, head_length, at = read('<BBBI7H', arg)
+  local policy = {fast_path = fast_path, shadow = shadow == 1, count = count}
   policy.log_entries = log_entries
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length
@@ -55,15 +55,15 @@ local function policy_at(place)
   return policy
 end
 
--- What a command says of a key; none where that is of a foreign type.
-local function ask_for(...)
+-- Runs a command that reads a key; returns nil if the key has another type.
+local function read_command(...)
   local got = redis.pcall(...)
   if type(got) ~= 'table' or not got.err then return got end
   if not got.err:find('WRONGTYPE', 1, true) then error(got) end
   return nil
 end
 
--- The bytes of each key of a check as they are by now; false for none. A foreign type reads as none.
+-- The current bytes of each key of a check; false if it does not exist or has another type.
 local checked = tonumber(ARGV[3])
 local bytes = {}
 for first = 1, checked, 1000 do
@@ -71,17 +71,17 @@ for first = 1, checked, 1000 do
   for place = 1, #got do bytes[first + place - 1] = got[place] end
 end
 
--- The answer: the time, what became of each request, how many keys held what no charge can have made,
--- the bytes of each key as they were; then what single requests add.
-local verdicts, asked, junk = {}, 0, 0
+-- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of
+-- each key; then additional data of requests.
+local verdicts, request_index, corrupt = {}, 0, 0
 local reply = {string.format('%d', now), '', '0'}
 for place = 1, checked do reply[place + 3] = bytes[place] or '' end
 
--- When the state of each key that has changed recovers, in µs.
+-- When the state of each changed key recovers, in µs.
 local recoveries = {}
 
--- When a key is dropped whose state recovers at this time, as SET has it: a second later, at most
--- ten years from now; while a test brings the time, in an hour or more by the server's own.
+-- The expiry of a key whose state recovers at this time, as an argument of SET: 1 s later, at most ten
+-- years from now. If a test passes the time: an hour or more by the server's clock.
 local expires = injected and 'PX' or 'PXAT'
 local origin = injected and now / 1000 or 0
 local earliest = now / 1000 - origin + (injected and 3600000 or 1000)

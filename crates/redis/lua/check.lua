@@ -1,15 +1,15 @@
--- Check, acquire and peek. Each verb takes its slots: a slot is a check with its key in the form of
--- its policy. What a verb answers is only what was decided; the caller, who gets the bytes as they
--- were, finds the words of the answer with the same arithmetic.
+-- Check, acquire and peek. Each operation takes slots: a slot is a check with its key in the form of its
+-- policy. An operation returns the verdict only; the caller gets the previous bytes and computes the
+-- decisions with the same arithmetic.
 -- Rows: verbs/count-denied.rows, verbs/leases.rows, verbs/peek.rows, together/shadow.rows
 
 local function is_blocked(key)
   return key.block and (key.block == 0 or now < key.block - 1)
 end
 
--- Whether each limit admits, and whether the denial is the limits' own and not that the cost never
--- passes or that the key is blocked, which is what count-denied counts.
-local function ask(slot)
+-- Returns whether each limit admits, and whether a denial counts for count-denied: not if the cost
+-- exceeds a capacity or if the key is blocked.
+local function admits(slot)
   local fits, own = true, true
   for index = 1, slot.policy.count do
     local limit = slot.policy[index]
@@ -32,7 +32,7 @@ local function charge(slot, cost, lease)
     local it, own = rule.settle(limit, state), slot.rows[index] or lease
     key[index] = rule.charge(limit, state, it, cost, policy.log_entries, own)
   end
-  charge_aside(key, function() return cost end)
+  charge_detached(key, function() return cost end)
   save(slot.place, key)
 end
 
@@ -50,7 +50,7 @@ local function charge_denied(slot, cost)
     end
   end
   if not counted then return end
-  charge_aside(key, function(place, limit)
+  charge_detached(key, function(place, limit)
     return policy[place].counts_denied and limit.counts_denied and cost or 0
   end)
   save(slot.place, key)
@@ -81,8 +81,8 @@ local function is_concurrent(policy)
   end
 end
 
--- Of the slots that would take a lease, those that hold it already; true if all do.
-local function held_by(slots, id)
+-- Returns the slots whose key holds the lease already, and whether all that would take one do.
+local function find_holders(slots, id)
   local held, all, any = {}, true, false
   for place, slot in ipairs(slots) do
     if slot.cost > 0 and is_concurrent(slot.policy) then
@@ -96,36 +96,36 @@ local function held_by(slots, id)
   return held, all and any
 end
 
--- By name; what this call has made of reservations, by the place of their keys.
-local verbs, reserved = {}, {}
+-- Operations by name; and changes to reservations, by the index of their keys.
+local operations, reserved = {}, {}
 
-function verbs.check(slots, lease)
+function operations.check(slots, lease)
   local held = {}
   if lease then
     local all
-    held, all = held_by(slots, lease)
+    held, all = find_holders(slots, lease)
     if all then return 1 end
   end
-  local all_admit, all_own, says = true, true, {}
+  local all_admit, all_own, results = true, true, {}
   for place, slot in ipairs(slots) do
     if not held[place] then
-      local fits, own = ask(slot)
-      says[place] = {fits, own}
+      local fits, own = admits(slot)
+      results[place] = {fits, own}
       if not slot.policy.shadow then
         all_admit, all_own = all_admit and fits, all_own and own
       end
     end
   end
   for place, slot in ipairs(slots) do
-    if says[place] then
+    if results[place] then
       local fits, own = all_admit, all_own
-      if slot.policy.shadow then fits, own = says[place][1], says[place][2] end
+      if slot.policy.shadow then fits, own = results[place][1], results[place][2] end
       finish(slot, fits, own, lease)
     end
   end
   return all_admit and 1 or 0
 end
 
-function verbs.peek(slots)
+function operations.peek(slots)
   return 1
 end

@@ -1,7 +1,7 @@
--- One request of any verb: reads it, finds its slots, and decides it.
+-- The general path: reads a request, finds its slots, and executes it.
 -- Rows: together/checks.rows, together/shadow.rows
 
--- What follows the checks of each verb, and who decides it.
+-- The operation of each number.
 local decided_by = {
   [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
   'unblock', 'check', 'renew', 'release', 'inspect',
@@ -9,9 +9,9 @@ local decided_by = {
 local RESERVE, REFUND, BLOCK, UNBLOCK = 3, 5, 8, 9
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true}
 
--- Where the long rows of a slot's logs are: by the limit's place, and by what makes it the same.
+-- Finds the long rows of a slot's logs: by the index of the limit, and by its identity.
 local function find_rows(slot)
-  local policy, form, row = slot.policy, form_of(slot.policy), slot.own
+  local policy, form, row = slot.policy, form_of(slot.policy), slot.related
   slot.rows = {}
   for index = 1, row > 0 and policy.count or 0 do
     if is_log(policy[index]) then
@@ -26,65 +26,64 @@ local function find_rows(slot)
   end
 end
 
--- Calls visit with the limits of a key that are logs, each with the table and the name under which
--- its state is found there, and the caller's own form of it.
-local function each_log(slot, was, visit)
+-- Calls visit with each log of a key: the policy's limit, and the table and the field of its state.
+local function each_log(slot, previous, visit)
   local function look(limit, holder, name)
     if not holder[name] or not is_log(limit) or holder[name].data then return end
     local limits = limits_of(form_of(slot.policy))
     local place = place_of(limits, limit)
     if place then visit(limits[place], holder, name, place) end
   end
-  for index, limit in ipairs(was.form and numbers_of_form(was.form) or {}) do
-    if is_log(limit) then look(limits_of(was.form)[index], was, index) end
+  for index, limit in ipairs(previous.form and numbers_of_form(previous.form) or {}) do
+    if is_log(limit) then look(limits_of(previous.form)[index], previous, index) end
   end
-  for _, it in ipairs(was.aside) do look(it.limit, it, 'state') end
+  for _, it in ipairs(previous.detached) do look(it.limit, it, 'state') end
 end
 
--- Takes what a slot's key was, if it has a long log: its bytes do not tell all.
-local function keep_what_was(slot, key, verb, time)
-  local was, any = {form = key.form, block = key.block, aside = {}}, false
-  for index = 1, key.form and #numbers_of_form(key.form) or 0 do was[index] = key[index] end
-  for place, it in ipairs(key.aside) do was.aside[place] = {limit = it.limit, state = it.state} end
-  each_log(slot, was, function(own, holder, name)
+-- Keeps the previous state of a slot's key if it has a long log, which its bytes do not contain.
+local function snapshot_logs(slot, key, operation, time)
+  local previous, any = {form = key.form, block = key.block, detached = {}}, false
+  for index = 1, key.form and #numbers_of_form(key.form) or 0 do previous[index] = key[index] end
+  for place, it in ipairs(key.detached) do previous.detached[place] = {limit = it.limit, state = it.state} end
+  each_log(slot, previous, function(own, holder, name)
     any = true
-    if verb == REFUND then
+    if operation == REFUND then
       holder[name] = algorithm(own).excerpt_refund(own, holder[name], slot.cost, time)
     end
   end)
-  slot.was = any and was
+  slot.previous = any and previous
 end
 
--- The bytes of a key with a short log for each long one, such that they answer this verb alike.
+-- Returns bytes of the key with a short excerpt of each long log that leads to the same decision.
 local function excerpt(slot)
-  local most = slot.policy.log_entries
-  each_log(slot, slot.was, function(own, holder, name, place)
+  local max_entries = slot.policy.log_entries
+  each_log(slot, slot.previous, function(own, holder, name, place)
     local state = holder[name]
     local is_charged = slot.key[place] ~= state
-    holder[name] = algorithm(own).excerpt(own, state, slot.cost, most, is_charged)
+    holder[name] = algorithm(own).excerpt(own, state, slot.cost, max_entries, is_charged)
   end)
-  return (encode(slot.was))
+  return (encode(slot.previous))
 end
 
 local function decide(index, at)
-  local requests, verb, checks = ARGV[2], nil, nil
-  verb, checks, at = read('<BB', requests, at)
-  local is_named = verb >= 128
-  if is_named then verb = verb - 128 end
+  local requests, operation, checks = ARGV[2], nil, nil
+  operation, checks, at = read('<BB', requests, at)
+  local is_named = operation >= 128
+  if is_named then operation = operation - 128 end
   local slots = {}
   for place = 1, checks do
     local slot, policy = {}, nil
-    policy, slot.place, slot.own, slot.cost, at = read('<HHHI7', requests, at)
+    policy, slot.place, slot.related, slot.cost, at = read('<HHHI7', requests, at)
     slot.policy = policies[policy] or policy_at(policy)
     slots[place] = slot
   end
   local id, number
-  if with_id[verb] then id, at = read('<c16', requests, at) end
-  if verb == RESERVE or verb == REFUND or verb == BLOCK then
+  if with_id[operation] then id, at = read('<c16', requests, at) end
+  if operation == RESERVE or operation == REFUND or operation == BLOCK then
     number, at = read('<I7', requests, at)
   end
-  -- No time to refund at, and a block for ever, are 0.
-  if verb == REFUND or verb == BLOCK then number = number > 0 and number - 1 or nil end
+  -- 0 is a refund without a time, or a block without an end.
+  if operation == REFUND or operation == BLOCK then number = number > 0 and number - 1 or nil end
   local named, fingerprint, horizon
   if is_named then named, fingerprint, horizon, at = read('<Hc16I7', requests, at) end
 
@@ -102,20 +101,20 @@ local function decide(index, at)
     slot.before = bytes[slot.place] or ''
     local key = load(slot.place, find_rows(slot))
     if not key then return 's', at end
-    keep_what_was(slot, key, verb, number)
-    local keeps_form = key.form and (verb == BLOCK or verb == UNBLOCK)
+    snapshot_logs(slot, key, operation, number)
+    local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
-  local name, verdict = decided_by[verb], nil
-  if not verbs[name] then make_verbs() end
-  local decider = verbs[name]
+  local name, verdict = decided_by[operation], nil
+  if not operations[name] then create_operations() end
+  local decider = operations[name]
   if id then
     verdict = decider(slots, id, number, add)
   else
     verdict = decider(slots, number, nil, add)
   end
   for place, slot in ipairs(slots) do
-    if slot.was then
+    if slot.previous then
       slot.excerpt = excerpt(slot)
       add('k', write('<B', place - 1) .. slot.excerpt)
     end
@@ -126,9 +125,9 @@ local function decide(index, at)
   return verdict, at
 end
 
--- Writes what belongs to keys: reservations, long rows, and requests that carry an id.
+-- Writes the keys that belong to others: reservations, long rows, and records of request ids.
 local function finish()
-  for own, changes in pairs(reserved) do verbs.write_reservations(own, changes) end
+  for own, changes in pairs(reserved) do operations.write_reservations(own, changes) end
   for name, tail in pairs(long_rows) do
     if tail.from and tail.recovers_at then algorithm({kind = 3}).finish(name, tail) end
   end

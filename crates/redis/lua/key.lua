@@ -1,22 +1,22 @@
--- What a key holds, as tables: the states of the limits of one form of its policy, those of other
--- forms aside, and its block. A state that is as an unknown key's is nil.
+-- The contents of a key as tables: the states of the limits of one form of its policy, detached states
+-- of other forms, and the block. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
-local MAGIC, SCHEMA, MOST_ASIDE = 167, 1, 8
-local BLOCKED, ASIDE = 1, 2
+local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
+local BLOCKED, DETACHED = 1, 2
 
--- By kind, made when first met: a call pays only for the algorithms that its limits name.
-local makers = {
+-- By kind, created on first use: a call pays only for the algorithms of its limits.
+local constructors = {
   [0] = algorithms.meter, algorithms.window, algorithms.window, algorithms.log,
   algorithms.weighted, algorithms.log, algorithms.meter, algorithms.leases,
 }
-local made = {}
+local instances = {}
 local function algorithm(limit)
-  local maker = makers[limit.kind]
-  local it = made[maker]
+  local constructor = constructors[limit.kind]
+  local it = instances[constructor]
   if not it then
-    it = maker()
-    made[maker] = it
+    it = constructor()
+    instances[constructor] = it
   end
   return it
 end
@@ -31,7 +31,7 @@ local function recovers_at(limit, state)
   return it.recovers_at(limit, state, it.settle(limit, state))
 end
 
--- Metered limits keep the state of each form beside the others; the rest share one.
+-- Token buckets, queues and weighted windows have a state per form; the others share one.
 local function is_metered(limit)
   return limit.kind == 0 or limit.kind == 4 or limit.kind == 6
 end
@@ -40,9 +40,8 @@ local function is_log(limit)
   return limit.kind == 3 or limit.kind == 5
 end
 
--- The limit that a form's bytes describe, as tollgate-core/src/codec/script.rs writes them: its
--- kind, then numbers of 7 bits a byte, the low ones first: capacity and window, and what the kind
--- has beside.
+-- Parses the limit in the bytes of a form: its kind, then varints (7 bits per byte, low bits first):
+-- capacity, window, and the parameters of the kind.
 local function limit_of(form)
   local numbers, number, scale = {}, 0, 1
   for at = 2, #form do
@@ -74,7 +73,7 @@ local function limit_of(form)
   return limit
 end
 
--- The form of a policy: the bytes of its limits. Its limits are at hand, without reading these.
+-- The form of a policy: the bytes of its limits, which are parsed already.
 local numbers = {}
 local function form_of(policy)
   if not policy.form then
@@ -84,7 +83,7 @@ local function form_of(policy)
   return policy.form
 end
 
--- The limits of a form of a policy, each with its rank among those of the same identity.
+-- The limits of a form, each with its rank among the limits of the same identity.
 local known = {}
 local function limits_of(form)
   local limits = known[form]
@@ -103,14 +102,14 @@ local function limits_of(form)
   return limits
 end
 
--- The limits of a form with their numbers, and perhaps no more.
+-- The limits of a form, possibly without identity and rank.
 local function numbers_of_form(form)
   return numbers[form] or limits_of(form)
 end
 
--- Reads a key; nothing if no charge can have made it. row_of says where a limit's long row is.
+-- Parses a key; returns nil if it is corrupt. row_of returns the long row of a limit.
 local function parse(from, row_of)
-  local key = {aside = {}}
+  local key = {detached = {}}
   local flags, length, at = read('<BH', from, 3)
   key.form, at = from:sub(at, at + length - 1), at + length
   if flags % 2 == BLOCKED then
@@ -118,44 +117,43 @@ local function parse(from, row_of)
     key.block, at = read('<I7', from, at)
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
-    local can_be
-    can_be, key[place], at = algorithm(limit).read(limit, from, at, row_of(key.form, place))
-    if not can_be then return nil end
+    local is_valid
+    is_valid, key[place], at = algorithm(limit).read(limit, from, at, row_of(key.form, place))
+    if not is_valid then return nil end
   end
-  if flags >= ASIDE then
+  if flags >= DETACHED then
     local count
     count, at = read('<B', from, at)
     for place = 1, count do
-      local rank, size, can_be, state
+      local rank, size, is_valid, state
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      can_be, state, at = algorithm(limit).read(limit, from, at + size, row_of(nil, limit))
-      if not can_be then return nil end
-      key.aside[place] = {limit = limit, state = state}
+      is_valid, state, at = algorithm(limit).read(limit, from, at + size, row_of(nil, limit))
+      if not is_valid then return nil end
+      key.detached[place] = {limit = limit, state = state}
     end
   end
   return at == #from + 1 and key or nil
 end
 
--- Reads the key at a place: what it holds, or none. Nothing if it is of an unknown schema, which
--- is left alone.
+-- Loads the key at an index; returns nil if its schema is unknown, and leaves it unchanged.
 local function load(place, row_of)
   local from = bytes[place]
-  if not from then return {aside = {}} end
+  if not from then return {detached = {}} end
   local magic, schema = from:byte(1, 2)
   if magic == MAGIC and schema ~= SCHEMA and #from > 5 then return nil end
-  -- Reading may run off the end of what is too short.
+  -- Parsing fails at the end of bytes that are too short.
   local whole, key = pcall(parse, from, row_of)
-  -- What a command said is not the bytes' fault.
+  -- An error of a command, not of the bytes.
   if not whole and type(key) == 'table' then error(key) end
   if magic == MAGIC and whole and key then return key end
-  -- The answer says so too, for the bytes alone may not: the row of a long log may be what is gone.
-  junk, bytes[place], reply[place + 3] = junk + 1, false, '?'
-  return {aside = {}}
+  -- Mark it in the reply, because the bytes may look intact: the row of a long log may be missing.
+  corrupt, bytes[place], reply[place + 3] = corrupt + 1, false, '?'
+  return {detached = {}}
 end
 
--- The bytes of a key, when its state recovers, and whether it holds nothing.
+-- Returns the bytes of a key, when its state recovers, and whether it is empty.
 local function encode(key)
   local parts = {'', '', ''}
   local flags, until_when, empty = 0, 0, true
@@ -171,10 +169,10 @@ local function encode(key)
       until_when = max(until_when, recovers_at(limit, state))
     end
   end
-  if #key.aside > 0 then
-    flags, empty = flags + ASIDE, false
-    parts[#parts + 1] = write('<B', #key.aside)
-    for _, it in ipairs(key.aside) do
+  if #key.detached > 0 then
+    flags, empty = flags + DETACHED, false
+    parts[#parts + 1] = write('<B', #key.detached)
+    for _, it in ipairs(key.detached) do
       parts[#parts + 1] = write('<BB', it.limit.rank, #it.limit.form) .. it.limit.form
       parts[#parts + 1] = algorithm(it.limit).write(it.state)
       until_when = max(until_when, recovers_at(it.limit, it.state))
@@ -192,15 +190,15 @@ local function save(place, key)
   end
 end
 
--- The place in limits of the one of the same identity and rank.
+-- Returns the index of the limit with the same identity and rank.
 local function place_of(limits, it)
   for index, limit in ipairs(limits) do
     if limit.identity == it.identity and limit.rank == it.rank then return index end
   end
 end
 
--- What a limit of another form reads: its own state or, if there is none, that of the form that was
--- charged last, converted. The forms of a key are its own, then those aside, newest first.
+-- Returns the state for a limit of another form: its own, or else that of the form charged last,
+-- migrated. The forms of a key are its own, then the detached ones, newest first.
 local function read_as(limit, of_key)
   local exact, newest
   for _, it in ipairs(of_key) do
@@ -211,11 +209,11 @@ local function read_as(limit, of_key)
   end
   local from = exact or newest
   if not from or not from.state or from.limit.form == limit.form then return from and from.state end
-  return algorithm(limit).adopt(limit, from.state, from.limit)
+  return algorithm(limit).migrate(limit, from.state, from.limit)
 end
 
--- A key in the form of a policy. What no limit of the policy goes on with stays aside until it
--- would have recovered; of too many the soonest to recover are dropped.
+-- Migrates a key to the form of a policy. States that no limit of the policy continues are detached
+-- until they recover; beyond MAX_DETACHED, the soonest to recover are dropped.
 local function in_form_of(policy, key)
   local form = form_of(policy)
   if not key.form or key.form == form then
@@ -226,32 +224,32 @@ local function in_form_of(policy, key)
   for index, limit in ipairs(limits_of(key.form)) do
     of_key[index] = {limit = limit, state = key[index]}
   end
-  for _, it in ipairs(key.aside) do of_key[#of_key + 1] = it end
-  local adopted, limits = {form = form, block = key.block, aside = {}}, limits_of(form)
-  for index, limit in ipairs(limits) do adopted[index] = read_as(limit, of_key) end
-  local aside = adopted.aside
+  for _, it in ipairs(key.detached) do of_key[#of_key + 1] = it end
+  local migrated, limits = {form = form, block = key.block, detached = {}}, limits_of(form)
+  for index, limit in ipairs(limits) do migrated[index] = read_as(limit, of_key) end
+  local detached = migrated.detached
   for _, it in ipairs(of_key) do
     local limit = limits[place_of(limits, it.limit)]
     local taken = limit and (not is_metered(limit) or limit.form == it.limit.form)
     it.recovers_at = recovers_at(it.limit, it.state)
-    if it.state and not taken and it.recovers_at > now then aside[#aside + 1] = it end
+    if it.state and not taken and it.recovers_at > now then detached[#detached + 1] = it end
   end
-  while #aside > MOST_ASIDE do
-    local soonest = #aside
-    for place = #aside, 1, -1 do
-      if aside[place].recovers_at < aside[soonest].recovers_at then soonest = place end
+  while #detached > MAX_DETACHED do
+    local soonest = #detached
+    for place = #detached, 1, -1 do
+      if detached[place].recovers_at < detached[soonest].recovers_at then soonest = place end
     end
-    table.remove(aside, soonest)
+    table.remove(detached, soonest)
   end
-  return adopted
+  return migrated
 end
 
--- Charges the other forms of a policy's limits: cost_of says how much for the place of a limit and
--- the one aside. Those that have recovered are dropped.
-local function charge_aside(key, cost_of)
-  if #key.aside == 0 then return end
+-- Charges detached states: cost_of returns the cost for the index of a limit and the detached limit.
+-- States that have recovered are dropped.
+local function charge_detached(key, cost_of)
+  if #key.detached == 0 then return end
   local limits, kept = limits_of(key.form), {}
-  for _, it in ipairs(key.aside) do
+  for _, it in ipairs(key.detached) do
     if recovers_at(it.limit, it.state) > now then
       local place, rule = place_of(limits, it.limit), algorithm(it.limit)
       local cost = place and cost_of(place, it.limit) or 0
@@ -262,5 +260,5 @@ local function charge_aside(key, cost_of)
       kept[#kept + 1] = it
     end
   end
-  key.aside = kept
+  key.detached = kept
 end

@@ -1,28 +1,28 @@
--- The requests in order, then all writes: what fails before has changed nothing.
+-- Decides the requests in order, then writes everything: an error before that changes nothing.
 -- Rows: together/checks.rows
 
 local requests, at, finish = ARGV[2], 1, #ARGV[2]
 local decide, write_others
 while at <= finish do
-  asked = asked + 1
-  local verb, checks, place, key, _, cost, next_at = read('<BBHHHI7', requests, at)
+  request_index = request_index + 1
+  local operation, checks, place, key, _, cost, next_at = read('<BBHHHI7', requests, at)
   local verdict
-  if verb == 0 and checks > 1 then
-    verdict, next_at = check_together(requests, at + 2, checks)
-  elseif verb == 0 and cost > 0 then
+  if operation == 0 and checks > 1 then
+    verdict, next_at = check_multiple(requests, at + 2, checks)
+  elseif operation == 0 and cost > 0 then
     local policy = policies[place] or policy_at(place)
-    if policy.plain > 0 then verdict = check_plain(policy, key, cost) end
+    if policy.fast_path > 0 then verdict = check_fast_path(policy, key, cost) end
   end
   if verdict then
     at = next_at
   else
     if not decide then decide, write_others = general() end
-    verdict, at = decide(asked, at)
+    verdict, at = decide(request_index, at)
   end
-  verdicts[asked] = verdict
+  verdicts[request_index] = verdict
 end
 
--- A key that was none is set only if there is none: else it is of a foreign type, and counted.
+-- A key that did not exist is set only if it does not exist; otherwise it has another type.
 for key = 1, checked do
   local recovers_at = recoveries[key]
   if recovers_at then
@@ -32,7 +32,7 @@ for key = 1, checked do
     elseif reply[key + 3] ~= '' then
       call('SET', name, to, expires, expiry(recovers_at))
     elseif not call('SET', name, to, expires, expiry(recovers_at), 'NX') then
-      junk = junk + 1
+      corrupt = corrupt + 1
       call('SET', name, to, expires, expiry(recovers_at))
     end
   end
@@ -40,5 +40,5 @@ end
 if write_others then write_others() end
 
 reply[2] = table.concat(verdicts)
-reply[3] = string.format('%d', junk)
+reply[3] = string.format('%d', corrupt)
 return reply

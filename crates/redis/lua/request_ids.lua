@@ -1,15 +1,15 @@
--- Requests that carry an id: a repeat within the horizon is told the first answer again. What is
--- kept is the fingerprint of what was asked, and all that the answer followed from.
+-- Idempotency: a repeat of a request id within the horizon gets the first answer again. The record has
+-- the fingerprint of the request, and the state from which the answer was computed.
 -- Rows: together/request-ids.rows
 
 local remembered = {}
 
--- What the id says: 'r' a repeat, whose first answer is added; 'u' used with other arguments; or
--- nothing, if it is new.
+-- Looks up an id: 'r' for a repeat, whose record is added; 'u' if it was used with other arguments;
+-- nil if it is new.
 local function look_up(place, fingerprint, add)
   local it = remembered[place]
   if it == nil then
-    it = ask_for('GET', KEYS[place])
+    it = read_command('GET', KEYS[place])
     if not it or #it < 30 then return nil end
   end
   local until_when, first, at = read('<I7c16', it)
@@ -19,8 +19,8 @@ local function look_up(place, fingerprint, add)
   return 'r'
 end
 
--- Remembers what an admitted answer follows from: the time, the id that was drawn, and for each
--- slot the form of its policy and the bytes of its key as they were.
+-- Records the state of an admitted request: the time, the random id, and for each slot the form of its
+-- policy and the previous bytes of its key.
 local function remember(place, fingerprint, horizon, drawn, slots, reservation)
   local until_when = min(now + horizon, LAST_TIME)
   local parts = {write('<I7c16I7I4', until_when, fingerprint, now, #drawn), drawn}

@@ -1,26 +1,25 @@
--- Charges made for later: by id in a hash, and in the order in which they act in a sorted set. Each
--- is kept with its cost, when it acts, the form that it was made under, and the level of each limit
--- just after the charge.
+-- Reservations: by id in a hash, and by time in a sorted set. Each has its cost, its time, the form under
+-- which it was made, and the level of each limit just after the charge.
 -- Rows: verbs/reserve.rows, verbs/cancel.rows, verbs/reset.rows
 
-local MOST_RESERVATIONS = 10000
+local MAX_RESERVATIONS = 10000
 
 local function names_of(slot)
-  return KEYS[slot.own], KEYS[slot.own + 1]
+  return KEYS[slot.related], KEYS[slot.related + 1]
 end
 
--- What this call has made of reservations: for each key, the bytes by id, false where cancelled.
+-- The changes of this call to reservations: for each key, the bytes by id, or false if cancelled.
 local function changes_of(slot)
-  reserved[slot.own] = reserved[slot.own] or {}
-  return reserved[slot.own]
+  reserved[slot.related] = reserved[slot.related] or {}
+  return reserved[slot.related]
 end
 
--- The reservation of this id, if it has not acted and was made under the slot's form.
+-- Returns the reservation with this id, if its time has not come and it has the slot's form.
 local function reservation(slot, id)
   local got = changes_of(slot)[id]
   if got == nil and not changes_of(slot).all then
-    -- Of a foreign type: the next reservation takes its place.
-    got = ask_for('HGET', names_of(slot), id)
+    -- A key of another type is replaced by the next reservation.
+    got = read_command('HGET', names_of(slot), id)
   end
   if not got or #got < 16 then return nil end
   local cost, acts_at, length, at = read('<I7I7H', got)
@@ -28,7 +27,7 @@ local function reservation(slot, id)
   return got, cost, at + length
 end
 
-function verbs.reserve(slots, id, max_wait, add)
+function operations.reserve(slots, id, max_wait, add)
   local slot = slots[1]
   local policy, key, cost = slot.policy, slot.key, slot.cost
   local known = reservation(slot, id)
@@ -60,7 +59,7 @@ function verbs.reserve(slots, id, max_wait, add)
   return 1
 end
 
-function verbs.cancel(slots, id, _, add)
+function operations.cancel(slots, id, _, add)
   local slot = slots[1]
   local known, cost, at = reservation(slot, id)
   if not known then return 1 end
@@ -74,36 +73,36 @@ function verbs.cancel(slots, id, _, add)
   return 1
 end
 
-function verbs.reset(slots)
+function operations.reset(slots)
   local slot = slots[1]
-  save(slot.place, {form = slot.key.form, block = slot.key.block, aside = {}})
-  if slot.own > 0 and not next(slot.rows) then reserved[slot.own] = {all = true} end
+  save(slot.place, {form = slot.key.form, block = slot.key.block, detached = {}})
+  if slot.related > 0 and not next(slot.rows) then reserved[slot.related] = {all = true} end
   return 1
 end
 
--- Adds every reservation of a key to the answer.
-function verbs.inspect(slots, _, _, add)
+-- Adds every reservation of a key to the reply.
+function operations.inspect(slots, _, _, add)
   if slots[1].own == 0 or next(slots[1].rows) then return 1 end
-  local got = ask_for('HGETALL', (names_of(slots[1]))) or {}
+  local got = read_command('HGETALL', (names_of(slots[1]))) or {}
   for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
   return 1
 end
 
--- Has a name be of a type, or of none.
-local function of_type(name, kind)
+-- Deletes a key unless it has this type.
+local function ensure_type(name, kind)
   local found = call('TYPE', name).ok
   if found ~= kind and found ~= 'none' then
-    junk = junk + 1
+    corrupt = corrupt + 1
     call('DEL', name)
   end
 end
 
-function verbs.write_reservations(own, changes)
+function operations.write_reservations(own, changes)
   local by_id, by_time = KEYS[own], KEYS[own + 1]
   if changes.all then call('DEL', by_id, by_time) end
   changes.all = nil
-  of_type(by_id, 'hash')
-  of_type(by_time, 'zset')
+  ensure_type(by_id, 'hash')
+  ensure_type(by_time, 'zset')
   for id, it in pairs(changes) do
     if it then
       local _, acts_at = read('<I7I7', it)
@@ -115,7 +114,7 @@ function verbs.write_reservations(own, changes)
     end
   end
   local acted = call('ZRANGEBYSCORE', by_time, '-inf', string.format('%d', now), 'LIMIT', 0, 1000)
-  local above = call('ZCARD', by_time) - #acted - MOST_RESERVATIONS
+  local above = call('ZCARD', by_time) - #acted - MAX_RESERVATIONS
   if above > 0 then acted = call('ZRANGE', by_time, 0, #acted + above - 1) end
   for _, id in ipairs(acted) do
     call('ZREM', by_time, id)

@@ -1,10 +1,10 @@
-//! What servers and sockets say, as failures of the store.
+//! Conversion of errors to failures of the store.
 
 use redis::{ErrorKind, RedisError, ServerError};
 use tollgate_store::{Failure, FailureKind, StoreError};
 
-/// The server said that it will not; nothing was executed, or a script ended with an error.
-pub(crate) fn of_server(error: &ServerError) -> Failure {
+/// Converts an error of the server. Nothing was executed, or the script failed.
+pub(crate) fn from_server(error: &ServerError) -> Failure {
     let (code, details) = (error.code(), error.details().unwrap_or_default());
     let kind = match code {
         "LOADING" => FailureKind::Loading,
@@ -20,73 +20,77 @@ pub(crate) fn of_server(error: &ServerError) -> Failure {
         "CROSSSLOT" => FailureKind::CrossSlot,
         "TRYAGAIN" => FailureKind::TryAgain,
         "MOVED" | "ASK" => {
-            let message = "it is a node of a cluster: write redis+cluster:// in place of redis://";
+            let message =
+                "the server is a node of a cluster: use redis+cluster:// in place of redis://";
             return Failure::new(FailureKind::WrongTopology, message);
         }
-        _ => of_text(details),
+        _ => from_text(details),
     };
     Failure::new(kind, format!("{code} {details}"))
 }
 
-/// What errors mean that have no code of their own.
-fn of_text(details: &str) -> FailureKind {
-    let says = |text: &str| details.contains(text);
-    if says("ACL failure") || says("user executing the script can't") {
+/// Classifies an error without a specific code.
+fn from_text(details: &str) -> FailureKind {
+    let contains = |text: &str| details.contains(text);
+    if contains("ACL failure") || contains("user executing the script can't") {
         FailureKind::NoPermission
-    } else if says("unknown command") || says("Unknown subcommand") || says("unknown subcommand") {
+    } else if contains("unknown command")
+        || contains("Unknown subcommand")
+        || contains("unknown subcommand")
+    {
         FailureKind::UnknownCommand
-    } else if says("cluster support disabled") {
+    } else if contains("cluster support disabled") {
         FailureKind::WrongTopology
-    } else if says("max number of clients") {
+    } else if contains("max number of clients") {
         FailureKind::Overloaded
     } else if ["invalid password", "without any password", "unauthenticated"]
         .iter()
-        .any(|x| says(x))
+        .any(|text| contains(text))
     {
         FailureKind::WrongPassword
-    } else if says("user_script") {
+    } else if contains("user_script") {
         FailureKind::VerificationFailed
     } else {
         FailureKind::Rejected
     }
 }
 
-/// A call failed that was, or may have been, sent.
-pub(crate) fn of_call(error: RedisError) -> Failure {
-    of(error, FailureKind::ConnectionLost)
+/// Converts an error of a call that may have been sent.
+pub(crate) fn from_call(error: RedisError) -> Failure {
+    convert(error, FailureKind::ConnectionLost)
 }
 
-/// A connection could not be made.
-pub(crate) fn of_connect(error: RedisError) -> Failure {
-    of(error, FailureKind::Unreachable)
+/// Converts an error of an attempt to connect.
+pub(crate) fn from_connect(error: RedisError) -> Failure {
+    convert(error, FailureKind::Unreachable)
 }
 
-fn of(error: RedisError, of_sockets: FailureKind) -> Failure {
+fn convert(error: RedisError, default: FailureKind) -> Failure {
     let kind = match error.kind() {
         ErrorKind::AuthenticationFailed => FailureKind::WrongPassword,
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => FailureKind::Protocol,
         ErrorKind::Server(_) => FailureKind::Rejected,
-        _ => of_sockets,
+        _ => default,
     };
     let message = error.to_string();
     match ServerError::try_from(error) {
-        Ok(value) => of_server(&value),
+        Ok(error) => from_server(&error),
         _ => Failure::new(kind, message),
     }
 }
 
-/// The reply is none that the script can give, in this part.
+/// The reply is invalid in this part.
 pub(crate) fn protocol(what: &str) -> StoreError {
     StoreError::unavailable(FailureKind::Protocol, what)
 }
 
-/// The key was written by a newer version.
+/// A newer version wrote the key.
 pub(crate) fn schema() -> StoreError {
     StoreError::unavailable(FailureKind::Schema, "")
 }
 
-/// The script and the library decided differently about this.
-pub(crate) fn disagreement(what: &str) -> StoreError {
+/// The script and this library decided differently about this.
+pub(crate) fn verification(what: &str) -> StoreError {
     StoreError::unavailable(FailureKind::VerificationFailed, what)
 }
 
@@ -98,29 +102,32 @@ mod tests {
     fn check(reply: &str, expected: FailureKind) {
         let value = redis::parse_redis_value(format!("{reply}\r\n").as_bytes()).unwrap();
         let redis::Value::ServerError(error) = value else { panic!("{value:?}") };
-        let failure = of_server(&error);
+        let failure = from_server(&error);
         assert_eq!(failure.kind, expected, "{reply}");
         assert!(failure.kind.was_not_executed() || expected == FailureKind::VerificationFailed);
-        let said = failure.to_string();
-        assert!(said.contains(&reply[1..6]) || expected == FailureKind::WrongTopology, "{said}");
+        let message = failure.to_string();
+        assert!(
+            message.contains(&reply[1..6]) || expected == FailureKind::WrongTopology,
+            "{message}"
+        );
     }
 
     #[test]
-    fn each_error_of_a_server_has_its_kind() {
+    fn server_errors_are_classified() {
         check("-LOADING Redis is loading the dataset in memory", FailureKind::Loading);
         check("-READONLY You can't write against a read only replica.", FailureKind::ReadOnly);
         check("-OOM command not allowed when used memory > 'maxmemory'.", FailureKind::OutOfMemory);
         check("-MISCONF Redis is configured to save RDB snapshots", FailureKind::Misconfigured);
         check("-BUSY Redis is busy running a script.", FailureKind::Busy);
         check("-CLUSTERDOWN Hash slot not served", FailureKind::ClusterDown);
-        check("-MASTERDOWN Link with MASTER is down", FailureKind::MasterDown);
+        check("-MASTERDOWN Connection with MASTER is down", FailureKind::MasterDown);
         check("-NOREPLICAS Not enough good replicas to write.", FailureKind::NoReplicas);
         check("-NOPERM this user has no permissions to run 'evalsha'", FailureKind::NoPermission);
         check("-ERR ACL failure in script: no permissions to run 'set'", FailureKind::NoPermission);
         let script = "-ERR The user executing the script can't run this command or subcommand";
         check(script, FailureKind::NoPermission);
         check("-NOAUTH Authentication required.", FailureKind::WrongPassword);
-        // The script is longer than what a server reads before the password.
+        // The script exceeds what a server accepts before authentication.
         check("-ERR Protocol error: unauthenticated bulk length", FailureKind::WrongPassword);
         check("-WRONGPASS invalid username-password pair", FailureKind::WrongPassword);
         check("-CROSSSLOT Keys in request don't hash to the same slot", FailureKind::CrossSlot);

@@ -1,47 +1,47 @@
-//! The Redis and Valkey store: state that any number of processes share, decided by a script.
+//! The Redis and Valkey store: any number of processes share the state, and a script decides.
 //!
-//! [`RedisStore`] is the store; its URL says which server, cluster or sentinels, and
-//! [`RedisOptions`] the rest. One request is one round trip, and those that wait share it.
+//! [`RedisStore`] opens a server, a cluster or a master behind sentinels by URL; [`RedisOptions`] has
+//! the options. A request takes one round trip, which concurrent requests share.
 //!
-//! # The user
-//! On the server Tollgate needs these rights, and no others; with another namespace, that in place
-//! of `tollgate:`. The line is one for `ACL SETUSER` (without `user`) or an ACL file:
+//! # Permissions
+//! The user on the server needs exactly these permissions; replace `tollgate:` if you use another
+//! namespace. The rule is for an ACL file, or without `user` for `ACL SETUSER`:
 //! ```text
 //! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
 //! +get +getrange +strlen +mget +set +setrange +del +type +pexpireat +hget +hgetall +hset +hdel \
 //! +zadd +zrem +zcard +zrange +zrangebyscore +info +role +cluster|slots +asking
 //! ```
-//! - `+info` is for [`RedisStore::warnings`] only; without it there are none.
-//! - `+role` is asked behind sentinels; without it a master that is none is noticed by the first
-//!   write.
+//! - `+info` is for [`RedisStore::warnings`] only, which returns none without it.
+//! - `+role` is used with sentinels only; without it the first write detects that a master is a
+//!   replica.
 //! - `+cluster|slots` and `+asking` are needed on a cluster only.
-//! - [`RedisStore::flush_namespace`] needs `+scan` and `+unlink` besides, which a user who decides for others
-//!   should not have. A log that is replayed has a namespace of its own: `~THAT:*`.
+//! - [`RedisStore::flush_namespace`] also needs `+scan` and `+unlink`, which a production user should
+//!   not have. A replayed log uses its own namespace: `~THAT:*`.
 //!
-//! A database other than 0 needs `+select`. Sentinels have users of their own: they are asked
+//! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 
-mod answer;
-mod ask;
-mod asked;
+mod connection;
+mod context;
+mod cross_slot;
+mod decode;
+mod encode;
 mod encoding;
-mod erase;
 mod error;
-mod link;
-mod names;
+mod flush_namespace;
+mod keyspace;
 mod node;
 mod open_error;
 mod options;
+mod request;
 mod script;
-mod several;
 mod stats;
 mod store;
 mod topology;
 mod url;
-mod waiting;
 mod warnings;
 
-pub use erase::FlushError;
+pub use flush_namespace::FlushError;
 pub use open_error::OpenError;
 pub use options::{Pem, RedisOptions};
 pub use stats::RedisStats;

@@ -1,22 +1,21 @@
-//! Why a store cannot be opened.
+//! Errors of opening a store.
 
 use std::fmt;
 
-/// Why a store cannot be opened: what is wrong with what was written. A server that is away is no
-/// reason.
+/// Why a store cannot be opened. An unreachable server is not among the reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A part of the URL is not what it should be. Passwords are never in here.
+    /// A part of the URL is invalid. Contains no password.
     Url {
-        /// Which part.
+        /// The part of the URL.
         part: &'static str,
-        /// What stands there; nothing if it may be secret.
+        /// Its value; `None` if it may contain a secret.
         value: Option<Box<str>>,
         /// What to write instead.
         remedy: &'static str,
     },
-    /// An option is not what it should be.
+    /// An option is invalid.
     Option {
         /// Its name.
         name: &'static str,
@@ -25,7 +24,7 @@ pub enum OpenError {
         /// What to write instead.
         remedy: &'static str,
     },
-    /// There is no tokio runtime here to connect in.
+    /// There is no tokio runtime.
     NoRuntime,
 }
 
@@ -59,9 +58,9 @@ impl fmt::Display for OpenError {
             OpenError::Option { name, value, remedy } => {
                 write!(f, "the option {name} = {value:?} of the store: {remedy}")
             }
-            OpenError::NoRuntime => f.write_str(
-                "a Redis store connects in a tokio runtime, and there is none: open it in one",
-            ),
+            OpenError::NoRuntime => {
+                f.write_str("a Redis store needs a tokio runtime: open it within one")
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What may be chosen of a store, beside its URL.
+//! Options of a store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use tollgate_core::Micros;
 use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
 
-use crate::names::SLOTS;
+use crate::keyspace::SLOTS;
 use crate::open_error::OpenError;
 
-/// What may be chosen of a [`RedisStore`](crate::RedisStore). The default is right for most.
+/// Options of a [`RedisStore`](crate::RedisStore).
 ///
-/// # Example
+/// # Examples
 /// ```
 /// use tollgate_redis::RedisOptions;
 /// let options = RedisOptions { namespace: "shop".to_owned(), ..RedisOptions::default() };
@@ -20,48 +20,47 @@ use crate::open_error::OpenError;
 /// ```
 #[derive(Clone)]
 pub struct RedisOptions {
-    /// How the names of all keys begin: letters, digits, `_`, `-` and `.`. `tollgate` if not said.
+    /// The prefix of all keys: letters, digits, `_`, `-` and `.`. Default: `tollgate`.
     pub namespace: String,
-    /// How many connections there are to each node: 2 if not said.
+    /// The number of connections to each node. Default: 2.
     pub connections: usize,
-    /// How long a connection may take to be made: 1 s if not said.
+    /// The timeout of an attempt to connect. Default: 1 s.
     pub connect_timeout: Duration,
-    /// How long a call may take: 500 ms if not said. After it the call's outcome is unknown, and its
+    /// The timeout of a call. Default: 500 ms. After it the outcome of the call is unknown, and its
     /// connection is replaced.
     pub call_timeout: Duration,
-    /// The most requests that wait for a node: 10,000 if not said. More are answered at once that
-    /// there are too many.
+    /// The maximum number of requests that wait for a node. Default: 10,000. Further requests fail
+    /// with [`FailureKind::Overloaded`](tollgate_store::FailureKind::Overloaded).
     pub queue: usize,
-    /// The most requests in one call: 64 if not said.
+    /// The maximum number of requests in a call. Default: 64.
     pub batch: usize,
-    /// How many groups keys are divided into on a cluster: 64 if not said. All keys of a group are
-    /// in one slot, so that one call can carry them. It is written down in the store by the first
-    /// who comes; whoever has another number then is refused.
+    /// The number of partitions of the keys on a cluster. Default: 64. All keys of a partition are in
+    /// one slot, so that a call can have several keys. The first store of a namespace stores the
+    /// number in the cluster; a store with another number fails.
     pub groups: u16,
-    /// How long a request id is remembered: 30 s if not said.
+    /// How long request ids are remembered. Default: 30 s.
     pub request_id_horizon: Micros,
-    /// The user, in place of the URL's.
+    /// The user name, in place of the URL's.
     pub username: Option<String>,
     /// The password, in place of the URL's.
     pub password: Option<String>,
-    /// The file that holds the password, in place of the URL's: read anew for each connection, so it
-    /// may be replaced while the store is open. The ends of lines after it are not part of it.
+    /// A file with the password, in place of the URL's. It is read again for each connection, so it
+    /// can be replaced while the store is open. Trailing line breaks are ignored.
     pub password_file: Option<PathBuf>,
-    /// The user of the sentinels, if they have users.
+    /// The user name for the sentinels.
     pub sentinel_username: Option<String>,
-    /// The password of the sentinels, if they ask for one.
+    /// The password for the sentinels.
     pub sentinel_password: Option<String>,
-    /// The certificates to trust with TLS; the system's if not said.
+    /// The CA bundle for TLS. Default: the system's roots.
     pub ca: Option<Pem>,
-    /// The certificate to show with TLS, with those that vouch for it.
+    /// The client certificate for TLS, with its chain.
     pub cert: Option<Pem>,
-    /// The private key of the certificate to show.
+    /// The private key of the client certificate.
     pub key: Option<Pem>,
-    /// Decides by this clock in place of the server's: for tests, and for logs replayed at their own
-    /// time.
+    /// The clock, in place of the server's, for tests and for replaying logs.
     #[doc(hidden)]
     pub clock: Option<ManualClock>,
-    /// With a clock: how many entries of a log stand in its key, so that tests meet long ones.
+    /// With a clock: the maximum number of log entries in a key, so that tests cover long logs.
     #[doc(hidden)]
     pub short_log: Option<u16>,
 }
@@ -71,11 +70,10 @@ pub struct RedisOptions {
 pub enum Pem {
     /// The text itself.
     Bytes(Vec<u8>),
-    /// A file, read anew for each connection: it may be replaced while the store is open.
+    /// A file. It is read again for each connection, so it can be replaced while the store is open.
     Path(PathBuf),
 }
 
-/// How names begin for everybody who has not chosen.
 pub(crate) const DEFAULT_NAMESPACE: &str = "tollgate";
 
 impl Default for RedisOptions {
@@ -103,49 +101,49 @@ impl Default for RedisOptions {
     }
 }
 
-/// The most requests of a call: what the script numbers in one call.
+/// The upper bound of `batch`. The script numbers the keys of a call with 16 bits.
 const MAX_BATCH: usize = 500;
 
 impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), OpenError> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        let wrong =
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let invalid =
             |name, value: &dyn fmt::Display, remedy| Err(OpenError::option(name, value, remedy));
         if self.namespace.is_empty() || self.namespace.len() > 64 {
-            return wrong("namespace", &self.namespace, "write 1 to 64 characters");
+            return invalid("namespace", &self.namespace, "write 1 to 64 characters");
         }
-        if !self.namespace.chars().all(is_plain) {
-            return wrong(
+        if !self.namespace.chars().all(is_allowed) {
+            return invalid(
                 "namespace",
                 &self.namespace,
-                "write letters, digits, '_', '-' and '.' only",
+                "use letters, digits, '_', '-' and '.' only",
             );
         }
         if !(1..=64).contains(&self.connections) {
-            return wrong("connections", &self.connections, "write a number from 1 to 64");
+            return invalid("connections", &self.connections, "write a number from 1 to 64");
         }
         if !(1..=MAX_BATCH).contains(&self.batch) {
-            return wrong("batch", &self.batch, "write a number from 1 to 500");
+            return invalid("batch", &self.batch, "write a number from 1 to 500");
         }
         if self.queue == 0 {
-            return wrong("queue", &self.queue, "write a number of at least 1");
+            return invalid("queue", &self.queue, "write a number of at least 1");
         }
         if !(1..=SLOTS).contains(&self.groups) {
-            return wrong("groups", &self.groups, "write a number from 1 to 16384");
+            return invalid("groups", &self.groups, "write a number from 1 to 16384");
         }
         if self.call_timeout < Duration::from_millis(1) {
-            return wrong("call_timeout", &"", "write a time of at least 1 ms");
+            return invalid("call_timeout", &"", "write a duration of at least 1 ms");
         }
         if self.connect_timeout < Duration::from_millis(1) {
-            return wrong("connect_timeout", &"", "write a time of at least 1 ms");
+            return invalid("connect_timeout", &"", "write a duration of at least 1 ms");
         }
         if let (Some(_), Some(file)) = (&self.password, &self.password_file) {
-            let remedy = "leave it out, or the option password: there is one password";
-            return wrong("password_file", &file.display(), remedy);
+            let remedy = "set either this option or password";
+            return invalid("password_file", &file.display(), remedy);
         }
         match (&self.cert, &self.key) {
-            (Some(_), None) => wrong("cert", &"", "give the option key, its private key, as well"),
-            (None, Some(_)) => wrong("key", &"", "give the option cert, its certificate, as well"),
+            (Some(_), None) => invalid("cert", &"", "set the option key, its private key, too"),
+            (None, Some(_)) => invalid("key", &"", "set the option cert, its certificate, too"),
             _ => Ok(()),
         }
     }

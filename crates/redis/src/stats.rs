@@ -1,4 +1,4 @@
-//! What has happened in a store.
+//! Statistics of a store.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,46 +7,46 @@ use std::sync::{Mutex, PoisonError};
 use tollgate_core::Anomalies;
 use tollgate_store::{FailureKind, StoreError};
 
-/// What has happened in a [`RedisStore`](crate::RedisStore) since it was opened.
+/// Counters of a [`RedisStore`](crate::RedisStore) since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisStats {
-    /// Calls of the script that were sent, each a round trip.
+    /// Calls of the script, each a round trip.
     pub calls: u64,
-    /// Requests in them.
+    /// Requests in these calls.
     pub requests: u64,
-    /// Calls by how many requests they carried: the most, and the calls of up to so many.
+    /// Histogram of the requests per call: the inclusive upper bound of each bucket, and its count.
     pub batches: Vec<(u64, u64)>,
-    /// Keys that held what no charge can have made, and were begun anew.
-    pub junk: u64,
-    /// States too far ahead of the clock to be believed.
+    /// Keys with corrupt contents, which were reset.
+    pub corrupt: u64,
+    /// States too far ahead of the clock to be plausible.
     pub disbelieved: u64,
-    /// Log entries merged because a key has more than a log keeps.
+    /// Log entries merged because a key exceeded the maximum length of its log.
     pub merged: u64,
-    /// Connections that were made, beyond the first of each.
+    /// Connections made after the first of each.
     pub reconnects: u64,
-    /// Calls repeated because the server did not know the script.
+    /// Calls repeated because the server did not have the script (`NOSCRIPT`).
     pub noscripts: u64,
-    /// Calls that were sent elsewhere because a slot or a primary had moved.
+    /// Calls sent again because a slot or a primary had moved.
     pub redirections: u64,
-    /// Requests that were not answered, by kind.
+    /// Failed requests, by kind of failure.
     pub errors: BTreeMap<FailureKind, u64>,
-    /// Of those, requests of which it is unknown whether they were charged.
+    /// Failed requests that may have been charged.
     pub unknown_outcomes: u64,
-    /// Requests whose caller was gone before they were sent.
+    /// Requests whose future was dropped before they were sent.
     pub abandoned: u64,
 }
 
-/// The classes of batches, by their most requests.
-const CLASSES: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/// The upper bounds of the buckets of requests per call.
+const BATCH_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/// The same, as it is counted.
+/// The counters behind [`RedisStats`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     calls: AtomicU64,
     requests: AtomicU64,
-    batches: [AtomicU64; CLASSES.len()],
-    junk: AtomicU64,
+    batches: [AtomicU64; BATCH_BOUNDS.len()],
+    corrupt: AtomicU64,
     disbelieved: AtomicU64,
     merged: AtomicU64,
     pub(crate) reconnects: Counter,
@@ -61,25 +61,25 @@ pub(crate) struct Counters {
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) fn count(&self) {
+    pub(crate) fn increment(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Counters {
-    pub(crate) fn sent(&self, requests: usize) {
-        let requests = u64::try_from(requests).unwrap_or(u64::MAX);
+    pub(crate) fn record_call(&self, requests: usize) {
+        #[expect(clippy::expect_used, reason = "no platform has wider pointers")]
+        let requests = u64::try_from(requests).expect("usize fits u64");
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);
-        let class = CLASSES.partition_point(|most| *most < requests).min(CLASSES.len() - 1);
-        if let Some(class) = self.batches.get(class) {
-            class.fetch_add(1, Ordering::Relaxed);
-        }
+        // MAX_BATCH is below the last bound.
+        let bucket = BATCH_BOUNDS.partition_point(|bound| *bound < requests);
+        self.batches[bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn answered(&self, junk: u64, anomalies: Anomalies) {
-        if junk > 0 {
-            self.junk.fetch_add(junk, Ordering::Relaxed);
+    pub(crate) fn record_reply(&self, corrupt: u64, anomalies: Anomalies) {
+        if corrupt > 0 {
+            self.corrupt.fetch_add(corrupt, Ordering::Relaxed);
         }
         if anomalies != Anomalies::default() {
             self.disbelieved.fetch_add(anomalies.implausible, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl Counters {
         }
     }
 
-    pub(crate) fn failed(&self, error: &StoreError) {
+    pub(crate) fn record_error(&self, error: &StoreError) {
         let Some(kind) = error.failure() else { return };
         if kind.is_outcome_unknown() {
             self.unknown.fetch_add(1, Ordering::Relaxed);
@@ -97,20 +97,20 @@ impl Counters {
     }
 
     pub(crate) fn read(&self) -> RedisStats {
-        let of = |atomic_u64: &AtomicU64| atomic_u64.load(Ordering::Relaxed);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RedisStats {
-            calls: of(&self.calls),
-            requests: of(&self.requests),
-            batches: CLASSES.into_iter().zip(self.batches.iter().map(of)).collect(),
-            junk: of(&self.junk),
-            disbelieved: of(&self.disbelieved),
-            merged: of(&self.merged),
-            reconnects: of(&self.reconnects.0),
-            noscripts: of(&self.noscripts.0),
-            redirections: of(&self.redirections.0),
+            calls: load(&self.calls),
+            requests: load(&self.requests),
+            batches: BATCH_BOUNDS.into_iter().zip(self.batches.iter().map(load)).collect(),
+            corrupt: load(&self.corrupt),
+            disbelieved: load(&self.disbelieved),
+            merged: load(&self.merged),
+            reconnects: load(&self.reconnects.0),
+            noscripts: load(&self.noscripts.0),
+            redirections: load(&self.redirections.0),
             errors: self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            unknown_outcomes: of(&self.unknown),
-            abandoned: of(&self.abandoned.0),
+            unknown_outcomes: load(&self.unknown),
+            abandoned: load(&self.abandoned.0),
         }
     }
 }

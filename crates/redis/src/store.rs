@@ -1,4 +1,4 @@
-//! The store: what is asked goes to where the keys are.
+//! The store on Redis or Valkey.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,35 +6,33 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
-use tollgate_core::{Cost, Inspection, Operation, Policy, Request};
-use tollgate_store::{Answer, Clock, FailureKind, Key, Store, StoreError};
+use tollgate_core::{Cost, Inspection, Policy, Request};
+use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
 
-use crate::answer::Told;
-use crate::asked::{Asked, AskedCheck};
+use crate::connection::Dialer;
+use crate::context::{Status, StoreContext};
+use crate::cross_slot::{self, Dispatcher};
 use crate::encoding::PolicyEncodings;
-use crate::link::Dialer;
-use crate::names::{Groups, Names};
-use crate::node::{Common, Node, Status};
+use crate::error;
+use crate::keyspace::{Keyspace, Partitions};
+use crate::node::Node;
 use crate::open_error::OpenError;
 use crate::options::RedisOptions;
-use crate::several::{self, Sender};
+use crate::request::{Outcome, RequestCheck, Response, StoreRequest};
 use crate::stats::{Counters, RedisStats};
-use crate::topology::{Cluster, Finder, Routes, Sentinels, Topology};
+use crate::topology::{ClusterDiscovery, Discovery, Routes, SentinelDiscovery, Topology};
 use crate::url::{self, Login, Servers, Target};
-use crate::waiting::Outcome;
 use crate::warnings::{self, Warning};
 
-/// State in Redis or Valkey, shared by any number of processes. Clones share their connections.
+/// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
 ///
-/// A request is one round trip, which it shares with all that wait at the same time. One that is
-/// dropped before it was sent is not sent; after that it is charged, once. Nothing is sent twice
-/// whose outcome is unknown.
+/// A request takes one round trip, which concurrent requests share. If its future is dropped before
+/// the request was sent, it is not sent. A request whose outcome is unknown is never sent again.
 ///
-/// Requests on one key that are asked one after the other, without waiting for the answers, are
-/// decided in that order; with several checks, the first one's key counts. The order is lost only
-/// where a server did not take a call, and it was sent again.
+/// Requests with the same first key are decided in the order in which they were made. The exception
+/// are calls that a server rejected, and which were sent again.
 ///
-/// # Example
+/// # Examples
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use tollgate_core::{Check, Cost, Policy, Request, Operation};
@@ -55,8 +53,8 @@ use crate::warnings::{self, Warning};
 pub struct RedisStore(Arc<Inner>);
 
 struct Inner {
-    sender: Sender,
-    /// The task that finds out where keys are.
+    dispatcher: Dispatcher,
+    /// The topology task, unless there is a single server.
     topology: Option<AbortHandle>,
 }
 
@@ -69,19 +67,19 @@ impl Drop for Inner {
 }
 
 impl RedisStore {
-    /// Opens the store at a URL. It connects in the background: a server that is away is no error
-    /// here, see [`ready`](Self::ready).
+    /// Opens the store at a URL. It connects in the background, so an unreachable server is no error;
+    /// see [`ready`](Self::ready).
     ///
     /// - `redis://[user[:password]@]host[:port][/db]`, `redis+unix:///path?db=N`, `unix:///path`
-    /// - `redis+cluster://host:port,host:port`: some nodes of a cluster, the others are found
+    /// - `redis+cluster://host:port,host:port`: seed nodes of a cluster
     /// - `redis+sentinel://host:port,host:port/master[/db]`
     ///
-    /// With `rediss` in place of `redis` there is TLS; the nodes of a cluster then need certificates
-    /// of the names or addresses that they announce. `valkey` and `valkeys` mean the same.
-    /// In users and passwords `%` and two hexadecimal digits stand for a byte.
+    /// Use `rediss` in place of `redis` for TLS. The nodes of a cluster then need certificates for the
+    /// names or addresses that they announce. `valkey` and `valkeys` are aliases. Users and passwords
+    /// are percent-encoded.
     ///
     /// # Errors
-    /// The URL or an option is not what it should be, or there is no tokio runtime.
+    /// Returns an error if the URL or an option is invalid, or if there is no tokio runtime.
     pub fn open(url: &str, options: RedisOptions) -> Result<RedisStore, OpenError> {
         let target = url::parse(url)?;
         options.check()?;
@@ -90,14 +88,14 @@ impl RedisStore {
         Ok(RedisStore(Arc::new(Inner::open(target, options))))
     }
 
-    /// Waits until the store is connected, or an attempt to has failed. It goes on trying.
+    /// Waits until the store is connected, or until the first attempt fails. The store keeps trying.
     ///
     /// # Errors
-    /// The attempt has failed, for this reason.
+    /// Returns the reason if the attempt fails.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        let mut status = self.common().status.subscribe();
-        let known = status.wait_for(|status| *status != Status::Connecting).await;
-        match known.as_deref() {
+        let mut status = self.context().status.subscribe();
+        let changed = status.wait_for(|status| *status != Status::Connecting).await;
+        match changed.as_deref() {
             Ok(Status::Down(failure)) => Err(failure.clone().into()),
             Ok(_) => Ok(()),
             Err(_) => {
@@ -106,74 +104,70 @@ impl RedisStore {
         }
     }
 
-    /// Looks at a key: what each limit holds of it, and how long that lasts.
+    /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
+    /// when they expire.
     ///
     /// # Errors
-    /// The store gave no answer.
+    /// Returns an error if the store failed.
     pub async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
         let check =
-            AskedCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
-        let group = self.common().names.group_of(&check.key);
-        let asked = Asked {
-            verb: Operation::Peek,
-            checks: vec![check],
-            request_id: None,
-            inspects: true,
-            part_of: None,
-        };
-        match several::received(self.0.sender.send(asked, group).await)? {
-            Told::Inspection(inspection) => Ok(inspection),
-            Told::Decisions(_) => Err(crate::error::protocol("decisions for an inspection")),
+            RequestCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
+        let partition = self.context().keyspace.partition_of(&check.key);
+        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition);
+        match cross_slot::into_response(receiver.await)? {
+            Response::Inspection(inspection) => Ok(inspection),
+            Response::Decisions(_) => Err(error::protocol("decisions for an inspection")),
         }
     }
 
-    /// What about the servers may surprise later. One that is away, or does not tell, warns of
-    /// nothing.
+    /// Checks the configuration of the servers. Servers that are unreachable or reject the command are
+    /// skipped.
     pub async fn warnings(&self) -> Vec<Warning> {
         let mut found = Vec::new();
-        for node in self.0.sender.routes.nodes() {
-            if let Ok(link) = self.common().dialer.dial(node.address(), || ()).await {
-                found.extend(warnings::of(&link, &node.address().to_string()).await);
+        for node in self.routes().nodes() {
+            if let Ok(connection) = self.context().dialer.dial(node.address(), || ()).await {
+                found.extend(warnings::check(&connection, &node.address().to_string()).await);
             }
         }
         found
     }
 
-    /// What has happened since the store was opened.
+    /// Returns the counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> RedisStats {
-        self.common().counters.read()
+        self.context().counters.read()
     }
 
-    pub(crate) fn common(&self) -> &Arc<Common> {
-        &self.0.sender.common
+    pub(crate) fn context(&self) -> &Arc<StoreContext> {
+        &self.0.dispatcher.context
     }
 
     pub(crate) fn routes(&self) -> &Routes {
-        &self.0.sender.routes
+        &self.0.dispatcher.routes
     }
 
-    /// Sends a request; the answer comes later.
-    fn begin(&self, request: &Request<'_>) -> Pending {
+    /// Sends a request.
+    fn begin(&self, request: &Request<'_>) -> PendingAnswer {
         if let Err(error) = request.validate() {
-            return Pending::Refused(error.into());
+            return PendingAnswer::Invalid(error.into());
         }
-        let names = &self.common().names;
-        let asked = Asked::of(request);
-        let mut groups = request.checks.iter().map(|check| names.group_of(check.key));
-        let group = groups.next().unwrap_or(0);
-        if groups.all(|g| g == group) {
-            return Pending::One(self.0.sender.send(asked, group));
+        let keyspace = &self.context().keyspace;
+        let mut partitions = request.checks.iter().map(|check| keyspace.partition_of(check.key));
+        #[expect(clippy::expect_used, reason = "validated above")]
+        let first = partitions.next().expect("a valid request has a check");
+        let request = StoreRequest::from(request);
+        if partitions.all(|partition| partition == first) {
+            return PendingAnswer::Single(self.0.dispatcher.send(request, first));
         }
-        // In a task of its own: dropped halfway it would leave one group charged and not another.
-        let (answer, answered) = oneshot::channel();
-        let sender = self.0.sender.clone();
+        // A separate task: if this future is dropped midway, no partition stays charged alone.
+        let (sender, receiver) = oneshot::channel();
+        let dispatcher = self.0.dispatcher.clone();
         tokio::spawn(async move {
-            let decided = sender.decide(&asked, || !answer.is_closed()).await;
-            // Who has gone does not want to know.
-            let _ = answer.send(decided);
+            let answer = dispatcher.decide(&request, || !sender.is_closed()).await;
+            // The receiver was dropped; nothing to do.
+            let _ = sender.send(answer);
         });
-        Pending::Several(answered)
+        PendingAnswer::CrossSlot(receiver)
     }
 }
 
@@ -185,65 +179,66 @@ impl Inner {
             password: options.password.clone().or(login.password),
             password_file: options.password_file.clone(),
         };
-        let groups = matches!(servers, Servers::Cluster(_))
-            .then(|| Groups::new(&options.namespace, options.groups));
-        let (news, heard) = mpsc::unbounded_channel();
-        let sentinels = Login {
+        let partitions = matches!(servers, Servers::Cluster(_))
+            .then(|| Partitions::new(&options.namespace, options.groups));
+        let (sender, events) = mpsc::unbounded_channel();
+        let sentinel_login = Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
             password_file: None,
         };
-        let sentinels = Dialer::new(&options, &sentinels, 0, is_tls);
-        let common = Arc::new(Common {
-            names: Names::new(&options.namespace, groups),
+        let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
+        let context = Arc::new(StoreContext {
+            keyspace: Keyspace::new(&options.namespace, partitions),
             encodings: PolicyEncodings::default(),
             dialer: Dialer::new(&options, &login, database, is_tls),
             clock: Clock::system(),
             counters: Counters::default(),
             status: watch::Sender::new(Status::Connecting),
-            news: (!matches!(servers, Servers::One(_))).then(|| news.clone()),
+            topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
             options,
         });
-        let routes = Arc::new(Routes::new(Arc::clone(&common)));
-        let finder = match servers {
+        let routes = Arc::new(Routes::new(Arc::clone(&context)));
+        let discovery = match servers {
             Servers::One(address) => {
-                routes.set([Some(Arc::new(Node::start(&address, &common)))]);
+                routes.set([Some(Arc::new(Node::start(&address, &context)))]);
                 None
             }
-            Servers::Cluster(seeds) => Some(Finder::Cluster(Cluster::new(&common, seeds))),
-            Servers::Sentinels { sentinels: them, master } => {
-                let found = Sentinels::new(&common, sentinels, them, master);
-                Some(Finder::Sentinels(Box::new(found)))
+            Servers::Cluster(seeds) => {
+                Some(Discovery::Cluster(ClusterDiscovery::new(&context, seeds)))
+            }
+            Servers::Sentinels { sentinels, master } => {
+                let discovery =
+                    SentinelDiscovery::new(&context, sentinel_dialer, sentinels, master);
+                Some(Discovery::Sentinels(Box::new(discovery)))
             }
         };
-        let topology = finder.map(|finder| {
-            let task = Topology::new(&common, &routes, finder, (news, heard));
+        let topology = discovery.map(|discovery| {
+            let task = Topology::new(&context, &routes, discovery, (sender, events));
             tokio::spawn(task.run()).abort_handle()
         });
-        Inner { sender: Sender { common, routes }, topology }
+        Inner { dispatcher: Dispatcher { context, routes }, topology }
     }
 }
 
-/// An answer that is to come.
-enum Pending {
-    Refused(StoreError),
-    One(oneshot::Receiver<Outcome>),
-    Several(oneshot::Receiver<Result<Answer, StoreError>>),
+/// An answer in progress.
+enum PendingAnswer {
+    Invalid(StoreError),
+    Single(oneshot::Receiver<Outcome>),
+    CrossSlot(oneshot::Receiver<Result<Answer, StoreError>>),
 }
 
-impl Pending {
-    async fn answer(self) -> Result<Answer, StoreError> {
+impl PendingAnswer {
+    async fn receive(self) -> Result<Answer, StoreError> {
         match self {
-            Pending::Refused(error) => Err(error),
-            Pending::One(answered) => match several::received(answered.await)? {
-                Told::Decisions(decisions) => Ok(decisions),
-                Told::Inspection(_) => Err(crate::error::protocol("an inspection for decisions")),
+            PendingAnswer::Invalid(error) => Err(error),
+            PendingAnswer::Single(receiver) => match cross_slot::into_response(receiver.await)? {
+                Response::Decisions(answer) => Ok(answer),
+                Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
             },
-            Pending::Several(answered) => answered.await.unwrap_or_else(|_| {
-                Err(StoreError::unavailable(
-                    FailureKind::ConnectionLost,
-                    "the store was closed meanwhile",
-                ))
+            PendingAnswer::CrossSlot(receiver) => receiver.await.unwrap_or_else(|_| {
+                let message = "the store was closed";
+                Err(Failure::new(FailureKind::ConnectionLost, message).into())
             }),
         }
     }
@@ -251,10 +246,10 @@ impl Pending {
 
 impl Store for RedisStore {
     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
-        let pending: Vec<Pending> = requests.iter().map(|request| self.begin(request)).collect();
+        let pending: Vec<_> = requests.iter().map(|request| self.begin(request)).collect();
         let mut answers = Vec::with_capacity(pending.len());
         for answer in pending {
-            answers.push(answer.answer().await);
+            answers.push(answer.receive().await);
         }
         answers
     }
@@ -263,8 +258,8 @@ impl Store for RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("options", &self.common().options)
-            .field("status", &*self.common().status.borrow())
+            .field("options", &self.context().options)
+            .field("status", &*self.context().status.borrow())
             .finish_non_exhaustive()
     }
 }

@@ -1,25 +1,25 @@
-//! What about a server may surprise later.
+//! Warnings about the configuration of servers.
 
 use std::fmt;
 
 use redis::Value;
 
-use crate::link::Link;
+use crate::connection::Connection;
 
-/// What about a server may surprise later.
+/// A problem with the configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// When its memory is full the server drops keys, and with them what was spent.
+    /// The server evicts keys when its memory is full, which resets limits.
     DropsCounters {
-        /// Which server.
+        /// The server.
         server: Box<str>,
         /// Its `maxmemory-policy`.
         policy: Box<str>,
     },
-    /// The server is older than what Tollgate is tested with.
+    /// The version of the server is not supported.
     Old {
-        /// Which server.
+        /// The server.
         server: Box<str>,
         /// Its version.
         version: Box<str>,
@@ -31,38 +31,38 @@ impl fmt::Display for Warning {
         match self {
             Warning::DropsCounters { server, policy } => write!(
                 f,
-                "{server}: with maxmemory-policy {policy} the server forgets what was spent when its \
-                 memory is full; choose noeviction or volatile-ttl"
+                "{server}: maxmemory-policy {policy} evicts counters when the memory is full; use \
+                 noeviction or volatile-ttl"
             ),
             Warning::Old { server, version } => write!(
                 f,
-                "{server}: version {version} is older than Redis 7.0 and Valkey 7.2; update it"
+                "{server}: version {version} is not supported; update to Redis 7.0, Valkey 7.2 or later"
             ),
         }
     }
 }
 
-/// Policies that drop nothing, or what would have gone soonest anyway.
+/// Policies that evict nothing, or only the keys that expire soonest.
 const HARMLESS: [&str; 2] = ["noeviction", "volatile-ttl"];
 
-/// What the server says of itself, if it tells.
-pub(crate) async fn of(link: &Link, server: &str) -> Vec<Warning> {
-    let info = match link.command(&["INFO"]).await {
+/// Checks a server. Returns no warnings if the user lacks the permission for `INFO`.
+pub(crate) async fn check(connection: &Connection, server: &str) -> Vec<Warning> {
+    let info = match connection.command(&["INFO"]).await {
         Ok(Value::BulkString(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         _ => return Vec::new(),
     };
-    in_info(&info, server)
+    check_info(&info, server)
 }
 
-fn in_info(info: &str, server: &str) -> Vec<Warning> {
+fn check_info(info: &str, server: &str) -> Vec<Warning> {
     let field = |name: &str| {
         info.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
     };
     let mut warnings = Vec::new();
-    if let Some(policy) = field("maxmemory_policy").filter(|x| !HARMLESS.contains(x)) {
+    if let Some(policy) = field("maxmemory_policy").filter(|policy| !HARMLESS.contains(policy)) {
         warnings.push(Warning::DropsCounters { server: server.into(), policy: policy.into() });
     }
-    // Valkey says here of which Redis it has the commands.
+    // On Valkey, this is the version of Redis that it is compatible with.
     let version = field("redis_version");
     let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     if let (Some(version), true) = (version, major.is_some_and(|major| major < 7)) {
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_surprise_is_told() {
+    fn unsuitable_servers_are_reported() {
         let check = |info: &str, expected: &[&str]| {
-            let found = in_info(info, "h:1");
+            let found = check_info(info, "h:1");
             assert_eq!(found.len(), expected.len(), "{found:?}");
             for (found, expected) in found.iter().zip(expected) {
                 assert!(found.to_string().contains(expected), "{found}");

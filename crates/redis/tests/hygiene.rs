@@ -119,9 +119,9 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
         for bytes in spoilt {
             let words = [b"SET", name.as_bytes(), &bytes];
             server.connect().command(&words).unwrap();
-            let before = store.stats().junk;
+            let before = store.stats().corrupt;
             assert!(charge(&store, &value, b"k", 2).await, "{limits}, {}", bytes.escape_ascii());
-            assert_eq!(store.stats().junk, before + 1, "{limits}, {}", bytes.escape_ascii());
+            assert_eq!(store.stats().corrupt, before + 1, "{limits}, {}", bytes.escape_ascii());
             let left = ask(&store, Operation::Peek, &value, b"k", 1).await.unwrap().remaining;
             assert_eq!(
                 left,
@@ -133,9 +133,9 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
         for foreign in [["RPUSH", &name, "a"], ["SADD", &name, "a"]] {
             server.command(&["DEL", &name]);
             server.command(&foreign);
-            let before = store.stats().junk;
+            let before = store.stats().corrupt;
             assert!(charge(&store, &value, b"k", 1).await, "{limits}");
-            assert_eq!(store.stats().junk, before + 1);
+            assert_eq!(store.stats().corrupt, before + 1);
         }
     }
     assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
@@ -158,7 +158,7 @@ async fn junk_that_a_denial_need_not_look_at_is_none() {
         assert_eq!(answer.decisions[1].remaining, 2, "{answer:?}");
         assert!(charge(&store, &spoilt, b"k", 2).await, "{}", junk.escape_ascii());
     }
-    assert_eq!(store.stats().junk, 2);
+    assert_eq!(store.stats().corrupt, 2);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
         assert_eq!(decision.remaining, 899, "{spoil:?}");
         ask(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
-    assert_eq!(store.stats().junk, 3);
+    assert_eq!(store.stats().corrupt, 3);
 }
 
 #[tokio::test]

@@ -222,7 +222,7 @@ async fn a_password_in_a_file_may_be_replaced_while_the_store_is_open() {
     assert_eq!(error.failure(), Some(FailureKind::WrongPassword));
     let said = error.to_string();
     assert!(said.contains(&*server.address()) && said.contains("password_file"), "{said}");
-    assert!(said.contains(file.to_str().unwrap()) && said.contains("cannot be read"), "{said}");
+    assert!(said.contains(file.to_str().unwrap()) && said.contains("cannot read"), "{said}");
     // It goes on trying.
     std::fs::write(&file, "new").unwrap();
     until("the file", async || check(&without, &many, b"k").await.is_ok()).await;

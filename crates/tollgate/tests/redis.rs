@@ -326,7 +326,7 @@ async fn what_is_no_store_is_named_with_its_remedy_and_without_its_password() {
     for (url, said) in [
         ("redsi://u:secret@h", "unknown store \"redsi://u:***@h\"; expected memory, redis://"),
         ("redis://u:secret@h/x", "write a number, as in /2"),
-        ("redis+cluster://a/3", "a cluster has 0 only"),
+        ("redis+cluster://a/3", "a cluster has database 0 only"),
         ("redis:secret@h", "write redis://HOST"),
         ("", "unknown store \"\""),
     ] {

@@ -1,9 +1,9 @@
--- Requests in flight. State: at, when the newest lease was taken or renewed; total, the sum of
--- their costs; count, data; data is a row of (id, cost, finish) in the order in which they lapse.
+-- Concurrency: leases. State: at, when the newest lease was acquired or renewed; total, the sum of the
+-- costs; count; data, a row of (id, cost, finish) in the order of expiry.
 -- Rows: limits/concurrent.rows, verbs/leases.rows
 
 function algorithms.leases()
-  local WIDTH, LONGEST_WINDOW, MOST = 25, 31622400000000, 10000
+  local WIDTH, MAX_WINDOW, MAX_LEASES = 25, 31622400000000, 10000
 
   local function lease(data, index)
     return read('<c16I2I7', data, (index - 1) * WIDTH + 1)
@@ -14,7 +14,7 @@ function algorithms.leases()
     return finish
   end
 
-  -- Where the lease is, if it is still held.
+  -- Returns the index of a lease, if it is held.
   local function find(state, it, id)
     local from = it.first * WIDTH + 1
     while state do
@@ -51,12 +51,12 @@ function algorithms.leases()
     if #from < at + 14 then return false end
     state.at, state.total, state.count, at = read('<I7I4I4', from, at)
     local finish = at + state.count * WIDTH
-    if #from < finish - 1 or state.total > MOST or state.count > MOST then return false end
+    if #from < finish - 1 or state.total > MAX_LEASES or state.count > MAX_LEASES then return false end
     state.data = from:sub(at, finish - 1)
     if state.count == 0 then return true, nil, finish end
-    local can_be = state.at <= LAST_TIME
-      and finish_of(state.data, state.count) <= state.at + LONGEST_WINDOW
-    return can_be, state, finish
+    local is_valid = state.at <= LAST_TIME
+      and finish_of(state.data, state.count) <= state.at + MAX_WINDOW
+    return is_valid, state, finish
   end
 
   function leases.write(state)
@@ -91,7 +91,7 @@ function algorithms.leases()
     return it.used > 0 and finish_of(state.data, state.count) or 0
   end
 
-  function leases.charge(limit, state, it, cost, most, id)
+  function leases.charge(limit, state, it, cost, max_entries, id)
     if not id then return state end
     local held = {
       total = it.used, count = state and state.count - it.first or 0,
@@ -108,7 +108,7 @@ function algorithms.leases()
     return state
   end
 
-  -- The cost of a lease that is still held.
+  -- Returns the cost of a lease, if it is held.
   function leases.cost_of(state, it, id)
     local index = find(state, it, id)
     if not index then return nil end
@@ -130,7 +130,7 @@ function algorithms.leases()
     return others.count > 0 and others or nil
   end
 
-  function leases.adopt(limit, state)
+  function leases.migrate(limit, state)
     return state
   end
 

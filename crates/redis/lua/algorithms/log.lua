@@ -1,23 +1,22 @@
--- Sliding log, and windows by precision: a log whose stamps are floored to the precision. State:
--- base, count and a row of (stamp, sum), oldest first, sum being that of all costs up to this one,
--- so that what is in behind any entry is one subtraction.
+-- Sliding log, also with a precision, to which the stamps are rounded down. State: base, count and a row
+-- of (stamp, sum), oldest first. Sums are running sums, so the usage after any entry is one subtraction.
 --
--- A short log's row is data, in the bytes of its key. A long one's is a string of its own, at
--- KEYS[row], of which the key knows the oldest and the newest entry and where in it the oldest is.
+-- The row of a short log is in the bytes of its key. That of a long log is a separate string, KEYS[row];
+-- the key has the oldest and the newest entry, and the position of the oldest.
 -- Rows: limits/log.rows, limits/sliding-by.rows
 
 function algorithms.log()
   local WIDTH, ROW = 14, '<I7I7'
-  -- The most entries of a short log, and how many gone ones a long one may have before it.
+  -- The maximum entries of a short log, and the maximum expired entries at the start of a long row.
   local SHORT, GONE = short_log, 4 * short_log
   local LONG = 2147483648
-  -- How many entries of a long row are read at once.
+  -- The number of entries per read of a long row.
   local BLOCK = 32
 
-  -- What has been read of long rows: no row is written before all has been read.
+  -- A cache of long rows, which are written after all reads.
   local blocks = {}
 
-  -- What this call puts at the end of each long row: from which place, and the bytes.
+  -- The changes of this call at the end of each long row: the position and the bytes.
   local function ends(row)
     local name = KEYS[row]
     long_rows[name] = long_rows[name] or {}
@@ -29,7 +28,7 @@ function algorithms.log()
     if index == state.count then return state.newest[1], state.newest[2] end
     if index == 1 then return state.oldest[1], state.oldest[2] end
     local place, tail = state.gone + index - 1, ends(state.row)
-    -- What was before the row was written anew is still there to be read.
+    -- Until the row is rewritten, its previous contents can be read.
     if tail.whole and not state.anew then tail = tail.old end
     if tail.from and place >= tail.from then
       return read(ROW, tail.bytes, (place - tail.from) * WIDTH + 1)
@@ -59,8 +58,7 @@ function algorithms.log()
     return (entry(state, state.count))
   end
 
-  -- How many entries from the first on are as is asked; they all stand before those that are not.
-  -- The place is more often near the first than not, so the steps towards it grow.
+  -- Returns the number of leading entries for which is_before holds, by exponential and binary search.
   local function partition(state, is_before)
     local low, high, step = 0, state.count, 1
     while low + step < high and is_before(entry(state, low + step)) do
@@ -74,7 +72,7 @@ function algorithms.log()
     return low
   end
 
-  -- The same row without its first entries, before which there is a sum of base.
+  -- Removes the first entries; base is the running sum before the rest.
   local function without_first(state, count, base)
     if count == 0 and base == state.base then return state end
     local left = {base = base, count = state.count - count, row = state.row}
@@ -87,14 +85,14 @@ function algorithms.log()
     return left
   end
 
-  -- The same row with other bytes from an entry on.
+  -- Replaces the entries from an index on.
   local function with_end(state, from, bytes)
     local count = from - 1 + #bytes / WIDTH
     local new = {base = state.base, count = count, row = state.row}
     if state.data then
       new.data = state.data:sub(1, (from - 1) * WIDTH) .. bytes
       if count <= SHORT or not state.row then return new end
-      -- It becomes a long one.
+      -- It becomes a long log.
       local tail = ends(state.row)
       tail.old, tail.whole, tail.from, tail.bytes = {}, true, 0, new.data
       new.anew, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
@@ -115,7 +113,7 @@ function algorithms.log()
     return new
   end
 
-  -- The bytes of the entries from one on, with less in their sums.
+  -- Returns the bytes of the entries from an index on, with reduced sums.
   local function lowered(state, from, by)
     local parts = {}
     for index = from, state.count do
@@ -131,7 +129,7 @@ function algorithms.log()
     return new
   end
 
-  -- Takes up to a count from an entry, and the entry with it if it is then empty.
+  -- Removes up to count from an entry, and the entry itself if it is then empty.
   local function take_from(state, index, count)
     local cost = sum_at(state, index) - sum_at(state, index - 1)
     local taken = min(count, cost)
@@ -140,7 +138,7 @@ function algorithms.log()
     return with_end(state, index, bytes), taken
   end
 
-  -- A long row that has more gone entries before it than it holds is written anew without them.
+  -- Rewrites a long row that has more expired entries than current ones.
   local function compacted(state)
     if state.data or state.gone < GONE or state.gone < state.count then return state end
     local tail = ends(state.row)
@@ -160,9 +158,9 @@ function algorithms.log()
     return time - time % limit[2]
   end
 
-  -- Adds a cost at the time of it; beyond the most entries the two oldest merge: without the
-  -- oldest its cost counts to the next, for the sums are running ones.
-  local function push(limit, state, it, cost, most, row)
+  -- Adds a cost at the time of `it`. Beyond the maximum number of entries the two oldest are merged:
+  -- because the sums are running sums, removing the oldest adds its cost to the next.
+  local function push(limit, state, it, cost, max_entries, row)
     if state and it.first < state.count then
       state = without_first(state, it.first, sum_at(state, it.first))
       if total(state) + cost >= EXACT then state = rebased(state) end
@@ -173,13 +171,13 @@ function algorithms.log()
     local sum = (count > 0 and total(state) or 0) + cost
     if count == 0 or newest(state) ~= stamp then count = count + 1 end
     state = with_end(state, count, write(ROW, stamp, sum))
-    if limit.kind == 3 and state.count > most then state = without_first(state, 1, state.base) end
+    if limit.kind == 3 and state.count > max_entries then state = without_first(state, 1, state.base) end
     return compacted(state)
   end
 
-  -- Keeps the newest entries that sum to the most, cutting the oldest of them.
-  local function keep_newest(state, most)
-    local base = max(total(state) - most, state.base)
+  -- Keeps the newest entries up to a maximum sum, and reduces the oldest of them.
+  local function keep_newest(state, max_sum)
+    local base = max(total(state) - max_sum, state.base)
     local gone = partition(state, function(_, sum) return sum <= base end)
     return without_first(state, gone, base)
   end
@@ -195,9 +193,9 @@ function algorithms.log()
       state.anew = row and ends(row).whole
       state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
         read('<I4I7I7I7I7', from, at)
-      -- Its row may be gone, or of another type.
+      -- The row may be missing, or have another type.
       local is_known = not row or ends(row).from
-      local length = is_known and 0 or ask_for('STRLEN', KEYS[row]) or 0
+      local length = is_known and 0 or read_command('STRLEN', KEYS[row]) or 0
       if not is_known and length < (state.gone + state.count) * WIDTH then return false end
     else
       finish = at + state.count * WIDTH
@@ -205,9 +203,9 @@ function algorithms.log()
       state.data = from:sub(at, finish - 1)
       if state.count == 0 then return true, nil, finish end
     end
-    local can_be = newest(state) <= LAST_TIME
+    local is_valid = newest(state) <= LAST_TIME
       and (limit.kind == 5 or total(state) - state.base <= 2 * limit.capacity)
-    return can_be, state, finish
+    return is_valid, state, finish
   end
 
   function log.write(state)
@@ -226,7 +224,7 @@ function algorithms.log()
     if last + limit[1] <= time then
       first = state.count
     elseif not state.data and not state.row then
-      -- The row of a limit that the caller's policy lacks: only its newest entry matters.
+      -- The row of a detached limit: only its newest entry matters.
       first = 0
     elseif entry(state, 1) + limit[1] <= time then
       first = partition(state, function(stamp) return stamp + limit[1] <= time end)
@@ -234,11 +232,11 @@ function algorithms.log()
     return {time = time, first = first, used = total(state) - sum_at(state, first)}
   end
 
-  -- A state never changes, nor does the time: what was found of it once stays so.
+  -- States are immutable and the time is fixed, so the result can be cached.
   function log.settle(limit, state)
     if not state then return {time = now, first = 0, used = 0} end
-    if state.settled_by ~= limit then
-      state.settled_by, state.it = limit, settled(limit, state)
+    if state.settled_for ~= limit then
+      state.settled_for, state.it = limit, settled(limit, state)
     end
     return state.it
   end
@@ -255,8 +253,8 @@ function algorithms.log()
     return it.used > 0 and newest(state) + limit[1] or 0
   end
 
-  function log.charge(limit, state, it, cost, most, row)
-    return push(limit, state, it, cost, most, row)
+  function log.charge(limit, state, it, cost, max_entries, row)
+    return push(limit, state, it, cost, max_entries, row)
   end
 
   local function in_bucket(limit, state, it)
@@ -269,9 +267,9 @@ function algorithms.log()
     return min(cost, max(2 * limit.capacity - in_bucket(limit, state, it), 0))
   end
 
-  function log.charge_denied(limit, state, it, cost, most, row)
+  function log.charge_denied(limit, state, it, cost, max_entries, row)
     cost = denied_cost(limit, state, it, cost)
-    state = push(limit, state, it, cost, most, row)
+    state = push(limit, state, it, cost, max_entries, row)
     return limit.kind == 3 and keep_newest(state, limit.capacity) or state
   end
 
@@ -279,7 +277,7 @@ function algorithms.log()
     return max(2 * limit.capacity - it.used, 0)
   end
 
-  -- The entry of a time, if there is one that is in.
+  -- Returns the index of the entry of a time, if it is in the window.
   local function index_of(limit, state, it, time)
     local stamp = grained(limit, time)
     local index = partition(state, function(other) return other <= stamp end)
@@ -301,12 +299,12 @@ function algorithms.log()
     return state.count > 0 and state or nil
   end
 
-  function log.adopt(limit, state)
+  function log.migrate(limit, state)
     return keep_newest(state, limit.capacity)
   end
 
-  -- A short log that answers a verb as the long one would: only the entries between which something
-  -- may happen stand by themselves, the others are summed in the next that does.
+  -- Returns a short log that decides like the long one: it has the entries at the cuts only, which
+  -- include the sums of those before.
   local function cut_at(state, cuts)
     table.sort(cuts)
     local parts, last = {}, 0
@@ -319,13 +317,13 @@ function algorithms.log()
     return {base = state.base, count = #parts, data = table.concat(parts)}
   end
 
-  -- Behind which entry no more than this is in.
+  -- Returns the entry after which at most room is used.
   local function leaves_at(state, room)
     local sum = total(state) - room
     return partition(state, function(_, before) return before < sum end) + 1
   end
 
-  -- For a refund, before it is made.
+  -- An excerpt for a refund, before it is made.
   function log.excerpt_refund(limit, state, count, time)
     local it = log.settle(limit, state)
     local cuts = {it.first, state.count}
@@ -339,13 +337,13 @@ function algorithms.log()
     return cut_at(state, cuts)
   end
 
-  -- For any other verb of this cost, and whether it was charged.
-  function log.excerpt(limit, state, cost, most, is_charged)
+  -- An excerpt for any other operation of this cost; is_charged tells whether it was charged.
+  function log.excerpt(limit, state, cost, max_entries, is_charged)
     local it = log.settle(limit, state)
     if limit.kind == 3 and is_charged and it.first < state.count then
       local count = state.count - it.first
       if newest(state) ~= grained(limit, it.time) then count = count + 1 end
-      if count > most then
+      if count > max_entries then
         state = without_first(state, it.first, sum_at(state, it.first))
         state = without_first(state, 1, state.base)
         it = log.settle(limit, state)
@@ -362,7 +360,7 @@ function algorithms.log()
     return cut_at(state, cuts)
   end
 
-  -- Writes what this call has put at the end of a long row.
+  -- Writes the changes at the end of a long row.
   function log.finish(name, tail)
     if tail.whole then
       call('SET', name, tail.bytes, expires, expiry(tail.recovers_at))
@@ -372,7 +370,7 @@ function algorithms.log()
     end
   end
 
-  -- A long row lasts as long as its key.
+  -- A long row expires with its key.
   function log.keep(state, until_when)
     if state and not state.data and state.row then ends(state.row).recovers_at = until_when end
   end

@@ -1,4 +1,4 @@
--- Token bucket and queue: a level that drains evenly, kept as what is used. State: at, used.
+-- Token bucket and queue: usage that drains at a constant rate. State: at, used.
 -- Rows: limits/token-bucket.rows, limits/queue.rows, limits/coarse-tick.rows
 
 function algorithms.meter()
@@ -22,8 +22,8 @@ function algorithms.meter()
   function meter.read(limit, from, at)
     local state = {}
     state.at, state.used, at = read('<I7I7', from, at)
-    local can_be = state.at <= LAST_TIME and state.at % limit[3] == 0 and state.used <= 2 * limit[4]
-    return can_be, state.used > 0 and state or nil, at
+    local is_valid = state.at <= LAST_TIME and state.at % limit[3] == 0 and state.used <= 2 * limit[4]
+    return is_valid, state.used > 0 and state or nil, at
   end
 
   function meter.write(state)
@@ -70,7 +70,7 @@ function algorithms.meter()
     return {at = it.at, used = it.used + cost * limit[1]}
   end
 
-  -- Any cost, or as much of it as stays within twice the capacity.
+  -- Charges any cost, up to twice the capacity.
   function meter.charge_at_most(limit, _, it, cost)
     return {at = it.at, used = min(it.used + cost * limit[1], 2 * limit[4])}
   end
@@ -87,7 +87,7 @@ function algorithms.meter()
     return used > 0 and {at = state.at, used = used} or nil
   end
 
-  -- Gives back a reservation; mark is the level just after it was charged.
+  -- Cancels a reservation; mark is the level just after it was charged.
   function meter.cancel(limit, state, it, mark, cost)
     local ahead = drain(limit, mark, max(it.at, mark.at)).used
     local behind = max(it.used - ahead, 0)
@@ -98,7 +98,7 @@ function algorithms.meter()
     return used > 0 and {at = state.at, used = used} or nil
   end
 
-  function meter.adopt(limit, state, old)
+  function meter.migrate(limit, state, old)
     local a, b = limit[1], old[1]
     while b ~= 0 do a, b = b, a % b end
     local tokens = floor(state.used / old[1])

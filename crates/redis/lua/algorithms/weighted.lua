@@ -1,5 +1,5 @@
--- Sliding window from two counters. State: start, current, previous. With e the ticks since the
--- start and W its ticks, what is used is floor(previous * (W - e) / W) + current.
+-- Sliding window counter. State: start, current, previous. With e ticks since the start of a window of W
+-- ticks, the usage is floor(previous * (W - e) / W) + current.
 -- Rows: limits/sliding.rows
 
 function algorithms.weighted()
@@ -9,7 +9,7 @@ function algorithms.weighted()
     return {start = start, current = current, previous = previous, elapsed = elapsed}
   end
 
-  -- The least e with floor(count * (W - e) / W) = 0.
+  -- The minimum e with floor(count * (W - e) / W) = 0.
   local function ticks_until_none(limit, count)
     return max(limit[3] - floor((limit[3] - 1) / max(count, 1)), 0)
   end
@@ -37,9 +37,9 @@ function algorithms.weighted()
 
   function weighted.read(limit, from, place)
     local start, current, previous, next_place = read('<I7I7I7', from, place)
-    local can_be = start <= LAST_TIME and start % limit[1] == 0
+    local is_valid = start <= LAST_TIME and start % limit[1] == 0
       and max(current, previous) <= 2 * limit.capacity
-    return can_be, kept(start, current, previous), next_place
+    return is_valid, kept(start, current, previous), next_place
   end
 
   function weighted.write(state)
@@ -97,9 +97,9 @@ function algorithms.weighted()
     return kept(it.start, it.current - of_current, it.previous - of_previous)
   end
 
-  function weighted.adopt(limit, state)
-    local most = limit.capacity
-    return kept(state.start, min(state.current, most), min(state.previous, most))
+  function weighted.migrate(limit, state)
+    local capacity = limit.capacity
+    return kept(state.start, min(state.current, capacity), min(state.previous, capacity))
   end
 
   return weighted

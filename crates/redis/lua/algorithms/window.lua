@@ -7,8 +7,8 @@ function algorithms.window()
   function window.read(limit, from, at)
     local state = {}
     state.finish, state.used, at = read('<I7I7', from, at)
-    local can_be = state.finish <= LAST_TIME + limit[1] and state.used <= 2 * limit.capacity
-    return can_be, state.used > 0 and state or nil, at
+    local is_valid = state.finish <= LAST_TIME + limit[1] and state.used <= 2 * limit.capacity
+    return is_valid, state.used > 0 and state or nil, at
   end
 
   function window.write(state)
@@ -52,7 +52,7 @@ function algorithms.window()
     return it.used > back and {finish = it.finish, used = it.used - back} or nil
   end
 
-  function window.adopt(limit, state)
+  function window.migrate(limit, state)
     local used = min(state.used, limit.capacity)
     return {finish = state.finish, used = used}
   end

@@ -1,37 +1,26 @@
-//! How long to wait before the next attempt to connect.
+//! Exponential backoff between attempts to connect.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(10);
+const MIN_DELAY: Duration = Duration::from_millis(10);
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
-/// Waits that double from 10 ms to 1 s, each drawn from its upper half so that many who lost the
-/// same server do not come back together.
-#[derive(Debug)]
+/// Delays that double from 10 ms to 1 s. Each has up to 50 % jitter, so that clients that lost the
+/// same server do not reconnect at the same time.
+#[derive(Debug, Default)]
 pub(crate) struct Backoff {
     next: Duration,
-    random: RandomState,
-    drawn: u64,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Backoff { next: Duration::ZERO, random: RandomState::new(), drawn: 0 }
-    }
 }
 
 impl Backoff {
-    /// The wait before the next attempt: none before the first.
-    pub(crate) fn wait(&mut self) -> Duration {
-        let wait = self.next;
-        self.next = (wait * 2).clamp(FIRST, MAX_DELAY);
-        self.drawn += 1;
-        let share = u32::try_from(self.random.hash_one(self.drawn) % 512).unwrap_or(0);
-        wait / 2 + wait / 1024 * share
+    /// Returns the delay before the next attempt; zero before the first.
+    pub(crate) fn next_delay(&mut self) -> Duration {
+        let delay = self.next;
+        self.next = (delay * 2).clamp(MIN_DELAY, MAX_DELAY);
+        delay / 2 + delay / 1024 * fastrand::u32(..512)
     }
 
-    /// An attempt succeeded.
+    /// Restarts after a successful attempt.
     pub(crate) fn reset(&mut self) {
         self.next = Duration::ZERO;
     }
@@ -42,15 +31,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_second() {
+    fn delays_double_up_to_a_second() {
         let mut backoff = Backoff::default();
-        let mut most = Duration::ZERO;
+        let mut max = Duration::ZERO;
         for _ in 0..20 {
-            let wait = backoff.wait();
-            assert!(wait >= most / 2 && wait <= most, "{wait:?} of {most:?}");
-            most = (most * 2).clamp(FIRST, MAX_DELAY);
+            let delay = backoff.next_delay();
+            assert!(delay >= max / 2 && delay <= max, "{delay:?} of {max:?}");
+            max = (max * 2).clamp(MIN_DELAY, MAX_DELAY);
         }
         backoff.reset();
-        assert_eq!(backoff.wait(), Duration::ZERO);
+        assert_eq!(backoff.next_delay(), Duration::ZERO);
     }
 }

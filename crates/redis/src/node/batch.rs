@@ -3,77 +3,78 @@
 use redis::Value;
 use tollgate_store::{ManualClock, StoreError};
 
-use super::Common;
-use crate::answer;
-use crate::ask::{self, Call, Injected};
-use crate::asked::Asked;
-use crate::waiting::{Caller, Line, Waiting};
+use crate::context::StoreContext;
+use crate::decode;
+use crate::encode::{self, Call, InjectedTime};
+use crate::request::{BatchKey, PendingRequest, Responder, StoreRequest};
+
+/// How often a request is redirected at most, because servers may redirect in a circle.
+const MAX_REDIRECTIONS: u8 = 50;
 
 /// Requests that share a call.
 #[derive(Debug)]
 pub(super) struct Batch {
-    pub(super) line: Line,
-    asked: Vec<Asked>,
-    callers: Vec<Caller>,
+    pub(super) key: BatchKey,
+    requests: Vec<StoreRequest>,
+    responders: Vec<Responder>,
     pub(super) call: Call,
-    /// How often it was sent with the script before it.
-    pub(super) loads: u8,
+    /// How often the call was sent together with the script.
+    pub(super) script_loads: u8,
 }
 
 impl Batch {
-    pub(super) fn of(waiting: Vec<Waiting>, common: &Common) -> Option<Self> {
-        let line = waiting.first()?.line;
-        let (asked, callers): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|waiting| (waiting.asked, waiting.caller)).unzip();
-        let options = &common.options;
-        let injected = |manual_clock: &ManualClock| Injected {
-            now: manual_clock.now(),
-            short_log: options.short_log,
-        };
+    /// Encodes requests with one batch key; `None` if there are none.
+    pub(super) fn new(pending: Vec<PendingRequest>, context: &StoreContext) -> Option<Self> {
+        let key = pending.first()?.batch_key;
+        let (requests, responders): (Vec<_>, Vec<_>) =
+            pending.into_iter().map(|pending| (pending.request, pending.responder)).unzip();
+        let options = &context.options;
+        let injected =
+            |clock: &ManualClock| InjectedTime { now: clock.now(), short_log: options.short_log };
         let now = options.clock.as_ref().map(injected);
-        let call =
-            ask::encode(&asked, &common.names, &common.encodings, now, options.request_id_horizon);
-        Some(Batch { line, asked, callers, call, loads: 0 })
+        let horizon = options.request_id_horizon;
+        let StoreContext { keyspace, encodings, .. } = context;
+        let call = encode::encode(&requests, keyspace, encodings, now, horizon);
+        Some(Batch { key, requests, responders, call, script_loads: 0 })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.callers.len()
+        self.responders.len()
     }
 
-    /// Answers everyone by the reply to the call.
-    pub(super) fn answer(self, reply: Value, common: &Common) {
-        match answer::decode(&self.asked, &self.call, reply) {
-            Ok(answered) => {
-                common.counters.answered(answered.junk, answered.anomalies);
-                for (caller, outcome) in self.callers.into_iter().zip(answered.outcomes) {
-                    if let Err(error) = &outcome {
-                        common.counters.failed(error);
-                    }
-                    caller.answer(outcome);
-                }
+    /// Decodes the reply to the call, and responds to every caller.
+    pub(super) fn respond(self, reply: Value, context: &StoreContext) {
+        let decoded = match decode::decode(&self.requests, &self.call, reply) {
+            Ok(decoded) => decoded,
+            Err(error) => return self.fail(&error, context),
+        };
+        context.counters.record_reply(decoded.corrupt, decoded.anomalies);
+        for (responder, outcome) in self.responders.into_iter().zip(decoded.outcomes) {
+            if let Err(error) = &outcome {
+                context.counters.record_error(error);
             }
-            Err(error) => self.fail(&error, common),
+            responder.respond(outcome);
         }
     }
 
-    pub(super) fn fail(self, error: &StoreError, common: &Common) {
-        for caller in self.callers {
-            common.counters.failed(error);
-            caller.answer(Err(error.clone()));
+    pub(super) fn fail(self, error: &StoreError, context: &StoreContext) {
+        for responder in self.responders {
+            context.counters.record_error(error);
+            responder.respond(Err(error.clone()));
         }
     }
 
-    /// The requests again, to be sent elsewhere, in lines of this kind; and those that have come back
+    /// Takes the requests out of the batch, to be sent elsewhere; second those that were redirected
     /// too often.
-    pub(super) fn into_waiting(self, line: Line) -> (Vec<Waiting>, Vec<Waiting>) {
-        let requests = self.asked.into_iter().zip(self.callers);
-        let moved = requests.map(|(asked, mut caller)| {
-            caller.moves += 1;
-            Waiting { asked, line, caller }
+    pub(super) fn into_pending(
+        self,
+        batch_key: BatchKey,
+    ) -> (Vec<PendingRequest>, Vec<PendingRequest>) {
+        let requests = self.requests.into_iter().zip(self.responders);
+        let redirected = requests.map(|(request, mut responder)| {
+            responder.redirections += 1;
+            PendingRequest { request, batch_key, responder }
         });
-        moved.partition(|moved| moved.caller.moves <= MAX_MOVES)
+        redirected.partition(|pending| pending.responder.redirections <= MAX_REDIRECTIONS)
     }
 }
-
-/// How often a request is sent elsewhere, at most: servers may send it in a circle.
-const MAX_MOVES: u8 = 50;

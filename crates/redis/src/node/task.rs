@@ -1,11 +1,12 @@
-//! The task that keeps a connection, and sends what waits for it.
+//! The task that maintains a connection and sends its queue.
 //!
-//! A request that comes while less than [`DEPTH`] calls are under way is sent at once. Else requests
-//! wait, and go together as soon as a call is answered: no timer decides, so the busier the line, the
-//! more share a call. Calls on a connection are executed in the order in which they are sent.
+//! A request that arrives while fewer than [`MAX_CALLS`] calls are in flight is sent at once. Other
+//! requests wait, and are sent together when a call is answered. So no timer delays a request, and
+//! batches grow with the load. The server executes the calls of a connection in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -13,267 +14,269 @@ use futures_util::stream::FuturesOrdered;
 use redis::{ServerError, Value};
 use tollgate_store::{Failure, FailureKind};
 
+use super::backoff::Backoff;
 use super::batch::Batch;
-use super::lane::Lane;
-use super::{Backoff, News, Status};
+use super::connection_queue::ConnectionQueue;
+use crate::connection::{CallOptions, CommandError, Connection};
+use crate::context::{Status, TopologyEvent, store_closed};
 use crate::error;
-use crate::link::{Fault, How, Link};
+use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
-use crate::waiting::{Line, Waiting};
 
-/// How many calls are under way on a connection. With one the server waits for us between two, for
-/// as long as the way there and back takes; with more than two there are fewer requests in each, and
-/// on one machine 64 callers were told later (405 µs in the middle with three, 386 with two, 437
-/// with one, of two connections).
-const DEPTH: usize = 2;
-/// How often a call is repeated because somebody has flushed the scripts meanwhile.
-const MAX_LOADS: u8 = 5;
+/// The maximum number of calls in flight on a connection. With one call, the server is idle for a
+/// round trip between calls. With more than two, batches are smaller and latency is higher: with 64
+/// callers on two connections the median was 437 µs for one call, 386 µs for two, 405 µs for three.
+const MAX_CALLS: usize = 2;
+/// How often a call is repeated because the server's scripts were flushed.
+const MAX_SCRIPT_LOADS: u8 = 5;
 
-/// Starts the task. It ends when the lane is closed and all calls are answered.
-pub(super) fn start(lane: &Arc<Lane>, address: Address, reports: bool) {
+/// Starts the task. It ends when the queue is closed and all calls are answered.
+pub(super) fn start(queue: &Arc<ConnectionQueue>, address: Address, is_first: bool) {
     let task = Task {
-        lane: Arc::clone(lane),
+        queue: Arc::clone(queue),
         address,
-        reports: reports && lane.common.news.is_none(),
-        link: None,
-        links: 0,
+        reports_status: is_first && queue.context.topology.is_none(),
+        connection: None,
+        generation: 0,
         attempt: None,
         backoff: Backoff::default(),
         repeats: VecDeque::new(),
-        under_way: FuturesOrdered::new(),
+        in_flight: FuturesOrdered::new(),
     };
     tokio::spawn(task.run());
 }
 
 struct Task {
-    lane: Arc<Lane>,
+    queue: Arc<ConnectionQueue>,
     address: Address,
-    /// Whether this connection stands for the store's.
-    reports: bool,
-    link: Option<Link>,
-    /// How many there have been.
-    links: u64,
-    attempt: Option<BoxFuture<'static, Result<Link, Failure>>>,
+    /// Whether this connection determines the status of the store.
+    reports_status: bool,
+    connection: Option<Connection>,
+    /// The number of connections made so far.
+    generation: u64,
+    attempt: Option<BoxFuture<'static, Result<Connection, Failure>>>,
     backoff: Backoff,
-    /// Calls that were not executed and are to be sent again, before all others.
+    /// Calls that were not executed, to be sent again before all others.
     repeats: VecDeque<Batch>,
-    under_way: FuturesOrdered<BoxFuture<'static, Done>>,
+    in_flight: FuturesOrdered<BoxFuture<'static, CallResult>>,
 }
 
-/// A call that is answered, or lost.
-struct Done {
+/// The result of a call.
+struct CallResult {
     batch: Batch,
-    result: Result<Value, Fault>,
-    /// Over which link.
-    link: u64,
+    result: Result<Value, CommandError>,
+    /// The generation of the connection.
+    generation: u64,
 }
 
 impl Task {
     async fn run(mut self) {
         loop {
-            if self.lane.is_closed() && self.under_way.is_empty() {
-                self.give_up_repeats(&closed());
+            if self.queue.is_closed() && self.in_flight.is_empty() {
+                self.fail_repeats(&store_closed());
                 return;
             }
-            self.keep_link();
-            self.send_what_waits();
-            let is_stuck = !self.lane.is_empty();
-            if is_stuck {
-                self.lane.expire();
+            self.maintain_connection();
+            self.send_queue();
+            let is_blocked = !self.queue.is_empty();
+            if is_blocked {
+                self.queue.expire();
             }
-            let tick = self.lane.common.options.call_timeout / 4;
+            let tick = self.queue.context.options.call_timeout / 4;
             tokio::select! {
                 biased;
-                Some(done) = self.under_way.next() => self.settle(done),
-                attempt = attempted(&mut self.attempt) => self.attempted(attempt),
-                () = self.lane.wake.notified() => {}
-                () = tokio::time::sleep(tick), if is_stuck => {}
+                Some(result) = self.in_flight.next() => self.handle_result(result),
+                attempt = wait_for(&mut self.attempt) => self.handle_attempt(attempt),
+                () = self.queue.wake.notified() => {}
+                () = tokio::time::sleep(tick), if is_blocked => {}
             }
         }
     }
 
-    /// Notices that the link has closed, and makes another.
-    fn keep_link(&mut self) {
-        if self.link.as_ref().is_some_and(Link::is_closed) {
-            self.lose_link();
+    /// Detects a closed connection, and starts to make another.
+    fn maintain_connection(&mut self) {
+        if self.connection.as_ref().is_some_and(Connection::is_closed) {
+            self.drop_connection();
         }
-        if self.link.is_none() && self.attempt.is_none() && !self.lane.is_closed() {
-            self.attempt = Some(Box::pin(connect(
-                Arc::clone(&self.lane),
-                self.address.clone(),
-                self.backoff.wait(),
-            )));
+        if self.connection.is_none() && self.attempt.is_none() && !self.queue.is_closed() {
+            let delay = self.backoff.next_delay();
+            let attempt = connect(Arc::clone(&self.queue), self.address.clone(), delay);
+            self.attempt = Some(Box::pin(attempt));
         }
     }
 
-    fn lose_link(&mut self) {
-        self.link = None;
-        // Nobody to tell on a single server.
-        let _ = self.lane.tell(News::Lost);
+    fn drop_connection(&mut self) {
+        self.connection = None;
+        self.notify_connection_lost();
     }
 
-    fn attempted(&mut self, attempt: Result<Link, Failure>) {
+    fn notify_connection_lost(&self) {
+        // A single server has no topology task; nothing to do.
+        let _ = self.queue.notify(TopologyEvent::ConnectionLost);
+    }
+
+    fn handle_attempt(&mut self, attempt: Result<Connection, Failure>) {
         self.attempt = None;
-        let common = &self.lane.common;
         let status = match attempt {
-            Ok(link) => {
-                if self.links > 0 {
-                    common.counters.reconnects.count();
+            Ok(connection) => {
+                if self.generation > 0 {
+                    self.queue.context.counters.reconnects.increment();
                 }
-                self.link = Some(link);
-                self.links += 1;
+                self.connection = Some(connection);
+                self.generation += 1;
                 self.backoff.reset();
-                self.lane.set_up();
+                self.queue.set_up();
                 Status::Up
             }
             Err(failure) => {
-                self.lane.set_down(failure.clone());
-                self.give_up_repeats(&failure);
-                let _ = self.lane.tell(News::Lost);
+                self.queue.set_down(failure.clone());
+                self.fail_repeats(&failure);
+                self.notify_connection_lost();
                 Status::Down(failure)
             }
         };
-        if self.reports {
-            self.lane.common.status.send_replace(status);
+        if self.reports_status {
+            self.queue.context.status.send_replace(status);
         }
     }
 
-    fn send_what_waits(&mut self) {
-        while self.under_way.len() < DEPTH {
-            let Some(link) = self.link.as_ref().filter(|link| !link.is_closed()) else { return };
-            let common = &self.lane.common;
-            let next = self.repeats.pop_front();
-            let Some(batch) = next.or_else(|| Batch::of(self.lane.take(), common)) else { return };
-            common.counters.sent(batch.len());
-            let how = How { asks: batch.line.asks, loads: batch.loads > 0 };
-            let (reply, link) = (link.call(&batch.call, how), self.links);
-            self.under_way
-                .push_back(Box::pin(async move { Done { result: reply.await, batch, link } }));
+    fn send_queue(&mut self) {
+        while self.in_flight.len() < MAX_CALLS {
+            let connection = self.connection.as_ref().filter(|connection| !connection.is_closed());
+            let Some(connection) = connection else { return };
+            let context = &self.queue.context;
+            let repeat = self.repeats.pop_front();
+            let batch = repeat.or_else(|| Batch::new(self.queue.take(), context));
+            let Some(batch) = batch else { return };
+            context.counters.record_call(batch.len());
+            let options = CallOptions {
+                sends_asking: batch.key.is_asking,
+                loads_script: batch.script_loads > 0,
+            };
+            let reply = connection.call(&batch.call, options);
+            let generation = self.generation;
+            self.in_flight.push_back(Box::pin(async move {
+                CallResult { result: reply.await, batch, generation }
+            }));
         }
     }
 
-    fn settle(&mut self, done: Done) {
-        let Done { mut batch, result, link } = done;
-        let common = &self.lane.common;
+    fn handle_result(&mut self, result: CallResult) {
+        let CallResult { mut batch, result, generation } = result;
+        let context = &self.queue.context;
         match result {
-            Ok(reply) => batch.answer(reply, common),
-            Err(Fault::Broken(failure)) => {
-                if link == self.links && self.link.is_some() {
-                    self.lose_link();
+            Ok(reply) => batch.respond(reply, context),
+            Err(CommandError::Lost(failure)) => {
+                if generation == self.generation && self.connection.is_some() {
+                    self.drop_connection();
                 }
-                batch.fail(&failure.into(), &self.lane.common);
+                batch.fail(&failure.into(), &self.queue.context);
             }
-            Err(Fault::Server(server))
-                if server.code() == "NOSCRIPT" && batch.loads < MAX_LOADS =>
+            Err(CommandError::Server(error))
+                if error.code() == "NOSCRIPT" && batch.script_loads < MAX_SCRIPT_LOADS =>
             {
-                common.counters.noscripts.count();
-                batch.loads += 1;
+                context.counters.noscripts.increment();
+                batch.script_loads += 1;
                 self.repeats.push_back(batch);
             }
-            Err(Fault::Server(server)) => self.refused(batch, &server),
+            Err(CommandError::Server(error)) => self.handle_rejection(batch, &error),
         }
     }
 
-    /// The server has refused a call: it goes elsewhere if servers can change places, else the
-    /// requests are answered so.
-    fn refused(&self, batch: Batch, error: &ServerError) {
-        let common = &self.lane.common;
-        let failure = error::of_server(error);
-        if common.news.is_none() {
-            return batch.fail(&failure.into(), common);
+    /// Handles an error of the server: redirects the requests if the topology can change, else fails
+    /// them.
+    fn handle_rejection(&self, batch: Batch, error: &ServerError) {
+        let context = &self.queue.context;
+        let failure = error::from_server(error);
+        if context.topology.is_none() {
+            return batch.fail(&failure.into(), context);
         }
-        let line = Line::of(batch.line.group);
-        let alone = Line { alone: true, ..line };
-        let line = match error.code() {
-            "ASK" => Line { asks: true, ..alone },
+        let plain = BatchKey::new(batch.key.partition);
+        let alone = BatchKey { is_alone: true, ..plain };
+        let key = match error.code() {
+            "ASK" => BatchKey { is_asking: true, ..alone },
             "TRYAGAIN" => alone,
-            "MOVED" | "READONLY" | "CLUSTERDOWN" => line,
+            "MOVED" | "READONLY" | "CLUSTERDOWN" => plain,
             _ => {
-                // It may be one that others have replaced.
-                let _ = self.lane.tell(News::Lost);
-                return batch.fail(&failure.into(), common);
+                // The server may have been replaced by another.
+                self.notify_connection_lost();
+                return batch.fail(&failure.into(), context);
             }
         };
-        let was_alone = batch.line.alone;
-        let (requests, too_often) = batch.into_waiting(line);
-        self.lane.fail(too_often, &failure.clone().into());
-        let requests = self.without_late(requests, &failure);
+        let was_alone = batch.key.is_alone;
+        let (requests, redirected_too_often) = batch.into_pending(key);
+        self.queue.fail(redirected_too_often, &failure.clone().into());
+        let requests = self.fail_expired(requests, &failure);
         if requests.is_empty() {
             return;
         }
-        common.counters.redirections.count();
-        let to = error.details().and_then(|detail| redirection(detail, &self.address));
-        let news = match (error.code(), to) {
-            ("MOVED", Some((slot, to))) => News::Moved { slot, to, requests },
-            ("ASK", Some((_, to))) => News::Ask { to, requests },
-            ("READONLY", _) => News::Stale(requests),
-            ("TRYAGAIN", _) if !was_alone => News::Route(requests),
-            _ => News::Later(requests),
+        context.counters.redirections.increment();
+        let to = error.details().and_then(|details| redirection(details, &self.address));
+        let event = match (error.code(), to) {
+            ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
+            ("ASK", Some((_, to))) => TopologyEvent::Ask { to, requests },
+            ("READONLY", _) => TopologyEvent::NotPrimary(requests),
+            ("TRYAGAIN", _) if !was_alone => TopologyEvent::Route(requests),
+            _ => TopologyEvent::RetryLater(requests),
         };
-        if let Err(
-            News::Moved { requests, .. }
-            | News::Ask { requests, .. }
-            | News::Stale(requests)
-            | News::Later(requests)
-            | News::Route(requests),
-        ) = self.lane.tell(news)
-        {
-            self.lane.fail(requests, &closed().into());
+        if let Err(event) = self.queue.notify(event) {
+            self.queue.fail(event.into_requests(), &store_closed().into());
         }
     }
 
-    /// The requests, without those that have been on their way for as long as a call may take.
-    fn without_late(&self, requests: Vec<Waiting>, failure: &Failure) -> Vec<Waiting> {
-        let common = &self.lane.common;
-        let longest = common.options.call_timeout.as_micros();
-        let longest = u64::try_from(longest).unwrap_or(u64::MAX);
-        let now = common.clock.now();
-        let is_late = |waiting: &Waiting| now.duration_since(waiting.caller.since).get() > longest;
-        let (late, requests) = requests.into_iter().partition(is_late);
-        self.lane.fail(late, &failure.clone().into());
+    /// Fails the requests that are older than the timeout of a call, and returns the others.
+    fn fail_expired(
+        &self,
+        requests: Vec<PendingRequest>,
+        failure: &Failure,
+    ) -> Vec<PendingRequest> {
+        let timeout = self.queue.context.call_timeout();
+        let now = self.queue.context.clock.now();
+        let is_expired =
+            |pending: &PendingRequest| now.duration_since(pending.responder.since) > timeout;
+        let (expired, requests) = requests.into_iter().partition(is_expired);
+        self.queue.fail(expired, &failure.clone().into());
         requests
     }
 
-    fn give_up_repeats(&mut self, failure: &Failure) {
+    fn fail_repeats(&mut self, failure: &Failure) {
         for batch in self.repeats.drain(..) {
-            batch.fail(&failure.clone().into(), &self.lane.common);
+            batch.fail(&failure.clone().into(), &self.queue.context);
         }
     }
 }
 
-/// A slot and where it is: `SLOT HOST:PORT`.
+/// Parses the slot and the address of a redirection: `SLOT HOST:PORT`.
 fn redirection(details: &str, speaker: &Address) -> Option<(u16, Address)> {
     let (slot, address) = details.split_once(' ')?;
-    Some((slot.parse().ok()?, Address::of_redirection(address.trim(), speaker)?))
+    Some((slot.parse().ok()?, Address::from_redirection(address.trim(), speaker)?))
 }
 
-fn closed() -> Failure {
-    Failure::new(FailureKind::Unreachable, "the store was closed")
-}
-
-/// The end of the attempt that is under way, if there is one.
-async fn attempted(
-    attempt: &mut Option<BoxFuture<'static, Result<Link, Failure>>>,
-) -> Result<Link, Failure> {
+/// Waits for the attempt in progress; never returns if there is none.
+async fn wait_for(
+    attempt: &mut Option<BoxFuture<'static, Result<Connection, Failure>>>,
+) -> Result<Connection, Failure> {
     match attempt {
         Some(attempt) => attempt.await,
         None => std::future::pending().await,
     }
 }
 
-/// Makes a link after a wait, with the script loaded.
+/// Connects after a delay, and loads the script.
 async fn connect(
-    lane: Arc<Lane>,
+    queue: Arc<ConnectionQueue>,
     address: Address,
-    wait: std::time::Duration,
-) -> Result<Link, Failure> {
-    tokio::time::sleep(wait).await;
-    let woken = Arc::clone(&lane);
-    let link = lane.common.dialer.dial(&address, move || woken.wake.notify_one()).await?;
-    match link.load().await {
-        Err(Fault::Broken(failure)) => Err(Failure::new(FailureKind::Unreachable, failure.message)),
+    delay: Duration,
+) -> Result<Connection, Failure> {
+    tokio::time::sleep(delay).await;
+    let waker = Arc::clone(&queue);
+    let connection = queue.context.dialer.dial(&address, move || waker.wake.notify_one()).await?;
+    match connection.load_script().await {
+        Err(CommandError::Lost(failure)) => {
+            Err(Failure::new(FailureKind::Unreachable, failure.message))
+        }
         Err(error) if error.failure().kind == FailureKind::WrongPassword => Err(error.failure()),
-        // Why it cannot be loaded is said to whoever calls it, if it still matters then.
-        _ => Ok(link),
+        // Other errors are reported to the calls, if they still occur then.
+        _ => Ok(connection),
     }
 }

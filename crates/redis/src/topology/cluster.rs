@@ -1,53 +1,59 @@
-//! Asking a cluster which node has which slots.
+//! Discovery of the slots of a cluster.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate_store::{Failure, FailureKind};
 
-use super::groups::GroupsCheck;
-use super::{Found, first_of};
-use crate::node::Common;
+use super::discovery::first_success;
+use super::partition_check::PartitionCheck;
+use super::slot_map::SlotMap;
+use crate::context::StoreContext;
 use crate::url::Address;
 
 #[derive(Debug)]
-pub(crate) struct Cluster {
-    common: Arc<Common>,
+pub(crate) struct ClusterDiscovery {
+    context: Arc<StoreContext>,
     seeds: Vec<Address>,
-    /// The nodes of the last answer.
+    /// The nodes of the last discovery.
     known: Mutex<Vec<Address>>,
-    groups: GroupsCheck,
+    partition_check: PartitionCheck,
 }
 
-impl Cluster {
-    pub(crate) fn new(common: &Arc<Common>, seeds: Vec<Address>) -> Self {
-        let groups = GroupsCheck::new(&common.options);
-        Cluster { common: Arc::clone(common), seeds, known: Mutex::default(), groups }
+impl ClusterDiscovery {
+    pub(crate) fn new(context: &Arc<StoreContext>, seeds: Vec<Address>) -> Self {
+        let partition_check = PartitionCheck::new(&context.options);
+        let context = Arc::clone(context);
+        ClusterDiscovery { context, seeds, known: Mutex::default(), partition_check }
     }
 
-    /// Asks all that are known together and takes the first answer: one that is away, or hangs,
-    /// keeps nobody waiting.
-    pub(super) async fn find(&self) -> Result<Found, Failure> {
+    /// Queries all known nodes concurrently and uses the first answer, so that an unreachable node
+    /// causes no delay.
+    pub(super) async fn discover(&self) -> Result<SlotMap, Failure> {
         let mut nodes = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for seed in &self.seeds {
             if !nodes.contains(seed) {
                 nodes.push(seed.clone());
             }
         }
-        let found = ask_for_slots(&self.common, &nodes).await?;
-        self.groups.check(&self.common, &found).await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = found.nodes.clone();
-        Ok(found)
+        let slots = fetch_slots(&self.context, &nodes).await?;
+        self.partition_check.run(&self.context, &slots).await?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = slots.nodes.clone();
+        Ok(slots)
     }
 }
 
-/// Which node has which slots, as the first of these says who answers.
-pub(crate) async fn ask_for_slots(common: &Common, nodes: &[Address]) -> Result<Found, Failure> {
-    first_of(nodes.iter().map(|node| ask(common, node))).await
+/// Returns the slots according to the first node that answers.
+pub(crate) async fn fetch_slots(
+    context: &StoreContext,
+    nodes: &[Address],
+) -> Result<SlotMap, Failure> {
+    first_success(nodes.iter().map(|node| fetch_slots_from(context, node))).await
 }
 
-async fn ask(common: &Common, node: &Address) -> Result<Found, Failure> {
-    let link = common.dialer.dial(node, || ()).await?;
-    let reply = link.command(&["CLUSTER", "SLOTS"]).await.map_err(|error| error.failure())?;
-    Found::of_reply(&reply, node)
-        .ok_or_else(|| Failure::new(FailureKind::ClusterDown, format!("{node} knows of no slots")))
+async fn fetch_slots_from(context: &StoreContext, node: &Address) -> Result<SlotMap, Failure> {
+    let connection = context.dialer.dial(node, || ()).await?;
+    let reply = connection.command(&["CLUSTER", "SLOTS"]).await;
+    let reply = reply.map_err(|error| error.failure())?;
+    SlotMap::from_reply(&reply, node)
+        .ok_or_else(|| Failure::new(FailureKind::ClusterDown, format!("{node} reports no slots")))
 }

@@ -1,273 +1,252 @@
-//! Which server has which keys, where that can change: on a cluster, and behind sentinels.
+//! Topology: which server has which keys, on a cluster and behind sentinels.
 //!
-//! A task finds it out at first, from time to time, and whenever a connection is lost or a server
-//! says that it is not, or no more, the right one. What was not executed meanwhile is sent to where
-//! it belongs, once that is known.
+//! A task discovers the topology at the start, at regular intervals, and whenever a connection is lost
+//! or a server redirects a request. Requests that were not executed meanwhile are routed again when
+//! the topology is known.
 
 mod cluster;
-mod groups;
+mod discovery;
+mod partition_check;
 mod routes;
 mod sentinels;
-mod slots;
+mod slot_map;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tollgate_core::Micros;
 use tollgate_store::{Failure, FailureKind};
 
-pub(crate) use cluster::{Cluster, ask_for_slots};
+pub(crate) use cluster::{ClusterDiscovery, fetch_slots};
 pub(crate) use routes::Routes;
-pub(crate) use sentinels::Sentinels;
-pub(crate) use slots::Found;
+pub(crate) use sentinels::SentinelDiscovery;
+pub(crate) use slot_map::SlotMap;
 
-use crate::node::{Common, News, Node, Status};
+use crate::context::{Status, StoreContext, TopologyEvent};
+use crate::node::Node;
+use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
-use crate::waiting::{Line, Waiting};
 
-/// Who finds it out.
+/// How the topology is discovered.
 #[derive(Debug)]
-pub(crate) enum Finder {
-    Cluster(Cluster),
-    Sentinels(Box<Sentinels>),
+pub(crate) enum Discovery {
+    Cluster(ClusterDiscovery),
+    Sentinels(Box<SentinelDiscovery>),
 }
 
-/// Between two searches there is at least this much.
+/// The minimum pause between two discoveries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// What may be executed in a moment is sent again after this much.
-const MOMENT: Duration = Duration::from_millis(10);
+/// The delay before a request is retried.
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
-impl Finder {
-    async fn find(&self, is_doubted: bool) -> Result<Found, Failure> {
+impl Discovery {
+    async fn discover(&self, is_doubted: bool) -> Result<SlotMap, Failure> {
         match self {
-            Finder::Cluster(cluster) => cluster.find().await,
-            Finder::Sentinels(sentinels) => sentinels.find(is_doubted).await,
+            Discovery::Cluster(cluster) => cluster.discover().await,
+            Discovery::Sentinels(sentinels) => sentinels.discover(is_doubted).await,
         }
     }
 
-    /// How often to search without a reason.
+    /// Returns the interval of regular discoveries.
     fn interval(&self) -> Duration {
         match self {
-            Finder::Cluster(_) => Duration::from_secs(30),
-            Finder::Sentinels(_) => Duration::from_secs(1),
+            Discovery::Cluster(_) => Duration::from_secs(30),
+            Discovery::Sentinels(_) => Duration::from_secs(1),
         }
     }
 }
 
-/// The task.
+/// The topology task.
 pub(crate) struct Topology {
-    common: Arc<Common>,
+    context: Arc<StoreContext>,
     routes: Arc<Routes>,
-    finder: Arc<Finder>,
-    news: UnboundedReceiver<News>,
-    /// To send news to itself.
-    later: UnboundedSender<News>,
-    found: Option<Found>,
+    discovery: Arc<Discovery>,
+    events: UnboundedReceiver<TopologyEvent>,
+    /// To send delayed events to itself.
+    sender: UnboundedSender<TopologyEvent>,
+    slots: Option<SlotMap>,
     nodes: HashMap<Address, Arc<Node>>,
-    search: Option<BoxFuture<'static, Result<Found, Failure>>>,
-    /// Something has changed since the search began.
+    in_progress: Option<BoxFuture<'static, Result<SlotMap, Failure>>>,
+    /// Whether something has changed since the discovery in progress started.
     is_doubted: bool,
-    /// Requests that wait for the end of the search.
-    held: Vec<Waiting>,
+    /// Requests that wait for the discovery in progress.
+    held: Vec<PendingRequest>,
 }
 
 impl Topology {
     pub(crate) fn new(
-        common: &Arc<Common>,
+        context: &Arc<StoreContext>,
         routes: &Arc<Routes>,
-        finder: Finder,
-        (later, news): (UnboundedSender<News>, UnboundedReceiver<News>),
+        discovery: Discovery,
+        (sender, events): (UnboundedSender<TopologyEvent>, UnboundedReceiver<TopologyEvent>),
     ) -> Self {
         Topology {
-            common: Arc::clone(common),
+            context: Arc::clone(context),
             routes: Arc::clone(routes),
-            finder: Arc::new(finder),
-            news,
-            later,
-            found: None,
+            discovery: Arc::new(discovery),
+            events,
+            sender,
+            slots: None,
             nodes: HashMap::new(),
-            search: None,
+            in_progress: None,
             is_doubted: true,
             held: Vec::new(),
         }
     }
 
-    /// Runs until it is aborted.
+    /// Runs until the task is aborted.
     pub(crate) async fn run(mut self) {
-        let mut regular = tokio::time::interval(self.finder.interval());
-        regular.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut interval = tokio::time::interval(self.discovery.interval());
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            if self.search.is_none() && self.is_doubted {
-                self.search(true);
+            if self.in_progress.is_none() && self.is_doubted {
+                self.start_discovery(true);
             }
             tokio::select! {
-                Some(news) = self.news.recv() => self.hear(news),
-                found = searched(&mut self.search) => self.searched(found),
-                _ = regular.tick() => if self.search.is_none() { self.search(false) },
+                Some(event) = self.events.recv() => self.handle_event(event),
+                result = wait_for(&mut self.in_progress) => self.handle_discovery(result),
+                _ = interval.tick() => if self.in_progress.is_none() {
+                    self.start_discovery(false);
+                },
             }
         }
     }
 
-    fn search(&mut self, is_doubted: bool) {
-        let finder = Arc::clone(&self.finder);
-        let pause = if self.found.is_some() { PAUSE } else { Duration::ZERO };
+    fn start_discovery(&mut self, is_doubted: bool) {
+        let discovery = Arc::clone(&self.discovery);
+        let pause = if self.slots.is_some() { PAUSE } else { Duration::ZERO };
         self.is_doubted = false;
-        self.search = Some(Box::pin(async move {
+        self.in_progress = Some(Box::pin(async move {
             tokio::time::sleep(pause).await;
-            finder.find(is_doubted).await
+            discovery.discover(is_doubted).await
         }));
     }
 
-    fn searched(&mut self, found: Result<Found, Failure>) {
-        self.search = None;
-        match found {
-            Ok(found) => {
-                self.nodes.retain(|address, _| found.nodes.contains(address));
-                self.found = Some(found);
+    fn handle_discovery(&mut self, result: Result<SlotMap, Failure>) {
+        self.in_progress = None;
+        match result {
+            Ok(slots) => {
+                self.nodes.retain(|address, _| slots.nodes.contains(address));
+                self.slots = Some(slots);
                 self.publish();
-                self.common.status.send_replace(Status::Up);
+                self.context.status.send_replace(Status::Up);
             }
             Err(failure) => {
-                // Who keeps other groups than the rest must not go on.
-                let always = failure.kind == FailureKind::PartitionMismatch;
-                self.routes.set_down(&failure, always);
-                if always {
-                    self.found = None;
+                // With another number of partitions, requests would reach the wrong keys.
+                let is_final = failure.kind == FailureKind::PartitionMismatch;
+                self.routes.set_down(&failure, is_final);
+                if is_final {
+                    self.slots = None;
                     self.nodes.clear();
                 }
-                if self.found.is_none() {
-                    self.common.status.send_replace(Status::Down(failure));
-                    self.search_again_soon();
+                if self.slots.is_none() {
+                    self.context.status.send_replace(Status::Down(failure));
+                    self.send_after(PAUSE * 10, TopologyEvent::ConnectionLost);
                 }
             }
         }
-        for waiting in std::mem::take(&mut self.held) {
-            self.routes.submit(waiting);
+        for pending in std::mem::take(&mut self.held) {
+            self.routes.submit(pending);
         }
     }
 
-    /// Tells where each group's node is.
+    /// Publishes the node of each partition.
     fn publish(&mut self) {
-        let Some(found) = self.found.take() else { return };
-        let by_group = found.by_group(&self.common.names, usize::from(self.groups()));
-        let by_group: Vec<_> =
-            by_group.into_iter().map(|group| group.map(|address| self.node(&address))).collect();
-        self.routes.set(by_group);
-        self.found = Some(found);
-    }
-
-    fn groups(&self) -> u16 {
-        match &*self.finder {
-            Finder::Cluster(_) => self.common.options.groups,
-            Finder::Sentinels(_) => 1,
-        }
+        let Some(slots) = self.slots.take() else { return };
+        let partitions = match &*self.discovery {
+            Discovery::Cluster(_) => self.context.options.groups,
+            Discovery::Sentinels(_) => 1,
+        };
+        let by_partition: Vec<_> = slots
+            .by_partition(&self.context.keyspace, partitions)
+            .into_iter()
+            .map(|address| address.map(|address| self.node(&address)))
+            .collect();
+        self.routes.set(by_partition);
+        self.slots = Some(slots);
     }
 
     fn node(&mut self, address: &Address) -> Arc<Node> {
-        let start = || Arc::new(Node::start(address, &self.common));
+        let start = || Arc::new(Node::start(address, &self.context));
         Arc::clone(self.nodes.entry(address.clone()).or_insert_with(start))
     }
 
-    fn hear(&mut self, news: News) {
-        match news {
-            News::Moved { slot, to, requests } => {
+    fn handle_event(&mut self, event: TopologyEvent) {
+        match event {
+            TopologyEvent::Moved { slot, to, requests } => {
                 self.is_doubted = true;
-                if let Some(found) = &mut self.found {
-                    found.learn(slot, &to);
+                if let Some(slots) = &mut self.slots {
+                    slots.move_slot(slot, &to);
                     self.publish();
                 }
                 let node = self.node(&to);
-                requests.into_iter().for_each(|request| node.submit(request));
+                requests.into_iter().for_each(|pending| node.submit(pending));
             }
-            News::Ask { to, requests } => {
+            TopologyEvent::Ask { to, requests } => {
                 let node = self.node(&to);
-                requests.into_iter().for_each(|request| node.submit(request));
+                requests.into_iter().for_each(|pending| node.submit(pending));
             }
-            News::Stale(requests) => {
+            TopologyEvent::NotPrimary(requests) => {
                 self.is_doubted = true;
                 self.hold(requests);
             }
-            News::Later(requests) => {
+            TopologyEvent::RetryLater(requests) => {
                 self.is_doubted = true;
-                self.after(MOMENT, News::Route(requests));
+                self.send_after(RETRY_DELAY, TopologyEvent::Route(requests));
             }
-            News::Route(requests) => self.route(requests),
-            News::Lost => self.is_doubted = true,
+            TopologyEvent::Route(requests) => self.route(requests),
+            TopologyEvent::ConnectionLost => self.is_doubted = true,
         }
     }
 
-    fn route(&mut self, requests: Vec<Waiting>) {
-        let has_begun = self.found.is_some();
-        for mut waiting in requests {
-            waiting.line = Line { asks: false, ..waiting.line };
-            if has_begun || (self.search.is_none() && !self.is_doubted) {
-                self.routes.submit(waiting);
+    fn route(&mut self, requests: Vec<PendingRequest>) {
+        let has_routes = self.slots.is_some();
+        for mut pending in requests {
+            pending.batch_key = BatchKey { is_asking: false, ..pending.batch_key };
+            if has_routes || (self.in_progress.is_none() && !self.is_doubted) {
+                self.routes.submit(pending);
             } else {
-                self.hold(vec![waiting]);
+                self.hold(vec![pending]);
             }
         }
     }
 
-    /// Keeps requests until the search has ended, as many as may wait for a node, and for as long as
-    /// a call may take.
-    fn hold(&mut self, requests: Vec<Waiting>) {
-        let longest = self.common.options.call_timeout.as_micros();
-        let longest = Micros::new(u64::try_from(longest).unwrap_or(u64::MAX));
-        let now = self.common.clock.now();
-        for waiting in requests {
-            if self.held.len() >= self.common.options.queue {
-                let message = "they wait until it is known where the keys are";
-                self.routes.fail(waiting, &Failure::new(FailureKind::Overloaded, message));
-            } else if now.duration_since(waiting.caller.since) > longest {
-                let message = "where the keys are was not found out in time";
-                self.routes.fail(waiting, &Failure::new(FailureKind::Unreachable, message));
+    /// Holds requests until the discovery in progress ends: at most as many as may wait for a node,
+    /// and for at most the timeout of a call.
+    fn hold(&mut self, requests: Vec<PendingRequest>) {
+        let timeout = self.context.call_timeout();
+        let now = self.context.clock.now();
+        for pending in requests {
+            if self.held.len() >= self.context.options.queue {
+                let message = "requests wait for the topology of the cluster";
+                self.routes.fail(pending, &Failure::new(FailureKind::Overloaded, message));
+            } else if now.duration_since(pending.responder.since) > timeout {
+                let message = "the topology of the cluster was not discovered in time";
+                self.routes.fail(pending, &Failure::new(FailureKind::Unreachable, message));
             } else {
-                self.held.push(waiting);
+                self.held.push(pending);
             }
         }
     }
 
-    fn search_again_soon(&self) {
-        self.after(PAUSE * 10, News::Lost);
-    }
-
-    fn after(&self, wait: Duration, news: News) {
-        let later = self.later.clone();
+    fn send_after(&self, delay: Duration, event: TopologyEvent) {
+        let sender = self.sender.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            // If nobody listens the store is being dropped.
-            let _ = later.send(news);
+            tokio::time::sleep(delay).await;
+            // The receiver was dropped with the store; nothing to do.
+            let _ = sender.send(event);
         });
     }
 }
 
-/// The end of the search that is under way, if there is one.
-async fn searched(
-    search: &mut Option<BoxFuture<'static, Result<Found, Failure>>>,
-) -> Result<Found, Failure> {
-    match search {
-        Some(search) => search.await,
+/// Waits for the discovery in progress; never returns if there is none.
+async fn wait_for(
+    in_progress: &mut Option<BoxFuture<'static, Result<SlotMap, Failure>>>,
+) -> Result<SlotMap, Failure> {
+    match in_progress {
+        Some(discovery) => discovery.await,
         None => std::future::pending().await,
     }
-}
-
-/// The first good answer of those who are asked together; else the last bad one.
-async fn first_of<T>(
-    asked: impl IntoIterator<Item = impl Future<Output = Result<T, Failure>>>,
-) -> Result<T, Failure> {
-    let mut asked: FuturesUnordered<_> = asked.into_iter().collect();
-    let mut last = Failure::new(FailureKind::Unreachable, "there is nobody to ask");
-    while let Some(answer) = asked.next().await {
-        match answer {
-            Ok(answer) => return Ok(answer),
-            // That somebody cannot be reached says less than what another one says.
-            Err(error) if error.kind == FailureKind::Unreachable && last.kind != error.kind => {}
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }

@@ -1,91 +1,94 @@
-//! Where requests go: a node for each group of keys.
+//! Routing of requests: the node of each partition.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::mpsc::UnboundedSender;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
-use crate::node::{Common, News, Node};
-use crate::waiting::Waiting;
+use crate::context::{StoreContext, TopologyEvent};
+use crate::node::Node;
+use crate::request::PendingRequest;
 
-/// Where requests go.
+/// The node of each partition.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    common: Arc<Common>,
-    inner: RwLock<Inner>,
+    context: Arc<StoreContext>,
+    table: RwLock<Table>,
 }
 
 #[derive(Debug)]
-enum Inner {
-    /// It is still being found out.
+enum Table {
+    /// The first discovery is in progress.
     Unknown,
-    /// It could not be found out.
+    /// Discovery failed.
     Down(Failure),
+    /// The node of each partition, if one serves its slot.
     Known(Box<[Option<Arc<Node>>]>),
 }
 
 impl Routes {
-    /// Nothing is known yet.
-    pub(crate) fn new(common: Arc<Common>) -> Self {
-        Routes { common, inner: RwLock::new(Inner::Unknown) }
+    pub(crate) fn new(context: Arc<StoreContext>) -> Self {
+        Routes { context, table: RwLock::new(Table::Unknown) }
     }
 
-    /// All goes to one node, or to one for each group.
-    pub(crate) fn set(&self, by_group: impl IntoIterator<Item = Option<Arc<Node>>>) {
-        let by_group = Inner::Known(by_group.into_iter().collect());
-        // What is replaced is dropped after the lock: nodes give back what waits for them.
-        let replaced = {
-            let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *inner, by_group)
-        };
-        drop(replaced);
+    /// Sets the node of each partition.
+    pub(crate) fn set(&self, by_partition: impl IntoIterator<Item = Option<Arc<Node>>>) {
+        self.replace(Table::Known(by_partition.into_iter().collect()));
     }
 
-    /// Where nothing is known, or in any case if `always`, this is why.
-    pub(crate) fn set_down(&self, failure: &Failure, always: bool) {
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        if always || !matches!(*inner, Inner::Known(_)) {
-            let replaced = std::mem::replace(&mut *inner, Inner::Down(failure.clone()));
-            drop(inner);
-            drop(replaced);
+    /// Fails requests with this failure, if no routes are known, or in any case if `is_final`.
+    pub(crate) fn set_down(&self, failure: &Failure, is_final: bool) {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let is_known = matches!(*table, Table::Known(_));
+        drop(table);
+        if is_final || !is_known {
+            self.replace(Table::Down(failure.clone()));
         }
     }
 
-    /// Sends a request to its node, or answers it at once.
-    pub(crate) fn submit(&self, waiting: Waiting) {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        match &*inner {
-            Inner::Known(by_group) => {
-                let node = by_group.get(usize::from(waiting.line.group)).cloned().flatten();
-                drop(inner);
+    fn replace(&self, table: Table) {
+        let mut guard = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let previous = std::mem::replace(&mut *guard, table);
+        // Dropped without the lock: a node that is dropped routes its requests again.
+        drop(guard);
+        drop(previous);
+    }
+
+    /// Sends a request to its node, or fails it.
+    pub(crate) fn submit(&self, pending: PendingRequest) {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        match &*table {
+            Table::Known(by_partition) => {
+                let partition = usize::from(pending.batch_key.partition);
+                let node = by_partition.get(partition).cloned().flatten();
+                drop(table);
                 match node {
-                    Some(node) => node.submit(waiting),
+                    Some(node) => node.submit(pending),
                     None => {
-                        self.tell(News::Lost);
-                        let message = "no node is known to serve the slot of the key";
-                        self.fail(waiting, &Failure::new(FailureKind::ClusterDown, message));
+                        self.notify(TopologyEvent::ConnectionLost);
+                        let message = "no node serves the slot of the key";
+                        self.fail(pending, &Failure::new(FailureKind::ClusterDown, message));
                     }
                 }
             }
-            Inner::Down(failure) => {
+            Table::Down(failure) => {
                 let failure = failure.clone();
-                drop(inner);
-                self.fail(waiting, &failure);
+                drop(table);
+                self.fail(pending, &failure);
             }
-            Inner::Unknown => {
-                drop(inner);
-                self.tell(News::Route(vec![waiting]));
+            Table::Unknown => {
+                drop(table);
+                self.notify(TopologyEvent::Route(vec![pending]));
             }
         }
     }
 
-    /// All nodes, each once.
+    /// Returns the nodes, without duplicates.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let mut nodes: Vec<Arc<Node>> = Vec::new();
-        if let Inner::Known(by_group) = &*inner {
-            for node in by_group.iter().flatten() {
-                if !nodes.iter().any(|n| Arc::ptr_eq(n, node)) {
+        if let Table::Known(by_partition) = &*table {
+            for node in by_partition.iter().flatten() {
+                if !nodes.iter().any(|known| Arc::ptr_eq(known, node)) {
                     nodes.push(Arc::clone(node));
                 }
             }
@@ -93,15 +96,16 @@ impl Routes {
         nodes
     }
 
-    pub(crate) fn fail(&self, waiting: Waiting, failure: &Failure) {
+    pub(crate) fn fail(&self, pending: PendingRequest, failure: &Failure) {
         let error = StoreError::from(failure.clone());
-        self.common.counters.failed(&error);
-        waiting.caller.answer(Err(error));
+        self.context.counters.record_error(&error);
+        pending.responder.respond(Err(error));
     }
 
-    fn tell(&self, news: News) {
-        let told: Option<&UnboundedSender<News>> = self.common.news.as_ref();
-        // If nobody listens the store is being dropped, and with it who waits.
-        let _ = told.map(|x| x.send(news));
+    fn notify(&self, event: TopologyEvent) {
+        if let Some(topology) = &self.context.topology {
+            // The receiver was dropped with the store; dropping the event fails its requests.
+            let _ = topology.send(event);
+        }
     }
 }

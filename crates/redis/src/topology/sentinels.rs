@@ -1,99 +1,99 @@
-//! Asking sentinels where the master is.
+//! Discovery of a master through Sentinel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::Value;
 use tollgate_store::{Failure, FailureKind};
 
-use super::slots::text;
-use super::{Found, first_of};
-use crate::link::{Dialer, Link};
-use crate::node::Common;
+use super::discovery::{first_success, text};
+use super::slot_map::SlotMap;
+use crate::connection::{Connection, Dialer};
+use crate::context::StoreContext;
 use crate::url::Address;
 
 #[derive(Debug)]
-pub(crate) struct Sentinels {
-    common: Arc<Common>,
+pub(crate) struct SentinelDiscovery {
+    context: Arc<StoreContext>,
     dialer: Dialer,
     sentinels: Vec<Address>,
     master: Box<str>,
-    /// The connection to the one who answered last.
-    asked: Mutex<Option<(Address, Arc<Link>)>>,
-    /// The master that last said that it is one.
+    /// The connection to the sentinel that answered last.
+    last: Mutex<Option<(Address, Arc<Connection>)>>,
+    /// The last server that confirmed that it is a master.
     verified: Mutex<Option<Address>>,
 }
 
-impl Sentinels {
+impl SentinelDiscovery {
     pub(crate) fn new(
-        common: &Arc<Common>,
+        context: &Arc<StoreContext>,
         dialer: Dialer,
         sentinels: Vec<Address>,
         master: Box<str>,
     ) -> Self {
-        let common = Arc::clone(common);
-        let (asked, verified) = (Mutex::default(), Mutex::default());
-        Sentinels { common, dialer, sentinels, master, asked, verified }
+        let context = Arc::clone(context);
+        let (last, verified) = (Mutex::default(), Mutex::default());
+        SentinelDiscovery { context, dialer, sentinels, master, last, verified }
     }
 
-    /// Asks the one who answered last; if that is no good, or in doubt, all of them together.
-    pub(super) async fn find(&self, is_doubted: bool) -> Result<Found, Failure> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((sentinel, link)) = asked.filter(|(_, link)| !link.is_closed()) {
-            let found = self.ask(sentinel, link, is_doubted).await;
-            if found.is_ok() {
-                return found;
+    /// Queries the sentinel that answered last; if that fails, all sentinels concurrently.
+    pub(super) async fn discover(&self, is_doubted: bool) -> Result<SlotMap, Failure> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((sentinel, connection)) = last.filter(|(_, last)| !last.is_closed()) {
+            let master = self.query(sentinel, connection, is_doubted).await;
+            if master.is_ok() {
+                return master;
             }
         }
-        first_of(self.sentinels.iter().map(|sentinel| async {
-            let link = self.dialer.dial(sentinel, || ()).await?;
-            self.ask(sentinel.clone(), Arc::new(link), is_doubted).await
+        first_success(self.sentinels.iter().map(|sentinel| async {
+            let connection = self.dialer.dial(sentinel, || ()).await?;
+            self.query(sentinel.clone(), Arc::new(connection), is_doubted).await
         }))
         .await
     }
 
-    async fn ask(
+    async fn query(
         &self,
         sentinel: Address,
-        link: Arc<Link>,
+        connection: Arc<Connection>,
         is_doubted: bool,
-    ) -> Result<Found, Failure> {
+    ) -> Result<SlotMap, Failure> {
         let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.master];
-        let reply = link.command(&words).await.map_err(|error| error.failure())?;
-        let master = address(&reply, &sentinel).ok_or_else(|| {
-            let message = format!("the sentinel {sentinel} knows no master {:?}", self.master);
+        let reply = connection.command(&words).await.map_err(|error| error.failure())?;
+        let master = parse_address(&reply, &sentinel).ok_or_else(|| {
+            let message = format!("the sentinel {sentinel} has no master {:?}", self.master);
             Failure::new(FailureKind::WrongTopology, message)
         })?;
-        let known = self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if is_doubted || known.as_ref() != Some(&master) {
+        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if is_doubted || verified.as_ref() != Some(&master) {
             self.verify(&master).await?;
             *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(master.clone());
         }
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some((sentinel, link));
-        Ok(Found::one(master))
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((sentinel, connection));
+        Ok(SlotMap::single(master))
     }
 
-    /// Has the master say itself that it is one: sentinels may be behind.
+    /// Checks with the server that it is a master, because a sentinel may be outdated.
     async fn verify(&self, master: &Address) -> Result<(), Failure> {
-        let link = self.common.dialer.dial(master, || ()).await?;
-        match link.command(&["ROLE"]).await {
+        let connection = self.context.dialer.dial(master, || ()).await?;
+        match connection.command(&["ROLE"]).await {
             Ok(Value::Array(parts)) => match parts.first().and_then(text).as_deref() {
                 Some("master") | None => Ok(()),
                 Some(role) => {
-                    let message = format!("{master}, which sentinels name, says it is a {role}");
+                    let message = format!("{master} is a {role}, but sentinels report a master");
                     Err(Failure::new(FailureKind::ReadOnly, message))
                 }
             },
             Ok(_) => Ok(()),
-            // A user who may not ask is told by the first write.
+            // Without the permission, the first write reports a replica.
             Err(error) if error.failure().kind == FailureKind::NoPermission => Ok(()),
             Err(error) => Err(error.failure()),
         }
     }
 }
 
-/// `[host, port]`
-fn address(reply: &Value, speaker: &Address) -> Option<Address> {
+/// Parses `[host, port]`.
+fn parse_address(reply: &Value, speaker: &Address) -> Option<Address> {
     let Value::Array(parts) = reply else { return None };
     let [host, port] = &parts[..] else { return None };
-    Some(Address::at(&text(host)?, text(port)?.parse().ok()?, speaker))
+    Some(Address::relative_to(speaker, &text(host)?, text(port)?.parse().ok()?))
 }

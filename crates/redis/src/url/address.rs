@@ -1,11 +1,11 @@
-//! Where a server listens.
+//! Addresses of servers.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::open_error::OpenError;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     Tcp { host: Box<str>, port: u16 },
@@ -17,15 +17,15 @@ impl Address {
         Address::Tcp { host: host.into(), port }
     }
 
-    /// What a cluster says in a redirection: `host:port`, where the host may be an address of
-    /// version 6 without brackets, or empty for the one who speaks.
-    pub(crate) fn of_redirection(text: &str, speaker: &Address) -> Option<Self> {
+    /// Parses the `host:port` of a redirection. The host may be an IPv6 address without brackets, or
+    /// empty for the host of the server that sent it.
+    pub(crate) fn from_redirection(text: &str, speaker: &Address) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
-        Some(Self::at(host, port.parse().ok()?, speaker))
+        Some(Self::relative_to(speaker, host, port.parse().ok()?))
     }
 
-    /// An address of which the host may be left out or unknown, for the one who speaks.
-    pub(crate) fn at(host: &str, port: u16, speaker: &Address) -> Self {
+    /// Creates an address reported by a server. An empty or unknown host is that of the server.
+    pub(crate) fn relative_to(speaker: &Address, host: &str, port: u16) -> Self {
         match speaker {
             Address::Tcp { host: own, .. } if host.is_empty() || host == "?" => {
                 Address::tcp(own, port)
@@ -45,22 +45,22 @@ impl fmt::Display for Address {
     }
 }
 
-/// Reads `host[:port]`.
+/// Parses `host[:port]`.
 pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError> {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {
-        return Err(OpenError::url("host", host, "write its name or address after ://"));
+        return Err(OpenError::url("host", host, "write a name or an address after ://"));
     }
     let port = match port {
         None => default_port,
         Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
             let remedy = "write a number from 1 to 65535; an IPv6 address goes in []";
-            // What is no number may be the password of a URL whose host was forgotten.
-            let shows = port.bytes().all(|byte| byte.is_ascii_digit());
-            if shows {
+            // Anything but a number may be a password, if the host is missing.
+            let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number {
                 OpenError::url("port", port, remedy)
             } else {
                 OpenError::secret("port", remedy)
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError>
     Ok(Address::tcp(host, port))
 }
 
-/// Reads several, with commas between.
+/// Parses a list separated by commas.
 pub(super) fn parse_all(text: &str, default_port: u16) -> Result<Vec<Address>, OpenError> {
     text.split(',').map(|part| parse(part, default_port)).collect()
 }

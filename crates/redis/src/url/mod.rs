@@ -1,8 +1,8 @@
-//! The URLs of stores.
+//! Store URLs.
 //!
 //! `redis://[user[:password]@]host[:port][/db]`, `redis+unix:///path?db=N` (`unix://` as well),
 //! `redis+cluster://host:port,host:port`, `redis+sentinel://host:port,host:port/master[/db]`; with
-//! `rediss` in place of `redis` for TLS, and `valkey` wherever `redis` stands.
+//! `rediss` in place of `redis` for TLS, and `valkey` as an alias of `redis`.
 
 mod address;
 
@@ -12,7 +12,7 @@ pub(crate) use address::Address;
 
 use crate::open_error::OpenError;
 
-/// What a URL says.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) servers: Servers,
@@ -21,25 +21,25 @@ pub(crate) struct Target {
     pub(crate) database: u32,
 }
 
-/// Which servers there are.
+/// The servers of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Servers {
     One(Address),
-    /// Some nodes of a cluster, which know the others.
+    /// Seed nodes of a cluster.
     Cluster(Vec<Address>),
-    /// Those who know where the master is.
+    /// Sentinels, and the name of the master.
     Sentinels {
         sentinels: Vec<Address>,
         master: Box<str>,
     },
 }
 
-/// Who logs in. Nobody sees the password.
+/// Credentials. `Debug` hides the password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) username: Option<String>,
     pub(crate) password: Option<String>,
-    /// What holds the password, if it is not known here.
+    /// The file with the password, in place of `password`.
     pub(crate) password_file: Option<PathBuf>,
 }
 
@@ -52,24 +52,25 @@ impl std::fmt::Debug for Login {
 const PORT: u16 = 6_379;
 const SENTINEL_PORT: u16 = 26_379;
 
-/// Reads a URL.
+/// Parses a URL.
 pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(OpenError::secret("scheme", "write redis://HOST, with :// after the scheme"));
     };
-    let (is_tls, kind) = kind_of(scheme)?;
+    let (is_tls, kind) = parse_scheme(scheme)?;
     if kind == "unix" {
         return parse_unix(rest);
     }
     if rest.contains(['?', '#']) {
         return Err(OpenError::secret(
             "rest",
-            "there is no ? or # in such a URL; in a user or password write %3F and %23",
+            "remove ? and #; in a user or a password write %3F and %23",
         ));
     }
-    let (authority, path) = rest.split_once('/').map_or((rest, None), |(x, path)| (x, Some(path)));
+    let (authority, path) =
+        rest.split_once('/').map_or((rest, None), |(authority, path)| (authority, Some(path)));
     if path.is_some_and(|path| path.contains('@')) {
-        return Err(OpenError::secret("password", "write %2F for a / in it, and %40 for an @"));
+        return Err(OpenError::secret("password", "write %2F for / and %40 for @"));
     }
     let (login, hosts) = match authority.rsplit_once('@') {
         Some((login, hosts)) => (parse_login(login)?, hosts),
@@ -79,15 +80,20 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
     let (servers, database) = match kind {
         "cluster" => {
             if let Some(path) = path.filter(|path| *path != "0") {
-                return Err(OpenError::url("database", path, "a cluster has 0 only: leave it out"));
+                return Err(OpenError::url(
+                    "database",
+                    path,
+                    "a cluster has database 0 only: remove it",
+                ));
             }
             (Servers::Cluster(address::parse_all(hosts, PORT)?), 0)
         }
         "sentinel" => {
-            let path = path.unwrap_or_default();
+            // Without a path, the master is missing, which is reported below.
+            let path = path.unwrap_or("");
             let (master, database) = path.split_once('/').unwrap_or((path, ""));
             if master.is_empty() {
-                let remedy = "write its name after the sentinels, as in /mymaster";
+                let remedy = "write the name after the sentinels, as in /mymaster";
                 return Err(OpenError::url("master", master, remedy));
             }
             let sentinels = address::parse_all(hosts, SENTINEL_PORT)?;
@@ -96,18 +102,18 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
         }
         _ => {
             if hosts.contains(',') {
-                let remedy = "several are for redis+cluster:// and redis+sentinel:// only";
+                let remedy = "only redis+cluster:// and redis+sentinel:// take several hosts";
                 return Err(OpenError::url("host", hosts, remedy));
             }
             let address = address::parse(hosts, PORT)?;
-            (Servers::One(address), parse_database(path.unwrap_or_default())?)
+            (Servers::One(address), path.map_or(Ok(0), parse_database)?)
         }
     };
     Ok(Target { servers, is_tls, login, database })
 }
 
-/// Whether there is TLS, and what kind of servers there are.
-fn kind_of(scheme: &str) -> Result<(bool, &str), OpenError> {
+/// Parses a scheme: whether to use TLS, and the kind of servers.
+fn parse_scheme(scheme: &str) -> Result<(bool, &str), OpenError> {
     let (server, kind) = scheme.split_once('+').unwrap_or((scheme, ""));
     let is_tls = matches!(server, "rediss" | "valkeys");
     let is_known = is_tls || matches!(server, "redis" | "valkey");
@@ -127,7 +133,7 @@ fn kind_of(scheme: &str) -> Result<(bool, &str), OpenError> {
 fn parse_unix(rest: &str) -> Result<Target, OpenError> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     if !path.starts_with('/') {
-        let remedy = "write the whole path after ://, as in redis+unix:///run/redis.sock";
+        let remedy = "write the absolute path after ://, as in redis+unix:///run/redis.sock";
         return Err(OpenError::url("path", path, remedy));
     }
     let (mut login, mut database) = (Login::default(), 0);
@@ -137,7 +143,7 @@ fn parse_unix(rest: &str) -> Result<Target, OpenError> {
             "db" => database = parse_database(value)?,
             "user" => login.username = Some(decode("user", value)?),
             "pass" => login.password = Some(decode("password", value)?),
-            _ => return Err(OpenError::url("parameter", name, "there are db, user and pass")),
+            _ => return Err(OpenError::url("parameter", name, "expected db, user or pass")),
         }
     }
     let path = PathBuf::from(decode("path", path)?);
@@ -149,7 +155,7 @@ fn parse_login(login: &str) -> Result<Login, OpenError> {
         Some((username, password)) => (username, Some(decode("password", password)?)),
         None => (login, None),
     };
-    let username = Some(username).filter(|x| !x.is_empty());
+    let username = Some(username).filter(|username| !username.is_empty());
     let username = username.map(|username| decode("user", username)).transpose()?;
     Ok(Login { username, password, password_file: None })
 }
@@ -161,37 +167,33 @@ fn parse_database(text: &str) -> Result<u32, OpenError> {
     text.parse().map_err(|_| OpenError::url("database", text, "write a number, as in /2"))
 }
 
-/// Takes what is written as `%` and two hexadecimal digits for the byte that it stands for.
+/// Decodes percent-encoding.
 fn decode(part: &'static str, text: &str) -> Result<String, OpenError> {
-    let wrong = || {
-        OpenError::secret(
-            part,
-            "write % and two hexadecimal digits for a byte, and %25 for a % itself",
-        )
-    };
+    let invalid =
+        || OpenError::secret(part, "write % and two hexadecimal digits for a byte, and %25 for %");
     let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
         let byte = if *first == b'%' {
-            let digits =
-                after.get(..2).and_then(|after| str::from_utf8(after).ok()).ok_or_else(wrong)?;
-            rest = after.get(2..).unwrap_or_default();
-            u8::from_str_radix(digits, 16).map_err(|_| wrong())?
+            let (digits, after) = after.split_at_checked(2).ok_or_else(invalid)?;
+            rest = after;
+            let digits = str::from_utf8(digits).map_err(|_| invalid())?;
+            u8::from_str_radix(digits, 16).map_err(|_| invalid())?
         } else {
             rest = after;
             *first
         };
         decoded.push(byte);
     }
-    String::from_utf8(decoded).map_err(|_| wrong())
+    String::from_utf8(decoded).map_err(|_| invalid())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A URL, and what it says: servers, TLS, user, password, database.
+    /// Checks the servers, TLS, user, password and database of a URL, or the error.
     fn check(url: &str, expected: &str) {
-        let said = match parse(url) {
+        let shown = match parse(url) {
             Ok(value) => {
                 let servers = match &value.servers {
                     Servers::One(one) => one.to_string(),
@@ -206,7 +208,7 @@ mod tests {
             }
             Err(error) => error.to_string(),
         };
-        assert!(said.contains(expected), "{url}: {said}");
+        assert!(shown.contains(expected), "{url}: {shown}");
     }
 
     fn list(them: &[Address]) -> String {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_say_where_servers_are() {
+    fn urls_are_parsed() {
         check("redis://h", "h:6379 None:None 0");
         check("valkey://h:7000/3", "h:7000 None:None 3");
         check("redis://:p%40%2fs@h", r#"h:6379 None:("p@/s") 0"#);
@@ -231,25 +233,25 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_url_is_told_what_to_write() {
+    fn invalid_urls_are_rejected_with_a_hint() {
         check("h:6379", "the scheme of the store's URL: write redis://HOST");
         check("http://h", r#"the scheme "http" of the store's URL: write redis,"#);
         check("rediss+unix:///x", "the scheme \"rediss+unix\"");
-        check("redis://", "the host \"\" of the store's URL: write its name or address");
+        check("redis://", "the host \"\" of the store's URL: write a name or an address");
         check("redis://h:99999", "the port \"99999\" of the store's URL: write a number from 1");
         check("redis://h:0", "the port \"0\"");
         check("redis://h/x", "the database \"x\" of the store's URL: write a number");
-        check("redis://h,g", "several are for redis+cluster");
-        check("redis+cluster://h/1", "a cluster has 0 only");
+        check("redis://h,g", "only redis+cluster:// and redis+sentinel:// take several hosts");
+        check("redis+cluster://h/1", "a cluster has database 0 only");
         check("redis+cluster://h,,g", "the host \"\"");
-        check("redis+sentinel://h", "the master \"\" of the store's URL: write its name");
-        check("redis+unix://run/x", "write the whole path");
+        check("redis+sentinel://h", "the master \"\" of the store's URL: write the name");
+        check("redis+unix://run/x", "write the absolute path");
         check("redis+unix:///x?database=1", "the parameter \"database\"");
-        check("redis://h?db=1", "there is no ? or #");
+        check("redis://h?db=1", "remove ? and #");
     }
 
     #[test]
-    fn an_error_never_shows_a_password() {
+    fn errors_never_contain_a_password() {
         for url in [
             "redis://u:secret%zz@h",
             "redis://u:secret/x@h",

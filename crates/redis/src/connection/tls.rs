@@ -1,4 +1,4 @@
-//! TLS: whom to trust, and what to show.
+//! TLS: CA bundle and client certificate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tollgate_store::{Failure, FailureKind};
 
 use crate::options::{Pem, RedisOptions};
 
-/// Whom to trust, and what to show.
+/// The CA bundle (default: system roots) and the client certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     ca: Option<Pem>,
@@ -27,28 +27,28 @@ impl Tls {
         Tls { ca: ca.clone(), cert: cert.clone(), key: key.clone() }
     }
 
-    /// Speaks TLS over a stream to this host.
+    /// Performs the handshake with a host.
     pub(super) async fn wrap(
         &self,
         host: &str,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| failure("the host's name", "it is none that a certificate can have"))?;
+            .map_err(|_| failure("host name", "not a valid name for a certificate"))?;
         let tls = self.clone();
-        // Files are read.
+        // On a blocking thread, because it reads files.
         let config = tokio::task::spawn_blocking(move || tls.config()).await;
-        let config = config.map_err(|error| failure("its settings", error))??;
+        let config = config.map_err(|error| failure("configuration", error))??;
         let connector = TlsConnector::from(Arc::new(config));
-        connector.connect(name, stream).await.map_err(|error| failure("the handshake", error))
+        connector.connect(name, stream).await.map_err(|error| failure("handshake", error))
     }
 
     fn config(&self) -> Result<ClientConfig, Failure> {
-        // Named here, so that it does not matter what else of the process chooses for all.
+        // Independent of the default provider of the process.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| failure("its settings", error))?
+            .map_err(|error| failure("configuration", error))?
             .with_root_certificates(self.roots()?);
         let (Some(cert), Some(key)) = (&self.cert, &self.key) else {
             return Ok(config.with_no_client_auth());
@@ -66,7 +66,7 @@ impl Tls {
             let found = rustls_native_certs::load_native_certs();
             roots.add_parsable_certificates(found.certs);
             if let Some(error) = found.errors.first().filter(|_| roots.is_empty()) {
-                return Err(failure("the system's certificates", error));
+                return Err(failure("system certificates", error));
             }
             return Ok(roots);
         };
@@ -81,7 +81,7 @@ fn certificates(option: &str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>,
     let pem = read(option, pem)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let found = found.map_err(|error| failure(option, error))?;
-    if found.is_empty() { Err(failure(option, "there is no certificate in it")) } else { Ok(found) }
+    if found.is_empty() { Err(failure(option, "no certificate found")) } else { Ok(found) }
 }
 
 fn read(option: &str, pem: &Pem) -> Result<Vec<u8>, Failure> {
@@ -95,5 +95,5 @@ fn read(option: &str, pem: &Pem) -> Result<Vec<u8>, Failure> {
 }
 
 fn failure(what: &str, why: impl std::fmt::Display) -> Failure {
-    Failure::new(FailureKind::Unreachable, format!("TLS, {what}: {why}"))
+    Failure::new(FailureKind::Unreachable, format!("TLS {what}: {why}"))
 }

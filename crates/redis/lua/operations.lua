@@ -1,7 +1,7 @@
--- The verbs that take one key, but for reservations; they are made when one is first asked.
+-- The operations on one key, except reservations; created on first use.
 -- Rows: verbs/take.rows, verbs/refund.rows, verbs/penalize.rows, verbs/block.rows
 
--- Changes every limit that has state; change says what it becomes.
+-- Changes the state of every limit that has one; change returns the new state.
 local function change_each(slot, change)
   local key, changed = slot.key, false
   for index = 1, slot.policy.count do
@@ -15,7 +15,7 @@ local function change_each(slot, change)
   return 1
 end
 
-function verbs.take(slots)
+function operations.take(slots)
   local slot = slots[1]
   local policy, key, granted = slot.policy, slot.key, slot.cost
   for index = 1, policy.count do
@@ -32,14 +32,14 @@ function verbs.take(slots)
   return denied
 end
 
-function verbs.refund(slots, time)
+function operations.refund(slots, time)
   local slot = slots[1]
   return change_each(slot, function(limit, state, it)
     return algorithm(limit).refund(limit, state, it, slot.cost, time)
   end)
 end
 
-function verbs.penalize(slots)
+function operations.penalize(slots)
   local slot = slots[1]
   local policy, key, charged, changed = slot.policy, slot.key, {}, false
   for index = 1, policy.count do
@@ -54,20 +54,20 @@ function verbs.penalize(slots)
     end
   end
   if not changed then return 1 end
-  charge_aside(key, function(place) return charged[place] end)
+  charge_detached(key, function(place) return charged[place] end)
   save(slot.place, key)
   return 1
 end
 
--- Kept as its end and 1, 0 for ever.
-function verbs.block(slots, span)
+-- Stored as the end plus 1; 0 is a block without an end.
+function operations.block(slots, span)
   local slot = slots[1]
   slot.key.block = span and min(now + span, LAST_TIME) + 1 or 0
   save(slot.place, slot.key)
   return 1
 end
 
-function verbs.unblock(slots)
+function operations.unblock(slots)
   local slot = slots[1]
   if slot.key.block then
     slot.key.block = nil
@@ -76,17 +76,17 @@ function verbs.unblock(slots)
   return 1
 end
 
-local function change_leases(slot, id, verb)
+local function change_leases(slot, id, operation)
   return change_each(slot, function(limit, state, it)
     if limit.kind ~= 7 then return state end
-    return algorithm(limit)[verb](limit, state, it, id)
+    return algorithm(limit)[operation](limit, state, it, id)
   end)
 end
 
-function verbs.renew(slots, id)
+function operations.renew(slots, id)
   return change_leases(slots[1], id, 'renew')
 end
 
-function verbs.release(slots, id)
+function operations.release(slots, id)
   return change_leases(slots[1], id, 'release')
 end

@@ -74,7 +74,7 @@ async fn a_namespace_is_erased_and_its_neighbours_are_left() {
     let all = u64::try_from(server.command(&["DBSIZE"]).integer()).unwrap();
     assert_eq!(store.flush_namespace().await, Ok(all - left(&server)));
     assert_eq!(server.keys(""), before);
-    // It may go on, and be erased again.
+    // It may go on, and be deleted again.
     check(&store, &policy("1/h"), b"k").await.unwrap();
     assert_eq!(store.flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), before);
@@ -92,7 +92,7 @@ async fn what_others_may_count_on_is_not_erased() {
     check(&store, &policy("1/h"), b"k").await.unwrap();
     let error = store.flush_namespace().await.unwrap_err();
     assert_eq!(error, FlushError::ServerClock { namespace: "shop".into() });
-    assert!(error.to_string().contains("a clock and a namespace of its own"), "{error}");
+    assert!(error.to_string().contains("its own clock and namespace"), "{error}");
 
     check(&open(&server.url()), &policy("1/h"), b"k").await.unwrap();
     let error = trial(&server.url(), "tollgate").flush_namespace().await.unwrap_err();
@@ -144,17 +144,17 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
     let all = left(&server);
     proxy.only(&["SCAN"]);
     proxy.replace_reply(3, "-ERR no more", false);
-    let Err(FlushError::Unfinished { erased, failure, .. }) = store.flush_namespace().await else {
+    let Err(FlushError::Unfinished { deleted, failure, .. }) = store.flush_namespace().await else {
         panic!("nothing was told");
     };
-    assert_eq!((failure.kind, erased), (FailureKind::Rejected, all - left(&server)));
+    assert_eq!((failure.kind, deleted), (FailureKind::Rejected, all - left(&server)));
     proxy.replace_reply(1, "+OK", false);
     said(
         store.flush_namespace().await.unwrap_err(),
         FailureKind::Protocol,
         &["SCAN", &proxy.address()],
     );
-    assert_eq!(store.flush_namespace().await, Ok(all - erased));
+    assert_eq!(store.flush_namespace().await, Ok(all - deleted));
 
     server.kill();
     let error = store.flush_namespace().await.unwrap_err();
@@ -236,11 +236,11 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
                 cluster.move_slot(*slot, other(cluster.primary_of_slot(*slot)));
             }
         });
-        let erased = tokio::task::block_in_place(|| {
+        let deleted = tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(store.flush_namespace())
         });
         moves.join().unwrap();
-        erased.unwrap();
+        deleted.unwrap();
     });
     assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
 }

@@ -13,28 +13,28 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tollgate_store::{Failure, FailureKind};
 
-use super::Link;
+use super::Connection;
 use super::tls::Tls;
 use crate::error;
 use crate::options::RedisOptions;
 use crate::url::{Address, Login};
 
-/// How connections are made.
+/// Makes connections.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     info: RedisConnectionInfo,
-    /// What holds the password, if it is not part of the above.
+    /// The file with the password, if it is not in `info`.
     password_file: Option<PathBuf>,
     tls: Option<Tls>,
     connect_timeout: Duration,
     call_timeout: Duration,
 }
 
-/// When a connection on which nothing happens is looked at, and how often then.
+/// TCP keepalive: the idle time before the first probe, the interval, and the number of probes.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(5);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(1);
 const KEEPALIVE_TRIES: u32 = 3;
-/// What is sent and not acknowledged for so long has not arrived.
+/// How long sent data may remain unacknowledged before the connection is considered lost.
 const USER_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Dialer {
@@ -44,7 +44,7 @@ impl Dialer {
         database: u32,
         is_tls: bool,
     ) -> Dialer {
-        // What the client would say of itself is refused to users who may only call scripts.
+        // Users with minimal permissions cannot set the name of the client library.
         let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
         info = info.set_db(i64::from(database));
         if let Some(username) = &login.username {
@@ -67,20 +67,20 @@ impl Dialer {
         &self,
         address: &Address,
         on_close: impl FnOnce() + Send + 'static,
-    ) -> Result<Link, Failure> {
+    ) -> Result<Connection, Failure> {
         let dialed = tokio::time::timeout(self.connect_timeout, self.dial_at(address, on_close));
-        let failure = dialed.await.unwrap_or_else(|_| {
+        let result = dialed.await.unwrap_or_else(|_| {
             let message = format!("no connection within {:?}", self.connect_timeout);
             Err(Failure::new(FailureKind::Unreachable, message))
         });
-        failure.map_err(|error| Failure::new(error.kind, format!("{address}: {}", error.message)))
+        result.map_err(|error| Failure::new(error.kind, format!("{address}: {}", error.message)))
     }
 
     async fn dial_at(
         &self,
         address: &Address,
         on_close: impl FnOnce() + Send + 'static,
-    ) -> Result<Link, Failure> {
+    ) -> Result<Connection, Failure> {
         match (address, &self.tls) {
             (Address::Unix(path), _) => {
                 let stream = UnixStream::connect(path).await.map_err(unreachable)?;
@@ -97,12 +97,12 @@ impl Dialer {
         }
     }
 
-    /// Who logs in, and where to.
+    /// Returns the login, with the password from the file if there is one.
     async fn info(&self) -> Result<RedisConnectionInfo, Failure> {
         let Some(file) = self.password_file.clone() else { return Ok(self.info.clone()) };
-        let said = file.display().to_string();
+        let shown = file.display().to_string();
         let unreadable = |why: &dyn fmt::Display| {
-            let message = format!("the option password_file: {said} cannot be read: {why}");
+            let message = format!("the option password_file: cannot read {shown}: {why}");
             Failure::new(FailureKind::WrongPassword, message)
         };
         let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
@@ -110,16 +110,16 @@ impl Dialer {
         Ok(self.info.clone().set_password(read.trim_end_matches(['\r', '\n'])))
     }
 
-    /// Logs in and chooses the database.
+    /// Logs in and selects the database.
     async fn greet(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         on_close: impl FnOnce() + Send + 'static,
-    ) -> Result<Link, Failure> {
+    ) -> Result<Connection, Failure> {
         let info = self.info().await?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
         let made = MultiplexedConnection::new_with_config(&info, stream, config).await;
-        let (connection, driver) = made.map_err(error::of_connect)?;
+        let (connection, driver) = made.map_err(error::from_connect)?;
         let is_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&is_closed);
         let driver = tokio::spawn(async move {
@@ -127,7 +127,7 @@ impl Dialer {
             closed.store(true, Ordering::Release);
             on_close();
         });
-        Ok(Link { connection, is_closed, driver: driver.abort_handle() })
+        Ok(Connection { connection, is_closed, driver: driver.abort_handle() })
     }
 }
 
@@ -144,7 +144,7 @@ fn set_up(stream: &TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn unreachable(error: std::io::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, error.to_string())
 }

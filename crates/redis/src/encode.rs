@@ -1,4 +1,4 @@
-//! Requests as the arguments of a call; `lua/arguments.lua` and `lua/decide.lua` read them.
+//! Encodes requests as the arguments of a call, for `lua/arguments.lua` and `lua/decide.lua`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,81 +6,82 @@ use std::sync::Arc;
 
 use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
-use crate::asked::Asked;
 use crate::encoding::{PolicyEncoding, PolicyEncodings, put_number};
-use crate::names::{Names, Part};
+use crate::keyspace::{Keyspace, Part};
+use crate::request::StoreRequest;
 
 /// A call of the script.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Call {
-    /// Those of checks first, then those that belong to them.
+    /// The keys of the checks, then the keys that belong to those.
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) args: Vec<Vec<u8>>,
-    /// For each request and each of its slots, which key it is of.
+    /// For each request, its slots.
     pub(crate) slots: Vec<Vec<Slot>>,
-    /// The policy and key of each of the first keys.
+    /// The policy and key of each of the checks' keys.
     pub(crate) checked: Vec<(Policy, Box<[u8]>)>,
     /// The encoding of each of these policies.
     pub(crate) encodings: Vec<Arc<PolicyEncoding>>,
 }
 
-/// What a test brings, or a log that is replayed.
+/// The time of a test or of a replayed log, in place of the server's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Injected {
+pub(crate) struct InjectedTime {
     pub(crate) now: Timestamp,
-    /// How many entries of a log stand in its key, where that is not what the script says.
+    /// The maximum number of log entries in a key, in place of the script's default.
     pub(crate) short_log: Option<u16>,
 }
 
-impl fmt::Display for Injected {
+impl fmt::Display for InjectedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.now.as_micros())?;
         self.short_log.map_or(Ok(()), |short_log| write!(f, " {short_log}"))
     }
 }
 
-/// All checks of a request on one (policy, key), as one of their summed cost.
+/// All checks of a request on one (policy, key), with the sum of their costs.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) policy: Policy,
     pub(crate) encoding: Arc<PolicyEncoding>,
-    /// The index of the policy among the arguments, counted from 1.
+    /// The position of the policy among the arguments, counted from 1.
     pub(crate) argument: usize,
-    pub(crate) place: usize,
+    /// The index of the key in the call.
+    pub(crate) key_index: usize,
     pub(crate) cost: u64,
-    /// Which checks of the request it stands for.
+    /// The indices of the checks in the request.
     pub(crate) checks: Vec<usize>,
-    /// Where the keys that belong to this one begin, counted from 1; 0 for none.
-    pub(crate) own: usize,
+    /// The position of the first key that belongs to this one, counted from 1; 0 for none.
+    pub(crate) related: usize,
 }
 
 const INSPECT: u8 = 13;
 const NAMED: u8 = 128;
 
-/// The call that decides the requests in order, which are all of one group.
+/// Encodes a call that decides the requests, all of one partition, in order.
 pub(crate) fn encode(
-    requests: &[Asked],
-    names: &Names,
+    requests: &[StoreRequest],
+    keyspace: &Keyspace,
     encodings: &PolicyEncodings,
-    now: Option<Injected>,
+    now: Option<InjectedTime>,
     horizon: Micros,
 ) -> Call {
-    let mut writer = Writer::new(names, encodings, horizon);
+    let mut writer = Writer::new(keyspace, encodings, horizon);
     for request in requests {
-        writer.find_slots(request);
+        writer.add_slots(request);
     }
-    writer.add_own_keys(requests);
+    writer.add_related_keys(requests);
     for (index, request) in requests.iter().enumerate() {
         writer.put_request(index, request);
     }
     writer.finish(now)
 }
 
-/// Which keys belong to a key, for this request under this policy: those of reservations, or the
-/// long rows of logs. No policy has both.
-fn own_parts(request: &Asked, policy: &Policy) -> Vec<Part> {
+/// Returns the parts of a key that this request needs: reservations, or the long rows of logs. No
+/// policy has both.
+fn related_parts(request: &StoreRequest, policy: &Policy) -> Vec<Part> {
     let reserves = matches!(
-        request.verb,
+        request.operation,
         Operation::Reserve { .. } | Operation::Cancel { .. } | Operation::Reset
     );
     if policy.limits().iter().all(Limit::can_reserve) {
@@ -95,37 +96,37 @@ fn own_parts(request: &Asked, policy: &Policy) -> Vec<Part> {
             _ => continue,
         };
         let row = |rank| Part::Row { window: limit.spec().window, precision, rank };
-        let rank = (0..).find(|rank| !rows.contains(&row(*rank))).unwrap_or(0);
-        rows.push(row(rank));
+        rows.extend((0..).map(row).find(|row| !rows.contains(row)));
     }
     rows
 }
 
 struct Writer<'a> {
-    names: &'a Names,
+    keyspace: &'a Keyspace,
     encodings: &'a PolicyEncodings,
     horizon: Micros,
     call: Call,
-    places: HashMap<(&'a str, &'a [u8]), usize>,
-    /// Where the keys are that belong to those of checks, and those of request ids.
-    others: HashMap<Vec<u8>, usize>,
-    /// The policies of the slots, with their encodings and their indexes among the arguments.
+    /// The indices of the checks' keys.
+    key_indices: HashMap<(&'a str, &'a [u8]), usize>,
+    /// The indices of all other keys.
+    related_indices: HashMap<Vec<u8>, usize>,
+    /// The policies of the slots, with their encodings and their positions among the arguments.
     policies: Vec<(&'a Policy, Arc<PolicyEncoding>, usize)>,
     arguments: Vec<Arc<PolicyEncoding>>,
-    /// For each request the place of its id's key, counted from 1.
+    /// For each request, the position of its id's key, counted from 1; 0 for none.
     ids: Vec<usize>,
     requests: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(names: &'a Names, encodings: &'a PolicyEncodings, horizon: Micros) -> Self {
+    fn new(keyspace: &'a Keyspace, encodings: &'a PolicyEncodings, horizon: Micros) -> Self {
         Writer {
-            names,
+            keyspace,
             encodings,
             horizon,
             call: Call::default(),
-            places: HashMap::new(),
-            others: HashMap::new(),
+            key_indices: HashMap::new(),
+            related_indices: HashMap::new(),
             policies: Vec::new(),
             arguments: Vec::new(),
             ids: Vec::new(),
@@ -133,104 +134,106 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn find_slots(&mut self, request: &'a Asked) {
+    fn add_slots(&mut self, request: &'a StoreRequest) {
         let mut slots: Vec<Slot> = Vec::with_capacity(request.checks.len());
         for (index, check) in request.checks.iter().enumerate() {
-            let place = self.place_of(&check.policy, &check.key);
+            let key_index = self.key_index(&check.policy, &check.key);
+            let (encoding, argument) = self.encoding(&check.policy);
+            if key_index == self.call.encodings.len() {
+                self.call.encodings.push(Arc::clone(&encoding));
+            }
             let cost = check.cost.get();
-            if let Some(slot) = slots.iter_mut().find(|slot| slot.place == place) {
+            if let Some(slot) = slots.iter_mut().find(|slot| slot.key_index == key_index) {
                 slot.cost = slot.cost.saturating_add(cost).min(MAX_COST);
                 slot.checks.push(index);
                 continue;
-            }
-            let (encoding, argument) = self.encoding(&check.policy);
-            if place == self.call.encodings.len() {
-                self.call.encodings.push(Arc::clone(&encoding));
             }
             slots.push(Slot {
                 policy: check.policy.clone(),
                 encoding,
                 argument,
-                place,
+                key_index,
                 cost,
                 checks: vec![index],
-                own: 0,
+                related: 0,
             });
         }
         self.call.slots.push(slots);
     }
 
-    fn place_of(&mut self, policy: &'a Policy, key: &'a [u8]) -> usize {
+    fn key_index(&mut self, policy: &'a Policy, key: &'a [u8]) -> usize {
         let call = &mut self.call;
-        *self.places.entry((policy.name(), key)).or_insert_with(|| {
-            call.keys.push(self.names.of(&Part::State, policy.name(), key));
+        *self.key_indices.entry((policy.name(), key)).or_insert_with(|| {
+            call.keys.push(self.keyspace.name(&Part::State, policy.name(), key));
             call.checked.push((policy.clone(), key.into()));
             call.keys.len() - 1
         })
     }
 
-    /// Adds the keys that belong to those of the checks, and those of request ids.
-    fn add_own_keys(&mut self, requests: &'a [Asked]) {
+    /// Adds the keys that belong to the checks' keys, and the keys of request ids.
+    fn add_related_keys(&mut self, requests: &'a [StoreRequest]) {
         let mut slots = std::mem::take(&mut self.call.slots);
         for (request, slots) in requests.iter().zip(&mut slots) {
             for slot in slots {
                 let key = &request.checks[slot.checks[0]].key;
-                slot.own = self.add_parts(&own_parts(request, &slot.policy), &slot.policy, key);
+                slot.related =
+                    self.add_parts(&related_parts(request, &slot.policy), &slot.policy, key);
             }
         }
         self.call.slots = slots;
         for request in requests {
-            let mut place = 0;
+            let mut position = 0;
             if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
-                let group = self.names.group_of(&first.key);
-                let name = match request.part_of {
-                    Some(value) if value.is_aside => {
-                        self.names.of_part(group, id, value.fingerprint)
+                let partition = self.keyspace.partition_of(&first.key);
+                let name = match request.parent {
+                    Some(parent) if parent.is_separate => {
+                        self.keyspace.shadow_record(partition, id, parent.fingerprint)
                     }
-                    _ => self.names.of_request_id(group, id),
+                    _ => self.keyspace.request_id(partition, id),
                 };
-                place = self.place_of_others(vec![name]) + 1;
+                position = self.related_index(vec![name]) + 1;
             }
-            self.ids.push(place);
+            self.ids.push(position);
         }
     }
 
-    /// Where these parts of a key are, counted from 1; 0 if there are none.
+    /// Returns the position of the first of these parts of a key, counted from 1; 0 for none.
     fn add_parts(&mut self, parts: &[Part], policy: &Policy, key: &[u8]) -> usize {
         if parts.is_empty() {
             return 0;
         }
-        let names = parts.iter().map(|part| self.names.of(part, policy.name(), key)).collect();
-        self.place_of_others(names) + 1
+        let names = parts.iter().map(|part| self.keyspace.name(part, policy.name(), key)).collect();
+        self.related_index(names) + 1
     }
 
-    /// Where these keys stand one after the other; they are added if they do not.
-    fn place_of_others(&mut self, names: Vec<Vec<u8>>) -> usize {
+    /// Returns the index of the first of these keys, which are consecutive; adds them if necessary.
+    fn related_index(&mut self, names: Vec<Vec<u8>>) -> usize {
         let keys = &mut self.call.keys;
-        let known = names.first().and_then(|name| self.others.get(name)).copied();
-        let stand_at = |n: &usize| keys.get(*n..).is_some_and(|key| key.starts_with(&names));
-        if let Some(place) = known.filter(stand_at) {
-            return place;
+        let known = names.first().and_then(|name| self.related_indices.get(name)).copied();
+        if let Some(index) = known.filter(|index| keys[*index..].starts_with(&names)) {
+            return index;
         }
-        let place = keys.len();
-        self.others.extend(names.iter().cloned().zip(place..));
+        let index = keys.len();
+        self.related_indices.extend(names.iter().cloned().zip(index..));
         keys.extend(names);
-        place
+        index
     }
 
-    fn put_request(&mut self, index: usize, request: &'a Asked) {
-        let verb = if request.inspects { INSPECT } else { number_of(&request.verb) };
+    fn put_request(&mut self, index: usize, request: &'a StoreRequest) {
+        let operation = if request.inspects { INSPECT } else { number_of(&request.operation) };
         let named = if self.ids[index] > 0 { NAMED } else { 0 };
         let slots = std::mem::take(&mut self.call.slots[index]);
-        self.requests.extend([verb + named, u8::try_from(slots.len()).unwrap_or(u8::MAX)]);
+        #[expect(clippy::expect_used, reason = "validated: a request has at most 16 checks")]
+        let count = u8::try_from(slots.len()).expect("the number of slots fits u8");
+        self.requests.extend([operation + named, count]);
         for slot in &slots {
             self.put_u16(slot.argument);
-            self.put_u16(slot.place + 1);
-            self.put_u16(slot.own);
+            self.put_u16(slot.key_index + 1);
+            self.put_u16(slot.related);
             put_number(&mut self.requests, slot.cost);
         }
         let out = &mut self.requests;
-        match request.verb {
+        match request.operation {
             Operation::Reserve { id, max_wait } => {
                 put_id(out, id);
                 put_number(out, max_wait.get().min(MAX_COST));
@@ -250,14 +253,15 @@ impl<'a> Writer<'a> {
         }
         if named > 0 {
             self.put_u16(self.ids[index]);
-            let whole = request.part_of.map_or_else(|| fingerprint(request), |x| x.fingerprint);
-            self.requests.extend(whole.to_be_bytes());
+            let fingerprint =
+                request.parent.map_or_else(|| fingerprint(request), |parent| parent.fingerprint);
+            self.requests.extend(fingerprint.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MAX_COST));
         }
         self.call.slots[index] = slots;
     }
 
-    /// The encoding of a policy, and its index among the arguments, counted from 1.
+    /// Returns the encoding of a policy, and its position among the arguments, counted from 1.
     fn encoding(&mut self, policy: &'a Policy) -> (Arc<PolicyEncoding>, usize) {
         let known = self.policies.iter().find(|(known, ..)| known.ptr_eq(policy));
         if let Some((_, encoding, argument)) = known {
@@ -275,10 +279,12 @@ impl<'a> Writer<'a> {
     }
 
     fn put_u16(&mut self, number: usize) {
-        self.requests.extend(u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes());
+        #[expect(clippy::expect_used, reason = "a call has at most 500 requests and their keys")]
+        let number = u16::try_from(number).expect("a position fits u16");
+        self.requests.extend(number.to_le_bytes());
     }
 
-    fn finish(mut self, now: Option<Injected>) -> Call {
+    fn finish(mut self, now: Option<InjectedTime>) -> Call {
         let now = now.map_or(Vec::new(), |now| now.to_string().into_bytes());
         let checked = self.call.checked.len().to_string().into_bytes();
         self.call.args = vec![now, self.requests, checked];
@@ -288,11 +294,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What still fits 7 bytes, and is above every capacity.
+/// The maximum cost: it exceeds every capacity, and fits 7 bytes.
 const MAX_COST: u64 = (1 << 53) - 1;
 
-fn number_of(verb: &Operation) -> u8 {
-    match verb {
+/// Returns the number of an operation in the script's table.
+fn number_of(operation: &Operation) -> u8 {
+    match operation {
         Operation::Check { lease: None } => 0,
         Operation::Peek => 1,
         Operation::Take => 2,
@@ -306,8 +313,7 @@ fn number_of(verb: &Operation) -> u8 {
         Operation::Check { lease: Some(_) } | Operation::Acquire { .. } => 10,
         Operation::Renew { .. } => 11,
         Operation::Release { .. } => 12,
-        // A verb that this version does not know is looked at and changes nothing.
-        _ => 1,
+        operation => unreachable!("the script has no operation {operation:?}"),
     }
 }
 
@@ -315,12 +321,12 @@ fn put_id(out: &mut Vec<u8>, id: Id) {
     out.extend(id.as_u128().to_be_bytes());
 }
 
-/// What was asked, as one number: equal for the same verb, policies, keys and costs. Ids of leases
-/// and reservations are drawn anew for a repeat that brings none, so they are not part of it.
-pub(crate) fn fingerprint(request: &Asked) -> u128 {
+/// Returns a fingerprint of a request: equal for the same operation, policies, keys and costs. A
+/// repeat without an id of a lease or a reservation gets a new random one, so these ids are excluded.
+pub(crate) fn fingerprint(request: &StoreRequest) -> u128 {
     let mut text = Vec::new();
-    text.extend(request.verb.as_str().as_bytes());
-    match request.verb {
+    text.extend(request.operation.as_str().as_bytes());
+    match request.operation {
         Operation::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
         Operation::Refund { time } => {
             put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
@@ -335,12 +341,14 @@ pub(crate) fn fingerprint(request: &Asked) -> u128 {
     }
     for check in &request.checks {
         for part in [check.policy.name().as_bytes(), &check.key] {
-            text.extend(u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+            #[expect(clippy::expect_used, reason = "names and keys are bounded")]
+            let length = u32::try_from(part.len()).expect("a length fits u32");
+            text.extend(length.to_le_bytes());
             text.extend(part);
         }
         put_number(&mut text, check.cost.get());
     }
-    // Fowler, Noll and Vo's hash 1a, 128 bits.
+    // FNV-1a with 128 bits. The fingerprint is stored, so it must never change.
     text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
         (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     })

@@ -1,10 +1,10 @@
--- Checks of one key by token buckets, queues, fixed and weighted windows: most of all that is
--- asked. Nothing is decided here that the general way would decide otherwise; it is the same
--- arithmetic, on the numbers that such a key is, without a table for each state.
+-- The fast path: checks of one key by token buckets, queues, fixed and weighted windows, which are most
+-- requests. It decides like the general path, with the same arithmetic on the numbers of the key, but
+-- without a table for each state.
 -- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
 
--- What a limit becomes by a charge, when it then recovers, and whether this counts a denial; false
--- if it denies and counts nothing, nil if the general way must look.
+-- Charges a limit: returns the new state, when it recovers, and whether a denial is counted; false if
+-- it denies without counting, nil if the general path must decide.
 
 local function charge_meter(limit, at, used, cost)
   local per_token, per_tick, tick, full = limit[1], limit[2], limit[3], limit[4]
@@ -52,14 +52,14 @@ local function charge_weighted(limit, start, current, previous, cost)
   return start, current, previous, recovers_at, denied
 end
 
--- The numbers behind the head; none for an unknown key, nil where the key holds anything else.
+-- Returns the numbers after the head; nil if the key has other contents.
 local function numbers_of(from, policy)
   local head = policy.head
   if from:find(head, 1, true) ~= 1 or #from ~= #head + 7 * policy.fields then return nil end
   return read(policy.format, from, #head + 1)
 end
 
--- 1 admitted, 0 denied; nothing where the general way must look.
+-- Returns 1 if admitted, 0 if denied, nil if the general path must decide.
 local function check_one(policy, key, cost)
   local limit, from = policy[1], bytes[key]
   local kind, a, b, c = limit.kind, 0, 0, 0
@@ -81,7 +81,7 @@ local function check_one(policy, key, cost)
   return denied and 0 or 1
 end
 
-local function check_several(policy, key, cost)
+local function check_limits(policy, key, cost)
   local from, values = bytes[key], {}
   if from then
     values = {numbers_of(from, policy)}
@@ -112,29 +112,29 @@ local function check_several(policy, key, cost)
   return 1
 end
 
--- policy.plain: 0 is decided the general way; 1 here; 2 here where it is the only check.
-local function check_plain(policy, key, cost)
-  if policy.count > 1 then return check_several(policy, key, cost) end
+-- policy.fast_path: 0 never; 1 always; 2 only if it is the only check.
+local function check_fast_path(policy, key, cost)
+  if policy.count > 1 then return check_limits(policy, key, cost) end
   if cost > policy[1].capacity then return 0 end
   return check_one(policy, key, cost)
 end
 
--- Several checks of one request: if one denies, what the others were charged is put back. Whoever
--- counts denials or is a shadow is to be asked even then, so the general way must look.
-local function check_together(requests, at, checks)
-  local verdict, all_plain, charged = 1, true, {}
+-- Several checks of a request: if one denies, the charges of the others are undone. Limits that count
+-- denials and shadow policies are decided even then, so they need the general path.
+local function check_multiple(requests, at, checks)
+  local verdict, all_fast, charged = 1, true, {}
   for _ = 1, checks do
     local place, key, _, cost, next_at = read('<HHHI7', requests, at)
     local policy = policies[place] or policy_at(place)
-    all_plain = all_plain and policy.plain == 1 and cost > 0
-    if all_plain and verdict == 1 then
-      local was, recovered_at = bytes[key], recoveries[key]
-      verdict = check_plain(policy, key, cost)
-      if verdict == 1 then charged[#charged + 1] = {key, was, recovered_at} end
+    all_fast = all_fast and policy.fast_path == 1 and cost > 0
+    if all_fast and verdict == 1 then
+      local previous, recovered_at = bytes[key], recoveries[key]
+      verdict = check_fast_path(policy, key, cost)
+      if verdict == 1 then charged[#charged + 1] = {key, previous, recovered_at} end
     end
     at = next_at
   end
-  if not all_plain then verdict = nil end
+  if not all_fast then verdict = nil end
   if verdict ~= 1 then
     for _, it in ipairs(charged) do bytes[it[1]], recoveries[it[1]] = it[2], it[3] end
   end

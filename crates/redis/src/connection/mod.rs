@@ -1,0 +1,140 @@
+//! A connection to a server.
+
+mod dial;
+mod tls;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Pipeline, ServerError, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::task::AbortHandle;
+use tollgate_store::{Failure, FailureKind};
+
+pub(crate) use dial::Dialer;
+
+use crate::encode::Call;
+use crate::error;
+use crate::script;
+
+/// A connection. It closes when this is dropped, even with calls in flight.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    connection: MultiplexedConnection,
+    is_closed: Arc<AtomicBool>,
+    driver: AbortHandle,
+}
+
+/// Why a command failed.
+#[derive(Clone, Debug)]
+pub(crate) enum CommandError {
+    /// The server returned an error; the connection is intact.
+    Server(ServerError),
+    /// The connection was lost.
+    Lost(Failure),
+}
+
+impl CommandError {
+    pub(crate) fn failure(&self) -> Failure {
+        match self {
+            CommandError::Server(error) => error::from_server(error),
+            CommandError::Lost(failure) => failure.clone(),
+        }
+    }
+}
+
+/// Options of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallOptions {
+    /// Whether to send `ASKING` first, to a node that is importing the slot.
+    pub(crate) sends_asking: bool,
+    /// Whether to load the script first.
+    pub(crate) loads_script: bool,
+}
+
+impl Connection {
+    /// Returns whether the connection is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Sends a command.
+    pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, CommandError> {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word.as_ref());
+        }
+        let mut connection = self.connection.clone();
+        into_result(connection.send_packed_command(&command).await)
+    }
+
+    /// Loads the script.
+    pub(crate) async fn load_script(&self) -> Result<(), CommandError> {
+        self.command(&["SCRIPT", "LOAD", script::TEXT]).await.map(drop)
+    }
+
+    /// Calls the script. The call is sent when the future is first polled, after all earlier calls.
+    pub(crate) fn call(
+        &self,
+        call: &Call,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
+        let mut connection = self.connection.clone();
+        let command = command_of(call);
+        async move {
+            if options == CallOptions::default() {
+                return into_result(connection.send_packed_command(&command).await);
+            }
+            let mut pipeline = Pipeline::with_capacity(3);
+            if options.loads_script {
+                pipeline.cmd("SCRIPT").arg("LOAD").arg(script::TEXT);
+            }
+            if options.sends_asking {
+                pipeline.cmd("ASKING");
+            }
+            pipeline.add_command(command);
+            let count = pipeline.len();
+            let replies = connection.send_packed_commands(&pipeline, 0, count).await;
+            let mut replies =
+                replies.map_err(|error| CommandError::Lost(error::from_call(error)))?;
+            let Some(last) = replies.pop() else {
+                let message = "no replies to a pipeline";
+                return Err(CommandError::Lost(Failure::new(FailureKind::Protocol, message)));
+            };
+            let last = into_result(Ok(last));
+            // If the script cannot be loaded, the call fails, too: report the first error.
+            let first = replies.into_iter().find_map(|reply| reply.extract_error().err());
+            match (last, first.map(ServerError::try_from)) {
+                (Err(CommandError::Server(_)), Some(Ok(first))) => Err(CommandError::Server(first)),
+                (last, _) => last,
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+fn command_of(call: &Call) -> Cmd {
+    let words = call.keys.iter().chain(&call.args);
+    let size = 64 + words.clone().map(|word| word.len() + 16).sum::<usize>();
+    let mut command = Cmd::with_capacity(3 + call.keys.len() + call.args.len(), size);
+    command.arg("EVALSHA").arg(script::sha1()).arg(call.keys.len());
+    for word in words {
+        command.arg(word.as_slice());
+    }
+    command
+}
+
+fn into_result(reply: redis::RedisResult<Value>) -> Result<Value, CommandError> {
+    match reply {
+        Ok(Value::ServerError(error)) => Err(CommandError::Server(error)),
+        Ok(reply) => Ok(reply),
+        Err(error) => match ServerError::try_from(error) {
+            Ok(error) => Err(CommandError::Server(error)),
+            Err(error) => Err(CommandError::Lost(error::from_call(error))),
+        },
+    }
+}

@@ -1,0 +1,79 @@
+//! What all parts of a store share.
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tollgate_core::Micros;
+use tollgate_store::{Clock, Failure, FailureKind};
+
+use crate::connection::Dialer;
+use crate::encoding::PolicyEncodings;
+use crate::keyspace::Keyspace;
+use crate::options::RedisOptions;
+use crate::request::PendingRequest;
+use crate::stats::Counters;
+use crate::url::Address;
+
+#[derive(Debug)]
+pub(crate) struct StoreContext {
+    pub(crate) options: RedisOptions,
+    pub(crate) keyspace: Keyspace,
+    pub(crate) encodings: PolicyEncodings,
+    pub(crate) dialer: Dialer,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Counters,
+    pub(crate) status: watch::Sender<Status>,
+    /// The topology task; `None` for a single server.
+    pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,
+}
+
+impl StoreContext {
+    /// Returns the timeout of a call.
+    pub(crate) fn call_timeout(&self) -> Micros {
+        // A timeout beyond 584,000 years is no timeout.
+        let micros = self.options.call_timeout.as_micros().try_into().unwrap_or(u64::MAX);
+        Micros::new(micros)
+    }
+}
+
+/// Whether the store is connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Connecting,
+    Up,
+    Down(Failure),
+}
+
+/// An event for the topology task. The requests in it have not been executed.
+#[derive(Debug)]
+pub(crate) enum TopologyEvent {
+    /// A slot has moved to another node.
+    Moved { slot: u16, to: Address, requests: Vec<PendingRequest> },
+    /// A slot is being migrated to another node, where the keys of these requests are.
+    Ask { to: Address, requests: Vec<PendingRequest> },
+    /// The node is not a primary.
+    NotPrimary(Vec<PendingRequest>),
+    /// Retry these requests after a short delay.
+    RetryLater(Vec<PendingRequest>),
+    /// Route these requests again.
+    Route(Vec<PendingRequest>),
+    /// A connection was lost or could not be made.
+    ConnectionLost,
+}
+
+impl TopologyEvent {
+    /// Takes the requests of an event that could not be delivered.
+    pub(crate) fn into_requests(self) -> Vec<PendingRequest> {
+        match self {
+            TopologyEvent::Moved { requests, .. }
+            | TopologyEvent::Ask { requests, .. }
+            | TopologyEvent::NotPrimary(requests)
+            | TopologyEvent::RetryLater(requests)
+            | TopologyEvent::Route(requests) => requests,
+            TopologyEvent::ConnectionLost => Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn store_closed() -> Failure {
+    Failure::new(FailureKind::Unreachable, "the store was closed")
+}

@@ -1,0 +1,384 @@
+//! Requests with keys in several partitions of a cluster, which no single call can decide.
+//!
+//! First, every partition is peeked at, which charges nothing. Only if all admit, each is charged. If
+//! one then denies, because of a concurrent request, the others are compensated: they are refunded
+//! exactly what they were charged. So no request is admitted that a single call would deny. A request
+//! may be denied while another request with several partitions on one of its keys is in progress. If
+//! the process dies in between, charges remain until they recover.
+//!
+//! - A request id is recorded in the partition of the first check, which is charged last, so the
+//!   record represents the whole request. A repeat gets that partition's first answer, and the
+//!   current decisions of the others. A repeat that another partition denies by then is denied:
+//!   stricter than a single call, and still charged once.
+//! - A denial is counted, for limits that count denials, in the partitions that deny by themselves.
+//! - Checks of shadow policies do not affect the decision, and are decided separately. If the request
+//!   has an id, they are decided after the other checks, and recorded in their own partitions if the
+//!   request was admitted, so that a repeat does not charge them again. If all checks are shadows, the
+//!   first partition represents the request.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tollgate_core::{Cost, Decision, Id, Micros, Operation, Reason};
+use tollgate_store::{Answer, FailureKind, StoreError};
+
+use crate::context::StoreContext;
+use crate::encode::fingerprint;
+use crate::error;
+use crate::keyspace::Keyspace;
+use crate::request::{
+    Outcome, ParentRequest, PendingRequest, RequestCheck, Response, StoreRequest,
+};
+use crate::topology::Routes;
+
+/// Sends requests to the nodes of their keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Dispatcher {
+    pub(crate) context: Arc<StoreContext>,
+    pub(crate) routes: Arc<Routes>,
+}
+
+impl Dispatcher {
+    /// Sends a request with all keys in one partition.
+    pub(crate) fn send(&self, request: StoreRequest, partition: u16) -> oneshot::Receiver<Outcome> {
+        let now = self.context.clock.now();
+        let (pending, receiver) = PendingRequest::new(request, partition, now);
+        self.routes.submit(pending);
+        receiver
+    }
+
+    /// Decides a request with keys in several partitions; `is_wanted` returns whether the caller
+    /// still waits for the answer.
+    pub(crate) async fn decide(
+        &self,
+        request: &StoreRequest,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Answer, StoreError> {
+        let parts = Parts::new(request, &self.context.keyspace);
+        let has_id = request.request_id.is_some();
+        let early_shadows = (!has_id).then(|| self.send_shadows(&parts, request, false));
+        let enforced = match &parts.enforced[..] {
+            _ if request.operation == Operation::Peek => self.peek(&parts.enforced).await?,
+            [part] => vec![into_decisions(self.send_recorded(part, request, false).await)?],
+            several => self.peek_then_charge(several, request, is_wanted).await?,
+        };
+        let is_admitted = enforced.iter().all(|decisions| is_allowed(decisions));
+        let shadows =
+            early_shadows.unwrap_or_else(|| self.send_shadows(&parts, request, is_admitted));
+        let mut decided = enforced;
+        for shadow in shadows {
+            decided.push(into_decisions(shadow.await)?);
+        }
+        Ok(parts.into_answer(decided))
+    }
+
+    fn send_part(&self, part: &Part, operation: Operation) -> oneshot::Receiver<Outcome> {
+        self.send(StoreRequest::new(operation, part.checks.clone()), part.partition)
+    }
+
+    /// Sends a part under the request id of the whole request, if it has one.
+    fn send_recorded(
+        &self,
+        part: &Part,
+        request: &StoreRequest,
+        is_separate: bool,
+    ) -> oneshot::Receiver<Outcome> {
+        let parent = Some(ParentRequest { fingerprint: fingerprint(request), is_separate });
+        let part_request = StoreRequest { checks: part.checks.clone(), parent, ..request.clone() };
+        self.send(part_request, part.partition)
+    }
+
+    /// Sends the shadow checks. They are recorded only if the request is admitted, as in a single
+    /// call.
+    fn send_shadows(
+        &self,
+        parts: &Parts,
+        request: &StoreRequest,
+        is_recorded: bool,
+    ) -> Vec<oneshot::Receiver<Outcome>> {
+        let send = |part| {
+            if is_recorded {
+                self.send_recorded(part, request, true)
+            } else {
+                self.send_part(part, request.operation)
+            }
+        };
+        parts.shadows.iter().map(send).collect()
+    }
+
+    async fn send_all(
+        &self,
+        parts: &[Part],
+        operation: Operation,
+    ) -> Vec<Result<Vec<Decision>, StoreError>> {
+        let sent: Vec<_> = parts.iter().map(|part| self.send_part(part, operation)).collect();
+        let mut answers = Vec::with_capacity(sent.len());
+        for receiver in sent {
+            answers.push(into_decisions(receiver.await));
+        }
+        answers
+    }
+
+    /// Peeks at every partition.
+    async fn peek(&self, parts: &[Part]) -> Result<Vec<Vec<Decision>>, StoreError> {
+        let answers = self.send_all(parts, Operation::Peek).await.into_iter();
+        let mut peeked = answers.collect::<Result<Vec<_>, _>>().map_err(not_charged)?;
+        if !peeked.iter().all(|decisions| is_allowed(decisions)) {
+            // A denied request has no delay.
+            peeked.iter_mut().flatten().for_each(|decision| decision.delay = Micros::ZERO);
+        }
+        Ok(peeked)
+    }
+
+    async fn peek_then_charge(
+        &self,
+        parts: &[Part],
+        request: &StoreRequest,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Vec<Vec<Decision>>, StoreError> {
+        let peeked = self.peek(parts).await?;
+        let is_admitted = peeked.iter().all(|decisions| is_allowed(decisions));
+        let lease = lease_of(request.operation);
+        if !is_admitted && !self.is_repeated_lease(parts, &peeked, lease).await? {
+            return Ok(self.count_denied(parts, request.operation, peeked).await);
+        }
+        if !is_wanted() {
+            return Err(StoreError::unavailable(FailureKind::Deadline, "before it was charged"));
+        }
+        let charged = self.charge(parts, request).await;
+        let is_repeat = request.request_id.is_some()
+            && matches!(&charged[..], [Ok(home), ..] if home.iter().any(|decision| decision.replayed));
+        if all_allowed(&charged) && !is_repeat {
+            return charged.into_iter().collect();
+        }
+        for (part, charged) in parts.iter().zip(&charged) {
+            if let Ok(decisions) = charged {
+                self.compensate(part, decisions, request.operation).await;
+            }
+        }
+        let mut answers = Vec::with_capacity(parts.len());
+        for (charged, mut peeked) in charged.into_iter().zip(peeked) {
+            let mut charged = charged?;
+            if is_repeat {
+                charged.iter_mut().for_each(|decision| decision.replayed = true);
+                answers.push(charged);
+            } else if is_allowed(&charged) {
+                peeked.iter_mut().for_each(|decision| decision.delay = Micros::ZERO);
+                answers.push(peeked);
+            } else {
+                answers.push(charged);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Charges all partitions at once. If the request has an id, charges that of the first check
+    /// last, and only if all others admit.
+    async fn charge(
+        &self,
+        parts: &[Part],
+        request: &StoreRequest,
+    ) -> Vec<Result<Vec<Decision>, StoreError>> {
+        let (true, Some((home, others))) = (request.request_id.is_some(), parts.split_first())
+        else {
+            return self.send_all(parts, request.operation).await;
+        };
+        let mut charged = self.send_all(others, request.operation).await;
+        let home = if all_allowed(&charged) {
+            into_decisions(self.send_recorded(home, request, false).await)
+        } else {
+            into_decisions(self.send_part(home, Operation::Peek).await)
+        };
+        charged.insert(0, home);
+        charged
+    }
+
+    /// Returns whether every check that denies does so only because its key holds the request's lease
+    /// already.
+    async fn is_repeated_lease(
+        &self,
+        parts: &[Part],
+        peeked: &[Vec<Decision>],
+        lease: Option<Id>,
+    ) -> Result<bool, StoreError> {
+        let Some(lease) = lease else { return Ok(false) };
+        let mut inspections = Vec::new();
+        for (part, decisions) in parts.iter().zip(peeked) {
+            for (check, decision) in part.checks.iter().zip(decisions) {
+                if !decision.allowed {
+                    let request = StoreRequest::inspect(check.clone());
+                    inspections.push(self.send(request, part.partition));
+                }
+            }
+        }
+        for inspection in inspections {
+            let response = into_response(inspection.await).map_err(not_charged)?;
+            let Response::Inspection(inspection) = response else {
+                return Err(error::protocol("decisions for an inspection"));
+            };
+            let mut leases = inspection.limits.iter().flat_map(|limit| &limit.leases);
+            if !leases.any(|held| held.id == lease) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts the denial in the partitions that deny by themselves.
+    async fn count_denied(
+        &self,
+        parts: &[Part],
+        operation: Operation,
+        mut peeked: Vec<Vec<Decision>>,
+    ) -> Vec<Vec<Decision>> {
+        let is_other_denial =
+            |decision: &Decision| decision.never || decision.reason != Reason::Limit;
+        if peeked.iter().flatten().any(is_other_denial) {
+            return peeked;
+        }
+        for (part, decisions) in parts.iter().zip(&mut peeked) {
+            let mut limits = part.checks.iter().flat_map(|check| check.policy.limits());
+            if is_allowed(decisions) || !limits.any(|limit| limit.counts_denied()) {
+                continue;
+            }
+            // If counting fails, the request is denied all the same.
+            let Ok(counted) = into_decisions(self.send_part(part, operation).await) else {
+                continue;
+            };
+            if is_allowed(&counted) {
+                self.compensate(part, &counted, operation).await;
+            } else {
+                *decisions = counted;
+            }
+        }
+        peeked
+    }
+
+    /// Refunds what a partition was charged. If that fails, the charge remains until it recovers.
+    async fn compensate(&self, part: &Part, decisions: &[Decision], operation: Operation) {
+        if !is_allowed(decisions) {
+            return;
+        }
+        let mut sent = Vec::new();
+        for (check, decision) in part.checks.iter().zip(decisions) {
+            if decision.replayed || decision.granted == 0 {
+                continue;
+            }
+            #[expect(clippy::expect_used, reason = "the decision grants a cost of the request")]
+            let cost = Cost::new(decision.granted).expect("a granted cost is valid");
+            let mut undo = |operation| {
+                let checks = vec![RequestCheck { cost, ..check.clone() }];
+                sent.push(self.send(StoreRequest::new(operation, checks), part.partition));
+            };
+            if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
+                undo(Operation::Refund { time: Some(decision.time) });
+            }
+            if let Some(lease) = lease_of(operation).filter(|_| check.policy.has_concurrent()) {
+                undo(Operation::Release { lease });
+            }
+        }
+        for receiver in sent {
+            // Failures are counted by the connection; nothing else can be done.
+            let _ = receiver.await;
+        }
+    }
+}
+
+/// The checks of a request in one partition.
+#[derive(Clone, Debug)]
+struct Part {
+    partition: u16,
+    checks: Vec<RequestCheck>,
+    /// The indices of the checks in the request.
+    indices: Vec<usize>,
+}
+
+/// The parts of a request by partition, in the order of their first check.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// The checks that decide; if all checks are shadows, the first part of them.
+    enforced: Vec<Part>,
+    /// The checks of shadow policies.
+    shadows: Vec<Part>,
+    /// The number of checks of the request.
+    checks: usize,
+}
+
+impl Parts {
+    fn new(request: &StoreRequest, keyspace: &Keyspace) -> Self {
+        let mut parts = Parts { checks: request.checks.len(), ..Parts::default() };
+        for (index, check) in request.checks.iter().enumerate() {
+            let partition = keyspace.partition_of(&check.key);
+            let is_shadow = check.policy.is_shadow();
+            let list = if is_shadow { &mut parts.shadows } else { &mut parts.enforced };
+            let known = list.iter().position(|part| part.partition == partition);
+            let position = known.unwrap_or_else(|| {
+                list.push(Part { partition, checks: Vec::new(), indices: Vec::new() });
+                list.len() - 1
+            });
+            list[position].checks.push(check.clone());
+            list[position].indices.push(index);
+        }
+        if parts.enforced.is_empty() {
+            parts.enforced.extend(parts.shadows.drain(..1.min(parts.shadows.len())));
+        }
+        parts
+    }
+
+    /// Combines the decisions of the enforced parts, then of the shadows, in the order of the checks.
+    fn into_answer(self, decided: Vec<Vec<Decision>>) -> Answer {
+        let mut decisions = vec![None; self.checks];
+        for (part, decided) in self.enforced.iter().chain(&self.shadows).zip(decided) {
+            for (index, decision) in part.indices.iter().zip(decided) {
+                decisions[*index] = Some(decision);
+            }
+        }
+        #[expect(clippy::expect_used, reason = "a default would be a decision nobody made")]
+        let decision = |decision: Option<Decision>| decision.expect("one decision per check");
+        Answer { decisions: decisions.into_iter().map(decision).collect() }
+    }
+}
+
+fn lease_of(operation: Operation) -> Option<Id> {
+    match operation {
+        Operation::Check { lease } => lease,
+        Operation::Acquire { lease } => Some(lease),
+        _ => None,
+    }
+}
+
+fn is_allowed(decisions: &[Decision]) -> bool {
+    decisions.iter().all(|decision| decision.allowed)
+}
+
+fn all_allowed(answers: &[Result<Vec<Decision>, StoreError>]) -> bool {
+    answers.iter().all(|answer| answer.as_ref().is_ok_and(|decisions| is_allowed(decisions)))
+}
+
+/// Returns the response to a request, or an error if the store was dropped.
+pub(crate) fn into_response(
+    received: Result<Outcome, oneshot::error::RecvError>,
+) -> Result<Response, StoreError> {
+    received.unwrap_or_else(|_| {
+        Err(StoreError::unavailable(FailureKind::ConnectionLost, "the store was closed"))
+    })
+}
+
+fn into_decisions(
+    received: Result<Outcome, oneshot::error::RecvError>,
+) -> Result<Vec<Decision>, StoreError> {
+    match into_response(received)? {
+        Response::Decisions(answer) => Ok(answer.decisions),
+        Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
+    }
+}
+
+/// Peeks and inspections charge nothing, so the outcome of a lost one is known.
+fn not_charged(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable(failure) if failure.kind == FailureKind::ConnectionLost => {
+            StoreError::unavailable(FailureKind::Unreachable, failure.message)
+        }
+        error => error,
+    }
+}

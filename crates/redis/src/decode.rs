@@ -1,0 +1,310 @@
+//! Decodes the reply to a call.
+//!
+//! The script returns the previous bytes of each key and a verdict for each request. This module
+//! computes the decisions from them with the same arithmetic as the in-memory store. So the server
+//! does as little as possible, and each decision is made twice and compared.
+
+use std::sync::Arc;
+
+use redis::Value;
+use tollgate_core::codec::Bytes;
+use tollgate_core::{
+    Anomalies, Block, CheckContext, Decision, Id, KeyState, Operation, Policy, RequestError,
+    Timestamp, decide, inspect,
+};
+use tollgate_store::{Answer, StoreError};
+
+use crate::encode::{Call, Slot};
+use crate::encoding::{self, PolicyEncoding, Unreadable};
+use crate::error;
+use crate::request::{Response, StoreRequest};
+
+/// A decoded reply.
+#[derive(Debug)]
+pub(crate) struct DecodedReply {
+    pub(crate) outcomes: Vec<Result<Response, StoreError>>,
+    /// The number of keys with corrupt contents.
+    pub(crate) corrupt: u64,
+    pub(crate) anomalies: Anomalies,
+}
+
+/// Decodes the reply to a call with these requests.
+pub(crate) fn decode(
+    requests: &[StoreRequest],
+    call: &Call,
+    reply: Value,
+) -> Result<DecodedReply, StoreError> {
+    let reply = Reply::parse(requests, call, reply).ok_or_else(|| error::protocol("structure"))?;
+    let mut keys: Vec<KeyContents> = call
+        .checked
+        .iter()
+        .zip(&call.encodings)
+        .zip(&reply.keys)
+        .map(|(((policy, _), encoding), bytes)| KeyContents::parse(policy, encoding, bytes))
+        .collect();
+    let mut anomalies = Anomalies::default();
+    let each = requests.iter().zip(&call.slots).zip(&reply.verdicts).enumerate();
+    let outcomes = each.map(|(index, ((request, slots), verdict))| {
+        let added: Vec<&[u8]> = reply.added_to(index).collect();
+        match verdict {
+            b'0' | b'1' => {
+                let execution = Execution { request, slots, now: reply.now, added };
+                execution.verify(&mut keys, *verdict == b'1', &mut anomalies)
+            }
+            b'r' => decode_repeat(request, slots, &added),
+            b'u' => Err(RequestError::RequestIdReused.into()),
+            b's' => Err(error::schema()),
+            _ => Err(error::protocol("verdict")),
+        }
+    });
+    let outcomes = outcomes.collect();
+    Ok(DecodedReply { outcomes, corrupt: reply.corrupt, anomalies })
+}
+
+/// The parts of a reply.
+struct Reply {
+    now: Timestamp,
+    verdicts: Vec<u8>,
+    corrupt: u64,
+    keys: Vec<Vec<u8>>,
+    /// Additional data of requests, each with the position of the request counted from 1.
+    added: Vec<(usize, Vec<u8>)>,
+}
+
+impl Reply {
+    fn parse(requests: &[StoreRequest], call: &Call, reply: Value) -> Option<Self> {
+        let Value::Array(parts) = reply else { return None };
+        let mut parts = parts.into_iter().map(|part| match part {
+            Value::BulkString(bytes) => Some(bytes),
+            _ => None,
+        });
+        let now = Timestamp::from_micros(number(&parts.next()??)?);
+        let verdicts = parts.next()??;
+        let corrupt = number(&parts.next()??)?;
+        let keys = parts.by_ref().take(call.checked.len()).collect::<Option<Vec<_>>>()?;
+        let mut added = Vec::new();
+        while let Some(index) = parts.next() {
+            added.push((usize::try_from(number(&index?)?).ok()?, parts.next()??));
+        }
+        let is_complete = verdicts.len() == requests.len() && keys.len() == call.checked.len();
+        is_complete.then_some(Reply { now, verdicts, corrupt, keys, added })
+    }
+
+    fn added_to(&self, request: usize) -> impl Iterator<Item = &[u8]> {
+        let added = self.added.iter().filter(move |(position, _)| *position == request + 1);
+        added.map(|(_, bytes)| &**bytes)
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The contents of a key while the requests of a call are decided in order.
+#[derive(Debug, Default)]
+struct KeyContents {
+    state: KeyState,
+    block: Option<Block>,
+    /// Whether the bytes cannot be parsed here, although the script did not report them as corrupt.
+    unreadable: bool,
+}
+
+/// The reply for a key with corrupt contents.
+const CORRUPT: &[u8] = b"?";
+
+impl KeyContents {
+    fn parse(policy: &Policy, encoding: &PolicyEncoding, bytes: &[u8]) -> KeyContents {
+        if bytes == CORRUPT {
+            return KeyContents::default();
+        }
+        match encoding::decode_key(policy, encoding, bytes) {
+            Ok((state, block)) => KeyContents { state, block, unreadable: false },
+            Err(Unreadable::Corrupt) => KeyContents { unreadable: true, ..KeyContents::default() },
+            // The script left the key unchanged and reports that in the verdict.
+            Err(Unreadable::Schema) => KeyContents::default(),
+        }
+    }
+}
+
+/// A request that was decided by this call.
+struct Execution<'a> {
+    request: &'a StoreRequest,
+    slots: &'a [Slot],
+    now: Timestamp,
+    added: Vec<&'a [u8]>,
+}
+
+impl Execution<'_> {
+    /// Decides the request again, and compares the decision with the script's.
+    fn verify(
+        &self,
+        keys: &mut [KeyContents],
+        admitted: bool,
+        anomalies: &mut Anomalies,
+    ) -> Result<Response, StoreError> {
+        let mut contents: Vec<KeyContents> =
+            self.slots.iter().map(|slot| std::mem::take(&mut keys[slot.key_index])).collect();
+        let response = self.decide(&mut contents, anomalies);
+        let is_unreadable = contents.iter().any(|contents| contents.unreadable);
+        for (slot, contents) in self.slots.iter().zip(contents) {
+            keys[slot.key_index] = contents;
+        }
+        match response? {
+            // To deny, the script need not read every key.
+            _ if is_unreadable && admitted => Err(error::verification("the contents of a key")),
+            Response::Decisions(answer)
+                if self.request.operation.decides()
+                    && self.request.operation != Operation::Peek =>
+            {
+                if answer.allowed() == admitted {
+                    Ok(Response::Decisions(answer))
+                } else {
+                    Err(error::verification("whether the request is admitted"))
+                }
+            }
+            response => Ok(response),
+        }
+    }
+
+    /// Returns the additional data of one kind.
+    fn added_as(&self, kind: u8) -> impl Iterator<Item = &[u8]> {
+        self.added.iter().filter_map(move |added| added.strip_prefix(&[kind]))
+    }
+
+    fn decide(
+        &self,
+        kept: &mut [KeyContents],
+        anomalies: &mut Anomalies,
+    ) -> Result<Response, StoreError> {
+        let malformed = |_| error::protocol("reservation");
+        for bytes in self.added_as(b'k') {
+            let unreadable = || error::verification("the contents of a key");
+            let (index, bytes) = bytes.split_first().ok_or_else(unreadable)?;
+            let index = usize::from(*index);
+            let (Some(slot), Some(kept)) = (self.slots.get(index), kept.get_mut(index)) else {
+                return Err(unreadable());
+            };
+            *kept = KeyContents::parse(&slot.policy, &slot.encoding, bytes);
+        }
+        if let ([slot], [kept]) = (self.slots, &mut *kept) {
+            let named = match self.request.operation {
+                Operation::Reserve { id, .. } | Operation::Cancel { id } => Some(id),
+                _ => None,
+            };
+            for bytes in self.added_as(b'r') {
+                let (id, bytes) = match named {
+                    Some(id) => (id, bytes),
+                    None => with_id(bytes).ok_or_else(|| error::protocol("reservation"))?,
+                };
+                let Slot { policy, encoding, .. } = slot;
+                encoding::add_reservation(&mut kept.state, policy, encoding, id, bytes, self.now)
+                    .map_err(malformed)?;
+            }
+            if self.request.inspects {
+                let (policy, cost) = (&slot.policy, slot.cost);
+                let slot =
+                    CheckContext { policy, state: &mut kept.state, block: &mut kept.block, cost };
+                return Ok(Response::Inspection(inspect(&slot, self.now)));
+            }
+        }
+        let decisions =
+            decide_slots(&self.request.operation, self.slots, kept, self.now, anomalies);
+        Ok(Response::Decisions(into_answer(self.request, self.slots, decisions)))
+    }
+}
+
+fn with_id(bytes: &[u8]) -> Option<(Id, &[u8])> {
+    let (id, bytes) = bytes.split_first_chunk()?;
+    Some((Id::from_u128(u128::from_be_bytes(*id)), bytes))
+}
+
+fn decide_slots(
+    operation: &Operation,
+    slots: &[Slot],
+    kept: &mut [KeyContents],
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Vec<Decision> {
+    let mut contexts: Vec<_> = slots
+        .iter()
+        .zip(kept)
+        .map(|(slot, kept)| CheckContext {
+            policy: &slot.policy,
+            state: &mut kept.state,
+            block: &mut kept.block,
+            cost: slot.cost,
+        })
+        .collect();
+    decide(operation, &mut contexts, now, anomalies)
+}
+
+/// Distributes the decisions of the slots to the checks. Checks of one slot share the decision, but
+/// each was granted its own cost.
+fn into_answer(request: &StoreRequest, slots: &[Slot], decisions: Vec<Decision>) -> Answer {
+    let mut by_check = vec![None; request.checks.len()];
+    for (slot, decision) in slots.iter().zip(decisions) {
+        for check in &slot.checks {
+            let mut decision = decision.clone();
+            if slot.checks.len() > 1 && decision.granted > 0 {
+                decision.granted = request.checks[*check].cost.get();
+            }
+            by_check[*check] = Some(decision);
+        }
+    }
+    #[expect(clippy::expect_used, reason = "a default would be a decision nobody made")]
+    let decision = |decision: Option<Decision>| decision.expect("every check has a slot");
+    Answer { decisions: by_check.into_iter().map(decision).collect() }
+}
+
+/// Decides a repeated request from the recorded state of its first execution.
+fn decode_repeat(
+    request: &StoreRequest,
+    slots: &[Slot],
+    added: &[&[u8]],
+) -> Result<Response, StoreError> {
+    let read = || -> Result<Response, Unreadable> {
+        let record = added.first().and_then(|added| added.strip_prefix(b"i"));
+        let mut from = Bytes::new(record.ok_or(Unreadable::Corrupt)?);
+        let now = Timestamp::from_micros(encoding::number(&mut from)?);
+        let recorded_id =
+            from.prefixed()?.try_into().ok().map(u128::from_be_bytes).map(Id::from_u128);
+        let mut kept = Vec::with_capacity(slots.len());
+        let mut then = Vec::with_capacity(slots.len());
+        for slot in slots {
+            // The limits may have changed since the first execution.
+            let policy = slot.encoding.version(&slot.policy, from.prefixed()?)?;
+            let encoding = if policy.ptr_eq(&slot.policy) {
+                Arc::clone(&slot.encoding)
+            } else {
+                Arc::new(PolicyEncoding::new(&policy))
+            };
+            let (state, block) = encoding::decode_key(&policy, &encoding, from.prefixed()?)?;
+            kept.push(KeyContents { state, block, unreadable: false });
+            then.push(Slot { policy, encoding, ..slot.clone() });
+        }
+        let slots = &then[..];
+        let (operation, rest) =
+            (with_recorded_id(request.operation, recorded_id), from.take_rest());
+        if let (Operation::Reserve { id, .. } | Operation::Cancel { id }, [slot], [kept], false) =
+            (operation, slots, &mut kept[..], rest.is_empty())
+        {
+            let Slot { policy, encoding, .. } = slot;
+            encoding::add_reservation(&mut kept.state, policy, encoding, id, rest, now)?;
+        }
+        let decisions = decide_slots(&operation, slots, &mut kept, now, &mut Anomalies::default());
+        let mut answer = into_answer(request, slots, decisions);
+        answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
+        Ok(Response::Decisions(answer))
+    };
+    read().map_err(|_| error::protocol("record of a request id"))
+}
+
+/// Returns the operation with the random id of its first execution.
+fn with_recorded_id(operation: Operation, id: Option<Id>) -> Operation {
+    match (operation, id) {
+        (Operation::Check { .. }, lease) => Operation::Check { lease },
+        (Operation::Acquire { .. }, Some(lease)) => Operation::Acquire { lease },
+        (Operation::Reserve { max_wait, .. }, Some(id)) => Operation::Reserve { id, max_wait },
+        (operation, _) => operation,
+    }
+}

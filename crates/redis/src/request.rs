@@ -1,0 +1,131 @@
+//! Requests in flight. They own their data, because the caller's future may be dropped before a
+//! request is sent.
+
+use tokio::sync::oneshot;
+use tollgate_core::{Cost, Inspection, Operation, Policy, Request, Timestamp};
+use tollgate_store::{Answer, StoreError};
+
+/// A request whose keys are all in one partition.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreRequest {
+    pub(crate) operation: Operation,
+    pub(crate) checks: Vec<RequestCheck>,
+    pub(crate) request_id: Option<Box<[u8]>>,
+    /// Whether to return the state of the key, and decide nothing.
+    pub(crate) inspects: bool,
+    /// Set if this is a part of a request with keys in several partitions.
+    pub(crate) parent: Option<ParentRequest>,
+}
+
+/// The identity of a request with keys in several partitions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParentRequest {
+    pub(crate) fingerprint: u128,
+    /// Whether the part has a record of its own, which does not represent the whole request.
+    pub(crate) is_separate: bool,
+}
+
+/// One check of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestCheck {
+    pub(crate) policy: Policy,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) cost: Cost,
+}
+
+impl StoreRequest {
+    /// A request without a request id.
+    pub(crate) fn new(operation: Operation, checks: Vec<RequestCheck>) -> Self {
+        StoreRequest { operation, checks, request_id: None, inspects: false, parent: None }
+    }
+
+    /// A request for the state of a key.
+    pub(crate) fn inspect(check: RequestCheck) -> Self {
+        StoreRequest { inspects: true, ..StoreRequest::new(Operation::Peek, vec![check]) }
+    }
+}
+
+impl From<&Request<'_>> for StoreRequest {
+    fn from(request: &Request<'_>) -> Self {
+        let checks = request.checks.iter().map(|check| RequestCheck {
+            policy: check.policy.clone(),
+            key: check.key.into(),
+            cost: check.cost,
+        });
+        // Peeks are not recorded for idempotency.
+        let request_id = request.request_id.filter(|_| request.operation != Operation::Peek);
+        StoreRequest {
+            request_id: request_id.map(Into::into),
+            ..StoreRequest::new(request.operation, checks.collect())
+        }
+    }
+}
+
+/// The response to a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Response {
+    Decisions(Answer),
+    Inspection(Inspection),
+}
+
+pub(crate) type Outcome = Result<Response, StoreError>;
+
+/// A request that waits to be sent.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    pub(crate) request: StoreRequest,
+    pub(crate) batch_key: BatchKey,
+    pub(crate) responder: Responder,
+}
+
+/// Requests with the same key can share a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BatchKey {
+    /// The partition of the keys.
+    pub(crate) partition: u16,
+    /// Whether to send `ASKING` first, to a node that is importing the slot.
+    pub(crate) is_asking: bool,
+    /// Whether each request needs a call of its own: while a slot is being migrated, the keys of a
+    /// call may be on two nodes.
+    pub(crate) is_alone: bool,
+}
+
+impl BatchKey {
+    pub(crate) const fn new(partition: u16) -> Self {
+        BatchKey { partition, is_asking: false, is_alone: false }
+    }
+}
+
+/// Sends the outcome of a request to its caller.
+#[derive(Debug)]
+pub(crate) struct Responder {
+    sender: oneshot::Sender<Outcome>,
+    /// When the request was made.
+    pub(crate) since: Timestamp,
+    /// How often the request was redirected.
+    pub(crate) redirections: u8,
+}
+
+impl PendingRequest {
+    pub(crate) fn new(
+        request: StoreRequest,
+        partition: u16,
+        since: Timestamp,
+    ) -> (PendingRequest, oneshot::Receiver<Outcome>) {
+        let (sender, receiver) = oneshot::channel();
+        let responder = Responder { sender, since, redirections: 0 };
+        (PendingRequest { request, batch_key: BatchKey::new(partition), responder }, receiver)
+    }
+}
+
+impl Responder {
+    /// Returns whether the caller has dropped its future.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(crate) fn respond(self, outcome: Outcome) {
+        // The receiver was dropped; nothing to do.
+        let _ = self.sender.send(outcome);
+    }
+}
