@@ -1,10 +1,10 @@
-//! What every store must answer.
+//! Conformance tests that every store must pass.
 //!
-//! - [`rows`]: policy, time, operation, key and cost, each with its decision.
-//! - [`model`]: the same in the plainest arithmetic, from the text of the design alone.
-//! - [`properties`]: what holds whatever is asked, of any [`subject`].
+//! - [`rows`]: tables of requests with the expected decisions.
+//! - [`model`]: a reference implementation in plain arithmetic, written from the design alone.
+//! - [`properties`]: properties of random traces, for any [`system`].
 
 pub mod model;
 pub mod properties;
 pub mod rows;
-pub mod subject;
+pub mod system;

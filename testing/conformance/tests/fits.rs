@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_conformance::model;
-use tollgate_conformance::subject::{MemorySubject, Subject};
+use tollgate_conformance::system::{MemorySystem, SystemUnderTest};
 use tollgate_core::{
     Check, Cost, Kind, LimitError, Micros, Operation, Policy, Request, Spec, Timestamp,
 };
@@ -70,8 +70,8 @@ fn a_limit_is_taken_if_it_can_be_exact() {
 /// It drains for longer than 64 bits of µs tell: it is decided all the same, and says so.
 #[test]
 fn a_limit_that_outlasts_time_is_decided() {
-    let mut subject = MemorySubject::through_the_contract();
-    subject.set_time(Timestamp::from_micros(1_763_650_000_000_000));
+    let mut system = MemorySystem::new();
+    system.set_time(Timestamp::from_micros(1_763_650_000_000_000));
     for text in ["1/w burst 2147483647", "1/10ms burst 4503599627370449", "1/w queue 2147483646"] {
         let policy: Policy = text.parse().unwrap_or_else(|error| panic!("{error}"));
         let capacity = policy.limits()[0].capacity();
@@ -80,7 +80,7 @@ fn a_limit_that_outlasts_time_is_decided() {
             let checks = [Check { policy: &policy, key: b"k", cost }];
             let operation = Operation::Check { lease: None };
             let request = Request { operation, checks: &checks, request_id: None };
-            subject.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
+            system.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
         };
         let first = ask(capacity);
         assert!(first.allowed && first.remaining == 0, "{text}: {first:?}");

@@ -3,8 +3,8 @@
 //! The same seeds run every time. `TOLLGATE_CASES=100000` runs that many cases of each.
 #![allow(clippy::panic, clippy::print_stdout, reason = "a test")]
 
-use tollgate_conformance::properties::{self, Broken, Plan, Seen};
-use tollgate_conformance::subject::{MemorySubject, ModelSubject};
+use tollgate_conformance::properties::{self, Coverage, Plan, Violation};
+use tollgate_conformance::system::{MemorySystem, ModelSystem};
 
 fn plan(cases: u32, seed: u8) -> Plan {
     let asked = std::env::var("TOLLGATE_CASES").ok();
@@ -13,7 +13,7 @@ fn plan(cases: u32, seed: u8) -> Plan {
 }
 
 /// Holds that a property held, and that it saw enough to have shown something.
-fn check(plan: Plan, counts: &[&str], outcome: Result<Seen, Broken>) {
+fn check(plan: Plan, counts: &[&str], outcome: Result<Coverage, Violation>) {
     let seen = outcome.unwrap_or_else(|error| panic!("{error}"));
     println!("{seen:?}");
     assert_eq!(seen.cases, u64::from(plan.cases), "all cases ran");
@@ -34,21 +34,21 @@ macro_rules! properties {
             #[test]
             fn memory() {
                 let plan = plan($cases, 1);
-                let mut subject = MemorySubject::through_the_contract();
-                check(plan, COUNTS, properties::$name(&mut subject, plan));
+                let mut system = MemorySystem::new();
+                check(plan, COUNTS, properties::$name(&mut system, plan));
             }
 
             #[test]
             fn memory_straight() {
                 let plan = plan($cases, 2);
-                let mut subject = MemorySubject::straight();
-                check(plan, COUNTS, properties::$name(&mut subject, plan));
+                let mut system = MemorySystem::fast_path();
+                check(plan, COUNTS, properties::$name(&mut system, plan));
             }
 
             #[test]
             fn model() {
                 let plan = plan($cases, 3);
-                check(plan, COUNTS, properties::$name(&mut ModelSubject::default(), plan));
+                check(plan, COUNTS, properties::$name(&mut ModelSystem::default(), plan));
             }
         }
     )*};
@@ -76,7 +76,7 @@ properties! {
     another_time_changes_nothing: 400 cases;
     other_units_change_nothing: 400 cases;
     steps_lock_nobody_out: 400 cases;
-    a_step_costs_one_limit: 400 cases, sees "believed" "not believed";
+    a_step_costs_one_limit: 400 cases, sees "plausible" "implausible";
     repeats_charge_once: 400 cases, sees "repeats";
     ids_last_their_horizon: 400 cases, sees "before" "after";
     two_forms_admit_the_larger: 400 cases;

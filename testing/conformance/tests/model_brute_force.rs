@@ -150,15 +150,15 @@ fn check(spec: Spec, tick: u64, trace: &[(u64, u64)]) -> (u32, u32) {
     (admitted, denied)
 }
 
-type Told = (bool, bool, u64, Option<u64>, Option<u64>, u64);
+type Verdict = (bool, bool, u64, Option<u64>, Option<u64>, u64);
 
-fn tell(it: &Expected) -> Told {
+fn tell(it: &Expected) -> Verdict {
     let retry = it.retry_after.map(Micros::get);
     let reset = it.reset_after.map(Micros::get);
     (it.allowed, it.never, it.remaining, retry, reset, it.delay.get())
 }
 
-fn tell_simulated(it: &Simulated) -> Told {
+fn tell_simulated(it: &Simulated) -> Verdict {
     (it.allowed, it.never, it.remaining, it.retry_after, Some(it.reset_after), it.delay)
 }
 

@@ -7,7 +7,7 @@
 mod place;
 mod subject;
 
-use tollgate_conformance::properties::{self, Broken, Plan, Seen};
+use tollgate_conformance::properties::{self, Coverage, Plan, Violation};
 use tollgate_conformance::rows::{files, read, run};
 use tollgate_testkit::{Cluster, Server};
 
@@ -50,7 +50,7 @@ fn plan(cases: u32, seed: u8) -> Plan {
 }
 
 /// Holds that a property held, and that it saw enough to have shown something.
-fn check(plan: Plan, outcome: Result<Seen, Broken>) {
+fn check(plan: Plan, outcome: Result<Coverage, Violation>) {
     let seen = outcome.unwrap_or_else(|error| panic!("{error}"));
     println!("{seen:?}");
     assert_eq!(seen.cases, u64::from(plan.cases), "all cases ran");

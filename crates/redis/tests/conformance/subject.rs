@@ -1,7 +1,7 @@
 //! The Redis store as a subject of the properties.
 
 use tollgate_conformance::model::Expected;
-use tollgate_conformance::subject::{Refusal, Subject};
+use tollgate_conformance::system::{SystemError, SystemUnderTest};
 use tollgate_core::{Request, Timestamp};
 use tollgate_redis::RedisStore;
 use tollgate_store::{Answer, Store, StoreError};
@@ -22,16 +22,16 @@ impl RedisSubject {
     }
 }
 
-fn told(answer: Result<Answer, StoreError>) -> Result<Vec<Expected>, Refusal> {
+fn told(answer: Result<Answer, StoreError>) -> Result<Vec<Expected>, SystemError> {
     match answer {
         Ok(answer) => Ok(answer.decisions.iter().map(Expected::from).collect()),
-        Err(StoreError::Request(request)) => Err(Refusal::Request(request)),
-        Err(error) => Err(Refusal::Failed(error.to_string())),
+        Err(StoreError::Request(request)) => Err(SystemError::Request(request)),
+        Err(error) => Err(SystemError::Failed(error.to_string())),
     }
 }
 
-impl Subject for RedisSubject {
-    fn forget_all(&mut self) {
+impl SystemUnderTest for RedisSubject {
+    fn reset(&mut self) {
         self.store = self.place.open();
     }
 
@@ -39,12 +39,12 @@ impl Subject for RedisSubject {
         self.place.clock.set(now);
     }
 
-    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal> {
+    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, SystemError> {
         let mut answers = self.decide_all(std::slice::from_ref(request));
-        answers.pop().unwrap_or_else(|| Err(Refusal::Failed("no answer".to_owned())))
+        answers.pop().unwrap_or_else(|| Err(SystemError::Failed("no answer".to_owned())))
     }
 
-    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, Refusal>> {
+    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, SystemError>> {
         let answers = self.place.block_on(self.store.decide(requests));
         answers.into_iter().map(told).collect()
     }

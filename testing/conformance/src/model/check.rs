@@ -1,19 +1,19 @@
-//! Check, peek, acquire and take: every limit of every check admits, or nothing is charged.
+//! Check, peek, acquire and take: all limits of all checks are charged, or none.
 
 use tollgate_core::{Check, Id, Limit, LimitDecision};
 
 use super::describe::{decision, deny_blocked, micros, row};
 use super::expected::Expected;
 use super::key::Block;
-use super::limit::Limited;
+use super::limit::LimitUsage;
 use super::number::{Int, bits64};
 use super::{Model, ModelError};
 
-/// The checks of one policy and key, which are one check of the summed cost.
+/// The checks of one policy and key, decided as one check of the summed cost.
 struct Group<'a> {
     check: Check<'a>,
     cost: Int,
-    /// Where its checks stand in the request.
+    /// The indexes of its checks in the request.
     members: Vec<usize>,
     /// The cost of the lease if the key holds it already.
     held: Option<Int>,
@@ -24,18 +24,18 @@ impl Group<'_> {
         self.check.policy.limits().iter().any(Limit::is_concurrent)
     }
 
-    /// Whether it would take a lease. A check of cost 0 acquires nothing, so it repeats nothing.
+    /// Whether an admission acquires a lease. A check of cost 0 does not.
     fn acquires(&self) -> bool {
         self.is_concurrent() && self.cost > 0
     }
 }
 
-/// How one group is judged before anything is charged.
-struct Judged {
-    /// The limits as they were found.
-    before: Vec<Limited>,
-    /// The same, with whatever the request charges.
-    after: Vec<Limited>,
+/// The decision about a group before anything is charged.
+struct Judgment {
+    /// The limits before the request.
+    before: Vec<LimitUsage>,
+    /// The limits after the request.
+    after: Vec<LimitUsage>,
     block: Option<Block>,
     /// The cost of the lease if the key holds it already.
     held: Option<Int>,
@@ -69,9 +69,9 @@ impl Model {
         self.decide_all(checks, Run { lease: None, is_peek: true, now })
     }
 
-    /// Grants what there is, up to the cost; where there is nothing it is a denied check of 1.
+    /// Grants what remains, up to the cost. If nothing remains, it is a denied check of cost 1.
     pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
-        let there = self.read(check, now)?.iter().map(Limited::remaining).min().unwrap_or(0);
+        let there = self.read(check, now)?.iter().map(LimitUsage::remaining).min().unwrap_or(0);
         let grant = there.min(Int::from(check.cost.get()));
         let group = Group { check: *check, cost: grant.max(1), members: vec![0], held: None };
         let run = Run { lease: None, is_peek: false, now };
@@ -80,7 +80,7 @@ impl Model {
         Ok(answer)
     }
 
-    /// Decides the groups together, and then each that is in the shadow, alone.
+    /// Decides the enforced groups together, then each shadow group alone.
     fn decide_all(&mut self, checks: &[Check<'_>], run: Run) -> Result<Vec<Expected>, ModelError> {
         let mut groups = grouped(checks);
         for group in &mut groups {
@@ -133,18 +133,18 @@ impl Model {
         Ok(both.map(|(group, x)| x.expected(group, admitted, run)).collect())
     }
 
-    /// What the key of a group holds of the lease that it would take.
+    /// The cost of the lease if the key of the group already holds it.
     fn held(&self, group: &Group<'_>, run: Run) -> Result<Option<Int>, ModelError> {
         let Some(id) = run.lease.filter(|_| group.acquires()) else { return Ok(None) };
         Ok(self.read(&group.check, run.now)?.iter().find_map(|x| x.held(id)))
     }
 
-    fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judged, ModelError> {
+    fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judgment, ModelError> {
         let before = self.read(&group.check, run.now)?;
         let block = self.blocked(&group.check, run.now);
         let held = group.held;
         let admits = before.iter().all(|before| before.admits(group.cost)) && block.is_none();
-        Ok(Judged {
+        Ok(Judgment {
             allowed: admits || held.is_some(),
             never: held.is_none() && before.iter().any(|before| before.never(group.cost)),
             block,
@@ -155,7 +155,7 @@ impl Model {
     }
 }
 
-impl Judged {
+impl Judgment {
     fn expected(&self, group: &Group<'_>, admitted: bool, run: Run) -> Expected {
         let both = self.before.iter().zip(&self.after);
         let rows = both.map(|(before, after)| self.row(before, after, group.cost, admitted, run));
@@ -164,7 +164,7 @@ impl Judged {
             deny_blocked(&mut expected, block, run.now);
         }
         if admitted && self.held.is_none() {
-            expected.delay = micros(self.before.iter().map(Limited::delay).max().unwrap_or(0));
+            expected.delay = micros(self.before.iter().map(LimitUsage::delay).max().unwrap_or(0));
         }
         if (admitted || self.held.is_some()) && !run.is_peek {
             expected.granted = bits64(self.held.unwrap_or(group.cost));
@@ -178,8 +178,8 @@ impl Judged {
 
     fn row(
         &self,
-        before: &Limited,
-        after: &Limited,
+        before: &LimitUsage,
+        after: &LimitUsage,
         cost: Int,
         admitted: bool,
         run: Run,
@@ -197,7 +197,7 @@ impl Judged {
     }
 }
 
-/// A request all of whose leases are held already is a repeat as a whole: its checks of policies
+/// If all leases of a request are already held, the whole request is a repeat: checks of policies
 /// without leases are not charged again either.
 fn repeat_whole(groups: &mut [Group<'_>]) {
     let mut acquiring = groups.iter().filter(|group| group.acquires()).peekable();
@@ -227,7 +227,7 @@ fn grouped<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
     groups
 }
 
-/// Each of several checks that were one gets that decision, with its own cost as granted.
+/// The decision of a group for one of its checks, which is granted its own cost.
 fn with_own_cost(expected: &Expected, group: &Group<'_>, cost: u64) -> Expected {
     let mut own = expected.clone();
     if group.members.len() > 1 && own.granted > 0 {

@@ -1,4 +1,4 @@
-//! From what each limit says to what the policy says.
+//! From the decisions of the limits to that of the policy.
 
 use std::cmp::Reverse;
 
@@ -6,15 +6,15 @@ use tollgate_core::{Check, LimitDecision, Micros, Operation, Reason, Timestamp};
 
 use super::expected::Expected;
 use super::key::Block;
-use super::limit::Limited;
+use super::limit::LimitUsage;
 use super::number::{Int, bits64};
 
 pub(super) fn micros(it: Int) -> Micros {
     Micros::new(bits64(it))
 }
 
-/// What a limit says of its state; whether it admits is left to the operation.
-pub(super) fn row(limit: &Limited) -> LimitDecision {
+/// The state of a limit as it is reported; the operation sets whether it admits.
+pub(super) fn row(limit: &LimitUsage) -> LimitDecision {
     LimitDecision {
         allowed: true,
         capacity: bits64(limit.capacity),
@@ -24,7 +24,7 @@ pub(super) fn row(limit: &Limited) -> LimitDecision {
     }
 }
 
-/// The decision of a policy whose limits said `limits`.
+/// The decision of a policy from those of its limits.
 pub(super) fn decision(
     limits: Vec<LimitDecision>,
     allowed: bool,
@@ -58,7 +58,7 @@ pub(super) fn decision(
     expected
 }
 
-/// Denies what is blocked: until the end of the block, or the limits' retry if that is later.
+/// Denies a blocked key until the end of the block, or the retry of the limits if that is later.
 pub(super) fn deny_blocked(expected: &mut Expected, block: Block, now: Int) {
     let end = block.end.map(|end| micros(end - now));
     expected.allowed = false;
@@ -79,7 +79,7 @@ fn binding(limits: &[LimitDecision]) -> usize {
     (0..limits.len()).min_by_key(order).unwrap_or(0)
 }
 
-/// A policy in the shadow never denies: its limits say what they would, the rest ignores it.
+/// A shadow policy never denies; the decisions of its limits stay as they are.
 pub(super) fn ignore_shadow(
     operation: &Operation,
     check: &Check<'_>,
@@ -90,7 +90,7 @@ pub(super) fn ignore_shadow(
         return expected;
     }
     if expected.replayed {
-        // The first answer named no delay.
+        // The first decision had no delay.
         return Expected { delay: Micros::ZERO, shadow, ..expected };
     }
     let granted = if *operation == Operation::Peek { 0 } else { check.cost.get() };

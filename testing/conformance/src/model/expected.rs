@@ -9,7 +9,7 @@ use tollgate_core::{Decision, Id, LimitDecision, Micros, Reason, Timestamp};
 pub struct Expected {
     /// Whether the request may go on.
     pub allowed: bool,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// Whether waiting does not help.
     pub never: bool,

@@ -1,10 +1,10 @@
-//! Requests in flight: leases that hold a place each until they are released or their end.
+//! The concurrency limit: leases that are released or expire.
 
 use tollgate_core::Id;
 
 use super::number::Int;
 
-/// One holder's places.
+/// A lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Lease {
     id: Id,
@@ -12,17 +12,17 @@ struct Lease {
     end: Int,
 }
 
-/// A concurrent limit with its leases.
+/// A concurrency limit and its leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leases {
+pub(super) struct LeaseSet {
     length: Int,
     newest: Int,
     leases: Vec<Lease>,
 }
 
-impl Leases {
+impl LeaseSet {
     pub(super) fn new(length: Int) -> Self {
-        Leases { length, newest: 0, leases: Vec::new() }
+        LeaseSet { length, newest: 0, leases: Vec::new() }
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -61,7 +61,7 @@ impl Leases {
         self.leases.len() < live
     }
 
-    pub(super) fn adopt(&mut self, other: &Leases) {
+    pub(super) fn migrate(&mut self, other: &LeaseSet) {
         self.newest = other.newest;
         self.leases.clone_from(&other.leases);
     }

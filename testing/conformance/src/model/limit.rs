@@ -3,9 +3,9 @@
 use tollgate_core::{Id, Kind, Limit, Micros, Spec};
 
 use super::ModelError;
-use super::kept::{Kept, believed};
 use super::number::{Int, first};
 use super::shape::Shape;
+use super::stored::{StoredLimit, is_plausible};
 
 /// What makes two limits the same one before and after a change: kind, window, precision, and
 /// the rank among limits that are equal in these.
@@ -58,7 +58,7 @@ impl Identity {
 
 /// One limit as the request at `now` sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Limited {
+pub(super) struct LimitUsage {
     pub(super) identity: Identity,
     pub(super) capacity: Int,
     pub(super) counts_denied: bool,
@@ -68,7 +68,7 @@ pub(super) struct Limited {
     /// Whether what it was found in had lapsed by the numbers of its time.
     pub(super) had_lapsed: bool,
     /// What was found, in the numbers of this limit.
-    restated: Option<Kept>,
+    restated: Option<StoredLimit>,
     /// Whether anything of `shape` has changed since it was read.
     pub(super) touched: bool,
     /// The units that other forms of it are charged too.
@@ -77,32 +77,32 @@ pub(super) struct Limited {
     pub(super) charged_denied: bool,
 }
 
-impl Limited {
+impl LimitUsage {
     pub(super) fn new(
         limit: &Limit,
         identity: Identity,
         log_entries: usize,
-        kept: Option<&Kept>,
+        stored: Option<&StoredLimit>,
         now: Int,
-    ) -> Result<Limited, ModelError> {
+    ) -> Result<LimitUsage, ModelError> {
         let untouched = Shape::untouched(limit, log_entries)?;
         let capacity = Int::from(limit.capacity());
         let mut shape = untouched.clone();
-        if let Some(kept) = kept {
-            shape.adopt(&kept.shape);
-            if kept.spec != *limit.spec() {
+        if let Some(stored) = stored {
+            shape.migrate(&stored.shape);
+            if stored.spec != *limit.spec() {
                 shape.clip(capacity);
             }
         }
         let restated =
-            kept.map(|x| Kept { shape: shape.clone(), spec: *limit.spec(), ..x.clone() });
-        if !believed(&shape, now) || shape.used(now.max(shape.newest())) == 0 {
+            stored.map(|x| StoredLimit { shape: shape.clone(), spec: *limit.spec(), ..x.clone() });
+        if !is_plausible(&shape, now) || shape.used(now.max(shape.newest())) == 0 {
             shape = untouched;
         }
         let counts_denied = limit.spec().count_denied;
-        let had_lapsed = kept.is_some_and(|x| x.lapsed || !x.is_used(now));
+        let had_lapsed = stored.is_some_and(|x| x.lapsed || !x.is_used(now));
         let (touched, charged, charged_denied) = (false, 0, false);
-        Ok(Limited {
+        Ok(LimitUsage {
             identity,
             capacity,
             counts_denied,
@@ -117,13 +117,13 @@ impl Limited {
         })
     }
 
-    /// What is to be kept of it once any limit of the policy has changed.
-    pub(super) fn kept(&self) -> Option<Kept> {
+    /// What is to be stored of it once any limit of the policy has changed.
+    pub(super) fn kept(&self) -> Option<StoredLimit> {
         if !self.touched {
             return self.restated.clone();
         }
         let (shape, spec) = (self.shape.clone(), self.spec);
-        Some(Kept { shape, spec, lapsed: self.used() == 0, latest: self.now })
+        Some(StoredLimit { shape, spec, lapsed: self.used() == 0, latest: self.now })
     }
 
     /// The limit's own time: the later of now and the newest time in its state.
@@ -176,7 +176,7 @@ impl Limited {
     /// How long what is charged at `time` waits for what is before it: only in a queue.
     fn delay_at(&self, time: Int) -> Int {
         match &self.shape {
-            Shape::Bucket(bucket) if bucket.is_queue => {
+            Shape::TokenBucket(bucket) if bucket.is_queue => {
                 bucket.drained_after(time, time.max(bucket.newest()))
             }
             _ => 0,
@@ -189,7 +189,7 @@ impl Limited {
 
     /// How long a reservation made at `time` waits, if the limit has room for it at all.
     fn reservation_wait(&self, time: Int, cost: Int) -> Option<Int> {
-        let Shape::Bucket(bucket) = &self.shape else {
+        let Shape::TokenBucket(bucket) = &self.shape else {
             return None;
         };
         if self.never(cost) {
@@ -233,7 +233,7 @@ impl Limited {
 
     /// Charges what fits below twice the capacity in whole units, and says how many that was.
     pub(super) fn penalize(&mut self, units: Int) -> Int {
-        if matches!(self.shape, Shape::Leases(_)) {
+        if matches!(self.shape, Shape::LeaseSet(_)) {
             return 0;
         }
         let parts = self.shape.parts();
@@ -254,7 +254,7 @@ impl Limited {
     /// was charged behind it and is still there; of a queue, where there is such, nothing.
     pub(super) fn cancel(&mut self, cost: Int, mark: &Shape) -> Int {
         let time = self.time();
-        let (Shape::Bucket(bucket), Shape::Bucket(mark)) = (&mut self.shape, mark) else {
+        let (Shape::TokenBucket(bucket), Shape::TokenBucket(mark)) = (&mut self.shape, mark) else {
             return 0;
         };
         let alone = bucket.alone(mark).used(time);

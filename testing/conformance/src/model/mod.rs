@@ -1,27 +1,26 @@
-//! The reference model: what every store must answer, from the same text as the engine and from
-//! nothing else of it.
+//! The reference model of the decisions that every store must make. It shares no code with the engine.
 //!
-//! Whole numbers of 128 bits, state as plain lists, and no closed forms where a search will do:
-//! a retry is the first time at which the model's own rule admits. Clear before fast.
+//! It uses 128-bit integers, plain lists, and searches instead of closed forms: a retry is the first
+//! time at which the model admits. It prefers clarity to speed.
 
-mod bucket;
+mod buckets;
 mod check;
 mod describe;
 mod expected;
-mod kept;
+mod fixed_window;
 mod key;
 mod leases;
 mod limit;
-mod log;
 mod number;
 mod operations;
-mod precision;
-mod remember;
+mod request_ids;
 mod shape;
+mod sliding_log;
+mod sliding_window;
+mod stored;
 mod tick;
+mod token_bucket;
 mod validate;
-mod weighted;
-mod window;
 
 use std::collections::BTreeMap;
 
@@ -32,16 +31,16 @@ use tollgate_core::{
 pub use expected::Expected;
 use key::{Block, Key};
 use number::Int;
-use remember::Memory;
+use request_ids::Memory;
 
-/// Why the model does not answer.
+/// The error of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelError {
-    /// The request is not one that can be decided; a store says the same.
+    /// The request cannot be decided; a store reports the same error.
     Request(RequestError),
-    /// A limit exists whose numbers, by design §3.2, fit no tick: the engine took it wrongly.
+    /// No tick makes the limit exact (design §3.2); the engine should have rejected it.
     Inexact,
-    /// An operation or a kind of limit that the model does not know yet.
+    /// The model does not support the operation or the kind of limit.
     Unknown,
 }
 
@@ -63,14 +62,14 @@ impl From<RequestError> for ModelError {
     }
 }
 
-/// Where state lives: the policy's name and the key.
+/// The identity of state: the name of the policy and the key.
 type Place = (String, Vec<u8>);
 
 fn place(check: &Check<'_>) -> Place {
     (check.policy.name().to_owned(), check.key.to_vec())
 }
 
-/// A store in the plainest form: every key, every block and every answer that is remembered.
+/// A store as plain maps of keys, blocks and request ids.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     keys: BTreeMap<Place, Key>,
@@ -79,10 +78,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// Decides one request at this time, with one answer for each check.
+    /// Decides a request at this time. Returns a decision for each check.
     ///
     /// # Errors
-    /// The request cannot be decided, or the model does not know what it asks.
+    /// The request cannot be decided, or the model does not support it.
     pub fn decide(
         &mut self,
         request: &Request<'_>,
@@ -94,18 +93,14 @@ impl Model {
         if let Some(answer) = self.memory.recall(request, now)? {
             return Ok(answer);
         }
-        let decided = request.checks.iter().zip(self.decide_anew(request, now)?);
+        let decided = request.checks.iter().zip(self.decide_new(request, now)?);
         let ignore = |(check, x)| describe::ignore_shadow(&request.operation, check, x);
         let answer: Vec<_> = decided.map(ignore).collect();
         self.memory.remember(request, &answer, now);
         Ok(answer)
     }
 
-    fn decide_anew(
-        &mut self,
-        request: &Request<'_>,
-        now: Int,
-    ) -> Result<Vec<Expected>, ModelError> {
+    fn decide_new(&mut self, request: &Request<'_>, now: Int) -> Result<Vec<Expected>, ModelError> {
         match request.operation {
             Operation::Check { lease } => return self.check(request.checks, lease, now),
             Operation::Acquire { lease } => return self.check(request.checks, Some(lease), now),
@@ -147,8 +142,8 @@ impl Model {
     }
 }
 
-/// The tick of a limit of these numbers, in which its times are told; none if no tick makes it
-/// exact, so that it should have been refused.
+/// The tick of a limit with these numbers, or `None` if no tick makes it exact, so that it should be
+/// rejected.
 #[must_use]
 pub fn tick_of(spec: &Spec) -> Option<Micros> {
     let (count, window) = (Int::from(spec.count), Int::from(spec.window.get()));
@@ -169,8 +164,8 @@ pub fn tick_of(spec: &Spec) -> Option<Micros> {
     tick.map(describe::micros)
 }
 
-/// Which of a policy's limits keep their state when it changes from `old` to `new`: for each of
-/// the new ones the index of the old one whose state it takes.
+/// The limits that keep their state when a policy changes from `old` to `new`: for each new limit the
+/// index of the old limit whose state it continues.
 #[must_use]
 pub fn survivors(old: &[Limit], new: &[Limit]) -> Vec<Option<usize>> {
     let old = limit::Identity::of(old);

@@ -1,4 +1,4 @@
-//! The numbers of the model: signed 128-bit integers, so that nothing here wraps or saturates.
+//! The numbers of the model: signed 128-bit integers, which never wrap or saturate here.
 
 /// An amount, a time in µs since the epoch, or a length in µs.
 pub(super) type Int = i128;
@@ -35,7 +35,7 @@ pub(super) fn first(from: Int, holds: impl Fn(Int) -> bool) -> Int {
     yet
 }
 
-/// Back to the 64 bits of the public types; past their end it stays there.
+/// Converts to the 64 bits of the public types, saturating.
 pub(super) fn bits64(it: Int) -> u64 {
     u64::try_from(it.max(0)).unwrap_or(u64::MAX)
 }

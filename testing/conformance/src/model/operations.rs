@@ -1,12 +1,12 @@
-//! The operations that act on one key: reserve and cancel, refund, penalize, reset, block, leases.
+//! The operations on one key: reserve and cancel, refund, penalize, reset, block, renew and release.
 
 use tollgate_core::{Check, Id, LimitDecision};
 
 use super::describe::{decision, deny_blocked, micros, row};
 use super::expected::Expected;
 use super::key::{Block, Reservation};
-use super::leases::Leases;
-use super::limit::Limited;
+use super::leases::LeaseSet;
+use super::limit::LimitUsage;
 use super::number::{Int, bits64};
 use super::shape::Shape;
 use super::{Model, ModelError, place};
@@ -54,7 +54,7 @@ impl Model {
         Ok(expected)
     }
 
-    fn keep_reservation(&mut self, check: &Check<'_>, id: Id, limits: &[Limited], acts_at: Int) {
+    fn keep_reservation(&mut self, check: &Check<'_>, id: Id, limits: &[LimitUsage], acts_at: Int) {
         let marks = limits.iter().map(|limit| (limit.identity, limit.shape.clone())).collect();
         let cost = Int::from(check.cost.get());
         let made_under = check.policy.limits().to_vec();
@@ -62,7 +62,7 @@ impl Model {
         self.keys.entry(place(check)).or_default().reservations.insert(id, reservation);
     }
 
-    /// One that is made under an id that the key holds is that one, as with leases.
+    /// The decision about a reservation whose id the key already holds.
     fn repeat_reservation(
         &self,
         check: &Check<'_>,
@@ -120,7 +120,7 @@ impl Model {
         &mut self,
         check: &Check<'_>,
         now: Int,
-        change: impl Fn(&mut Limited) -> Int,
+        change: impl Fn(&mut LimitUsage) -> Int,
     ) -> Result<Expected, ModelError> {
         let mut limits = self.read(check, now)?;
         let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
@@ -158,7 +158,7 @@ impl Model {
         lease: Id,
         now: Int,
     ) -> Result<Expected, ModelError> {
-        self.lease(check, lease, now, Leases::renew)
+        self.lease(check, lease, now, LeaseSet::renew)
     }
 
     pub(super) fn release(
@@ -167,7 +167,7 @@ impl Model {
         lease: Id,
         now: Int,
     ) -> Result<Expected, ModelError> {
-        self.lease(check, lease, now, Leases::release)
+        self.lease(check, lease, now, LeaseSet::release)
     }
 
     /// Changes a lease in every concurrent limit that holds it; granted is what it holds or held.
@@ -176,13 +176,13 @@ impl Model {
         check: &Check<'_>,
         lease: Id,
         now: Int,
-        change: impl Fn(&mut Leases, Id, Int) -> bool,
+        change: impl Fn(&mut LeaseSet, Id, Int) -> bool,
     ) -> Result<Expected, ModelError> {
         let mut limits = self.read(check, now)?;
         let held = limits.iter().filter_map(|limit| limit.held(lease)).max();
         for limit in &mut limits {
             let time = limit.time();
-            if let Shape::Leases(leases) = &mut limit.shape {
+            if let Shape::LeaseSet(leases) = &mut limit.shape {
                 limit.touched |= change(leases, lease, time);
             }
         }
@@ -192,15 +192,15 @@ impl Model {
         Ok(Expected { granted, changed: held.is_some(), lease: Some(lease), ..settled })
     }
 
-    /// What the limits say of their state once an operation has changed it.
+    /// The decision that reports the state after an operation.
     fn settled(&self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let rows = self.read(check, now)?.iter().map(row).collect();
         Ok(decision(rows, true, self.blocked(check, now), now))
     }
 }
 
-/// Whether one limit takes a reservation, and when it would.
-fn reserve_row(limit: &Limited, cost: Int, max_wait: Int) -> LimitDecision {
+/// The decision of a limit about a reservation.
+fn reserve_row(limit: &LimitUsage, cost: Int, max_wait: Int) -> LimitDecision {
     LimitDecision {
         allowed: limit.reserves(cost, max_wait).is_some(),
         never: limit.never(cost),
@@ -209,11 +209,11 @@ fn reserve_row(limit: &Limited, cost: Int, max_wait: Int) -> LimitDecision {
     }
 }
 
-impl Limited {
+impl LimitUsage {
     /// The cost of a lease that is held here.
     pub(super) fn held(&self, id: Id) -> Option<Int> {
         match &self.shape {
-            Shape::Leases(leases) => leases.held(id, self.time()),
+            Shape::LeaseSet(leases) => leases.held(id, self.time()),
             _ => None,
         }
     }

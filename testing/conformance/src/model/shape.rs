@@ -1,52 +1,52 @@
-//! The six shapes behind one face: what is used, what is charged, what is given back.
+//! The states of all algorithms behind one interface.
 
 use tollgate_core::{Id, Kind, Limit};
 
 use super::ModelError;
-use super::bucket::Bucket;
-use super::leases::Leases;
-use super::log::Log;
+use super::buckets::Buckets;
+use super::fixed_window::FixedWindow;
+use super::leases::LeaseSet;
 use super::number::Int;
-use super::precision::Precision;
-use super::weighted::Weighted;
-use super::window::Window;
+use super::sliding_log::SlidingLog;
+use super::sliding_window::SlidingWindowCounter;
+use super::token_bucket::TokenBucket;
 
-/// The numbers of a limit, and what is used of it.
+/// The numbers and the state of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    Bucket(Bucket),
-    Window(Window),
-    Weighted(Weighted),
-    Log(Log),
-    Precision(Precision),
-    Leases(Leases),
+    TokenBucket(TokenBucket),
+    FixedWindow(FixedWindow),
+    SlidingWindow(SlidingWindowCounter),
+    SlidingLog(SlidingLog),
+    Buckets(Buckets),
+    LeaseSet(LeaseSet),
 }
 
 impl Shape {
-    /// The limit's shape with nothing used.
+    /// The state of an unknown key.
     pub(super) fn untouched(limit: &Limit, log_entries: usize) -> Result<Shape, ModelError> {
         let spec = limit.spec();
         let (count, window) = (Int::from(spec.count), Int::from(spec.window.get()));
         let capacity = Int::from(limit.capacity());
         let bucket = |is_queue| {
-            let bucket = Bucket::new(is_queue, count, window, capacity);
-            bucket.map(Shape::Bucket).ok_or(ModelError::Inexact)
+            let bucket = TokenBucket::new(is_queue, count, window, capacity);
+            bucket.map(Shape::TokenBucket).ok_or(ModelError::Inexact)
         };
         Ok(match spec.kind {
             Kind::TokenBucket { .. } => bucket(false)?,
             Kind::Queue { .. } => bucket(true)?,
             Kind::Fixed { offset } => {
-                Shape::Window(Window::new(window, Some(Int::from(offset.get()))))
+                Shape::FixedWindow(FixedWindow::new(window, Some(Int::from(offset.get()))))
             }
-            Kind::FixedFromFirst => Shape::Window(Window::new(window, None)),
-            Kind::Sliding => {
-                Shape::Weighted(Weighted::new(count, window).ok_or(ModelError::Inexact)?)
-            }
-            Kind::Log => Shape::Log(Log::new(window, log_entries)),
+            Kind::FixedFromFirst => Shape::FixedWindow(FixedWindow::new(window, None)),
+            Kind::Sliding => Shape::SlidingWindow(
+                SlidingWindowCounter::new(count, window).ok_or(ModelError::Inexact)?,
+            ),
+            Kind::Log => Shape::SlidingLog(SlidingLog::new(window, log_entries)),
             Kind::SlidingBy { precision, strict } => {
-                Shape::Precision(Precision::new(window, Int::from(precision.get()), strict))
+                Shape::Buckets(Buckets::new(window, Int::from(precision.get()), strict))
             }
-            Kind::Concurrent => Shape::Leases(Leases::new(window)),
+            Kind::Concurrent => Shape::LeaseSet(LeaseSet::new(window)),
             _ => return Err(ModelError::Unknown),
         })
     }
@@ -54,7 +54,7 @@ impl Shape {
     /// How many parts make one unit.
     pub(super) fn parts(&self) -> Int {
         match self {
-            Shape::Bucket(bucket) => bucket.parts,
+            Shape::TokenBucket(bucket) => bucket.parts,
             _ => 1,
         }
     }
@@ -62,36 +62,36 @@ impl Shape {
     /// The newest time in the state, in µs.
     pub(super) fn newest(&self) -> Int {
         match self {
-            Shape::Bucket(bucket) => bucket.newest(),
-            Shape::Window(window) => window.newest(),
-            Shape::Weighted(weighted) => weighted.newest(),
-            Shape::Log(log) => log.newest(),
-            Shape::Precision(precision) => precision.newest(),
-            Shape::Leases(leases) => leases.newest(),
+            Shape::TokenBucket(bucket) => bucket.newest(),
+            Shape::FixedWindow(window) => window.newest(),
+            Shape::SlidingWindow(weighted) => weighted.newest(),
+            Shape::SlidingLog(log) => log.newest(),
+            Shape::Buckets(precision) => precision.newest(),
+            Shape::LeaseSet(leases) => leases.newest(),
         }
     }
 
     /// What is used, in parts, at a time that is not before the newest.
     pub(super) fn used(&self, time: Int) -> Int {
         match self {
-            Shape::Bucket(bucket) => bucket.used(time),
-            Shape::Window(window) => window.used(time),
-            Shape::Weighted(weighted) => weighted.used(time),
-            Shape::Log(log) => log.used(time),
-            Shape::Precision(precision) => precision.used(time),
-            Shape::Leases(leases) => leases.used(time),
+            Shape::TokenBucket(bucket) => bucket.used(time),
+            Shape::FixedWindow(window) => window.used(time),
+            Shape::SlidingWindow(weighted) => weighted.used(time),
+            Shape::SlidingLog(log) => log.used(time),
+            Shape::Buckets(precision) => precision.used(time),
+            Shape::LeaseSet(leases) => leases.used(time),
         }
     }
 
     /// Charges parts; a concurrent limit takes a lease for them.
     pub(super) fn charge(&mut self, time: Int, parts: Int, lease: Option<Id>) {
         match self {
-            Shape::Bucket(bucket) => bucket.charge(time, parts),
-            Shape::Window(window) => window.charge(time, parts),
-            Shape::Weighted(weighted) => weighted.charge(time, parts),
-            Shape::Log(log) => log.charge(time, parts),
-            Shape::Precision(precision) => precision.charge(time, parts),
-            Shape::Leases(leases) => {
+            Shape::TokenBucket(bucket) => bucket.charge(time, parts),
+            Shape::FixedWindow(window) => window.charge(time, parts),
+            Shape::SlidingWindow(weighted) => weighted.charge(time, parts),
+            Shape::SlidingLog(log) => log.charge(time, parts),
+            Shape::Buckets(precision) => precision.charge(time, parts),
+            Shape::LeaseSet(leases) => {
                 if let Some(id) = lease {
                     leases.acquire(id, time, parts);
                 }
@@ -102,32 +102,35 @@ impl Shape {
     /// Charges a denied cost to a limit that counts denied requests.
     pub(super) fn charge_denied(&mut self, time: Int, units: Int, capacity: Int) {
         match self {
-            Shape::Window(window) => window.charge_denied(time, units, 2 * capacity),
-            Shape::Weighted(weighted) => weighted.charge_denied(time, units, 2 * capacity),
-            Shape::Log(log) => log.charge_denied(time, units, capacity),
-            Shape::Precision(precision) => precision.charge_denied(time, units, 2 * capacity),
+            Shape::FixedWindow(window) => window.charge_denied(time, units, 2 * capacity),
+            Shape::SlidingWindow(weighted) => weighted.charge_denied(time, units, 2 * capacity),
+            Shape::SlidingLog(log) => log.charge_denied(time, units, capacity),
+            Shape::Buckets(precision) => precision.charge_denied(time, units, 2 * capacity),
             // These never count denied requests.
-            Shape::Bucket(_) | Shape::Leases(_) => {}
+            Shape::TokenBucket(_) | Shape::LeaseSet(_) => {}
         }
     }
 
     /// Charges what another form of the limit was charged, until `most` units are used.
     pub(super) fn charge_within(&mut self, time: Int, units: Int, most: Int) {
         match self {
-            Shape::Bucket(bucket) => {
+            Shape::TokenBucket(bucket) => {
                 bucket.charge_within(time, units * bucket.parts, most * bucket.parts)
             }
-            Shape::Weighted(weighted) => weighted.charge_denied(time, units, most),
+            Shape::SlidingWindow(weighted) => weighted.charge_denied(time, units, most),
             // The forms of these share one state.
-            Shape::Window(_) | Shape::Log(_) | Shape::Precision(_) | Shape::Leases(_) => {}
+            Shape::FixedWindow(_)
+            | Shape::SlidingLog(_)
+            | Shape::Buckets(_)
+            | Shape::LeaseSet(_) => {}
         }
     }
 
     /// Whether a bucket or a weighted window holds nothing, however long ago it was charged.
     pub(super) fn is_nothing(&self) -> bool {
         match self {
-            Shape::Bucket(bucket) => bucket.is_nothing(),
-            Shape::Weighted(weighted) => weighted.is_nothing(),
+            Shape::TokenBucket(bucket) => bucket.is_nothing(),
+            Shape::SlidingWindow(weighted) => weighted.is_nothing(),
             _ => false,
         }
     }
@@ -135,24 +138,26 @@ impl Shape {
     /// Gives units back, and says how many parts that was.
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         match self {
-            Shape::Bucket(bucket) => bucket.refund(time, units * bucket.parts, charged),
-            Shape::Window(window) => window.refund(time, units, charged),
-            Shape::Weighted(weighted) => weighted.refund(time, units, charged),
-            Shape::Log(log) => log.refund(time, units, charged),
-            Shape::Precision(precision) => precision.refund(time, units, charged),
-            Shape::Leases(_) => 0,
+            Shape::TokenBucket(bucket) => bucket.refund(time, units * bucket.parts, charged),
+            Shape::FixedWindow(window) => window.refund(time, units, charged),
+            Shape::SlidingWindow(weighted) => weighted.refund(time, units, charged),
+            Shape::SlidingLog(log) => log.refund(time, units, charged),
+            Shape::Buckets(precision) => precision.refund(time, units, charged),
+            Shape::LeaseSet(_) => 0,
         }
     }
 
     /// Takes over what the same limit used with other numbers.
-    pub(super) fn adopt(&mut self, other: &Shape) {
+    pub(super) fn migrate(&mut self, other: &Shape) {
         match (self, other) {
-            (Shape::Bucket(bucket), Shape::Bucket(other)) => bucket.adopt(other),
-            (Shape::Window(window), Shape::Window(other)) => window.adopt(other),
-            (Shape::Weighted(weighted), Shape::Weighted(other)) => weighted.adopt(other),
-            (Shape::Log(log), Shape::Log(other)) => log.adopt(other),
-            (Shape::Precision(precision), Shape::Precision(other)) => precision.adopt(other),
-            (Shape::Leases(leases), Shape::Leases(other)) => leases.adopt(other),
+            (Shape::TokenBucket(bucket), Shape::TokenBucket(other)) => bucket.migrate(other),
+            (Shape::FixedWindow(window), Shape::FixedWindow(other)) => window.migrate(other),
+            (Shape::SlidingWindow(weighted), Shape::SlidingWindow(other)) => {
+                weighted.migrate(other)
+            }
+            (Shape::SlidingLog(log), Shape::SlidingLog(other)) => log.migrate(other),
+            (Shape::Buckets(precision), Shape::Buckets(other)) => precision.migrate(other),
+            (Shape::LeaseSet(leases), Shape::LeaseSet(other)) => leases.migrate(other),
             // Limits of two kinds are never the same limit, so there is nothing to take over.
             _ => {}
         }
@@ -161,12 +166,12 @@ impl Shape {
     /// Uses no more than `most` units; a lease that is held stays held.
     pub(super) fn clip(&mut self, most: Int) {
         match self {
-            Shape::Bucket(bucket) => bucket.clip(most * bucket.parts),
-            Shape::Window(window) => window.clip(most),
-            Shape::Weighted(weighted) => weighted.clip(most),
-            Shape::Log(log) => log.clip(most),
-            Shape::Precision(precision) => precision.clip(most),
-            Shape::Leases(_) => {}
+            Shape::TokenBucket(bucket) => bucket.clip(most * bucket.parts),
+            Shape::FixedWindow(window) => window.clip(most),
+            Shape::SlidingWindow(weighted) => weighted.clip(most),
+            Shape::SlidingLog(log) => log.clip(most),
+            Shape::Buckets(precision) => precision.clip(most),
+            Shape::LeaseSet(_) => {}
         }
     }
 }

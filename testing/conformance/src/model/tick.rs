@@ -1,8 +1,8 @@
-//! The tick of a limit, as design §3.2 tells it.
+//! The tick of a limit (design §3.2).
 
 use super::number::{Int, gcd};
 
-/// Every product that decides stays below this.
+/// The bound of every product in a decision.
 pub(super) const EXACT: Int = 1 << 53;
 
 /// The tick in µs of a limit of `count` per `window`: 1 if the products fit so, else the least
@@ -23,7 +23,7 @@ pub(super) fn bucket_product(count: Int, capacity: Int) -> impl Fn(Int) -> Int {
     move |window| 2 * (capacity * window).max(count) / gcd(count, window)
 }
 
-/// The greatest product of a weighted window: twice its capacity times its ticks.
+/// The greatest product of a sliding window counter: twice its capacity times its ticks.
 pub(super) fn weighted_product(capacity: Int) -> impl Fn(Int) -> Int {
     move |window| 2 * capacity * window
 }
@@ -32,7 +32,7 @@ pub(super) fn weighted_product(capacity: Int) -> impl Fn(Int) -> Int {
 mod tests {
     use super::*;
 
-    /// What the design names as taken, and what it cannot take.
+    /// The examples of the design.
     #[test]
     fn ticks_of_known_limits() {
         let day = 86_400_000_000;

@@ -3,12 +3,12 @@
 use tollgate_core::{Kind, Limit, Micros};
 
 use super::play::{Answered, count, play, requests, story};
-use super::player::{Asked, Player, START};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::player::{Player, START, TestRequest};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::single_policies;
 use super::trace::check_steps;
 use crate::model;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 /// A cost that was admitted: when it was, when it acts, and how much it was.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,14 @@ pub(super) struct Admitted {
 ///
 /// # Errors
 /// The least trace that admits more.
-pub fn keeps_its_bound(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn keeps_its_bound(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     run(plan, &(single_policies("p"), check_steps(1, 1, false)), |(policy, steps), seen| {
         let policies = [policy];
         let asked = requests(&policies, Player::at(START, false), &steps);
-        let answers = play(subject, &asked);
+        let answers = play(system, &asked);
         count(seen, &answers);
         let admitted = admitted(&asked, &answers);
         let limit = &policies[0].limits()[0];
@@ -37,7 +40,7 @@ pub fn keeps_its_bound(subject: &mut impl Subject, plan: Plan) -> Result<Seen, B
     })
 }
 
-pub(super) fn admitted(asked: &[Asked], answers: &[Answered]) -> Vec<Admitted> {
+pub(super) fn admitted(asked: &[TestRequest], answers: &[Answered]) -> Vec<Admitted> {
     let both = asked.iter().zip(answers);
     let each = both.filter_map(|(asked, answer)| {
         let decision = answer.as_ref().ok()?.first()?;
@@ -51,7 +54,7 @@ pub(super) fn admitted(asked: &[Asked], answers: &[Answered]) -> Vec<Admitted> {
 }
 
 /// Checks every span from one charge to a later one.
-pub(super) fn spans_within(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
+pub(super) fn spans_within(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     for first in 0..admitted.len() {
         let mut sum = 0;
         for last in first..admitted.len() {
@@ -92,7 +95,7 @@ fn may_pass(limit: &Limit, sum: i128, span: i128) -> bool {
 
 /// No fixed window holds more than its count. Those that begin with a charge are told apart as
 /// they come.
-fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
+fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     let spec = limit.spec();
     let window = i128::from(spec.window.get());
     let aligned = match spec.kind {
@@ -122,7 +125,7 @@ fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
 }
 
 /// What leaves a queue is spaced evenly, and no more wait than there are places.
-fn spaced(limit: &Limit, admitted: &[Admitted]) -> Result<(), Why> {
+fn spaced(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     let Kind::Queue { places } = limit.spec().kind else { return Ok(()) };
     let (count, window) = (i128::from(limit.spec().count), i128::from(limit.spec().window.get()));
     let tick = i128::from(model::tick_of(limit.spec()).map_or(1, Micros::get));

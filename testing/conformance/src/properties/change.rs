@@ -7,10 +7,10 @@ use tollgate_core::{Limit, Policy};
 use super::bound::{admitted, spans_within};
 use super::play::{count, play, requests, story};
 use super::player::{Player, START};
-use super::runner::{Broken, Plan, Seen, run};
+use super::runner::{Coverage, Plan, Violation, run};
 use super::strategies::{limits, renumbered};
 use super::trace::check_steps;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 /// One limit in two forms, and the limit that is the larger of them in every number.
 fn two_forms() -> BoxedStrategy<[Limit; 3]> {
@@ -31,12 +31,15 @@ fn two_forms() -> BoxedStrategy<[Limit; 3]> {
 ///
 /// # Errors
 /// The least trace that admits more.
-pub fn two_forms_admit_the_larger(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn two_forms_admit_the_larger(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     run(plan, &(two_forms(), check_steps(2, 1, false)), |([a, b, larger], steps), seen| {
         let form = |x| Policy::new("p", [x]).map_err(|error| error.to_string());
         let policies = [form(a)?, form(b)?];
         let asked = requests(&policies, Player::at(START, false), &steps);
-        let answers = play(subject, &asked);
+        let answers = play(system, &asked);
         count(seen, &answers);
         spans_within(&larger, &admitted(&asked, &answers)).map_err(|error| story(&asked) + &error)
     })
@@ -46,7 +49,10 @@ pub fn two_forms_admit_the_larger(subject: &mut impl Subject, plan: Plan) -> Res
 ///
 /// # Errors
 /// The least trace that admits more.
-pub fn a_change_holds_from_then_on(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn a_change_holds_from_then_on(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = (two_forms(), check_steps(2, 1, false));
     run(plan, &cases, |([a, b, _], mut steps), seen| {
         let form = |x| Policy::new("p", [x]).map_err(|error| error.to_string());
@@ -54,7 +60,7 @@ pub fn a_change_holds_from_then_on(subject: &mut impl Subject, plan: Plan) -> Re
         steps.sort_by_key(|step| step.of[0].policy);
         let new = steps.partition_point(|step| step.of[0].policy == 0);
         let asked = requests(&policies, Player::at(START, false), &steps);
-        let answers = play(subject, &asked);
+        let answers = play(system, &asked);
         count(seen, &answers);
         spans_within(&b, &admitted(&asked[new..], &answers[new..]))
             .map_err(|error| story(&asked) + &error)

@@ -5,10 +5,10 @@ use tollgate_core::{Kind, Micros, Policy, Spec, Timestamp};
 
 use super::play::{CHECK, ask, asked, count, only, play, requests, story};
 use super::player::{Player, START};
-use super::runner::{Broken, Plan, Seen, run};
+use super::runner::{Coverage, Plan, Violation, run};
 use super::strategies::{policies, single_policies};
 use super::trace::steps;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 const YEAR: u64 = 365 * 86_400_000_000;
 
@@ -26,16 +26,19 @@ fn recovers(spec: &Spec) -> u128 {
 }
 
 /// However the clock steps, a key recovers within twice its limit's own time and the 10 s for
-/// which a state ahead of the clock is believed.
+/// which a state ahead of the clock is is_plausible.
 ///
 /// # Errors
 /// The least trace after which one does not.
-pub fn steps_lock_nobody_out(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn steps_lock_nobody_out(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, true));
     run(plan, &cases, |((a, b), steps), seen| {
         let policies = [a, b];
         let asked = requests(&policies, Player::at(START, true), &steps);
-        let answers = play(subject, &asked);
+        let answers = play(system, &asked);
         count(seen, &answers);
         for (asked_here, answer) in asked.iter().zip(&answers) {
             let Ok(answer) = answer else { continue };
@@ -58,15 +61,15 @@ pub fn steps_lock_nobody_out(subject: &mut impl Subject, plan: Plan) -> Result<S
 
 /// Asks for one at a time until it is denied; how many passed.
 fn drain(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     policy: &Policy,
     time: Timestamp,
-    seen: &mut Seen,
+    seen: &mut Coverage,
 ) -> Result<u64, String> {
     let mut passed = 0;
     let most = policy.limits()[0].capacity() + 1;
     for _ in 0..most {
-        let answer = only(ask(subject, &asked(time, CHECK, policy, b"k", 1)))?;
+        let answer = only(ask(system, &asked(time, CHECK, policy, b"k", 1)))?;
         seen.answer(std::slice::from_ref(&answer));
         if !answer.allowed {
             break;
@@ -81,18 +84,21 @@ fn drain(
 ///
 /// # Errors
 /// The least case in which more passed.
-pub fn a_step_costs_one_limit(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn a_step_costs_one_limit(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let back = prop_oneof![Just(1_u64), 1_u64..10_000_000, 1_u64..10 * YEAR];
     run(plan, &(single_policies("p"), back), |(policy, back), seen| {
         let capacity = policy.limits()[0].capacity();
         if capacity > 200 || policy.limits()[0].is_concurrent() {
             return Ok(());
         }
-        subject.forget_all();
-        let first = drain(subject, &policy, START, seen)?;
-        let again = drain(subject, &policy, START.saturating_sub(Micros::new(back)), seen)?;
-        seen.count(if again == 0 { "believed" } else { "not believed" });
-        // State is believed for 10 s at least.
+        system.reset();
+        let first = drain(system, &policy, START, seen)?;
+        let again = drain(system, &policy, START.saturating_sub(Micros::new(back)), seen)?;
+        seen.count(if again == 0 { "plausible" } else { "implausible" });
+        // State is is_plausible for 10 s at least.
         if first == capacity && again <= capacity && (back > 10_000_000 || again == 0) {
             return Ok(());
         }

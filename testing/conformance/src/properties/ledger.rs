@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{ask, only};
-use super::player::{Asked, Player, START};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::player::{Player, START, TestRequest};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::trace::{Step, lease_steps, reservation_steps};
 use crate::model::Expected;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 /// Who holds places, how many, and until when.
 #[derive(Debug, Default)]
-struct Held(BTreeMap<Id, (u64, Timestamp)>);
+struct HeldLeases(BTreeMap<Id, (u64, Timestamp)>);
 
-impl Held {
+impl HeldLeases {
     fn places(&self, now: Timestamp) -> u64 {
         self.0.values().filter(|value| now < value.1).map(|value| value.0).sum()
     }
@@ -26,7 +26,12 @@ impl Held {
     }
 
     /// Enters what was answered, if it is what the list allows.
-    fn enter(&mut self, asked: &Asked, it: &Expected, limit: &Limit) -> Result<(), Why> {
+    fn enter(
+        &mut self,
+        asked: &TestRequest,
+        it: &Expected,
+        limit: &Limit,
+    ) -> Result<(), FailureReason> {
         let (now, cost) = (asked.time, asked.checks[0].2.get());
         let end = now.saturating_add(limit.spec().window);
         let right = match asked.operation {
@@ -62,13 +67,16 @@ impl Held {
 ///
 /// # Errors
 /// The least trace in which it is not so.
-pub fn leases_hold_their_places(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn leases_hold_their_places(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = (1_u64..9, 1_u64..40, lease_steps());
     run(plan, &cases, |(count, ms, steps), seen| {
         let spec = Spec::new(count, Micros::from_millis(ms), Kind::Concurrent);
         let (limit, policy) = built(spec)?;
-        let mut held = Held::default();
-        play_each(subject, &policy, &steps, |asked, answer| {
+        let mut held = HeldLeases::default();
+        play_each(system, &policy, &steps, |asked, answer| {
             match asked.operation {
                 Operation::Acquire { .. } => seen.answer(std::slice::from_ref(answer)),
                 operation => {
@@ -85,7 +93,10 @@ pub fn leases_hold_their_places(subject: &mut impl Subject, plan: Plan) -> Resul
 ///
 /// # Errors
 /// The least trace in which it is not so.
-pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn reservations_are_kept(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let kinds = prop_oneof![
         (1_u64..9).prop_map(|burst| Kind::TokenBucket { burst }),
         (0_u64..9).prop_map(|places| Kind::Queue { places }),
@@ -94,7 +105,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
     run(plan, &cases, |((count, kind), ms, steps), seen| {
         let (limit, policy) = built(Spec::new(count, Micros::from_millis(ms), kind))?;
         let mut pending: BTreeMap<Id, (u64, Timestamp)> = BTreeMap::new();
-        play_each(subject, &policy, &steps, |asked, y| {
+        play_each(system, &policy, &steps, |asked, y| {
             let (now, cost) = (asked.time, asked.checks[0].2.get());
             pending.retain(|_, entry| now < entry.1);
             let right = match asked.operation {
@@ -123,7 +134,7 @@ pub fn reservations_are_kept(subject: &mut impl Subject, plan: Plan) -> Result<S
     })
 }
 
-fn built(spec: Spec) -> Result<(Limit, Policy), Why> {
+fn built(spec: Spec) -> Result<(Limit, Policy), FailureReason> {
     let limit = spec.build().map_err(|error| error.to_string())?;
     let policy = Policy::new("p", [limit]).map_err(|error| error.to_string())?;
     Ok((limit, policy))
@@ -131,18 +142,18 @@ fn built(spec: Spec) -> Result<(Limit, Policy), Why> {
 
 /// Asks for each step in turn, and has the answer seen.
 fn play_each(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     policy: &Policy,
     steps: &[Step],
-    mut see: impl FnMut(&Asked, &Expected) -> Result<(), Why>,
-) -> Result<(), Why> {
-    subject.forget_all();
+    mut see: impl FnMut(&TestRequest, &Expected) -> Result<(), FailureReason>,
+) -> Result<(), FailureReason> {
+    system.reset();
     let mut player = Player::at(START, false);
     let mut story = "asked in this order:\n".to_owned();
     for step in steps {
         let asked = player.next(std::slice::from_ref(policy), step);
         story += &format!("{asked}\n");
-        let answer = only(ask(subject, &asked)).map_err(|error| format!("{story}{error}"))?;
+        let answer = only(ask(system, &asked)).map_err(|error| format!("{story}{error}"))?;
         player.learn(std::slice::from_ref(&answer));
         see(&asked, &answer).map_err(|error| format!("{story}{error}"))?;
     }

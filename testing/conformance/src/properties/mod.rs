@@ -1,8 +1,8 @@
-//! What holds of every store whatever is asked of it: `research/reliability.md` §5.2, each
-//! property a function over a [`Subject`](crate::subject::Subject).
+//! Properties of every store on random traces. Each property is a function over a
+//! [`SystemUnderTest`](crate::system::SystemUnderTest).
 //!
-//! A property is run with a plan: how many cases, and from which seed. It says what it saw, and
-//! whoever runs it asserts that this was enough: a property that saw no denial shows nothing.
+//! A plan states the number of cases and the seed. A property returns the coverage of its cases, and
+//! its caller asserts that it is sufficient: a property without any denial would prove nothing.
 
 mod bound;
 mod change;
@@ -38,4 +38,4 @@ pub use order::{answers_agree_with_themselves, order_changes_nothing};
 pub use probe::tells_the_future;
 pub use refund::{refund_keeps_within_capacity, refund_undoes_a_check};
 pub use request_ids::{ids_last_their_horizon, repeats_charge_once};
-pub use runner::{Broken, Plan, Seen};
+pub use runner::{Coverage, Plan, Violation};

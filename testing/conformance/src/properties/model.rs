@@ -5,17 +5,17 @@ use tollgate_core::{Policy, Timestamp};
 
 use super::play::{ask, ask_all, differences};
 use super::player::{Player, START};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::{forms, policies};
 use super::trace::{Step, steps};
-use crate::subject::{ModelSubject, Subject};
+use crate::system::{ModelSystem, SystemUnderTest};
 
-/// Any trace over three policies and two keys gets from the subject what the model says.
+/// Any trace over three policies and two keys gets from the system what the model says.
 ///
 /// # Errors
 /// The least trace on which they differ.
-pub fn equals_model(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
-    equals(subject, plan, false)
+pub fn equals_model(system: &mut impl SystemUnderTest, plan: Plan) -> Result<Coverage, Violation> {
+    equals(system, plan, false)
 }
 
 /// The same with a clock that steps back and forth, by a microsecond or by ten years.
@@ -23,13 +23,17 @@ pub fn equals_model(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Brok
 /// # Errors
 /// The least trace on which they differ.
 pub fn equals_model_with_a_clock_that_steps(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Seen, Broken> {
-    equals(subject, plan, true)
+) -> Result<Coverage, Violation> {
+    equals(system, plan, true)
 }
 
-fn equals(subject: &mut impl Subject, plan: Plan, backwards: bool) -> Result<Seen, Broken> {
+fn equals(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+    backwards: bool,
+) -> Result<Coverage, Violation> {
     let starts = prop_oneof![
         8 => Just(START),
         1 => Just(Timestamp::EPOCH),
@@ -38,7 +42,7 @@ fn equals(subject: &mut impl Subject, plan: Plan, backwards: bool) -> Result<See
     let three = (policies("p0"), policies("p1"), policies("p2"));
     let cases = (three, starts, steps(3, 2, backwards));
     run(plan, &cases, |((a, b, c), start, steps), seen| {
-        both_play(subject, &[a, b, c], Player::at(start, backwards), &steps, seen)
+        both_play(system, &[a, b, c], Player::at(start, backwards), &steps, seen)
     })
 }
 
@@ -48,13 +52,13 @@ fn equals(subject: &mut impl Subject, plan: Plan, backwards: bool) -> Result<See
 /// # Errors
 /// The least trace on which they differ.
 pub fn equals_model_through_changes(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Seen, Broken> {
+) -> Result<Coverage, Violation> {
     let few = (forms(3), steps(3, 2, false));
     let many = (forms(12), steps(12, 1, false));
     run(plan, &prop_oneof![5 => few, 1 => many], |(forms, steps), seen| {
-        both_play(subject, &forms, Player::at(START, false), &steps, seen)
+        both_play(system, &forms, Player::at(START, false), &steps, seen)
     })
 }
 
@@ -62,22 +66,25 @@ pub fn equals_model_through_changes(
 ///
 /// # Errors
 /// The least trace on which they differ.
-pub fn equals_model_in_batches(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn equals_model_in_batches(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let three = (policies("p0"), policies("p1"), policies("p2"));
     run(plan, &(three, steps(3, 2, false), 1..16_usize), |((a, b, c), steps, batch), seen| {
-        play_batches(subject, &[a, b, c], &steps, batch, seen)
+        play_batches(system, &[a, b, c], &steps, batch, seen)
     })
 }
 
 fn play_batches(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     policies: &[Policy],
     steps: &[Step],
     batch: usize,
-    seen: &mut Seen,
-) -> Result<(), Why> {
-    subject.forget_all();
-    let (mut model, mut player) = (ModelSubject::default(), Player::at(START, false));
+    seen: &mut Coverage,
+) -> Result<(), FailureReason> {
+    system.reset();
+    let (mut model, mut player) = (ModelSystem::default(), Player::at(START, false));
     let mut story = format!("asked in this order, {batch} at once:\n");
     for steps in steps.chunks(batch) {
         let (mut all, mut expected, mut time) = (Vec::new(), Vec::new(), None);
@@ -98,7 +105,7 @@ fn play_batches(
             expected.push(answer);
         }
         seen.count("batches");
-        for (expected, found) in expected.iter().zip(ask_all(subject, &all)) {
+        for (expected, found) in expected.iter().zip(ask_all(system, &all)) {
             let differences = differences(expected, &found);
             if !differences.is_empty() {
                 return Err(format!("{story}{}", differences.join("\n")));
@@ -109,14 +116,14 @@ fn play_batches(
 }
 
 fn both_play(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     policies: &[Policy],
     mut player: Player,
     steps: &[Step],
-    seen: &mut Seen,
-) -> Result<(), Why> {
-    subject.forget_all();
-    let mut model = ModelSubject::default();
+    seen: &mut Coverage,
+) -> Result<(), FailureReason> {
+    system.reset();
+    let mut model = ModelSystem::default();
     let mut story = "asked in this order:\n".to_owned();
     for step in steps {
         let asked = player.next(policies, step);
@@ -125,7 +132,7 @@ fn both_play(
             return Ok(());
         }
         let expected = ask(&mut model, &asked);
-        let found = ask(subject, &asked);
+        let found = ask(system, &asked);
         let differences = differences(&expected, &found);
         story += &format!("{asked}\n");
         if !differences.is_empty() {

@@ -4,12 +4,12 @@
 use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
-use super::player::{Asked, Player, START};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::player::{Player, START, TestRequest};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::{policies, single_policies};
 use super::trace::{check_steps, steps};
 use crate::model::{self, Expected};
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 const KEY: &[u8] = b"k\0";
 
@@ -17,7 +17,10 @@ const KEY: &[u8] = b"k\0";
 ///
 /// # Errors
 /// The least trace after which it is not.
-pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn less_used_admits_more(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = (policies("p"), steps(1, 1, false), (1_u64..10, 0_u64..10, 0_u64..4_000_000));
     run(plan, &cases, |(policy, steps, (more, cost, later)), seen| {
         let all_leases = policy.limits().iter().all(Limit::is_concurrent);
@@ -27,12 +30,12 @@ pub fn less_used_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<S
         let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
         let now = trace.last().map_or(START, |trace| trace.time);
         let mut probe = |penalty: u64| {
-            play(subject, &trace);
+            play(system, &trace);
             if penalty > 0 {
-                only(ask(subject, &asked(now, Operation::Penalize, &policy, KEY, penalty)))?;
+                only(ask(system, &asked(now, Operation::Penalize, &policy, KEY, penalty)))?;
             }
             let then = now.saturating_add(Micros::new(later));
-            only(ask(subject, &asked(then, Operation::Peek, &policy, KEY, cost)))
+            only(ask(system, &asked(then, Operation::Peek, &policy, KEY, cost)))
         };
         let (heavier, lighter) = (probe(more)?, probe(0)?);
         seen.answer(&[heavier.clone(), lighter.clone()]);
@@ -57,7 +60,10 @@ fn higher(spec: &Spec) -> Option<Limit> {
 ///
 /// # Errors
 /// The least trace after which it does not.
-pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn higher_limit_admits_more(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = (single_policies("p"), check_steps(1, 1, false), (0_u64..12, 0_u64..4_000_000));
     run(plan, &cases, |(policy, steps, (cost, later)), seen| {
         let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
@@ -66,8 +72,8 @@ pub fn higher_limit_admits_more(subject: &mut impl Subject, plan: Plan) -> Resul
         let then =
             trace.last().map_or(START, |trace| trace.time).saturating_add(Micros::new(later));
         let mut probe = |policy: &Policy| {
-            play(subject, &trace);
-            only(ask(subject, &asked(then, CHECK, policy, KEY, cost)))
+            play(system, &trace);
+            only(ask(system, &asked(then, CHECK, policy, KEY, cost)))
         };
         let (low, high) = (probe(&policy)?, probe(&higher)?);
         seen.answer(&[low.clone(), high.clone()]);
@@ -90,9 +96,9 @@ fn later(time: Timestamp, times: u64) -> Timestamp {
 /// # Errors
 /// The least trace that is not.
 pub fn another_time_changes_nothing(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Seen, Broken> {
+) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..150);
     run(plan, &cases, |((a, b), steps, times), seen| {
         let windows = [&a, &b].map(|x| x.limits().iter().map(|limit| limit.spec().window.get()));
@@ -107,10 +113,10 @@ pub fn another_time_changes_nothing(
         if far {
             return Ok(());
         }
-        let expected = play(subject, &early);
+        let expected = play(system, &early);
         count(seen, &expected);
-        let late: Vec<Asked> = early.iter().map(|early| shifted(early, times)).collect();
-        let mut found = play(subject, &late);
+        let late: Vec<TestRequest> = early.iter().map(|early| shifted(early, times)).collect();
+        let mut found = play(system, &late);
         for decision in found.iter_mut().flatten().flatten() {
             decision.time = decision.time.saturating_sub(Micros::new(ALL_WINDOWS * times));
         }
@@ -118,14 +124,14 @@ pub fn another_time_changes_nothing(
     })
 }
 
-fn shifted(asked: &Asked, times: u64) -> Asked {
+fn shifted(asked: &TestRequest, times: u64) -> TestRequest {
     let operation = match asked.operation {
         Operation::Refund { time: Some(time) } => {
             Operation::Refund { time: Some(later(time, times)) }
         }
         operation => operation,
     };
-    Asked { time: later(asked.time, times), operation, ..asked.clone() }
+    TestRequest { time: later(asked.time, times), operation, ..asked.clone() }
 }
 
 /// The limit in units of which `times` make one of its own. A weighted window rounds its
@@ -147,7 +153,10 @@ fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
 ///
 /// # Errors
 /// The least trace that is not.
-pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn other_units_change_nothing(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let cases = (policies("p"), check_steps(1, 1, false), 2_u64..60);
     run(plan, &cases, |(policy, steps, times), seen| {
         let limits = policy.limits().iter().map(|limit| scaled(limit.spec(), times));
@@ -158,24 +167,25 @@ pub fn other_units_change_nothing(subject: &mut impl Subject, plan: Plan) -> Res
             return Ok(());
         }
         let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let fits = |x: &Asked| x.checks.iter().all(|check| check.2.get() < 1 << 40);
-        let small: Vec<Asked> = asked.into_iter().filter(fits).collect();
-        let expected = play(subject, &small);
+        let fits = |x: &TestRequest| x.checks.iter().all(|check| check.2.get() < 1 << 40);
+        let small: Vec<TestRequest> = asked.into_iter().filter(fits).collect();
+        let expected = play(system, &small);
         count(seen, &expected);
-        let found: Vec<Asked> = small.iter().map(|small| in_units(small, &large, times)).collect();
-        let found = play(subject, &found);
+        let found: Vec<TestRequest> =
+            small.iter().map(|small| in_units(small, &large, times)).collect();
+        let found = play(system, &found);
         small.iter().zip(expected.iter().zip(&found)).try_for_each(|(s, (expected, found))| {
             alike(expected, found, times).map_err(|why| format!("{}then {s}\n{why}", story(&small)))
         })
     })
 }
 
-fn in_units(asked: &Asked, policy: &Policy, times: u64) -> Asked {
+fn in_units(asked: &TestRequest, policy: &Policy, times: u64) -> TestRequest {
     let cost = asked.checks[0].2.get() * times;
     super::play::asked(asked.time, asked.operation, policy, KEY, cost)
 }
 
-fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), Why> {
+fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), FailureReason> {
     let (Ok(small), Ok(large)) = (small, large) else {
         return if small.is_err() == large.is_err() { Ok(()) } else { Err("an error".to_owned()) };
     };

@@ -4,25 +4,28 @@
 use tollgate_core::{Micros, Policy};
 
 use super::play::{Answered, count, play, requests, same, story};
-use super::player::{Asked, Player, START};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::player::{Player, START, TestRequest};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::policies;
 use super::trace::steps;
 use crate::model::Expected;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 /// Limits and checks written in another order are answered the same, in that order.
 ///
 /// # Errors
 /// The least trace that is answered otherwise.
-pub fn order_changes_nothing(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn order_changes_nothing(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let three = (policies("p0"), policies("p1"), policies("p2"));
     run(plan, &(three, steps(3, 2, false)), |((a, b, c), steps), seen| {
         let asked = requests(&[a, b, c], Player::at(START, false), &steps);
-        let expected = play(subject, &asked);
+        let expected = play(system, &asked);
         count(seen, &expected);
-        let reversed: Vec<Asked> = asked.iter().map(reversed).collect();
-        let mut found = play(subject, &reversed);
+        let reversed: Vec<TestRequest> = asked.iter().map(reversed).collect();
+        let mut found = play(system, &reversed);
         for answer in found.iter_mut().flatten() {
             answer.reverse();
         }
@@ -34,7 +37,7 @@ pub fn order_changes_nothing(subject: &mut impl Subject, plan: Plan) -> Result<S
     })
 }
 
-fn reversed(asked: &Asked) -> Asked {
+fn reversed(asked: &TestRequest) -> TestRequest {
     let mut reversed = asked.clone();
     reversed.checks.reverse();
     for (policy, _, _) in &mut reversed.checks {
@@ -53,13 +56,13 @@ fn reversed(asked: &Asked) -> Asked {
 /// # Errors
 /// The least trace with an answer that does not.
 pub fn answers_agree_with_themselves(
-    subject: &mut impl Subject,
+    system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Seen, Broken> {
+) -> Result<Coverage, Violation> {
     let three = (policies("p0"), policies("p1"), policies("p2"));
     run(plan, &(three, steps(3, 2, true)), |((a, b, c), steps), seen| {
         let asked = requests(&[a, b, c], Player::at(START, true), &steps);
-        let answers = play(subject, &asked);
+        let answers = play(system, &asked);
         count(seen, &answers);
         for (asked_here, answer) in asked.iter().zip(&answers) {
             let Ok(answer) = answer else { continue };
@@ -74,7 +77,7 @@ pub fn answers_agree_with_themselves(
     })
 }
 
-fn whole(asked: &Asked, answer: &[Expected]) -> Result<(), Why> {
+fn whole(asked: &TestRequest, answer: &[Expected]) -> Result<(), FailureReason> {
     let real: Vec<&Expected> = answer.iter().filter(|answer| !answer.shadow).collect();
     let denied = real.iter().any(|real| !real.allowed);
     // What a key holds already is granted whatever else is denied.
@@ -85,7 +88,7 @@ fn whole(asked: &Asked, answer: &[Expected]) -> Result<(), Why> {
     Ok(())
 }
 
-fn agrees(it: &Expected) -> Result<(), Why> {
+fn agrees(it: &Expected) -> Result<(), FailureReason> {
     let rows = &it.limits;
     let blocked = it.reason == tollgate_core::Reason::Blocked;
     let checks = [

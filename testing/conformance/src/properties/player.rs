@@ -9,7 +9,7 @@ use crate::model::Expected;
 
 /// A request with everything in it, at its time.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TestRequest {
     pub(crate) time: Timestamp,
     pub(crate) operation: Operation,
     /// Policy, key, cost.
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) request_id: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl TestRequest {
     /// Hands the request to whoever decides it.
     pub(crate) fn with<T>(&self, decide: impl FnOnce(&Request<'_>) -> T) -> T {
         decide(&self.request(&self.checks()))
@@ -34,7 +34,7 @@ impl Asked {
 }
 
 /// One line: when, what, and of whom.
-impl fmt::Display for Asked {
+impl fmt::Display for TestRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {} {:?}", self.time, self.operation)?;
         for (policy, key, cost) in &self.checks {
@@ -75,7 +75,7 @@ impl Player {
     }
 
     /// Moves the time and makes the step's request of the policies.
-    pub(crate) fn next(&mut self, policies: &[Policy], step: &Step) -> Asked {
+    pub(crate) fn next(&mut self, policies: &[Policy], step: &Step) -> TestRequest {
         let first = &policies[step.of[0].policy];
         let moved = self.moved(step.moves, first.limits()[0].spec().window);
         self.now = if self.backwards { moved } else { moved.max(self.now) }.min(LATEST);
@@ -84,7 +84,7 @@ impl Player {
             let cost = cost(of.cost, &policy);
             (policy, vec![b'k', of.key], cost)
         });
-        Asked {
+        TestRequest {
             time: self.now,
             operation: self.operation(step.ask, first.limits()[0].spec().window),
             checks: checks.collect(),

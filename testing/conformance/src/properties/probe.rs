@@ -4,37 +4,42 @@ use proptest::prelude::*;
 use tollgate_core::{Micros, Operation, Policy, Reason, Timestamp};
 
 use super::play::{CHECK, ask, asked, count, only, play, requests, story};
-use super::player::{Asked, Player, START, shifted};
-use super::runner::{Broken, Plan, Seen, Why, run};
+use super::player::{Player, START, TestRequest, shifted};
+use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::policies;
 use super::trace::{check_steps, steps};
 use crate::model::Expected;
-use crate::subject::Subject;
+use crate::system::SystemUnderTest;
 
 const KEY: &[u8] = b"k\0";
 
 /// What was asked so far, to be asked again before each probe, as a probe leaves a trace.
 struct Probe<'a, S> {
-    subject: &'a mut S,
+    system: &'a mut S,
     policy: &'a Policy,
-    asked: &'a [Asked],
+    asked: &'a [TestRequest],
     now: Timestamp,
 }
 
-impl<S: Subject> Probe<'_, S> {
-    fn at(&mut self, after: u64, operation: Operation, cost: u64) -> Result<Expected, Why> {
-        play(self.subject, self.asked);
+impl<S: SystemUnderTest> Probe<'_, S> {
+    fn at(
+        &mut self,
+        after: u64,
+        operation: Operation,
+        cost: u64,
+    ) -> Result<Expected, FailureReason> {
+        play(self.system, self.asked);
         let time = self.now.saturating_add(Micros::new(after));
-        only(ask(self.subject, &asked(time, operation, self.policy, KEY, cost)))
+        only(ask(self.system, &asked(time, operation, self.policy, KEY, cost)))
     }
 
-    fn why(&self, what: &str) -> Why {
+    fn why(&self, what: &str) -> FailureReason {
         format!("{}then at {}: {what}", story(self.asked), self.now)
     }
 
     /// Denied up to the microsecond before the retry, admitted at it. The denial itself, which
     /// may count, has been asked.
-    fn retry(&mut self, denied: &Expected, cost: u64, part: u64) -> Result<(), Why> {
+    fn retry(&mut self, denied: &Expected, cost: u64, part: u64) -> Result<(), FailureReason> {
         if denied.never {
             let later = self.at(400 * 86_400_000_000, CHECK, cost)?;
             return if later.never { Ok(()) } else { Err(self.why("never, but later it passed")) };
@@ -58,7 +63,7 @@ impl<S: Subject> Probe<'_, S> {
     }
 
     /// What remains passes, and one more does not.
-    fn remaining(&mut self, peek: &Expected, seen: &mut Seen) -> Result<(), Why> {
+    fn remaining(&mut self, peek: &Expected, seen: &mut Coverage) -> Result<(), FailureReason> {
         let there = peek.remaining;
         seen.count("remaining");
         if there > 0 && !self.at(0, CHECK, there)?.allowed {
@@ -71,7 +76,7 @@ impl<S: Subject> Probe<'_, S> {
     }
 
     /// At the reset all of it is there, and not before.
-    fn reset(&mut self, peek: &Expected, seen: &mut Seen) -> Result<(), Why> {
+    fn reset(&mut self, peek: &Expected, seen: &mut Coverage) -> Result<(), FailureReason> {
         let Some(reset) = peek.reset_after.map(Micros::get) else { return Ok(()) };
         if self.now.saturating_add(Micros::new(reset)) == Timestamp::MAX {
             return Ok(()); // Until after there is no more time.
@@ -102,7 +107,10 @@ impl<S: Subject> Probe<'_, S> {
 ///
 /// # Errors
 /// The least trace after which an answer was not exact.
-pub fn tells_the_future(subject: &mut impl Subject, plan: Plan) -> Result<Seen, Broken> {
+pub fn tells_the_future(
+    system: &mut impl SystemUnderTest,
+    plan: Plan,
+) -> Result<Coverage, Violation> {
     let later = prop_oneof![3 => Just(0_i64), 1 => 0_i64..100_000, 1 => 0_i64..100_000_000];
     let traces = prop_oneof![steps(1, 1, false), check_steps(1, 1, false)];
     let cases = (
@@ -118,8 +126,8 @@ pub fn tells_the_future(subject: &mut impl Subject, plan: Plan) -> Result<Seen, 
         let policies = [policy];
         let mut asked = requests(&policies, Player::at(START, false), &steps);
         let now = shifted(asked.last().map_or(START, |x| x.time), later);
-        count(seen, &play(subject, &asked));
-        let mut probe = Probe { subject, policy: &policies[0], asked: &asked, now };
+        count(seen, &play(system, &asked));
+        let mut probe = Probe { system, policy: &policies[0], asked: &asked, now };
         let peek = probe.at(0, Operation::Peek, 0)?;
         if peek.reason == Reason::Blocked {
             return Ok(());
@@ -133,6 +141,6 @@ pub fn tells_the_future(subject: &mut impl Subject, plan: Plan) -> Result<Seen, 
         }
         seen.count(if denied.never { "nevers" } else { "retries" });
         asked.push(super::play::asked(now, CHECK, &policies[0], KEY, cost));
-        Probe { subject, policy: &policies[0], asked: &asked, now }.retry(&denied, cost, part)
+        Probe { system, policy: &policies[0], asked: &asked, now }.retry(&denied, cost, part)
     })
 }

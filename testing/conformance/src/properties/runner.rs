@@ -1,4 +1,4 @@
-//! Runs a property over many cases and counts what they saw.
+//! Runs a property over many cases and counts their coverage.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,31 +9,31 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::model::Expected;
 
-/// How many cases, from which seed. The same plan always runs the same cases.
+/// The number of cases and the seed. The same plan always runs the same cases.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many cases are run.
+    /// The number of cases.
     pub cases: u32,
-    /// Where their numbers begin.
+    /// The seed of the random numbers.
     pub seed: u8,
 }
 
-/// What the cases of a property saw.
+/// The coverage of the cases of a property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Cases that ran to their end.
+pub struct Coverage {
+    /// The cases that passed.
     pub cases: u64,
-    /// Decisions that admitted.
+    /// The admissions.
     pub admitted: u64,
-    /// Decisions that denied.
+    /// The denials.
     pub denied: u64,
-    /// Requests that could not be decided, and were not.
+    /// The requests that were rejected as invalid.
     pub refused: u64,
-    /// Whatever else a property counts, by name.
+    /// Other counts of a property, by name.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-impl Seen {
+impl Coverage {
     /// Counts the decisions of one request.
     pub(crate) fn answer(&mut self, answer: &[Expected]) {
         for decision in answer {
@@ -45,39 +45,39 @@ impl Seen {
         }
     }
 
-    /// Counts one of what the property calls `name`.
+    /// Increments the count of this name.
     pub(crate) fn count(&mut self, name: &'static str) {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    /// How many of `name` were counted.
+    /// The count of this name.
     #[must_use]
     pub fn counted(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
 }
 
-/// A property that does not hold: why, and the least case that shows it.
+/// A violated property, with the reason and the smallest failing case.
 #[derive(Clone, Debug)]
-pub struct Broken(String);
+pub struct Violation(String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Violation {}
 
-/// Why one case does not hold.
-pub(crate) type Why = String;
+/// The reason why a case fails.
+pub(crate) type FailureReason = String;
 
 /// Runs `check` on every case of the plan.
 pub(crate) fn run<S: Strategy>(
     plan: Plan,
     cases: &S,
-    check: impl FnMut(S::Value, &mut Seen) -> Result<(), Why>,
-) -> Result<Seen, Broken> {
+    check: impl FnMut(S::Value, &mut Coverage) -> Result<(), FailureReason>,
+) -> Result<Coverage, Violation> {
     let config = Config {
         cases: plan.cases,
         failure_persistence: None,
@@ -85,7 +85,7 @@ pub(crate) fn run<S: Strategy>(
         ..Config::default()
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[plan.seed; 32]);
-    let state = RefCell::new((check, Seen::default()));
+    let state = RefCell::new((check, Coverage::default()));
     let outcome = TestRunner::new_with_rng(config, rng).run(cases, |case| {
         let (check, seen) = &mut *state.borrow_mut();
         check(case, seen).map_err(TestCaseError::fail)?;
@@ -94,8 +94,8 @@ pub(crate) fn run<S: Strategy>(
     });
     match outcome {
         Ok(()) => Ok(state.into_inner().1),
-        // What the property says is the case; the numbers that made it would only repeat it.
-        Err(TestError::Fail(why, _)) => Err(Broken(why.to_string())),
-        Err(error) => Err(Broken(error.to_string())),
+        // The reason describes the case; the generated numbers would repeat it.
+        Err(TestError::Fail(why, _)) => Err(Violation(why.to_string())),
+        Err(error) => Err(Violation(error.to_string())),
     }
 }

@@ -3,8 +3,8 @@
 use tollgate_core::{Decision, Id, LimitDecision, Micros, Timestamp};
 use tollgate_store::Answer;
 
-use super::asked::AskedCheck;
-use super::expected::{Expectation, Expected, Field, OfCheck};
+use super::expected::{CheckExpectation, Expectation, Expected, Field};
+use super::request::AskedCheck;
 
 /// A field that is not what it is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn differences(
 fn of_check(
     place: &str,
     check: &AskedCheck,
-    expected: &OfCheck,
+    expected: &CheckExpectation,
     decision: &Decision,
     turn: Turn,
 ) -> Vec<Difference> {

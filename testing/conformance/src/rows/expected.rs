@@ -2,7 +2,7 @@
 
 use tollgate_core::{Id, Micros};
 
-use super::asked::id;
+use super::request::id;
 use super::spans::span;
 use super::words::{Fault, Words};
 
@@ -12,14 +12,14 @@ pub(super) enum Expected {
     /// It cannot be decided, with these words in the message.
     Error(String),
     /// Of one check.
-    One(OfCheck),
+    One(CheckExpectation),
     /// Of several: of the request as a whole, then of each check, or of none.
-    Several(Vec<Expectation>, Vec<OfCheck>),
+    Several(Vec<Expectation>, Vec<CheckExpectation>),
 }
 
 /// What is expected of a check and of its limits, by their place in the policy's text.
 #[derive(Clone, Debug)]
-pub(super) struct OfCheck {
+pub(super) struct CheckExpectation {
     pub(super) fields: Vec<Expectation>,
     pub(super) limits: Vec<(usize, Vec<Expectation>)>,
 }
@@ -126,7 +126,7 @@ impl Expectation {
 
 impl Expected {
     /// What is expected of each check.
-    pub(super) fn of_checks(&self) -> &[OfCheck] {
+    pub(super) fn of_checks(&self) -> &[CheckExpectation] {
         match self {
             Expected::Error(_) => &[],
             Expected::One(one) => std::slice::from_ref(one),
@@ -175,11 +175,11 @@ pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
     }
 }
 
-fn of_check(text: &str) -> Result<OfCheck, Fault> {
+fn of_check(text: &str) -> Result<CheckExpectation, Fault> {
     let mut parts = text.split(';');
     let fields = judged(Words::of(parts.next().unwrap_or_default()))?;
     let limits = parts.map(of_limit).collect::<Result<_, _>>()?;
-    Ok(OfCheck { fields, limits })
+    Ok(CheckExpectation { fields, limits })
 }
 
 /// `limit N: FIELDS`, numbered from 1.

@@ -1,4 +1,4 @@
-//! Rows: what a store must answer, as tables that a human reads and one body runs on every store.
+//! Rows: requests with the expected decisions as readable tables, which run on every store.
 //!
 //! A file of `rows/` is text, one row a line; `#` begins a comment at the start of a word.
 //!
@@ -16,7 +16,7 @@
 //!   base; a bare number is seconds. `at 10:59:58.5` is a time of the base's day, and
 //!   `at 2026-11-20T10:59:00Z` is itself. What stands before the first section (`base`, `policy`)
 //!   holds in all of them. The base is 2026-11-20T00:00:00Z, a Friday, unless a file says so.
-//! - **Policies**: `policy NAME [OPTION…] LIMITS`. Written again it is a live change. Options:
+//! - **Policies**: `policy NAME [OPTION…] LIMITS`. PolicyLine again it is a live change. Options:
 //!   `shadow`, `log-entries=N`, `named=NAME` (two forms of one policy side by side), `unnamed`
 //!   (limits given as text). `refuse LIMITS -> WORDS` holds that they make no policy, and why.
 //! - **Rows**: `at TIME [every SPAN] [Nx] VERB [POLICY KEY [COST] [and …]] [OPTION…] -> EXPECTED`.
@@ -30,12 +30,12 @@
 //!   `limit 2: denied retry 0.4` is what one limit says, as numbered in the policy's text.
 //!   `error WORDS` is a request that cannot be decided, with words of the message.
 
-mod asked;
 mod compare;
 mod expected;
 mod files;
 mod parse;
 mod policies;
+mod request;
 mod run;
 mod spans;
 #[cfg(test)]

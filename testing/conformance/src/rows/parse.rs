@@ -4,9 +4,9 @@ use std::fmt;
 
 use tollgate_core::{Micros, Timestamp};
 
-use super::asked::{Asked, asked};
 use super::expected::{Expected, expected};
 use super::policies::{self, Policies};
+use super::request::{TestRequest, asked};
 use super::spans::{moment, span};
 use super::words::{Fault, Words, without_comment};
 
@@ -38,12 +38,12 @@ pub(super) struct Row {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// The same request a number of times.
-    Ask { at: Timestamp, every: Micros, turns: u32, asked: Asked, expected: Expected },
+    Ask { at: Timestamp, every: Micros, turns: u32, asked: TestRequest, expected: Expected },
     /// Limits that make no policy, and words of the reason.
     Refuse { limits: String, words: String },
 }
 
-/// Why a file of rows cannot be read.
+/// The error for a file of rows that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     file: String,
@@ -184,7 +184,7 @@ impl Reader {
 }
 
 /// Every limit that something is expected of is one of its policy's.
-fn known_limits(asked: &Asked, expected: &Expected) -> Result<(), Fault> {
+fn known_limits(asked: &TestRequest, expected: &Expected) -> Result<(), Fault> {
     for (check, of_check) in asked.checks.iter().zip(expected.of_checks()) {
         let most = check.policy.places.len();
         if let Some((number, _)) = of_check.limits.iter().find(|(x, _)| *x > most) {

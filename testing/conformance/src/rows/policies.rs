@@ -8,13 +8,13 @@ use super::words::{Fault, Words};
 
 /// A policy, and where each limit of its text stands in canonical order.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct PolicyLine {
     pub(super) policy: Policy,
     pub(super) places: Vec<usize>,
 }
 
 /// Policies by what the file calls them.
-pub(super) type Policies = BTreeMap<String, Written>;
+pub(super) type Policies = BTreeMap<String, PolicyLine>;
 
 /// `NAME [OPTION…] LIMITS`.
 pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Fault> {
@@ -46,7 +46,7 @@ pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<()
 }
 
 /// A policy of these limits, by name or as text.
-pub(super) fn build(name: Option<&str>, text: &str) -> Result<Written, Fault> {
+pub(super) fn build(name: Option<&str>, text: &str) -> Result<PolicyLine, Fault> {
     let limits = parse_limits(text).map_err(|error| error.to_string())?;
     let policy = match name {
         Some(name) => {
@@ -58,5 +58,5 @@ pub(super) fn build(name: Option<&str>, text: &str) -> Result<Written, Fault> {
     };
     let place = |limit| policy.limits().iter().position(|l| l == limit);
     let places = limits.iter().filter_map(place).collect();
-    Ok(Written { policy, places })
+    Ok(PolicyLine { policy, places })
 }

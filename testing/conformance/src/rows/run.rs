@@ -5,11 +5,11 @@ use std::fmt;
 use tollgate_core::{Micros, Timestamp};
 use tollgate_store::{Answer, Store, StoreError};
 
-use super::asked::Asked;
 use super::compare::{Difference, contradictions, differences};
 use super::expected::Expected;
 use super::parse::{Row, Rows, Step};
 use super::policies;
+use super::request::TestRequest;
 
 /// What became of a file of rows.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,7 @@ async fn ask<S: Store>(
 }
 
 fn judge(
-    asked: &Asked,
+    asked: &TestRequest,
     expected: &Expected,
     answer: Option<Result<Answer, StoreError>>,
     now: Timestamp,

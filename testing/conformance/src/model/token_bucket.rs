@@ -1,13 +1,13 @@
 //! Token bucket and queue: one level that fills with every charge and drains evenly.
 //!
-//! The level is kept in parts of a unit, `parts` of which make one; every tick drains `rate`.
+//! The level is stored in parts of a unit, `parts` of which make one; every tick drains `rate`.
 
 use super::number::{Int, divide_up, gcd};
 use super::tick::{bucket_product, tick};
 
 /// A token bucket or a queue with what is used of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bucket {
+pub(super) struct TokenBucket {
     pub(super) is_queue: bool,
     /// How many parts make one unit: the window in ticks, divided by what it shares with the count.
     pub(super) parts: Int,
@@ -21,12 +21,12 @@ pub(super) struct Bucket {
     time: Int,
 }
 
-impl Bucket {
+impl TokenBucket {
     pub(super) fn new(is_queue: bool, count: Int, window: Int, capacity: Int) -> Option<Self> {
         let tick = tick(count, window, bucket_product(count, capacity))?;
         let common = gcd(count, window / tick);
         let (parts, rate) = (window / tick / common, count / common);
-        Some(Bucket { is_queue, parts, rate, tick, level: 0, time: 0 })
+        Some(TokenBucket { is_queue, parts, rate, tick, level: 0, time: 0 })
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -78,7 +78,7 @@ impl Bucket {
 
     /// Takes over what another set of numbers for the same limit used, rounded up to this one's
     /// parts and ticks.
-    pub(super) fn adopt(&mut self, other: &Bucket) {
+    pub(super) fn migrate(&mut self, other: &TokenBucket) {
         self.level = divide_up(other.level * self.parts, other.parts);
         self.time = divide_up(other.newest(), self.tick);
     }
@@ -89,9 +89,9 @@ impl Bucket {
     }
 
     /// The same bucket as if only this level had been charged, when `self` was.
-    pub(super) fn alone(&self, mark: &Bucket) -> Bucket {
-        let mut alone = Bucket { level: 0, ..self.clone() };
-        alone.adopt(mark);
+    pub(super) fn alone(&self, mark: &TokenBucket) -> TokenBucket {
+        let mut alone = TokenBucket { level: 0, ..self.clone() };
+        alone.migrate(mark);
         alone
     }
 }

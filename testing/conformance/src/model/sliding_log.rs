@@ -4,16 +4,16 @@ use super::number::Int;
 
 /// A log with its entries, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Log {
+pub(super) struct SlidingLog {
     window: Int,
-    /// How many entries are kept before the oldest merge.
+    /// The most entries; beyond that the oldest are merged.
     most_entries: usize,
     entries: Vec<(Int, Int)>,
 }
 
-impl Log {
+impl SlidingLog {
     pub(super) fn new(window: Int, most_entries: usize) -> Self {
-        Log { window, most_entries, entries: Vec::new() }
+        SlidingLog { window, most_entries, entries: Vec::new() }
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -47,7 +47,7 @@ impl Log {
         self.clip(most);
     }
 
-    /// Keeps the newest entries that sum to `most`, cutting the oldest of them.
+    /// Keeps the newest costs that sum to `most`.
     pub(super) fn clip(&mut self, most: Int) {
         let mut room = most;
         for entry in self.entries.iter_mut().rev() {
@@ -70,7 +70,7 @@ impl Log {
         units - left
     }
 
-    pub(super) fn adopt(&mut self, other: &Log) {
+    pub(super) fn migrate(&mut self, other: &SlidingLog) {
         self.entries.clone_from(&other.entries);
     }
 }

@@ -1,4 +1,4 @@
-//! What is put to the test: a store whose time is set from outside.
+//! Systems under test: stores with a clock that the test sets.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -8,52 +8,52 @@ use tollgate_store::{Key, ManualClock, MemoryStore, Store, StoreError};
 
 use crate::model::{Expected, Model, ModelError};
 
-/// Why a subject did not answer.
+/// The error of a system under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SystemError {
     /// The request cannot be decided.
     Request(RequestError),
-    /// The subject failed, which no request may bring about.
+    /// The system failed, which no request may cause.
     Failed(String),
 }
 
-/// A store and its clock. It answers in the model's terms, so the model is a subject as well.
-pub trait Subject {
-    /// Knows nothing any more.
-    fn forget_all(&mut self);
+/// A store and its clock. It reports decisions as the model does, so the model is a system too.
+pub trait SystemUnderTest {
+    /// Removes all state.
+    fn reset(&mut self);
 
-    /// Sets its clock, perhaps to an earlier time.
+    /// Sets the clock, perhaps to an earlier time.
     fn set_time(&mut self, now: Timestamp);
 
     /// Decides one request.
     ///
     /// # Errors
-    /// It cannot be decided, or the subject failed.
-    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal>;
+    /// The request cannot be decided, or the system failed.
+    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, SystemError>;
 
-    /// Decides several requests at once, in order, as a store does that is asked for all of them.
-    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, Refusal>> {
+    /// Decides several requests in one call, in order.
+    fn decide_all(&mut self, requests: &[Request<'_>]) -> Vec<Result<Vec<Expected>, SystemError>> {
         requests.iter().map(|request| self.decide(request)).collect()
     }
 }
 
-/// The model as a subject: what holds of every store must hold of it.
+/// The model as a system under test: it must have every property that stores must have.
 #[derive(Clone, Debug, Default)]
-pub struct ModelSubject {
+pub struct ModelSystem {
     model: Model,
     now: Timestamp,
 }
 
-impl ModelSubject {
-    /// Whether the answer to this request is anyone's guess; see [`Model::is_unsure`].
+impl ModelSystem {
+    /// Whether the decision is undefined; see [`Model::is_unsure`].
     #[must_use]
     pub fn is_unsure(&self, request: &Request<'_>, now: Timestamp) -> bool {
         self.model.is_unsure(request, now)
     }
 }
 
-impl Subject for ModelSubject {
-    fn forget_all(&mut self) {
+impl SystemUnderTest for ModelSystem {
+    fn reset(&mut self) {
         self.model = Model::default();
     }
 
@@ -61,40 +61,40 @@ impl Subject for ModelSubject {
         self.now = now;
     }
 
-    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal> {
+    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, SystemError> {
         self.model.decide(request, self.now).map_err(|error| match error {
-            ModelError::Request(request) => Refusal::Request(request),
-            other => Refusal::Failed(other.to_string()),
+            ModelError::Request(request) => SystemError::Request(request),
+            other => SystemError::Failed(other.to_string()),
         })
     }
 }
 
-/// The memory store as a subject.
+/// The memory store as a system under test.
 #[derive(Debug)]
-pub struct MemorySubject {
+pub struct MemorySystem {
     clock: ManualClock,
     store: MemoryStore,
-    /// Whether single checks take the store's straight path.
-    straight: bool,
+    /// Whether single checks take the fast path.
+    fast_path: bool,
 }
 
-impl MemorySubject {
-    /// A memory store that is asked through the contract of stores.
+impl MemorySystem {
+    /// Creates a memory store that is called through the `Store` trait.
     #[must_use]
-    pub fn through_the_contract() -> Self {
+    pub fn new() -> Self {
         let clock = ManualClock::default();
         let store = MemoryStore::builder().clock(clock.clone()).build();
-        MemorySubject { clock, store, straight: false }
+        MemorySystem { clock, store, fast_path: false }
     }
 
-    /// A memory store whose single checks take the straight path.
+    /// Creates a memory store whose single checks take the fast path.
     #[must_use]
-    pub fn straight() -> Self {
-        MemorySubject { straight: true, ..MemorySubject::through_the_contract() }
+    pub fn fast_path() -> Self {
+        MemorySystem { fast_path: true, ..MemorySystem::new() }
     }
 
-    /// The answer of the straight path, if the request can take it.
-    fn check_straight(&self, request: &Request<'_>) -> Option<Expected> {
+    /// The decision of the fast path, if the request can take it.
+    fn check_fast_path(&self, request: &Request<'_>) -> Option<Expected> {
         let (Operation::Check { lease }, [check], None) =
             (request.operation, request.checks, request.request_id)
         else {
@@ -111,8 +111,8 @@ impl MemorySubject {
     }
 }
 
-impl Subject for MemorySubject {
-    fn forget_all(&mut self) {
+impl SystemUnderTest for MemorySystem {
+    fn reset(&mut self) {
         self.store = MemoryStore::builder().clock(self.clock.clone()).build();
     }
 
@@ -120,9 +120,9 @@ impl Subject for MemorySubject {
         self.clock.set(now);
     }
 
-    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, Refusal> {
-        if self.straight
-            && let Some(answer) = self.check_straight(request)
+    fn decide(&mut self, request: &Request<'_>) -> Result<Vec<Expected>, SystemError> {
+        if self.fast_path
+            && let Some(answer) = self.check_fast_path(request)
         {
             return Ok(vec![answer]);
         }
@@ -131,12 +131,12 @@ impl Subject for MemorySubject {
         let Poll::Ready(mut answers) =
             future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         else {
-            return Err(Refusal::Failed("the memory store is not ready at once".to_owned()));
+            return Err(SystemError::Failed("the memory store is not ready at once".to_owned()));
         };
         match answers.pop() {
             Some(Ok(answer)) => Ok(answer.decisions.iter().map(Expected::from).collect()),
-            Some(Err(StoreError::Request(request))) => Err(Refusal::Request(request)),
-            answers => Err(Refusal::Failed(format!("{answers:?}"))),
+            Some(Err(StoreError::Request(request))) => Err(SystemError::Request(request)),
+            answers => Err(SystemError::Failed(format!("{answers:?}"))),
         }
     }
 }

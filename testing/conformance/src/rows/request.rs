@@ -2,13 +2,13 @@
 
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
 
-use super::policies::{Policies, Written};
+use super::policies::{Policies, PolicyLine};
 use super::spans::{moment, span};
 use super::words::{Fault, Words};
 
 /// A request that owns its keys.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct TestRequest {
     pub(super) operation: Operation,
     pub(super) checks: Vec<AskedCheck>,
     request_id: Option<Vec<u8>>,
@@ -17,12 +17,12 @@ pub(super) struct Asked {
 /// One (policy, key, cost).
 #[derive(Clone, Debug)]
 pub(super) struct AskedCheck {
-    pub(super) policy: Written,
+    pub(super) policy: PolicyLine,
     key: Vec<u8>,
     cost: Cost,
 }
 
-impl Asked {
+impl TestRequest {
     pub(super) fn checks(&self) -> Vec<Check<'_>> {
         self.checks
             .iter()
@@ -52,7 +52,7 @@ pub(super) fn asked(
     words: &mut Words<'_>,
     policies: &Policies,
     base: Timestamp,
-) -> Result<Asked, Fault> {
+) -> Result<TestRequest, Fault> {
     let name = words.need("the verb")?;
     let checks = checks(words, policies)?;
     let mut options = Options::default();
@@ -63,7 +63,7 @@ pub(super) fn asked(
     let operation = operation(name, &mut options)?;
     match options {
         Options { id: None, max_wait: None, time: None, span: None, .. } => {
-            Ok(Asked { operation, checks, request_id })
+            Ok(TestRequest { operation, checks, request_id })
         }
         _ => Err(format!("{name} has no such option")),
     }

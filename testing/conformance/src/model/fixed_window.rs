@@ -1,4 +1,4 @@
-//! Fixed windows: one count and the end of the window that is open.
+//! The fixed window: a count and the end of the open window.
 
 use super::number::Int;
 
@@ -7,19 +7,19 @@ const WEEK: Int = 7 * DAY;
 /// The first Monday after the epoch, which was a Thursday. It matters for windows of several weeks.
 const MONDAY: Int = 4 * DAY;
 
-/// A fixed window with what is used of it.
+/// A fixed window and its count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct FixedWindow {
     length: Int,
-    /// How much later than its alignment a window begins; absent if a charge opens it.
+    /// How much later than the alignment a window begins; `None` if a charge opens it.
     offset: Option<Int>,
     end: Int,
     count: Int,
 }
 
-impl Window {
+impl FixedWindow {
     pub(super) fn new(length: Int, offset: Option<Int>) -> Self {
-        Window { length, offset, end: 0, count: 0 }
+        FixedWindow { length, offset, end: 0, count: 0 }
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -48,7 +48,7 @@ impl Window {
         self.count += units;
     }
 
-    /// Charges a denied cost: the count goes up to `most`.
+    /// Charges a denied cost. The count rises to at most `most`.
     pub(super) fn charge_denied(&mut self, time: Int, units: Int, most: Int) {
         let there = self.used(time);
         self.charge(time, units.min(most - there).max(0));
@@ -64,7 +64,7 @@ impl Window {
         back
     }
 
-    pub(super) fn adopt(&mut self, other: &Window) {
+    pub(super) fn migrate(&mut self, other: &FixedWindow) {
         (self.end, self.count) = (other.end, other.count);
     }
 

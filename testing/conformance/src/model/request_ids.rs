@@ -1,4 +1,4 @@
-//! Request ids: the first admitted answer, for as long as a repeat may come.
+//! Request ids: an admitted decision is repeated for requests with the same id.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use super::expected::Expected;
 use super::number::Int;
 use super::{Place, place};
 
-/// How long an answer is remembered, in µs.
+/// How long a decision is stored, in µs.
 const HORIZON: Int = 30_000_000;
 
 /// Answers by request id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(BTreeMap<Vec<u8>, Remembered>);
+pub(super) struct Memory(BTreeMap<Vec<u8>, CachedAnswer>);
 
-/// All that a request asks: another is a repeat only if it asks the same.
+/// The arguments of a request. A repeat must have the same ones.
 type Arguments = (Operation, Vec<(Place, u64)>);
 
 #[derive(Clone, Debug)]
-struct Remembered {
+struct CachedAnswer {
     until: Int,
     arguments: Arguments,
     answer: Vec<Expected>,
-    /// Whether its end has been seen: then it may have been forgotten.
+    /// Whether its end has passed at some time since, so that a store may have dropped it.
     lapsed: bool,
 }
 
 fn arguments(request: &Request<'_>) -> Arguments {
     let checks = request.checks.iter().map(|check| (place(check), check.cost.get()));
     let operation = match request.operation {
-        // Who repeats one may have drawn another id for its lease or reservation: the first holds.
+        // A repeat may have another id for its lease or reservation; the first one counts.
         Operation::Check { .. } => Operation::Check { lease: None },
         Operation::Acquire { .. } => Operation::Acquire { lease: Id::from_u128(0) },
         Operation::Reserve { max_wait, .. } => {
@@ -41,13 +41,13 @@ fn arguments(request: &Request<'_>) -> Arguments {
     (operation, checks.collect())
 }
 
-/// The id of a request that changes something; a peek has no use for one.
+/// The id of the request. Peeks ignore it.
 fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     request.request_id.filter(|_| request.operation != Operation::Peek)
 }
 
 impl Memory {
-    /// Notes what has lapsed by now.
+    /// Records what has expired by now.
     pub(super) fn see(&mut self, now: Int) {
         self.0.values_mut().for_each(|value| value.lapsed |= now >= value.until);
     }
@@ -57,7 +57,7 @@ impl Memory {
         let remembered = id(request).and_then(|x| self.0.get(x));
         remembered.is_some_and(|remembered| remembered.lapsed && now < remembered.until)
     }
-    /// The earlier answer to this request, marked as such.
+    /// The first decision about this request, marked as a repeat.
     pub(super) fn recall(
         &self,
         request: &Request<'_>,
@@ -75,13 +75,13 @@ impl Memory {
         Ok(Some(answer))
     }
 
-    /// Remembers an answer that admits.
+    /// Stores a decision that admits.
     pub(super) fn remember(&mut self, request: &Request<'_>, answer: &[Expected], now: Int) {
         let admitted = answer.iter().all(|answer| answer.allowed);
         if let Some(id) = id(request).filter(|_| admitted) {
             let (until, arguments) = (now + HORIZON, arguments(request));
             let answer = answer.to_vec();
-            let remembered = Remembered { until, arguments, answer, lapsed: false };
+            let remembered = CachedAnswer { until, arguments, answer, lapsed: false };
             self.0.insert(id.to_vec(), remembered);
         }
     }

@@ -1,4 +1,4 @@
-//! The sliding window in buckets: how much was charged in each piece of time of one length.
+//! The sliding window in buckets: the cost that was charged in each interval.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::number::Int;
 
 /// A window in buckets with their counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Precision {
+pub(super) struct Buckets {
     length: Int,
     /// How long after its start a bucket counts.
     counts_for: Int,
@@ -15,10 +15,10 @@ pub(super) struct Precision {
     buckets: BTreeMap<Int, Int>,
 }
 
-impl Precision {
+impl Buckets {
     pub(super) fn new(window: Int, length: Int, strict: bool) -> Self {
         let counts_for = if strict { window + length } else { window };
-        Precision { length, counts_for, buckets: BTreeMap::new() }
+        Buckets { length, counts_for, buckets: BTreeMap::new() }
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -68,11 +68,11 @@ impl Precision {
         units - left
     }
 
-    pub(super) fn adopt(&mut self, other: &Precision) {
+    pub(super) fn migrate(&mut self, other: &Buckets) {
         self.buckets.clone_from(&other.buckets);
     }
 
-    /// Keeps the newest counts that sum to `most`, cutting the oldest of them.
+    /// Keeps the newest counts that sum to `most`.
     pub(super) fn clip(&mut self, most: Int) {
         let mut room = most;
         for count in self.buckets.values_mut().rev() {

@@ -1,11 +1,11 @@
-//! The weighted sliding window: this window's count and a part of the previous one's.
+//! The sliding window counter: this window's count and a part of the previous one's.
 
 use super::number::Int;
 use super::tick::{tick, weighted_product};
 
-/// A weighted window with what is used of it. Times are in ticks.
+/// A sliding window counter and its counts. Times are in ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Weighted {
+pub(super) struct SlidingWindowCounter {
     length: Int,
     tick: Int,
     start: Int,
@@ -13,10 +13,16 @@ pub(super) struct Weighted {
     previous: Int,
 }
 
-impl Weighted {
+impl SlidingWindowCounter {
     pub(super) fn new(count: Int, window: Int) -> Option<Self> {
         let tick = tick(count, window, weighted_product(count))?;
-        Some(Weighted { length: window / tick, tick, start: 0, current: 0, previous: 0 })
+        Some(SlidingWindowCounter {
+            length: window / tick,
+            tick,
+            start: 0,
+            current: 0,
+            previous: 0,
+        })
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -24,7 +30,7 @@ impl Weighted {
     }
 
     /// The same counts as the window of this time sees them.
-    fn rolled(&self, time: Int) -> Weighted {
+    fn rolled(&self, time: Int) -> SlidingWindowCounter {
         let tick = time.div_euclid(self.tick);
         let start = tick - tick.rem_euclid(self.length);
         let (current, previous) = match (start - self.start) / self.length {
@@ -32,7 +38,7 @@ impl Weighted {
             1 => (0, self.current),
             _ => (0, 0),
         };
-        Weighted { start, current, previous, ..self.clone() }
+        SlidingWindowCounter { start, current, previous, ..self.clone() }
     }
 
     /// Whether the window of one time begins before that of another.
@@ -51,7 +57,7 @@ impl Weighted {
         self.current += units;
     }
 
-    /// Charges a denied cost: this window's count goes up to `most`.
+    /// Charges a denied cost. The count of this window rises to at most `most`.
     pub(super) fn charge_denied(&mut self, time: Int, units: Int, most: Int) {
         let there = self.rolled(time).current;
         self.charge(time, units.min(most - there).max(0));
@@ -77,13 +83,13 @@ impl Weighted {
         if back > 0 {
             let (current, previous) =
                 (rolled.current - from_current, rolled.previous - from_previous);
-            *self = Weighted { current, previous, ..rolled };
+            *self = SlidingWindowCounter { current, previous, ..rolled };
         }
         back
     }
 
     /// The times are those of a window of the same length; the ticks may differ.
-    pub(super) fn adopt(&mut self, other: &Weighted) {
+    pub(super) fn migrate(&mut self, other: &SlidingWindowCounter) {
         self.start = other.newest() / self.tick;
         (self.current, self.previous) = (other.current, other.previous);
     }
