@@ -145,7 +145,7 @@ fn json_is_complete() {
         "source": {
             "command": "tollgate replay a.log --limit 10/s", "names": ["a.log", "-"],
             "format": "combined", "lines": 12_350, "broken": 3,
-            "invalid_samples": [{
+            "broken_samples": [{
                 "name": "a.log", "line": 7, "text": "<b>\\x00",
                 "reason": "no time found"
             }],

@@ -38,9 +38,9 @@ fn yielded(input: Input) -> Vec<String> {
             Ok(Part::TooLong(too_long)) => {
                 found.push(format!("{}:{} …", too_long.file, too_long.line))
             }
-            Err(error) => {
-                let error = error.to_string();
-                found.push(error.rsplit('/').next().unwrap().to_owned());
+            Err(mut error) => {
+                error.name = error.name.rsplit('/').next().unwrap().into();
+                found.push(error.to_string());
             }
         }
     }
@@ -207,5 +207,5 @@ fn a_reader_that_panics_is_an_error() {
     }
     let found = yielded(Input::from_reader("a.log", Panics));
     assert_eq!(found.len(), 1);
-    assert!(found[0].contains("ended without a reason"), "{found:?}");
+    assert!(found[0].contains("ended unexpectedly"), "{found:?}");
 }
