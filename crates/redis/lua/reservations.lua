@@ -82,7 +82,7 @@ end
 
 -- Adds every reservation of a key to the reply.
 function operations.inspect(slots, _, _, add)
-  if slots[1].own == 0 or next(slots[1].rows) then return 1 end
+  if slots[1].related == 0 or next(slots[1].rows) then return 1 end
   local got = read_command('HGETALL', (names_of(slots[1]))) or {}
   for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
   return 1

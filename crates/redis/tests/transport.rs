@@ -30,6 +30,21 @@ async fn a_check_is_decided_in_one_call() {
     assert!(server.keys_without_ttl("tollgate").is_empty());
 }
 
+/// Only token buckets and queues have reservations, which an inspection reads from keys of their own.
+#[tokio::test]
+async fn inspection_reads_every_kind_of_limit() {
+    let server = Server::start();
+    let store = open(&server.url());
+    for limits in ["9/h", "9/h queue 3", "9/h fixed", "9/h log", "9/h sliding", "9/h sliding by 1m"]
+    {
+        let policy = policy(limits);
+        assert!(check(&store, &policy, limits.as_bytes()).await.unwrap().allowed, "{limits}");
+        let key = Key::new(limits.as_bytes()).unwrap();
+        let inspection = store.inspect(&policy, key).await.unwrap();
+        assert_eq!(inspection.limits[0].used, 1, "{limits}");
+    }
+}
+
 #[tokio::test]
 async fn those_who_wait_share_calls_and_keep_their_order() {
     let server = Server::start();
