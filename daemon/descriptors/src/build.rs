@@ -115,7 +115,7 @@ impl Builder {
         let (shadow, quota) = (draft.shadow_mode, draft.quota_mode);
         let policy_shadow = self.policies.is_shadow(shadow, quota);
         let (limits, unit, requests_per_unit) = if limit.has_texts {
-            self.from_notation(&limit, policy_shadow)?
+            self.notation_limits(&limit, policy_shadow)?
         } else {
             let unit = unit_of(&limit).map_err(|error| (limit.line, error))?;
             (
@@ -145,7 +145,7 @@ impl Builder {
     }
 
     /// The policy for limits in Tollgate's notation, with the numbers of the first limit.
-    fn from_notation(
+    fn notation_limits(
         &self,
         draft: &LimitDraft,
         shadow: bool,
@@ -161,7 +161,7 @@ impl Builder {
             limits.extend(parsed.map_err(|error| (*line, in_line(*line, &error.to_string())))?);
         }
         let first = limits.first().map(|limit| *limit.spec());
-        let made = self.policies.from_limits(limits, shadow);
+        let made = self.policies.combined(limits, shadow);
         let policy = made.map_err(|error| (draft.line, in_line(draft.line, &error)))?;
         let unit = first.and_then(|first| Unit::from_window(first.window));
         // The number is only reported; larger limits saturate it.

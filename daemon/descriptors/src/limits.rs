@@ -61,7 +61,7 @@ impl PolicyFactory {
     ///
     /// # Errors
     /// There are too many limits, or one is concurrent.
-    pub(super) fn from_limits(&self, limits: Vec<Limit>, shadow: bool) -> Result<Policy, String> {
+    pub(super) fn combined(&self, limits: Vec<Limit>, shadow: bool) -> Result<Policy, String> {
         if let Some(limit) = limits.iter().find(|limit| limit.is_concurrent()) {
             return Err(format!(
                 "{limit} is a concurrent limit, and Envoy does not report the end of a request; \

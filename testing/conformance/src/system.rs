@@ -78,6 +78,12 @@ pub struct MemorySystem {
     fast_path: bool,
 }
 
+impl Default for MemorySystem {
+    fn default() -> Self {
+        MemorySystem::new()
+    }
+}
+
 impl MemorySystem {
     /// Creates a memory store that is called through the `Store` trait.
     #[must_use]
