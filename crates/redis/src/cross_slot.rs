@@ -333,7 +333,10 @@ impl Parts {
                 decisions[*index] = Some(decision);
             }
         }
-        #[expect(clippy::expect_used, reason = "a default would be a decision nobody made")]
+        #[expect(
+            clippy::expect_used,
+            reason = "a default would be a decision that the store did not make"
+        )]
         let decision = |decision: Option<Decision>| decision.expect("one decision per check");
         Answer { decisions: decisions.into_iter().map(decision).collect() }
     }

@@ -251,7 +251,10 @@ fn into_answer(request: &StoreRequest, slots: &[Slot], decisions: Vec<Decision>)
             by_check[*check] = Some(decision);
         }
     }
-    #[expect(clippy::expect_used, reason = "a default would be a decision nobody made")]
+    #[expect(
+        clippy::expect_used,
+        reason = "a default would be a decision that the store did not make"
+    )]
     let decision = |decision: Option<Decision>| decision.expect("every check has a slot");
     Answer { decisions: by_check.into_iter().map(decision).collect() }
 }

@@ -56,7 +56,7 @@ async fn a_cluster_serves_all_keys() {
     let same = open(&cluster.url().replace("redis+", "valkey+"));
     same.ready().await.unwrap();
 
-    // Whoever takes a node for a server of its own, or the other way round, is told so.
+    // A cluster node behind a URL of a single server, or the reverse, is an error.
     let node = open(&cluster.nodes()[0].url());
     let mut kinds = Vec::new();
     for key in ["a", "b", "c", "d", "e", "f"] {
@@ -317,7 +317,7 @@ async fn a_node_that_hangs_is_left_for_its_replica() {
         check(&store, &policy, name.as_bytes()).await.unwrap();
     }
     cluster.nodes()[cluster.primaries()[0]].pause();
-    // Calls that were under way are lost; whoever comes later is told at once, or served.
+    // Calls that were under way are lost; later calls fail at once or succeed.
     for name in &names {
         until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok()).await;
     }

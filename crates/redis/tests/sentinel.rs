@@ -31,7 +31,7 @@ async fn a_primary_that_is_replaced_is_found() {
     assert!(refused > 0);
     sentinel.settle();
     assert_ne!(sentinel.primary_port(), killed.port());
-    // The old primary comes back as a replica, and nobody asks it.
+    // The old primary comes back as a replica, and no client asks it.
     killed.restart();
     sentinel.settle();
     let left = remaining(&store, &policy, b"k").await;
@@ -74,7 +74,7 @@ async fn sentinels_may_fail_and_their_word_is_not_enough() {
     let late = open(&sentinel.url());
     late.ready().await.unwrap();
     assert_eq!(remaining(&late, &policy, b"k").await, 999_998);
-    // All are away: whoever is connected goes on.
+    // All sentinels are unavailable: existing connections continue.
     sentinel.sentinels()[2].kill();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     check(&store, &policy, b"k").await.unwrap();

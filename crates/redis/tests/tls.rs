@@ -39,8 +39,8 @@ async fn a_server_may_ask_for_a_certificate() {
     let ca = Some(Pem::Path(server.ca_path()));
     let cert = Some(Pem::Path(server.client_cert_path()));
     let key = Some(Pem::Path(server.client_key_path()));
-    let nobody = open_with(&server.url(), |x| RedisOptions { ca: ca.clone(), ..x });
-    nobody.ready().await.unwrap_err();
+    let anonymous = open_with(&server.url(), |x| RedisOptions { ca: ca.clone(), ..x });
+    anonymous.ready().await.unwrap_err();
     let store = open_with(&server.url(), |x| RedisOptions { ca, cert, key, ..x });
     check(&store, &policy("1/d fixed"), b"k").await.unwrap();
 }

@@ -243,7 +243,7 @@ async fn who_leaves_before_it_was_sent_is_not_charged() {
     let left = spawn_check(&store, "left");
     tokio::time::sleep(Duration::from_millis(20)).await;
     left.abort();
-    // What was sent is charged, whoever waits for it.
+    // A sent request is charged even if its caller has gone.
     let count = sent.len();
     sent.iter().for_each(tokio::task::JoinHandle::abort);
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -3,13 +3,19 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use super::layers::LayerValue;
 use super::schema::{Field, Kind, ROOT, Section};
 use tollgate_document::{Body, ConfigError, Diagnostics, Node, Origin, did_you_mean};
 
 const PREFIX: &str = "TOLLGATE_";
 /// The separator of the parts of a path; names themselves contain single underscores.
 const SEPARATOR: &str = "__";
+
+/// A value that replaces the one in the file.
+pub(super) struct LayerValue {
+    pub(super) path: Vec<&'static str>,
+    pub(super) field: &'static Field,
+    pub(super) node: Node,
+}
 
 /// The values of the variables, ordered by name.
 ///

@@ -10,8 +10,9 @@ use tollgate_document::{
     Body, ConfigError, ConfigErrors, Diagnostics, Node, Origin, YamlLimits, parse,
 };
 
+use super::environment::LayerValue;
 use super::fields::SectionReader;
-use super::schema::{Field, ROOT};
+use super::schema::ROOT;
 use super::{Config, environment, print, read, samples, secrets, validate};
 
 /// Bounds on the configuration file, which has seven levels.
@@ -46,13 +47,6 @@ struct File {
     name: Option<Arc<str>>,
     directory: PathBuf,
     text: Arc<str>,
-}
-
-/// A value that replaces the one in the file.
-pub(super) struct LayerValue {
-    pub(super) path: Vec<&'static str>,
-    pub(super) field: &'static Field,
-    pub(super) node: Node,
 }
 
 /// A configuration, with the origin of each value.

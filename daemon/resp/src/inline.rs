@@ -1,4 +1,4 @@
-//! Commands as somebody types them: words on a line, with quotes as Redis has them.
+//! Inline commands: words on a line, with the quoting rules of Redis.
 
 /// Quotes that do not end, or do not end a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,7 +75,7 @@ properties! {
     higher_limit_admits_more: 400 cases;
     another_time_changes_nothing: 400 cases;
     other_units_change_nothing: 400 cases;
-    steps_lock_nobody_out: 400 cases;
+    steps_do_not_lock_out: 400 cases;
     a_step_costs_one_limit: 400 cases, sees "plausible" "implausible";
     repeats_charge_once: 400 cases, sees "repeats";
     ids_last_their_horizon: 400 cases, sees "before" "after";

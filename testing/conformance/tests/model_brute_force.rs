@@ -1,5 +1,5 @@
 //! The model by itself against a simulation that keeps the whole history of a key and counts it
-//! anew for every microsecond that it looks at: no state, no rolling, no search.
+//! from the beginning for every microsecond: no state, no rolling, no search.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use proptest::prelude::*;

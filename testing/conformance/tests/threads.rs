@@ -139,7 +139,7 @@ fn eight_seconds_of_load() {
     }
 }
 
-/// Two keys in one request, named in either order: nobody waits in a circle, and all or none.
+/// Two keys in one request, named in either order: no deadlock, and all or none are charged.
 #[test]
 fn several_checks_in_either_order() {
     let ((store, _clock), user, ip) = (store(), policy("400/min"), policy("300/min fixed"));

@@ -29,7 +29,7 @@ function algorithms.log()
     if index == 1 then return state.oldest[1], state.oldest[2] end
     local place, tail = state.gone + index - 1, ends(state.row)
     -- Until the row is rewritten, its previous contents can be read.
-    if tail.whole and not state.anew then tail = tail.old end
+    if tail.whole and not state.rewritten then tail = tail.old end
     if tail.from and place >= tail.from then
       return read(ROW, tail.bytes, (place - tail.from) * WIDTH + 1)
     end
@@ -79,7 +79,7 @@ function algorithms.log()
     if state.data then
       left.data = state.data:sub(count * WIDTH + 1)
     else
-      left.gone, left.newest, left.anew = state.gone + count, state.newest, state.anew
+      left.gone, left.newest, left.rewritten = state.gone + count, state.newest, state.rewritten
       if left.count > 0 then left.oldest = {entry(state, count + 1)} end
     end
     return left
@@ -95,7 +95,7 @@ function algorithms.log()
       -- It becomes a long log.
       local tail = ends(state.row)
       tail.old, tail.whole, tail.from, tail.bytes = {}, true, 0, new.data
-      new.anew, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
+      new.rewritten, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
       new.data = nil
       return new
     end
@@ -106,7 +106,7 @@ function algorithms.log()
       tail.from, tail.bytes = place, bytes
     end
     if count > 0 then
-      new.gone, new.anew = state.gone, state.anew
+      new.gone, new.rewritten = state.gone, state.rewritten
       new.newest = #bytes > 0 and {read(ROW, bytes, #bytes - WIDTH + 1)} or {entry(state, count)}
       new.oldest = from > 1 and state.oldest or {read(ROW, bytes)}
     end
@@ -149,7 +149,7 @@ function algorithms.log()
     tail.old = {from = tail.from, bytes = tail.bytes}
     tail.whole, tail.from, tail.bytes = true, 0, bytes
     return {
-      base = state.base, count = state.count, row = state.row, gone = 0, anew = true,
+      base = state.base, count = state.count, row = state.row, gone = 0, rewritten = true,
       oldest = state.oldest, newest = state.newest,
     }
   end
@@ -190,7 +190,7 @@ function algorithms.log()
     state.base, state.count, at = read('<I7I4', from, at)
     if state.count >= LONG then
       state.count, state.oldest, state.newest = state.count - LONG, {}, {}
-      state.anew = row and ends(row).whole
+      state.rewritten = row and ends(row).whole
       state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
         read('<I4I7I7I7I7', from, at)
       -- The row may be missing, or have another type.

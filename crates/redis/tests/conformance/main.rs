@@ -103,7 +103,7 @@ properties! {
     higher_limit_admits_more: 80;
     another_time_changes_nothing: 80;
     other_units_change_nothing: 80;
-    steps_lock_nobody_out: 80;
+    steps_do_not_lock_out: 80;
     a_step_costs_one_limit: 80;
     repeats_charge_once: 80;
     ids_last_their_horizon: 80;

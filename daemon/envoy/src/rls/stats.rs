@@ -1,4 +1,4 @@
-//! What envoyproxy/ratelimit counts, for whoever looks for its numbers.
+//! The statistics of envoyproxy/ratelimit, under its names.
 
 mod split;
 

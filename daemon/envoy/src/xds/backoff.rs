@@ -16,7 +16,7 @@ impl Backoff {
         Backoff { initial, most, next: initial }
     }
 
-    /// Begins anew.
+    /// Starts again from the initial delay.
     pub(super) fn reset(&mut self) {
         self.next = self.initial;
     }

@@ -82,7 +82,7 @@ impl<F: Fn()> Stream<F> {
     }
 
     async fn try_run(&mut self) -> Result<(), String> {
-        // A server that was begun anew may count its versions from one again, and would then think
+        // A restarted server may count its versions from one again, and would then think
         // that what it says is known. So each stream begins with none.
         self.version.clear();
         let channel = connect(&self.options).await?;

@@ -36,7 +36,7 @@ pub(super) enum Reset {
     /// There cannot be more: nothing is used.
     Untouched,
     After(Micros),
-    /// The key is blocked until somebody lifts that.
+    /// The key is blocked until an operator unblocks it.
     Never,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Quota<'a> {
         let blocked = decision.reason == Reason::Blocked;
         let capacity = limit.capacity().min(MAX_SF_INTEGER);
         let window = window(limit);
-        // Whoever is blocked has nothing to spend, whatever the counters say.
+        // A blocked key has nothing to spend, whatever its counters are.
         let remaining = if blocked { 0 } else { said.remaining.min(capacity) };
         let retry_after = if blocked { decision.retry_after } else { said.retry_after };
         let reset = match retry_after {

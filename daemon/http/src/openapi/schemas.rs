@@ -126,8 +126,7 @@ fn limit() -> Value {
         ("retry_after", seconds_or_null(RETRY_AFTER)),
         ("reset_after", seconds(RESET_AFTER)),
     ];
-    let shadow =
-        json!({ "const": true, "description": "It says what it would; nobody is denied." });
+    let shadow = json!({ "const": true, "description": "Shadow mode: the policy reports what it would do and denies nothing." });
     object("What a limit said.", always, vec![("shadow", shadow)])
 }
 

@@ -3,7 +3,7 @@
 use super::page::Form;
 
 /// The form that `Accept` asks for: OpenMetrics if that is named and is liked no less than the
-/// classic one, which whoever says nothing gets.
+/// classic one, which is the default.
 pub(super) fn form(accept: &str) -> Form {
     let (mut openmetrics, mut classic) = (0, 0);
     for range in accept.split(',') {

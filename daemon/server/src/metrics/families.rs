@@ -63,7 +63,7 @@ families! {
     STORE_BATCH: Histogram "tollgate_store_batch_requests" []
         "Requests in a call of the store on Redis; each call is a round trip.";
     STORE_RECONNECTS: Counter "tollgate_store_reconnects_total" []
-        "Connections to the store on Redis that were made anew.";
+        "Reconnections to the Redis store.";
     STORE_REDIRECTIONS: Counter "tollgate_store_redirections_total" []
         "Calls of the store that were sent elsewhere because a slot or a primary had moved.";
     STORE_UNKNOWN: Counter "tollgate_store_unknown_outcomes_total" []
@@ -89,7 +89,7 @@ families! {
     AUDIT: Counter "tollgate_audit_total" ["verb"]
         "What operators did; each has a line in the log.";
     RELOADS: Counter "tollgate_reloads_total" ["result"]
-        "Times that the configuration was read anew: success or failure (nothing changed).";
+        "Configuration reloads, by result; after a failure the previous configuration stays active.";
     RELOAD_GOOD: Gauge "tollgate_config_last_reload_successful" []
         "Whether the configuration that was read last is the one that holds.";
     RELOAD_TIME: Gauge "tollgate_config_last_reload_success_timestamp_seconds" []

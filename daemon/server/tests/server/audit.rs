@@ -109,8 +109,8 @@ async fn only_operator_operations_are_audited() {
         ),
         (
             "unblock",
-            r#"{"policy":"bucket","key":"nobody"}"#,
-            r#"who="loopback" verb="unblock" policy="bucket" key="nobody" asked="" outcome="done" changed=false granted=0 replayed=false why="" "#,
+            r#"{"policy":"bucket","key":"absent"}"#,
+            r#"who="loopback" verb="unblock" policy="bucket" key="absent" asked="" outcome="done" changed=false granted=0 replayed=false why="" "#,
         ),
         (
             "reset",

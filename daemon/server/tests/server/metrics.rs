@@ -56,7 +56,7 @@ async fn decisions_are_counted_once_by_policy_and_answer() {
         ("/v1/peek", r#"{"policy":"bucket","key":"k"}"#),
         ("/v1/reset", r#"{"policy":"pair","key":"k"}"#),
         // Invalid requests are not decisions either.
-        ("/v1/check", r#"{"policy":"nobody","key":"k"}"#),
+        ("/v1/check", r#"{"policy":"missing","key":"k"}"#),
         ("/v1/check", "{"),
     ] {
         daemon.post(path, body).await;

@@ -1,4 +1,4 @@
-//! I-TIME: a clock that steps admits at most one more limit's worth, and locks nobody out.
+//! I-TIME: a clock that steps admits at most one more limit's worth, and locks out no key.
 
 use proptest::prelude::*;
 use tollgate_core::{Kind, Micros, Policy, Spec, Timestamp};
@@ -30,7 +30,7 @@ fn recovers(spec: &Spec) -> u128 {
 ///
 /// # Errors
 /// The least trace after which one does not.
-pub fn steps_lock_nobody_out(
+pub fn steps_do_not_lock_out(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {

@@ -23,7 +23,7 @@ mod trace;
 
 pub use bound::keeps_its_bound;
 pub use change::{a_change_holds_from_then_on, two_forms_admit_the_larger};
-pub use clock::{a_step_costs_one_limit, steps_lock_nobody_out};
+pub use clock::{a_step_costs_one_limit, steps_do_not_lock_out};
 pub use erase::{denials_leave_no_trace, keys_are_alone, peeks_leave_no_trace};
 pub use ledger::{leases_hold_their_places, reservations_are_kept};
 pub use model::{

@@ -18,7 +18,7 @@ pub(crate) struct TestRequest {
 }
 
 impl TestRequest {
-    /// Hands the request to whoever decides it.
+    /// Passes the request to the system that decides it.
     pub(crate) fn with<T>(&self, decide: impl FnOnce(&Request<'_>) -> T) -> T {
         decide(&self.request(&self.checks()))
     }

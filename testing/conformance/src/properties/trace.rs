@@ -134,7 +134,7 @@ fn asks() -> BoxedStrategy<Ask> {
     .boxed()
 }
 
-/// Only checks and what may be asked for by whoever counts what was admitted.
+/// Only checks, and operations that do not change the count of admitted requests.
 fn checks() -> BoxedStrategy<Ask> {
     let checks = prop::option::weighted(0.95, 0_u8..250).prop_map(|lease| Ask::Check { lease });
     prop_oneof![20 => checks, 1 => Just(Ask::Peek)].boxed()

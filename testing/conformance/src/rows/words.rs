@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::SplitWhitespace;
 
-/// What is wrong with a line, for whoever wrote it.
+/// A mistake in a line of a row file.
 pub(super) type Fault = String;
 
 /// The words of a line that are still to be read.

@@ -77,7 +77,7 @@ static OF_RULES: &[OfRule] = &[
         family: unknown(
             "ratelimit_service_rate_limit_shadow_mode",
             OF_RULE,
-            "Hits over a limit that stops nobody.",
+            "Hits over a limit in shadow mode.",
         ),
         count: |x| x.shadow_mode,
     },
@@ -162,7 +162,7 @@ fn summed(rules: &[RuleCounts], count: fn(&RuleCounts) -> u64) -> BTreeMap<Strin
 fn loads(services: &Services) -> (u64, u64) {
     let [(_, good), (_, bad)] = services.engine.counters.reloads.by_result();
     let [(_, discovered), (_, refused)] = services.envoy.discovery.by_result();
-    // What it was started with is none that was read anew, and none that a control plane sent.
+    // The initial configuration is neither a reload nor an update of a control plane.
     let first = u64::from(services.envoy.discovery.error().is_none());
     (good + discovered + first, bad + refused)
 }

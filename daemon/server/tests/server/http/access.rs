@@ -111,7 +111,7 @@ async fn without_a_valid_token_only_the_probes_answer() {
     let body = r#"{"policy":"bucket","key":"a"}"#;
     for header in [
         "",
-        "authorization: Bearer secret-of-nobody",
+        "authorization: Bearer unknown-secret",
         "authorization: Basic c2VjcmV0",
         "authorization: secret-of-admin",
         "tollgate-token: secret-of-admin",
@@ -180,7 +180,7 @@ async fn gateways_authenticate_with_the_tollgate_token_header() {
     for (header, status) in [
         ("tollgate-token: secret-of-gateway", 200),
         ("", 401),
-        ("tollgate-token: secret-of-nobody", 401),
+        ("tollgate-token: unknown-secret", 401),
         ("authorization: Bearer secret-of-gateway", 401),
         ("tollgate-token: secret-of-ops", 403),
         ("tollgate-token: secret-of-other", 403),

@@ -28,7 +28,7 @@ async fn decisions_are_counted_once_for_every_command() {
         "DEL k",
         "PING",
         "CL.THROTTLE k x 1 60",
-        "TOLLGATE.CHECK nobody k",
+        "TOLLGATE.CHECK missing k",
     ];
     let sent: Vec<u8> = commands.iter().flat_map(|command| encode_words(command)).collect();
     client.send(&sent).await;

@@ -43,7 +43,7 @@ async fn pipelines_are_answered_in_order() {
         ("TTL none", ":-2"),
         ("TTL k", ":86400"),
         ("CL.THROTTLE k 499 1 604800 0", "*5 :0 :500 :499 :-1 :604800"),
-        ("TOLLGATE.CHECK nobody k", "-ERR there is no policy"),
+        ("TOLLGATE.CHECK missing k", "-ERR there is no policy"),
     ] {
         sent.extend(encode_words(command));
         expected.push(prefix.to_owned());
