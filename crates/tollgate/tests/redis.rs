@@ -232,7 +232,7 @@ async fn a_server_that_is_gone_is_answered_for_and_believed_when_it_is_back() {
     let refused = limiter.reset(&api, key()).await.unwrap_err();
     let StoreError::Unavailable(failure) = &refused else { panic!("{refused:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
-    assert!(refused.to_string().contains("check its address, and that it runs"), "{refused}");
+    assert!(refused.to_string().contains("check its address and that it is running"), "{refused}");
     assert_eq!(limiter.stats().last_failure.as_ref(), Some(failure));
     assert!(limiter.inspect(&api, key()).await.is_err());
     // What cannot be decided is an error whatever the store does.

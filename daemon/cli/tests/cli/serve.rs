@@ -128,7 +128,7 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
         (&["10/s", "--config", file], "cannot be used with"),
         (&["--http", "nonsense"], "unix:PATH or off\n --> --http\n"),
         (&["--http", "nowhere.invalid:1"], "set --http to a HOST:PORT of this machine"),
-        (&["--max-keys", "0"], "error: store.max_keys: \"0\": write a number of at least 1"),
+        (&["--max-keys", "0"], "error: store.max_keys: \"0\": expected a number of at least 1"),
         (
             &["--http", "off", "--grpc", "off", "--resp", "off", "--metrics", "off"],
             "every listener is off",
@@ -147,7 +147,7 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
                 "--data",
                 file,
             ],
-            "name a directory that is tollgate's alone",
+            "choose a directory that only tollgate uses",
         ),
     ] {
         let (code, said, complained) = run(["serve"].iter().chain(arguments));

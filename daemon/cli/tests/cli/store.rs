@@ -67,8 +67,11 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
     }
     for (arguments, complaint) in [
         (&["--store", "redsi://u:secret@h"][..], "unknown store \"redsi://u:***@h\""),
-        (&["--store", "redis://h", "--max-keys", "7"], "store.max_keys: it is of memory"),
-        (&["--store", "redis://h", "--data", "d"], "store.data: it is of memory"),
+        (
+            &["--store", "redis://h", "--max-keys", "7"],
+            "store.max_keys: applies to the memory store only",
+        ),
+        (&["--store", "redis://h", "--data", "d"], "store.data: applies to the memory store only"),
         (
             &["--store", "redis://h,i"],
             "only redis+cluster:// and redis+sentinel:// take several hosts",

@@ -79,7 +79,7 @@ fn bad_words_say_what_to_type() {
     check(&["nginx", "--tollgate", "a b:1"], "neither an address nor a name");
     check(&["nginx", "--listen", "0"], "--listen");
     check(&["nginx", "--file", "haproxy.cfg"], "it has tollgate.yaml, nginx.conf");
-    check(&["nginx", "--write", "no-such-directory"], "make it first");
+    check(&["nginx", "--write", "no-such-directory"], "create it, or name another");
     check(&["nginx", "--write", ".", "--file", "nginx.conf"], "cannot be used with");
 }
 

@@ -63,10 +63,9 @@ fn variables_without_effect_are_logged_once() {
         ("MEMCACHE_TLS", "false"),
         ("TOLLGATE_STORE__URL", "nonsense"),
     ]);
-    let mut logged = ratelimit.hear("STATSD_HOST is ignored: StatsD is not supported");
-    for name in ["REDIS_PERSECOND", "LOCAL_CACHE_SIZE_IN_BYTES"] {
-        assert!(logged.contains(&format!("{name} is ignored: ")), "{logged}");
-    }
+    let mut logged = ratelimit.hear("REDIS_PERSECOND is ignored: ");
+    assert!(logged.contains("STATSD_HOST is ignored: StatsD is not supported"), "{logged}");
+    assert!(logged.contains("LOCAL_CACHE_SIZE_IN_BYTES is ignored: "), "{logged}");
     ratelimit.signal(rustix::process::Signal::INT);
     std::io::Read::read_to_string(&mut ratelimit.log, &mut logged).unwrap();
     for name in ["USE_STATSD", "STATSD_PORT", "MEMCACHE_TLS", "TOLLGATE"] {
