@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use crate::arguments::Arguments;
 use crate::steps::Steps;
 use crate::tally::Tally;
-use crate::{Subcommand, deps, mutants, process, repository, tidy};
+use crate::{Subcommand, deps, mutants, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
@@ -32,7 +32,6 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     deps::clients(&root, &mut skipped)?;
 
     let mut steps = Steps::default();
-    steps.run("tidy", || tidy::check(&root));
     steps.run_tests("tests", |tally| count(workspace(&root), tally));
     steps.run_tests("traces", |tally| count(traces(&root), tally));
     steps.run_tests("documentation tests", |tally| count(documentation(&root), tally));

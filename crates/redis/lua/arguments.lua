@@ -2,8 +2,7 @@
 --
 -- KEYS: the keys of the checks, then the keys that belong to those.
 -- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
--- the policies. Requests are packed as in src/encode.rs, and policies as in
--- src/encoding.rs does.
+-- the policies. src/encode.rs packs the requests, src/encoding.rs the policies.
 -- Rows: together/limits.rows
 
 local read, write = struct.unpack, struct.pack

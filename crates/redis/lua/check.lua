@@ -1,26 +1,26 @@
 -- Check, acquire and peek. Each operation takes slots: a slot is a check with its key in the form of its
 -- policy. An operation returns the verdict only; the caller gets the previous bytes and computes the
 -- decisions with the same arithmetic.
--- Rows: verbs/count-denied.rows, verbs/leases.rows, verbs/peek.rows, together/shadow.rows
+-- Rows: operations/count-denied.rows, operations/leases.rows, operations/peek.rows, together/shadow.rows
 
 local function is_blocked(key)
   return key.block and (key.block == 0 or now < key.block - 1)
 end
 
--- Returns whether each limit admits, and whether a denial counts for count-denied: not if the cost
+-- Returns whether every limit admits, and whether count-denied limits count a denial: not if the cost
 -- exceeds a capacity or if the key is blocked.
 local function admits(slot)
-  local fits, own = true, true
+  local fits, countable = true, true
   for index = 1, slot.policy.count do
     local limit = slot.policy[index]
     if slot.cost > limit.capacity then
-      fits, own = false, false
-    elseif fits and not algorithm(limit).fits(limit, settle(limit, slot.key[index]), slot.cost) then
+      fits, countable = false, false
+    elseif fits and not algorithm_of(limit).fits(limit, advance(limit, slot.key[index]), slot.cost) then
       fits = false
     end
   end
-  if is_blocked(slot.key) then fits, own = false, false end
-  return fits, own
+  if is_blocked(slot.key) then fits, countable = false, false end
+  return fits, countable
 end
 
 local function charge(slot, cost, lease)
@@ -28,9 +28,9 @@ local function charge(slot, cost, lease)
   local policy, key = slot.policy, slot.key
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
-    local rule = algorithm(limit)
-    local it, own = rule.settle(limit, state), slot.rows[index] or lease
-    key[index] = rule.charge(limit, state, it, cost, policy.log_entries, own)
+    local algorithm = algorithm_of(limit)
+    local usage, row_or_lease = algorithm.advance(limit, state), slot.rows[index] or lease
+    key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, row_or_lease)
   end
   charge_detached(key, function() return cost end)
   save(slot.place, key)
@@ -42,10 +42,10 @@ local function charge_denied(slot, cost)
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
     if limit.counts_denied then
-      local rule = algorithm(limit)
-      local change = rule.charge_denied or rule.charge
-      local it = rule.settle(limit, state)
-      key[index] = change(limit, state, it, cost, policy.log_entries, slot.rows[index])
+      local algorithm = algorithm_of(limit)
+      local change = algorithm.charge_denied or algorithm.charge
+      local usage = algorithm.advance(limit, state)
+      key[index] = change(limit, state, usage, cost, policy.log_entries, slot.rows[index])
       counted = true
     end
   end
@@ -56,10 +56,10 @@ local function charge_denied(slot, cost)
   save(slot.place, key)
 end
 
-local function finish(slot, admitted, own, lease)
+local function finish(slot, admitted, countable, lease)
   if admitted then
     charge(slot, slot.cost, lease)
-  elseif own then
+  elseif countable then
     charge_denied(slot, slot.cost)
   end
 end
@@ -68,8 +68,8 @@ local function lease_cost(slot, id)
   for index = 1, slot.policy.count do
     local limit, state = slot.policy[index], slot.key[index]
     if limit.kind == 7 and state then
-      local rule = algorithm(limit)
-      local cost = rule.cost_of(state, rule.settle(limit, state), id)
+      local algorithm = algorithm_of(limit)
+      local cost = algorithm.cost_of(state, algorithm.advance(limit, state), id)
       if cost then return cost end
     end
   end
@@ -106,21 +106,21 @@ function operations.check(slots, lease)
     held, all = find_holders(slots, lease)
     if all then return 1 end
   end
-  local all_admit, all_own, results = true, true, {}
+  local all_admit, all_countable, results = true, true, {}
   for place, slot in ipairs(slots) do
     if not held[place] then
-      local fits, own = admits(slot)
-      results[place] = {fits, own}
+      local fits, countable = admits(slot)
+      results[place] = {fits, countable}
       if not slot.policy.shadow then
-        all_admit, all_own = all_admit and fits, all_own and own
+        all_admit, all_countable = all_admit and fits, all_countable and countable
       end
     end
   end
   for place, slot in ipairs(slots) do
     if results[place] then
-      local fits, own = all_admit, all_own
-      if slot.policy.shadow then fits, own = results[place][1], results[place][2] end
-      finish(slot, fits, own, lease)
+      local fits, countable = all_admit, all_countable
+      if slot.policy.shadow then fits, countable = results[place][1], results[place][2] end
+      finish(slot, fits, countable, lease)
     end
   end
   return all_admit and 1 or 0

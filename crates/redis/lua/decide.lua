@@ -28,27 +28,29 @@ end
 
 -- Calls visit with each log of a key: the policy's limit, and the table and the field of its state.
 local function each_log(slot, previous, visit)
-  local function look(limit, holder, name)
+  local function visit_log(limit, holder, name)
     if not holder[name] or not is_log(limit) or holder[name].data then return end
     local limits = limits_of(form_of(slot.policy))
     local place = place_of(limits, limit)
     if place then visit(limits[place], holder, name, place) end
   end
   for index, limit in ipairs(previous.form and numbers_of_form(previous.form) or {}) do
-    if is_log(limit) then look(limits_of(previous.form)[index], previous, index) end
+    if is_log(limit) then visit_log(limits_of(previous.form)[index], previous, index) end
   end
-  for _, it in ipairs(previous.detached) do look(it.limit, it, 'state') end
+  for _, detached in ipairs(previous.detached) do visit_log(detached.limit, detached, 'state') end
 end
 
 -- Keeps the previous state of a slot's key if it has a long log, which its bytes do not contain.
 local function snapshot_logs(slot, key, operation, time)
   local previous, any = {form = key.form, block = key.block, detached = {}}, false
   for index = 1, key.form and #numbers_of_form(key.form) or 0 do previous[index] = key[index] end
-  for place, it in ipairs(key.detached) do previous.detached[place] = {limit = it.limit, state = it.state} end
+  for place, detached in ipairs(key.detached) do
+    previous.detached[place] = {limit = detached.limit, state = detached.state}
+  end
   each_log(slot, previous, function(own, holder, name)
     any = true
     if operation == REFUND then
-      holder[name] = algorithm(own).excerpt_refund(own, holder[name], slot.cost, time)
+      holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, time)
     end
   end)
   slot.previous = any and previous
@@ -60,7 +62,7 @@ local function excerpt(slot)
   each_log(slot, slot.previous, function(own, holder, name, place)
     local state = holder[name]
     local is_charged = slot.key[place] ~= state
-    holder[name] = algorithm(own).excerpt(own, state, slot.cost, max_entries, is_charged)
+    holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged)
   end)
   return (encode(slot.previous))
 end
@@ -88,10 +90,10 @@ local function decide(index, at)
   if is_named then named, fingerprint, horizon, at = read('<Hc16I7', requests, at) end
 
   local reservation
-  local function add(what, it)
-    if what == 'r' then reservation = it end
+  local function add(kind, data)
+    if kind == 'r' then reservation = data end
     reply[#reply + 1] = string.format('%d', index)
-    reply[#reply + 1] = what .. it
+    reply[#reply + 1] = kind .. data
   end
   if named then
     local known = look_up(named, fingerprint, add)
@@ -129,9 +131,9 @@ end
 local function finish()
   for own, changes in pairs(reserved) do operations.write_reservations(own, changes) end
   for name, tail in pairs(long_rows) do
-    if tail.from and tail.recovers_at then algorithm({kind = 3}).finish(name, tail) end
+    if tail.from and tail.recovers_at then algorithm_of({kind = 3}).finish(name, tail) end
   end
-  for place, it in pairs(remembered) do write_remembered(place, it) end
+  for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
 return decide, finish

@@ -1,12 +1,12 @@
--- The fast path: checks of one key by token buckets, queues, fixed and weighted windows, which are most
--- requests. It decides like the general path, with the same arithmetic on the numbers of the key, but
--- without a table for each state.
+-- The fast path: checks of one key by token buckets, queues, fixed windows and sliding window counters,
+-- which are most requests. It decides like the general path, with the same arithmetic on the numbers of
+-- the key, but without a table for each state.
 -- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
 
 -- Charges a limit: returns the new state, when it recovers, and whether a denial is counted; false if
 -- it denies without counting, nil if the general path must decide.
 
-local function charge_meter(limit, at, used, cost)
+local function charge_token_bucket(limit, at, used, cost)
   local per_token, per_tick, tick, full = limit[1], limit[2], limit[3], limit[4]
   if at > now or used > 2 * full or at % tick ~= 0 then return nil end
   local time = now - now % tick
@@ -22,7 +22,7 @@ local function charge_meter(limit, at, used, cost)
   return time, used, time + ceil(used / per_tick) * tick
 end
 
-local function charge_window(limit, finish, used, cost)
+local function charge_fixed_window(limit, finish, used, cost)
   local window = limit[1]
   if used > 2 * limit.capacity or finish > now + window then return nil end
   if finish <= now then
@@ -34,7 +34,7 @@ local function charge_window(limit, finish, used, cost)
   return limit.counts_denied and finish, min(used, 2 * limit.capacity), finish, true
 end
 
-local function charge_weighted(limit, start, current, previous, cost)
+local function charge_sliding_window(limit, start, current, previous, cost)
   local window, tick, ticks, capacity = limit[1], limit[2], limit[3], limit.capacity
   if start > now or start % window ~= 0 then return nil end
   if current > 2 * capacity or previous > 2 * capacity then return nil end
@@ -69,11 +69,11 @@ local function check_one(policy, key, cost)
   end
   local recovers_at, denied
   if kind == 0 or kind == 6 then
-    a, b, recovers_at = charge_meter(limit, a, b, cost)
+    a, b, recovers_at = charge_token_bucket(limit, a, b, cost)
   elseif kind == 4 then
-    a, b, c, recovers_at, denied = charge_weighted(limit, a, b, c, cost)
+    a, b, c, recovers_at, denied = charge_sliding_window(limit, a, b, c, cost)
   else
-    a, b, recovers_at, denied = charge_window(limit, a, b, cost)
+    a, b, recovers_at, denied = charge_fixed_window(limit, a, b, cost)
   end
   if not a then return a == false and 0 or nil end
   bytes[key] = policy.head .. write(policy.format, a, b, c)
@@ -95,11 +95,11 @@ local function check_limits(policy, key, cost)
     local a, b = values[place] or 0, values[place + 1] or 0
     if kind == 4 then
       local c = values[place + 2] or 0
-      a, b, c, recovers = charge_weighted(limit, a, b, c, cost)
+      a, b, c, recovers = charge_sliding_window(limit, a, b, c, cost)
       values[place], values[place + 1], values[place + 2] = a, b, c
       place = place + 3
     else
-      local charge = (kind == 0 or kind == 6) and charge_meter or charge_window
+      local charge = (kind == 0 or kind == 6) and charge_token_bucket or charge_fixed_window
       a, b, recovers = charge(limit, a, b, cost)
       values[place], values[place + 1] = a, b
       place = place + 2
@@ -136,7 +136,7 @@ local function check_multiple(requests, at, checks)
   end
   if not all_fast then verdict = nil end
   if verdict ~= 1 then
-    for _, it in ipairs(charged) do bytes[it[1]], recoveries[it[1]] = it[2], it[3] end
+    for _, undo in ipairs(charged) do bytes[undo[1]], recoveries[undo[1]] = undo[2], undo[3] end
   end
   return verdict, at
 end

@@ -7,32 +7,33 @@ local BLOCKED, DETACHED = 1, 2
 
 -- By kind, created on first use: a call pays only for the algorithms of its limits.
 local constructors = {
-  [0] = algorithms.meter, algorithms.window, algorithms.window, algorithms.log,
-  algorithms.weighted, algorithms.log, algorithms.meter, algorithms.leases,
+  [0] = algorithms.token_bucket, algorithms.fixed_window, algorithms.fixed_window,
+  algorithms.sliding_log, algorithms.sliding_window, algorithms.sliding_log,
+  algorithms.token_bucket, algorithms.concurrency,
 }
 local instances = {}
-local function algorithm(limit)
+local function algorithm_of(limit)
   local constructor = constructors[limit.kind]
-  local it = instances[constructor]
-  if not it then
-    it = constructor()
-    instances[constructor] = it
+  local instance = instances[constructor]
+  if not instance then
+    instance = constructor()
+    instances[constructor] = instance
   end
-  return it
+  return instance
 end
 
-local function settle(limit, state)
-  return algorithm(limit).settle(limit, state)
+local function advance(limit, state)
+  return algorithm_of(limit).advance(limit, state)
 end
 
 local function recovers_at(limit, state)
   if not state then return 0 end
-  local it = algorithm(limit)
-  return it.recovers_at(limit, state, it.settle(limit, state))
+  local algorithm = algorithm_of(limit)
+  return algorithm.recovers_at(limit, state, algorithm.advance(limit, state))
 end
 
--- Token buckets, queues and weighted windows have a state per form; the others share one.
-local function is_metered(limit)
+-- Token buckets, queues and sliding window counters have a state per form; the others share one.
+local function has_state_per_form(limit)
   return limit.kind == 0 or limit.kind == 4 or limit.kind == 6
 end
 
@@ -118,7 +119,7 @@ local function parse(from, row_of)
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
-    is_valid, key[place], at = algorithm(limit).read(limit, from, at, row_of(key.form, place))
+    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of(key.form, place))
     if not is_valid then return nil end
   end
   if flags >= DETACHED then
@@ -129,7 +130,7 @@ local function parse(from, row_of)
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      is_valid, state, at = algorithm(limit).read(limit, from, at + size, row_of(nil, limit))
+      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of(nil, limit))
       if not is_valid then return nil end
       key.detached[place] = {limit = limit, state = state}
     end
@@ -163,7 +164,7 @@ local function encode(key)
   end
   for index, limit in ipairs(numbers_of_form(key.form)) do
     local state = key[index]
-    parts[#parts + 1] = algorithm(limit).write(state)
+    parts[#parts + 1] = algorithm_of(limit).write(state)
     if state then
       empty = false
       until_when = max(until_when, recovers_at(limit, state))
@@ -172,10 +173,11 @@ local function encode(key)
   if #key.detached > 0 then
     flags, empty = flags + DETACHED, false
     parts[#parts + 1] = write('<B', #key.detached)
-    for _, it in ipairs(key.detached) do
-      parts[#parts + 1] = write('<BB', it.limit.rank, #it.limit.form) .. it.limit.form
-      parts[#parts + 1] = algorithm(it.limit).write(it.state)
-      until_when = max(until_when, recovers_at(it.limit, it.state))
+    for _, detached in ipairs(key.detached) do
+      local limit, state = detached.limit, detached.state
+      parts[#parts + 1] = write('<BB', limit.rank, #limit.form) .. limit.form
+      parts[#parts + 1] = algorithm_of(limit).write(state)
+      until_when = max(until_when, recovers_at(limit, state))
     end
   end
   parts[1] = write('<BBBH', MAGIC, SCHEMA, flags, #key.form) .. key.form
@@ -186,14 +188,14 @@ local function save(place, key)
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
   for index, limit in ipairs(numbers_of_form(key.form)) do
-    if is_log(limit) then algorithm(limit).keep(key[index], until_when) end
+    if is_log(limit) then algorithm_of(limit).keep(key[index], until_when) end
   end
 end
 
 -- Returns the index of the limit with the same identity and rank.
-local function place_of(limits, it)
+local function place_of(limits, other)
   for index, limit in ipairs(limits) do
-    if limit.identity == it.identity and limit.rank == it.rank then return index end
+    if limit.identity == other.identity and limit.rank == other.rank then return index end
   end
 end
 
@@ -201,15 +203,15 @@ end
 -- migrated. The forms of a key are its own, then the detached ones, newest first.
 local function read_as(limit, of_key)
   local exact, newest
-  for _, it in ipairs(of_key) do
-    if it.limit.identity == limit.identity and it.limit.rank == limit.rank then
-      if it.limit.form == limit.form then exact = exact or it end
-      if it.state then newest = newest or it end
+  for _, version in ipairs(of_key) do
+    if version.limit.identity == limit.identity and version.limit.rank == limit.rank then
+      if version.limit.form == limit.form then exact = exact or version end
+      if version.state then newest = newest or version end
     end
   end
   local from = exact or newest
   if not from or not from.state or from.limit.form == limit.form then return from and from.state end
-  return algorithm(limit).migrate(limit, from.state, from.limit)
+  return algorithm_of(limit).migrate(limit, from.state, from.limit)
 end
 
 -- Migrates a key to the form of a policy. States that no limit of the policy continues are detached
@@ -224,15 +226,18 @@ local function in_form_of(policy, key)
   for index, limit in ipairs(limits_of(key.form)) do
     of_key[index] = {limit = limit, state = key[index]}
   end
-  for _, it in ipairs(key.detached) do of_key[#of_key + 1] = it end
+  for _, version in ipairs(key.detached) do of_key[#of_key + 1] = version end
   local migrated, limits = {form = form, block = key.block, detached = {}}, limits_of(form)
   for index, limit in ipairs(limits) do migrated[index] = read_as(limit, of_key) end
   local detached = migrated.detached
-  for _, it in ipairs(of_key) do
-    local limit = limits[place_of(limits, it.limit)]
-    local taken = limit and (not is_metered(limit) or limit.form == it.limit.form)
-    it.recovers_at = recovers_at(it.limit, it.state)
-    if it.state and not taken and it.recovers_at > now then detached[#detached + 1] = it end
+  for _, version in ipairs(of_key) do
+    local limit = limits[place_of(limits, version.limit)]
+    local is_continued = limit
+      and (not has_state_per_form(limit) or limit.form == version.limit.form)
+    version.recovers_at = recovers_at(version.limit, version.state)
+    if version.state and not is_continued and version.recovers_at > now then
+      detached[#detached + 1] = version
+    end
   end
   while #detached > MAX_DETACHED do
     local soonest = #detached
@@ -249,15 +254,16 @@ end
 local function charge_detached(key, cost_of)
   if #key.detached == 0 then return end
   local limits, kept = limits_of(key.form), {}
-  for _, it in ipairs(key.detached) do
-    if recovers_at(it.limit, it.state) > now then
-      local place, rule = place_of(limits, it.limit), algorithm(it.limit)
-      local cost = place and cost_of(place, it.limit) or 0
+  for _, detached in ipairs(key.detached) do
+    local limit, state = detached.limit, detached.state
+    if recovers_at(limit, state) > now then
+      local place, algorithm = place_of(limits, limit), algorithm_of(limit)
+      local cost = place and cost_of(place, limit) or 0
       if cost > 0 then
-        local change = rule.charge_at_most or rule.charge
-        it.state = change(it.limit, it.state, rule.settle(it.limit, it.state), cost)
+        local change = algorithm.charge_at_most or algorithm.charge
+        detached.state = change(limit, state, algorithm.advance(limit, state), cost)
       end
-      kept[#kept + 1] = it
+      kept[#kept + 1] = detached
     end
   end
   key.detached = kept

@@ -1,5 +1,5 @@
 -- The operations on one key, except reservations; created on first use.
--- Rows: verbs/take.rows, verbs/refund.rows, verbs/penalize.rows, verbs/block.rows
+-- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/block.rows
 
 -- Changes the state of every limit that has one; change returns the new state.
 local function change_each(slot, change)
@@ -7,7 +7,7 @@ local function change_each(slot, change)
   for index = 1, slot.policy.count do
     local limit, state = slot.policy[index], key[index]
     if state then
-      key[index] = change(limit, state, settle(limit, state), index)
+      key[index] = change(limit, state, advance(limit, state), index)
       changed = changed or key[index] ~= state
     end
   end
@@ -20,7 +20,7 @@ function operations.take(slots)
   local policy, key, granted = slot.policy, slot.key, slot.cost
   for index = 1, policy.count do
     local limit = policy[index]
-    granted = min(granted, algorithm(limit).remaining(limit, settle(limit, key[index])))
+    granted = min(granted, algorithm_of(limit).remaining(limit, advance(limit, key[index])))
   end
   local denied = policy.shadow and 1 or 0
   if is_blocked(key) then return denied end
@@ -34,8 +34,8 @@ end
 
 function operations.refund(slots, time)
   local slot = slots[1]
-  return change_each(slot, function(limit, state, it)
-    return algorithm(limit).refund(limit, state, it, slot.cost, time)
+  return change_each(slot, function(limit, state, usage)
+    return algorithm_of(limit).refund(limit, state, usage, slot.cost, time)
   end)
 end
 
@@ -44,12 +44,12 @@ function operations.penalize(slots)
   local policy, key, charged, changed = slot.policy, slot.key, {}, false
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
-    local rule = algorithm(limit)
-    local it = rule.settle(limit, state)
-    local cost = min(slot.cost, rule.debt_room(limit, it))
+    local algorithm = algorithm_of(limit)
+    local usage = algorithm.advance(limit, state)
+    local cost = min(slot.cost, algorithm.max_penalty(limit, usage))
     charged[index] = cost
     if cost > 0 then
-      key[index] = rule.charge(limit, state, it, cost, policy.log_entries, slot.rows[index])
+      key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, slot.rows[index])
       changed = true
     end
   end
@@ -77,9 +77,9 @@ function operations.unblock(slots)
 end
 
 local function change_leases(slot, id, operation)
-  return change_each(slot, function(limit, state, it)
+  return change_each(slot, function(limit, state, usage)
     if limit.kind ~= 7 then return state end
-    return algorithm(limit)[operation](limit, state, it, id)
+    return algorithm_of(limit)[operation](limit, state, usage, id)
   end)
 end
 

@@ -7,15 +7,15 @@ local remembered = {}
 -- Looks up an id: 'r' for a repeat, whose record is added; 'u' if it was used with other arguments;
 -- nil if it is new.
 local function look_up(place, fingerprint, add)
-  local it = remembered[place]
-  if it == nil then
-    it = read_command('GET', KEYS[place])
-    if not it or #it < 30 then return nil end
+  local record = remembered[place]
+  if record == nil then
+    record = read_command('GET', KEYS[place])
+    if not record or #record < 30 then return nil end
   end
-  local until_when, first, at = read('<I7c16', it)
+  local until_when, first, at = read('<I7c16', record)
   if now >= until_when then return nil end
   if first ~= fingerprint then return 'u' end
-  add('i', it:sub(at))
+  add('i', record:sub(at))
   return 'r'
 end
 
@@ -34,6 +34,6 @@ local function remember(place, fingerprint, horizon, drawn, slots, reservation)
   remembered[place] = table.concat(parts)
 end
 
-local function write_remembered(place, it)
-  call('SET', KEYS[place], it, expires, expiry((read('<I7', it))))
+local function write_remembered(place, record)
+  call('SET', KEYS[place], record, expires, expiry((read('<I7', record))))
 end

@@ -1,6 +1,6 @@
 -- Reservations: by id in a hash, and by time in a sorted set. Each has its cost, its time, the form under
 -- which it was made, and the level of each limit just after the charge.
--- Rows: verbs/reserve.rows, verbs/cancel.rows, verbs/reset.rows
+-- Rows: operations/reserve.rows, operations/cancel.rows, operations/reset.rows
 
 local MAX_RESERVATIONS = 10000
 
@@ -41,10 +41,10 @@ function operations.reserve(slots, id, max_wait, add)
     if cost > limit.capacity then
       admitted = false
     else
-      local rule = algorithm(limit)
-      local it = rule.settle(limit, key[index])
-      local waits_until = rule.acts_at(limit, it, cost)
-      local accepted_at = max(rule.reserves_at(limit, it, cost), waits_until - max_wait)
+      local algorithm = algorithm_of(limit)
+      local usage = algorithm.advance(limit, key[index])
+      local waits_until = algorithm.acts_at(limit, usage, cost)
+      local accepted_at = max(algorithm.reserves_at(limit, usage, cost), waits_until - max_wait)
       if accepted_at > now then admitted = false end
       acts_at = max(acts_at, waits_until)
     end
@@ -53,7 +53,7 @@ function operations.reserve(slots, id, max_wait, add)
   charge(slot, cost)
   if cost > 0 and acts_at > now then
     local parts = {write('<I7I7H', cost, acts_at, #key.form), key.form}
-    for index = 1, policy.count do parts[index + 2] = algorithm(policy[index]).write(key[index]) end
+    for index = 1, policy.count do parts[index + 2] = algorithm_of(policy[index]).write(key[index]) end
     changes_of(slot)[id] = table.concat(parts)
   end
   return 1
@@ -64,10 +64,10 @@ function operations.cancel(slots, id, _, add)
   local known, cost, at = reservation(slot, id)
   if not known then return 1 end
   add('r', known)
-  change_each(slot, function(limit, state, it, index)
+  change_each(slot, function(limit, state, usage, index)
     local mark = {}
     mark.at, mark.used = read('<I7I7', known, at + (index - 1) * 14)
-    return algorithm(limit).cancel(limit, state, it, mark, cost)
+    return algorithm_of(limit).cancel(limit, state, usage, mark, cost)
   end)
   changes_of(slot)[id] = false
   return 1
@@ -103,10 +103,10 @@ function operations.write_reservations(own, changes)
   changes.all = nil
   ensure_type(by_id, 'hash')
   ensure_type(by_time, 'zset')
-  for id, it in pairs(changes) do
-    if it then
-      local _, acts_at = read('<I7I7', it)
-      call('HSET', by_id, id, it)
+  for id, change in pairs(changes) do
+    if change then
+      local _, acts_at = read('<I7I7', change)
+      call('HSET', by_id, id, change)
       call('ZADD', by_time, string.format('%d', acts_at), id)
     else
       call('HDEL', by_id, id)

@@ -20,7 +20,7 @@ pub struct RedisStats {
     /// Keys with corrupt contents, which were reset.
     pub corrupt: u64,
     /// States too far ahead of the clock to be plausible.
-    pub disbelieved: u64,
+    pub implausible: u64,
     /// Log entries merged because a key exceeded the maximum length of its log.
     pub merged: u64,
     /// Connections made after the first of each.
@@ -47,7 +47,7 @@ pub(crate) struct Counters {
     requests: AtomicU64,
     batches: [AtomicU64; BATCH_BOUNDS.len()],
     corrupt: AtomicU64,
-    disbelieved: AtomicU64,
+    implausible: AtomicU64,
     merged: AtomicU64,
     pub(crate) reconnects: Counter,
     pub(crate) noscripts: Counter,
@@ -82,7 +82,7 @@ impl Counters {
             self.corrupt.fetch_add(corrupt, Ordering::Relaxed);
         }
         if anomalies != Anomalies::default() {
-            self.disbelieved.fetch_add(anomalies.implausible, Ordering::Relaxed);
+            self.implausible.fetch_add(anomalies.implausible, Ordering::Relaxed);
             self.merged.fetch_add(anomalies.merged, Ordering::Relaxed);
         }
     }
@@ -103,7 +103,7 @@ impl Counters {
             requests: load(&self.requests),
             batches: BATCH_BOUNDS.into_iter().zip(self.batches.iter().map(load)).collect(),
             corrupt: load(&self.corrupt),
-            disbelieved: load(&self.disbelieved),
+            implausible: load(&self.implausible),
             merged: load(&self.merged),
             reconnects: load(&self.reconnects.0),
             noscripts: load(&self.noscripts.0),

@@ -1,4 +1,4 @@
-//! A way to the server that breaks in every manner, under load: what was told is what was charged.
+//! Faults of the connection under load: the answers agree with the charges.
 
 mod support;
 
@@ -6,35 +6,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::{check, open_with, policy, remaining, until};
+use support::{check, open_with, policy, remaining, wait_until};
 use tollgate_redis::RedisOptions;
 use tollgate_testkit::{Proxy, Server};
 
-const CALLERS: usize = 16;
+const CLIENTS: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_told_is_what_was_charged() {
+async fn answers_agree_with_charges_under_connection_faults() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
     let call_timeout = Duration::from_millis(100);
-    let store = open_with(&proxy.url(), |x| RedisOptions { call_timeout, ..x });
+    let store = open_with(&proxy.url(), |options| RedisOptions { call_timeout, ..options });
     store.ready().await.unwrap();
     let policy = policy("1000000/d fixed");
-    let is_over = Arc::new(AtomicBool::new(false));
-    let mut tasks = tokio::task::JoinSet::new();
-    for caller in 0..CALLERS {
-        let (store, policy, is_over) = (store.clone(), policy.clone(), Arc::clone(&is_over));
-        tasks.spawn(async move {
-            let (mut definite, mut unknown) = (0, 0);
-            let key = format!("{caller}:key");
-            while !is_over.load(Ordering::Relaxed) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut clients = tokio::task::JoinSet::new();
+    for client in 0..CLIENTS {
+        let (store, policy, stop) = (store.clone(), policy.clone(), Arc::clone(&stop));
+        clients.spawn(async move {
+            let (mut admitted, mut unknown) = (0, 0);
+            let key = format!("{client}:key");
+            while !stop.load(Ordering::Relaxed) {
                 match check(&store, &policy, key.as_bytes()).await {
-                    Ok(value) => definite += u64::from(value.allowed),
+                    Ok(decision) => admitted += u64::from(decision.allowed),
                     Err(error) if error.is_outcome_unknown() => unknown += 1,
                     Err(_) => tokio::time::sleep(Duration::from_millis(2)).await,
                 }
             }
-            (key, definite, unknown)
+            (key, admitted, unknown)
         });
     }
     proxy.only(&["EVALSHA"]);
@@ -57,17 +57,18 @@ async fn what_was_told_is_what_was_charged() {
         }
     }
     proxy.clear_faults();
-    is_over.store(true, Ordering::Relaxed);
-    let told = tasks.join_all().await;
-    // Whatever is still on its way arrives.
+    stop.store(true, Ordering::Relaxed);
+    let counts = clients.join_all().await;
+    // Delayed requests arrive at the server.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let mut sum = (0, 0);
-    for (key, definite, unknown) in told {
-        until("an answer", async || check(&store, &policy, key.as_bytes()).await.is_ok()).await;
+    for (key, admitted, unknown) in counts {
+        wait_until("an answer", async || check(&store, &policy, key.as_bytes()).await.is_ok())
+            .await;
         let charged = 1_000_000 - remaining(&store, &policy, key.as_bytes()).await - 1;
-        let told = definite..=definite + unknown;
-        assert!(told.contains(&charged), "{charged} charged, told {told:?}: {:?}", store.stats());
-        sum = (sum.0 + definite, sum.1 + unknown);
+        let expected = admitted..=admitted + unknown;
+        assert!(expected.contains(&charged), "{charged} of {expected:?}: {:?}", store.stats());
+        sum = (sum.0 + admitted, sum.1 + unknown);
     }
     let stats = store.stats();
     assert!(sum.0 > 1_000 && sum.1 > 0 && stats.reconnects > 5, "{sum:?} {stats:?}");

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::{CHECK, ask, check, decide, kind, named, open, open_with, policy, remaining, until};
+use support::{
+    CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, wait_until,
+};
 use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Store};
 use tollgate_testkit::{Cluster, Failover, Server};
 
-/// Keys that users may have, and that have nothing to do with slots.
-const ODD: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
+/// Keys with characters that hash tags and cluster slots could misinterpret.
+const UNUSUAL_KEYS: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
 
 fn keys(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("{n}:key")).collect()
@@ -26,10 +28,10 @@ async fn a_cluster_serves_all_keys() {
     store.ready().await.unwrap();
     let two = policy("2/d fixed");
     let names = keys(200);
-    let all = || names.iter().map(|name| name.as_bytes()).chain(ODD);
+    let all_keys = || names.iter().map(|name| name.as_bytes()).chain(UNUSUAL_KEYS);
     for round in 0..3 {
         let checks: Vec<_> =
-            all().map(|key| [Check { policy: &two, key, cost: Cost::ONE }]).collect();
+            all_keys().map(|key| [Check { policy: &two, key, cost: Cost::ONE }]).collect();
         let requests: Vec<_> = checks
             .iter()
             .map(|checks| Request { operation: CHECK, checks, request_id: None })
@@ -47,8 +49,8 @@ async fn a_cluster_serves_all_keys() {
     assert_eq!(cluster.keys_without_ttl("tollgate"), Vec::<String>::new());
     assert!(store.stats().calls < 400, "{:?}", store.stats());
 
-    // A process with another number of groups would look for keys elsewhere.
-    let other = open_with(&cluster.url(), |x| RedisOptions { groups: 32, ..x });
+    // A store with another number of groups would look for the keys in other slots.
+    let other = open_with(&cluster.url(), |options| RedisOptions { groups: 32, ..options });
     assert_eq!(kind(other.ready().await), FailureKind::PartitionMismatch);
     assert_eq!(kind(check(&other, &two, b"k").await), FailureKind::PartitionMismatch);
     let error = other.ready().await.unwrap_err().to_string();
@@ -56,7 +58,7 @@ async fn a_cluster_serves_all_keys() {
     let same = open(&cluster.url().replace("redis+", "valkey+"));
     same.ready().await.unwrap();
 
-    // A cluster node behind a URL of a single server, or the reverse, is an error.
+    // The URL of a single server does not open a cluster node, and the reverse.
     let node = open(&cluster.nodes()[0].url());
     let mut kinds = Vec::new();
     for key in ["a", "b", "c", "d", "e", "f"] {
@@ -71,7 +73,7 @@ async fn a_cluster_serves_all_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
+async fn checks_in_several_partitions_are_all_charged_or_none() {
     let cluster = Cluster::start(3, 0);
     let store = open(&cluster.url());
     let many = named("many", "1000/d fixed");
@@ -91,7 +93,7 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
     let peeked = decide(&store, Operation::Peek, &checks, None).await.unwrap();
     assert!(!peeked.allowed() && peeked.decisions[0].allowed);
 
-    // Together they admit what each of them has.
+    // Concurrent requests never exceed the limit that they share, and are charged on both keys.
     let one = named("one", "50/d fixed");
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..200 {
@@ -102,7 +104,7 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
             decide(&store, CHECK, &checks, None).await.unwrap().allowed()
         });
     }
-    let admitted = tasks.join_all().await.into_iter().filter(|join_all| *join_all).count();
+    let admitted = tasks.join_all().await.into_iter().filter(|admitted| *admitted).count();
     let admitted = u64::try_from(admitted).unwrap();
     assert!(admitted <= 50, "{admitted}");
     assert_eq!(remaining(&store, &one, b"x").await, 50 - admitted);
@@ -111,16 +113,19 @@ async fn checks_of_several_groups_are_charged_together_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ids_and_leases_hold_over_several_groups() {
+async fn request_ids_and_leases_apply_across_partitions() {
     let cluster = Cluster::start(3, 0);
     let store = open(&cluster.url());
     let many = named("many", "1000/d fixed");
-    let places = named("places", "2 concurrent lease 60s; 1000/d fixed");
+    let slots = named("slots", "2 concurrent lease 60s; 1000/d fixed");
     let checks = [at(&many, b"a"), at(&many, b"b"), at(&many, b"c")];
     for round in 0..3 {
         let answer = decide(&store, CHECK, &checks, Some(b"id")).await.unwrap();
         assert!(answer.allowed());
-        assert!(answer.decisions.iter().all(|it| it.replayed == (round > 0)), "{answer:?}");
+        assert!(
+            answer.decisions.iter().all(|decision| decision.replayed == (round > 0)),
+            "{answer:?}"
+        );
         for key in [b"a", b"b", b"c"] {
             assert_eq!(remaining(&store, &many, key).await, 999);
         }
@@ -130,58 +135,70 @@ async fn ids_and_leases_hold_over_several_groups() {
     assert!(matches!(reused, Err(tollgate_store::StoreError::Request(_))), "{reused:?}");
     assert_eq!(remaining(&store, &many, b"b").await, 999);
 
-    let checks = [at(&places, b"a"), at(&places, b"b")];
+    let checks = [at(&slots, b"a"), at(&slots, b"b")];
     let acquire = async |id| {
-        let verb = Operation::Acquire { lease: Id::from_u128(id) };
-        decide(&store, verb, &checks, None).await.unwrap()
+        let operation = Operation::Acquire { lease: Id::from_u128(id) };
+        decide(&store, operation, &checks, None).await.unwrap()
     };
     assert!(acquire(1).await.allowed() && acquire(2).await.allowed());
     assert!(!acquire(3).await.allowed());
     let again = acquire(1).await;
-    assert!(again.allowed() && again.decisions.iter().all(|it| it.replayed), "{again:?}");
+    assert!(
+        again.allowed() && again.decisions.iter().all(|decision| decision.replayed),
+        "{again:?}"
+    );
     let release = Operation::Release { lease: Id::from_u128(1) };
-    assert_eq!(ask(&store, release, &places, b"a", 1).await.unwrap().granted, 1);
-    // One of the two is full: nothing is taken of the other, and none of its other limit.
+    assert_eq!(execute(&store, release, &slots, b"a", 1).await.unwrap().granted, 1);
+    // One of the two keys is full: nothing is charged to the other key or to its other limit.
     assert!(!acquire(4).await.allowed());
-    let limits = ask(&store, Operation::Peek, &places, b"a", 1).await.unwrap().limits();
+    let limits = execute(&store, Operation::Peek, &slots, b"a", 1).await.unwrap().limits();
     let mut left: Vec<u64> = limits.iter().map(|limit| limit.remaining).collect();
     left.sort_unstable();
     assert_eq!(left, [1, 998]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repeat_charges_no_shadow_of_another_group() {
+async fn a_repeat_does_not_charge_shadow_checks_in_other_partitions() {
     let cluster = Cluster::start(3, 0);
     let store = open(&cluster.url());
     let (many, few) = (named("many", "1000/d fixed"), named("few", "1/d fixed"));
     let shadow = named("shadow", "1000/d fixed").shadow();
     let charged = async || 1_000 - remaining(&store, &shadow, b"c").await;
-    let ask_all = async |checks: &[Check<'_>], id: &[u8]| {
+    let decide_all = async |checks: &[Check<'_>], id: &[u8]| {
         decide(&store, CHECK, checks, Some(id)).await.unwrap()
     };
 
     let checks = [at(&many, b"a"), at(&shadow, b"c"), at(&few, b"b"), at(&shadow, b"b")];
-    let first = ask_all(&checks, b"id").await;
-    assert!(first.allowed() && first.decisions.iter().all(|it| !it.replayed), "{first:?}");
+    let first = decide_all(&checks, b"id").await;
+    assert!(
+        first.allowed() && first.decisions.iter().all(|decision| !decision.replayed),
+        "{first:?}"
+    );
     assert_eq!(charged().await, 1);
-    // A denial is not remembered, so it charges shadows each time, as in one call.
+    // Denials are not recorded, so each repeat charges the shadow checks, as in a single call.
     for round in 2..=3 {
-        assert!(!ask_all(&checks, b"denied").await.allowed());
+        assert!(!decide_all(&checks, b"denied").await.allowed());
         assert_eq!(charged().await, round);
     }
-    ask(&store, Operation::Reset, &few, b"b", 0).await.unwrap();
+    execute(&store, Operation::Reset, &few, b"b", 0).await.unwrap();
     for round in 0..3 {
-        let again = ask_all(&checks, b"id").await;
-        assert!(again.decisions.iter().all(|it| it.replayed && it.allowed), "{again:?}");
+        let again = decide_all(&checks, b"id").await;
+        assert!(
+            again.decisions.iter().all(|decision| decision.replayed && decision.allowed),
+            "{again:?}"
+        );
         assert_eq!((again.decisions[1].remaining, charged().await), (999, 3), "{round}");
     }
-    assert!(ask_all(&checks, b"denied").await.allowed());
+    assert!(decide_all(&checks, b"denied").await.allowed());
     assert_eq!(charged().await, 4);
 
     let shadows = [at(&shadow, b"a"), at(&shadow, b"c")];
     for round in 0..3 {
-        let answer = ask_all(&shadows, b"shadows").await;
-        assert!(answer.decisions.iter().all(|it| it.replayed == (round > 0)), "{answer:?}");
+        let answer = decide_all(&shadows, b"shadows").await;
+        assert!(
+            answer.decisions.iter().all(|decision| decision.replayed == (round > 0)),
+            "{answer:?}"
+        );
         assert_eq!(charged().await, 5);
     }
     let others = [at(&shadow, b"a"), at(&shadow, b"b")];
@@ -193,67 +210,68 @@ fn at<'a>(policy: &'a Policy, key: &'a [u8]) -> Check<'a> {
     Check { policy, key, cost: Cost::ONE }
 }
 
-/// What asks while the cluster changes, and counts what was admitted for certain and what perhaps.
+/// Clients that check while the cluster changes, and count the outcomes.
 struct Load {
-    is_over: Arc<AtomicBool>,
-    tasks: tokio::task::JoinSet<(u64, u64, u64)>,
+    stop: Arc<AtomicBool>,
+    /// The lost charges, failed requests and unknown outcomes of each client.
+    clients: tokio::task::JoinSet<(u64, u64, u64)>,
 }
 
 impl Load {
-    /// Asks for as many keys at once as there are callers, each its own.
-    fn start(store: &RedisStore, policy: &Policy, name: &'static str, callers: usize) -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let mut tasks = tokio::task::JoinSet::new();
-        for caller in 0..callers {
-            let (store, policy, is_over) = (store.clone(), policy.clone(), Arc::clone(&is_over));
-            tasks.spawn(async move {
-                let (mut definite, mut unknown, mut refused) = (0, 0, 0);
-                let key = format!("{caller}:{name}");
-                while !is_over.load(Ordering::Relaxed) {
+    /// Starts this number of clients, each with its own key.
+    fn start(store: &RedisStore, policy: &Policy, name: &'static str, count: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut clients = tokio::task::JoinSet::new();
+        for client in 0..count {
+            let (store, policy, stop) = (store.clone(), policy.clone(), Arc::clone(&stop));
+            clients.spawn(async move {
+                let (mut admitted, mut unknown, mut failed) = (0, 0, 0);
+                let key = format!("{client}:{name}");
+                while !stop.load(Ordering::Relaxed) {
                     match check(&store, &policy, key.as_bytes()).await {
-                        Ok(value) => definite += u64::from(value.allowed),
+                        Ok(decision) => admitted += u64::from(decision.allowed),
                         Err(error) if error.is_outcome_unknown() => unknown += 1,
                         Err(_) => {
-                            refused += 1;
+                            failed += 1;
                             tokio::time::sleep(Duration::from_millis(5)).await;
                         }
                     }
                 }
-                let left = loop {
-                    match ask(&store, Operation::Peek, &policy, key.as_bytes(), 1).await {
-                        Ok(value) => break value.remaining,
+                let remaining = loop {
+                    match execute(&store, Operation::Peek, &policy, key.as_bytes(), 1).await {
+                        Ok(decision) => break decision.remaining,
                         Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                     }
                 };
-                let charged = policy.limits()[0].capacity() - left;
-                assert!(charged <= definite + unknown, "{charged} of {definite} and {unknown}");
-                (definite.saturating_sub(charged), refused, unknown)
+                let charged = policy.limits()[0].capacity() - remaining;
+                assert!(charged <= admitted + unknown, "{charged} of {admitted} and {unknown}");
+                (admitted.saturating_sub(charged), failed, unknown)
             });
         }
-        Load { is_over, tasks }
+        Load { stop, clients }
     }
 
-    /// How many charges were lost, requests refused, and outcomes unknown.
-    async fn end(self) -> (u64, u64, u64) {
-        self.is_over.store(true, Ordering::Relaxed);
-        let all = self.tasks.join_all().await;
-        all.into_iter().fold((0, 0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1, sum.2 + x.2))
+    /// Stops the clients. Returns the sums of lost charges, failed requests and unknown outcomes.
+    async fn stop(self) -> (u64, u64, u64) {
+        self.stop.store(true, Ordering::Relaxed);
+        let counts = self.clients.join_all().await;
+        counts.into_iter().fold((0, 0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1, sum.2 + c.2))
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slots_may_move_under_load() {
+async fn slots_moved_under_load_lose_no_charges() {
     let cluster = Cluster::start(3, 0);
-    let store = open_with(&cluster.url(), |x| RedisOptions {
+    let store = open_with(&cluster.url(), |options| RedisOptions {
         groups: 4,
         call_timeout: Duration::from_secs(5),
-        ..x
+        ..options
     });
     store.ready().await.unwrap();
     let policy = policy("1000000/d fixed");
     let load = Load::start(&store, &policy, "moves", 16);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // Found out by what is there, so that the test knows nothing of names.
+    // Derived from the stored keys, so that the test does not depend on their names.
     let mut slots: Vec<u16> =
         cluster.keys("tollgate").iter().map(tollgate_testkit::slot_of).collect();
     slots.sort_unstable();
@@ -262,9 +280,9 @@ async fn slots_may_move_under_load() {
         let from = cluster.primary_of_slot(slot);
         let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
         let moving = cluster.begin_move(slot, to);
-        // For a while some keys are here, and some there.
-        let left = moving.keys_left();
-        for key in left.iter().step_by(2) {
+        // For a while, each of the two nodes has some of the keys.
+        let keys = moving.keys_left();
+        for key in keys.iter().step_by(2) {
             moving.migrate(&[key]);
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -273,14 +291,14 @@ async fn slots_may_move_under_load() {
         moving.migrate_all();
         moving.finish();
     }
-    let (lost, refused, unknown) = load.end().await;
-    assert_eq!((lost, refused, unknown), (0, 0, 0), "{:?}", store.stats());
+    let (lost, failed, unknown) = load.stop().await;
+    assert_eq!((lost, failed, unknown), (0, 0, 0), "{:?}", store.stats());
     assert!(store.stats().redirections > 0);
     assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_may_change_places_and_fail_under_load() {
+async fn requests_continue_after_a_failover_and_a_killed_primary() {
     let cluster = Cluster::start(3, 1);
     let store = open(&cluster.url());
     store.ready().await.unwrap();
@@ -291,24 +309,25 @@ async fn nodes_may_change_places_and_fail_under_load() {
     let replica = cluster.replicas_of(primary)[0];
     cluster.failover(replica, Failover::HandOver);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let (lost, _, _) = load.end().await;
-    assert_eq!(lost, 0, "a handover loses nothing: {:?}", store.stats());
+    let (lost, _, _) = load.stop().await;
+    assert_eq!(lost, 0, "a handover loses no charge: {:?}", store.stats());
 
     let load = Load::start(&store, &policy, "fails", 16);
     tokio::time::sleep(Duration::from_millis(200)).await;
     cluster.kill_primary_of(0);
     cluster.settle();
     for name in keys(50) {
-        until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok()).await;
+        wait_until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok())
+            .await;
     }
-    // What a primary had not passed on is lost with it, and no more.
-    let (_, refused, _) = load.end().await;
-    assert!(refused > 0, "{:?}", store.stats());
+    // Only the charges that the primary had not replicated are lost.
+    let (_, failed, _) = load.stop().await;
+    assert!(failed > 0, "{:?}", store.stats());
     assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_hangs_is_left_for_its_replica() {
+async fn a_hanging_primary_is_replaced_by_its_replica() {
     let cluster = Cluster::start(3, 1);
     let store = open(&cluster.url());
     let policy = policy("1000000/d fixed");
@@ -317,12 +336,13 @@ async fn a_node_that_hangs_is_left_for_its_replica() {
         check(&store, &policy, name.as_bytes()).await.unwrap();
     }
     cluster.nodes()[cluster.primaries()[0]].pause();
-    // Calls that were under way are lost; later calls fail at once or succeed.
+    // The outcome of calls in flight is unknown; later calls fail at once or succeed.
     for name in &names {
-        until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok()).await;
+        wait_until("all keys", async || check(&store, &policy, name.as_bytes()).await.is_ok())
+            .await;
     }
     let stats = store.stats();
     assert!(stats.unknown_outcomes > 0 && stats.reconnects == 0, "{stats:?}");
-    // A store that is opened now is not kept waiting by the silent one.
+    // A new store does not wait for the hanging node.
     open(&cluster.url()).ready().await.unwrap();
 }

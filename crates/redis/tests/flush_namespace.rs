@@ -1,4 +1,4 @@
-//! Erasing a namespace: all of it, on every server, and nothing else.
+//! Flushing a namespace deletes all of its keys on every server, and no others.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -6,28 +6,28 @@ mod support;
 
 use std::time::Duration;
 
-use support::{CHECK, ask, check, decide, named, open, open_with, policy};
+use support::{CHECK, check, decide, execute, named, open, open_with, policy};
 use tollgate_core::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{FlushError, RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
 
-/// A store with a clock of its own under a namespace.
+/// Opens a store with its own clock and this namespace.
 fn trial(url: &str, namespace: &str) -> RedisStore {
-    open_with(url, |x| RedisOptions {
+    open_with(url, |options| RedisOptions {
         namespace: namespace.to_owned(),
         clock: Some(ManualClock::default()),
         call_timeout: Duration::from_secs(5),
-        ..x
+        ..options
     })
 }
 
-/// Namespaces and keys that are nearly those of the namespace `a`, on one server.
+/// Namespaces and foreign keys with names similar to those of the namespace `a`.
 const NEIGHBOURS: [&str; 5] = ["ab", "a.b", "a-0", "A", "ba"];
 const FOREIGN: [&str; 6] = ["a", "a:", "a:b", "a*:b:c", ":a:b:c", "ab:c"];
 
-/// Leaves keys of every kind behind, those of many users among them.
-async fn leave_keys(store: &RedisStore, users: usize) {
+/// Writes keys of every kind, and those of a number of users.
+async fn write_keys(store: &RedisStore, users: usize) {
     let every = named("every", "1000/h; 1000/d fixed; 500/h log; 300/h sliding");
     for number in 0..users {
         check(store, &every, format!("{number}:*?[]\\").as_bytes()).await.unwrap();
@@ -37,32 +37,33 @@ async fn leave_keys(store: &RedisStore, users: usize) {
         check(store, &log, &[b'k'; 10_240]).await.unwrap();
     }
     let lease = Operation::Acquire { lease: Id::from_u128(1) };
-    ask(store, lease, &named("places", "2 concurrent lease 60s"), b"\0\xff", 1).await.unwrap();
+    execute(store, lease, &named("slots", "2 concurrent lease 60s"), b"\0\xff", 1).await.unwrap();
     let queue = named("queue", "1/s burst 1");
     for number in 0..3 {
-        let verb =
+        let operation =
             Operation::Reserve { id: Id::from_u128(number), max_wait: Micros::from_secs(60) };
-        ask(store, verb, &queue, b"k", 1).await.unwrap();
+        execute(store, operation, &queue, b"k", 1).await.unwrap();
     }
-    ask(store, Operation::Block { span: None }, &every, b"blocked", 0).await.unwrap();
+    execute(store, Operation::Block { span: None }, &every, b"blocked", 0).await.unwrap();
     let checks = [Check { policy: &every, key: b"k", cost: Cost::ONE }];
     decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
 }
 
-fn said(error: FlushError, kind: FailureKind, parts: &[&str]) {
+#[track_caller]
+fn assert_unfinished(error: FlushError, kind: FailureKind, parts: &[&str]) {
     let text = error.to_string();
-    assert!(parts.iter().all(|it| text.contains(it)), "{text}");
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     let FlushError::Unfinished { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, kind, "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_is_erased_and_its_neighbours_are_left() {
+async fn flushing_a_namespace_keeps_keys_with_similar_names() {
     let server = Server::start();
     for namespace in NEIGHBOURS {
-        leave_keys(&trial(&server.url(), namespace), 3).await;
+        write_keys(&trial(&server.url(), namespace), 3).await;
     }
-    leave_keys(&trial(&format!("{}/1", server.url()), "a"), 3).await;
+    write_keys(&trial(&format!("{}/1", server.url()), "a"), 3).await;
     for name in FOREIGN {
         server.command(&["SET", name, "theirs"]);
     }
@@ -70,25 +71,27 @@ async fn a_namespace_is_erased_and_its_neighbours_are_left() {
     let store = trial(&server.url(), "a");
     assert_eq!(store.flush_namespace().await, Ok(0));
     assert_eq!(server.keys(""), before);
-    leave_keys(&store, 3_000).await;
-    let all = u64::try_from(server.command(&["DBSIZE"]).integer()).unwrap();
-    assert_eq!(store.flush_namespace().await, Ok(all - left(&server)));
+    write_keys(&store, 3_000).await;
+    let all = key_count(&server);
+    assert_eq!(store.flush_namespace().await, Ok(all - key_count(&server)));
     assert_eq!(server.keys(""), before);
-    // It may go on, and be deleted again.
+    // The store can be used and flushed again.
     check(&store, &policy("1/h"), b"k").await.unwrap();
     assert_eq!(store.flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), before);
 }
 
-fn left(server: &Server) -> u64 {
+fn key_count(server: &Server) -> u64 {
     server.command(&["DBSIZE"]).integer().try_into().unwrap()
 }
 
 #[tokio::test]
-async fn what_others_may_count_on_is_not_erased() {
+async fn stores_on_the_server_clock_and_the_default_namespace_are_not_flushed() {
     let server = Server::start();
-    let named = |x| RedisOptions { namespace: "shop".to_owned(), ..x };
-    let store = open_with(&server.url(), named);
+    let store = open_with(&server.url(), |options| RedisOptions {
+        namespace: "shop".to_owned(),
+        ..options
+    });
     check(&store, &policy("1/h"), b"k").await.unwrap();
     let error = store.flush_namespace().await.unwrap_err();
     assert_eq!(error, FlushError::ServerClock { namespace: "shop".into() });
@@ -102,11 +105,11 @@ async fn what_others_may_count_on_is_not_erased() {
 }
 
 #[tokio::test]
-async fn who_may_not_erase_is_told_what_is_needed() {
-    let rights = support::documented_rights();
-    let rules = rights.strip_prefix("user ").unwrap();
+async fn a_missing_permission_is_reported_with_the_needed_ones() {
+    let acl = support::documented_permissions();
+    let rules = acl.strip_prefix("user ").unwrap();
     let rules = rules.replace(">PASSWORD", ">secret").replace("~tollgate:*", "~a:*");
-    let server = Server::with(|x| x.user(&format!("{rules} +scan +unlink")));
+    let server = Server::with(|server| server.user(&format!("{rules} +scan +unlink")));
     let store = trial(&server.url_as("tollgate", "secret"), "a");
     check(&store, &policy("1/h"), b"k").await.unwrap();
     for (without, with) in [("-scan", "+scan"), ("-unlink", "+unlink"), ("resetkeys", "~a:*")] {
@@ -114,7 +117,11 @@ async fn who_may_not_erase_is_told_what_is_needed() {
             |rule| server.command(&["ACL", "SETUSER", "tollgate", rule]).expect_no_error(rule);
         set(without);
         let error = store.flush_namespace().await.unwrap_err();
-        said(error, FailureKind::NoPermission, &["+scan and +unlink", &server.address(), "NOPERM"]);
+        assert_unfinished(
+            error,
+            FailureKind::NoPermission,
+            &["+scan and +unlink", &server.address(), "NOPERM"],
+        );
         assert_eq!(server.keys("a:").len(), 1);
         set(with);
     }
@@ -122,11 +129,11 @@ async fn who_may_not_erase_is_told_what_is_needed() {
 }
 
 #[tokio::test]
-async fn what_passes_is_waited_for_and_what_stays_is_told() {
+async fn temporary_failures_are_retried_and_others_are_reported() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
     let store = trial(&proxy.url(), "a");
-    let fill = async || leave_keys(&trial(&server.url(), "a"), 2_000).await;
+    let fill = async || write_keys(&trial(&server.url(), "a"), 2_000).await;
     fill().await;
     proxy.only(&["SCAN"]);
     proxy.cut_before(2);
@@ -141,15 +148,15 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
     assert_eq!(server.keys(""), Vec::<String>::new());
 
     fill().await;
-    let all = left(&server);
+    let all = key_count(&server);
     proxy.only(&["SCAN"]);
     proxy.replace_reply(3, "-ERR no more", false);
     let Err(FlushError::Unfinished { deleted, failure, .. }) = store.flush_namespace().await else {
-        panic!("nothing was told");
+        panic!("the flush succeeded");
     };
-    assert_eq!((failure.kind, deleted), (FailureKind::Rejected, all - left(&server)));
+    assert_eq!((failure.kind, deleted), (FailureKind::Rejected, all - key_count(&server)));
     proxy.replace_reply(1, "+OK", false);
-    said(
+    assert_unfinished(
         store.flush_namespace().await.unwrap_err(),
         FailureKind::Protocol,
         &["SCAN", &proxy.address()],
@@ -158,13 +165,17 @@ async fn what_passes_is_waited_for_and_what_stays_is_told() {
 
     server.kill();
     let error = store.flush_namespace().await.unwrap_err();
-    said(error, FailureKind::Unreachable, &["0 keys", "try again", "let the other keys expire"]);
+    assert_unfinished(
+        error,
+        FailureKind::Unreachable,
+        &["0 keys", "try again", "let the other keys expire"],
+    );
 }
 
-/// The keys of the namespace on every node, also those whose slots are halfway.
+/// Returns the keys of the namespace on every node, also those in slots that are being migrated.
 fn on_all_nodes(cluster: &Cluster) -> Vec<String> {
     let keys = |node: &Server| node.command(&["KEYS", "a:*"]).array().to_vec();
-    cluster.nodes().iter().flat_map(keys).map(|x| x.text()).collect()
+    cluster.nodes().iter().flat_map(keys).map(|key| key.text()).collect()
 }
 
 fn slots_of(names: &[String]) -> Vec<u16> {
@@ -175,22 +186,22 @@ fn slots_of(names: &[String]) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_of_a_cluster_is_erased_while_primaries_fail() {
+async fn a_namespace_on_a_cluster_is_flushed_while_a_primary_fails() {
     let cluster = Cluster::start(3, 3);
     for namespace in NEIGHBOURS {
-        leave_keys(&trial(&cluster.url(), namespace), 3).await;
+        write_keys(&trial(&cluster.url(), namespace), 3).await;
     }
     let before = cluster.keys("");
     let store = trial(&cluster.url(), "a");
-    leave_keys(&store, 500).await;
+    write_keys(&store, 500).await;
     let groups = "a:{a}:#groups";
-    let kept = cluster.sweep(groups).max_ttl().unwrap();
-    assert!(kept <= Duration::from_secs(3_600), "{kept:?}");
+    let ttl = cluster.sweep(groups).max_ttl().unwrap();
+    assert!(ttl <= Duration::from_secs(3_600), "{ttl:?}");
     let all = cluster.keys("").len() - before.len();
     assert_eq!(store.flush_namespace().await, Ok(all.try_into().unwrap()));
     assert_eq!(cluster.keys(""), before);
 
-    leave_keys(&store, 500).await;
+    write_keys(&store, 500).await;
     cluster.kill_primary_of(slot_of("{a.0}"));
     store.flush_namespace().await.unwrap();
     cluster.settle();
@@ -198,14 +209,14 @@ async fn a_namespace_of_a_cluster_is_erased_while_primaries_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
+async fn a_namespace_on_a_cluster_is_flushed_while_slots_move() {
     let cluster = Cluster::start(3, 0);
     let store = trial(&cluster.url(), "a");
-    leave_keys(&store, 500).await;
+    write_keys(&store, 500).await;
     let other = |from| cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
-    // Some slots have moved, some stay halfway.
+    // Half of the slots move, the others stay in migration.
     let names = on_all_nodes(&cluster);
-    let mut halfway = Vec::new();
+    let mut migrations = Vec::new();
     for (number, slot) in slots_of(&names).into_iter().take(12).enumerate() {
         let to = other(cluster.primary_of_slot(slot));
         if number % 2 == 0 {
@@ -216,15 +227,15 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
         for key in moving.keys_left().iter().step_by(2) {
             moving.migrate(&[key]);
         }
-        halfway.push(moving);
+        migrations.push(moving);
     }
     let all = u64::try_from(on_all_nodes(&cluster).len()).unwrap();
     assert_eq!(store.flush_namespace().await, Ok(all));
     assert_eq!(on_all_nodes(&cluster), Vec::<String>::new());
-    halfway.into_iter().for_each(|halfway| halfway.finish());
+    migrations.into_iter().for_each(|migration| migration.finish());
 
-    // They move while it erases.
-    leave_keys(&store, 500).await;
+    // Slots move during the flush.
+    write_keys(&store, 500).await;
     let slots = slots_of(&on_all_nodes(&cluster));
     std::thread::scope(|scope| {
         let moves = scope.spawn(|| {
@@ -242,20 +253,21 @@ async fn a_namespace_of_a_cluster_is_erased_while_slots_move() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pass_that_keys_may_have_dodged_is_not_the_last() {
+async fn a_pass_during_a_migration_is_repeated() {
     let cluster = Cluster::start(2, 0);
     let store = trial(&cluster.url(), "a");
-    leave_keys(&store, 100).await;
+    write_keys(&store, 100).await;
     let slot = slots_of(&on_all_nodes(&cluster))[0];
     let from = cluster.primary_of_slot(slot);
-    let _halfway = cluster.begin_move(slot, 1 - from);
+    let _migration = cluster.begin_move(slot, 1 - from);
     let proxy = Proxy::before(&cluster.nodes()[from]);
     let port = proxy.port().to_string();
     cluster.nodes()[from].command(&["CONFIG", "SET", "cluster-announce-port", &port]);
     let announced = format!(":{port}@");
-    support::until("word of the proxy", async || {
-        let knows = |node: &Server| node.command(&["CLUSTER", "NODES"]).text().contains(&announced);
-        cluster.nodes().iter().all(knows)
+    support::wait_until("the announced port", async || {
+        let is_known =
+            |node: &Server| node.command(&["CLUSTER", "NODES"]).text().contains(&announced);
+        cluster.nodes().iter().all(is_known)
     })
     .await;
     proxy.only(&["SCAN"]);
@@ -265,11 +277,11 @@ async fn a_pass_that_keys_may_have_dodged_is_not_the_last() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_on_a_node_that_is_taken_for_a_server_is_erased() {
+async fn keys_on_a_cluster_node_opened_as_a_single_server_are_flushed() {
     let cluster = Cluster::start(3, 0);
     let store = trial(&cluster.nodes()[0].url(), "a");
     for number in 0..50 {
-        // Two of three are refused.
+        // The node rejects two of three keys, which are in slots of other nodes.
         let _ = check(&store, &policy("1/h"), format!("{number}").as_bytes()).await;
     }
     let all = cluster.keys("a:").len();
@@ -279,10 +291,10 @@ async fn what_is_on_a_node_that_is_taken_for_a_server_is_erased() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_namespace_behind_sentinels_is_erased_at_the_primary_that_there_is() {
+async fn a_namespace_behind_sentinels_is_flushed_on_the_new_primary() {
     let sentinel = Sentinel::start();
     let store = trial(&sentinel.url(), "a");
-    leave_keys(&store, 100).await;
+    write_keys(&store, 100).await;
     sentinel.kill_primary();
     store.flush_namespace().await.unwrap();
     sentinel.settle();

@@ -1,4 +1,4 @@
-//! What is left in the store: names, times to live, and what is done about bytes that are not ours.
+//! Keys in the store: their names, their expiry, and the handling of corrupt and foreign data.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use support::{CHECK, ask, check, decide, kind, named, open, policy};
+use support::{CHECK, check, decide, execute, kind, named, open, policy};
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
 use tollgate_redis::RedisStore;
 use tollgate_store::FailureKind;
@@ -24,14 +24,14 @@ const EVERY_KIND: [&str; 9] = [
     "5 concurrent lease 60s",
 ];
 
-/// One check, with a lease where it must have one.
+/// Checks a key, with a lease if the policy needs one.
 async fn charge(store: &RedisStore, policy: &Policy, key: &[u8], cost: u32) -> bool {
     let lease = policy.has_concurrent().then(|| Id::from_u128(u128::from(cost)));
-    ask(store, Operation::Check { lease }, policy, key, cost).await.unwrap().allowed()
+    execute(store, Operation::Check { lease }, policy, key, cost).await.unwrap().allowed()
 }
 
 #[tokio::test]
-async fn whatever_is_done_every_key_expires() {
+async fn every_key_expires_after_any_operation() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
@@ -39,14 +39,14 @@ async fn whatever_is_done_every_key_expires() {
         for cost in [1, 2, 3, 9] {
             charge(&store, &value, b"k", cost).await;
         }
-        for verb in [Operation::Penalize, Operation::Refund { time: None }] {
-            let _ = ask(&store, verb, &value, b"k", 1).await;
+        for operation in [Operation::Penalize, Operation::Refund { time: None }] {
+            let _ = execute(&store, operation, &value, b"k", 1).await;
         }
         let reserve = Operation::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };
-        let _ = ask(&store, reserve, &value, b"k", 2).await;
-        ask(&store, Operation::Block { span: None }, &value, b"blocked", 0).await.unwrap();
+        let _ = execute(&store, reserve, &value, b"k", 2).await;
+        execute(&store, Operation::Block { span: None }, &value, b"blocked", 0).await.unwrap();
         let span = Some(Micros::from_secs(9));
-        ask(&store, Operation::Block { span }, &value, b"k", 0).await.unwrap();
+        execute(&store, Operation::Block { span }, &value, b"k", 0).await.unwrap();
         let checks = [Check { policy: &value, key: b"other", cost: Cost::ONE }];
         let _ = decide(&store, CHECK, &checks, Some(b"request")).await;
     }
@@ -59,7 +59,7 @@ async fn whatever_is_done_every_key_expires() {
 }
 
 #[tokio::test]
-async fn a_denial_and_a_look_write_nothing() {
+async fn denials_peeks_and_inspections_write_nothing() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
@@ -74,31 +74,31 @@ async fn a_denial_and_a_look_write_nothing() {
         assert!(
             !charge(&store, &value, key, value.limits()[0].capacity().try_into().unwrap()).await
         );
-        ask(&store, Operation::Peek, &value, key, 1).await.unwrap();
-        ask(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
+        execute(&store, Operation::Peek, &value, key, 1).await.unwrap();
+        execute(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
         store.inspect(&value, tollgate_store::Key::new(key).unwrap()).await.unwrap();
         assert_eq!(dump(&server), before, "{limits}");
     }
 }
 
-/// All keys with their bytes and the moment at which they expire, and how often anything was written,
-/// though it were the same.
+/// Returns all keys with their bytes and the time at which they expire, and the number of writes, which
+/// also counts writes of equal bytes.
 fn dump(server: &Server) -> (Vec<(String, Reply, Reply)>, String) {
     let persistence = server.command(&["INFO", "persistence"]).text();
     let writes = persistence.lines().find(|line| line.starts_with("rdb_changes_since_last_save:"));
     let writes = writes.unwrap().to_owned();
     let mut names = server.keys("");
     names.sort();
-    let one = |name: String| {
+    let dump_key = |name: String| {
         let bytes = server.command(&["DUMP", &name]);
         let expires = server.command(&["PEXPIRETIME", &name]);
         (name, bytes, expires)
     };
-    (names.into_iter().map(one).collect(), writes)
+    (names.into_iter().map(dump_key).collect(), writes)
 }
 
 #[tokio::test]
-async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
+async fn corrupt_keys_and_keys_of_other_types_count_as_unknown() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
@@ -107,24 +107,25 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
         let name = format!("tollgate:={value}:k");
         let whole = match server.command(&["GET", &name]) {
             Reply::Bulk(bytes) => bytes,
-            command => panic!("{command:?}"),
+            reply => panic!("{reply:?}"),
         };
-        let mut spoilt: Vec<Vec<u8>> =
+        let mut corrupt: Vec<Vec<u8>> =
             vec![Vec::new(), b"junk".to_vec(), vec![0; 40], vec![255; 40]];
-        spoilt.extend((0..whole.len()).map(|length| whole[..length].to_vec()));
-        spoilt.push([&whole[..], b"x"].concat());
-        let mut of_numbers = whole.clone();
-        of_numbers[whole.len() - 14..].fill(255);
-        spoilt.push(of_numbers);
-        for bytes in spoilt {
+        corrupt.extend((0..whole.len()).map(|length| whole[..length].to_vec()));
+        corrupt.push([&whole[..], b"x"].concat());
+        let mut large_numbers = whole.clone();
+        large_numbers[whole.len() - 14..].fill(255);
+        corrupt.push(large_numbers);
+        for bytes in corrupt {
             let words = [b"SET", name.as_bytes(), &bytes];
             server.connect().command(&words).unwrap();
             let before = store.stats().corrupt;
             assert!(charge(&store, &value, b"k", 2).await, "{limits}, {}", bytes.escape_ascii());
             assert_eq!(store.stats().corrupt, before + 1, "{limits}, {}", bytes.escape_ascii());
-            let left = ask(&store, Operation::Peek, &value, b"k", 1).await.unwrap().remaining;
+            let remaining =
+                execute(&store, Operation::Peek, &value, b"k", 1).await.unwrap().remaining;
             assert_eq!(
-                left,
+                remaining,
                 value.limits()[0].capacity() - 2,
                 "{limits}, {}",
                 bytes.escape_ascii()
@@ -142,53 +143,51 @@ async fn junk_and_foreign_types_under_our_names_are_none_and_counted() {
 }
 
 #[tokio::test]
-async fn junk_that_a_denial_need_not_look_at_is_none() {
+async fn a_corrupt_key_that_a_denial_does_not_read_counts_as_unknown() {
     let server = Server::start();
     let store = open(&server.url());
-    let (full, spoilt) = (named("full", "1/h fixed"), named("spoilt", "2/h fixed"));
+    let (full, corrupt) = (named("full", "1/h fixed"), named("corrupt", "2/h fixed"));
     assert!(charge(&store, &full, b"k", 1).await);
-    for junk in [&b"junk"[..], b"\xa7\x01\0\0\0junk"] {
-        server.connect().command(&[b"SET", &b"tollgate:spoilt:k"[..], junk]).unwrap();
-        let never = ask(&store, CHECK, &spoilt, b"k", 3).await.unwrap();
+    for bytes in [&b"junk"[..], b"\xa7\x01\0\0\0junk"] {
+        server.connect().command(&[b"SET", &b"tollgate:corrupt:k"[..], bytes]).unwrap();
+        let never = execute(&store, CHECK, &corrupt, b"k", 3).await.unwrap();
         assert!(never.never && never.remaining == 2, "{never:?}");
-        let checks = [&full, &spoilt].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
+        let checks = [&full, &corrupt].map(|policy| Check { policy, key: b"k", cost: Cost::ONE });
         let answer = decide(&store, CHECK, &checks, None).await.unwrap();
         let allowed: Vec<bool> = answer.decisions.iter().map(|decision| decision.allowed).collect();
         assert_eq!(allowed, [false, true], "{answer:?}");
         assert_eq!(answer.decisions[1].remaining, 2, "{answer:?}");
-        assert!(charge(&store, &spoilt, b"k", 2).await, "{}", junk.escape_ascii());
+        assert!(charge(&store, &corrupt, b"k", 2).await, "{}", bytes.escape_ascii());
     }
     assert_eq!(store.stats().corrupt, 2);
 }
 
 #[tokio::test]
-async fn a_long_log_whose_row_is_gone_or_foreign_is_none() {
+async fn a_long_log_whose_row_is_missing_short_or_of_another_type_counts_as_unknown() {
     let server = Server::start();
     let store = open(&server.url());
     let value = policy("900/h log");
     let row = format!("tollgate:={value}#l3600000.0.0.:k");
-    for spoil in [["DEL", &row, ""], ["SETRANGE", &row, ""], ["RPUSH", &row, "a"]] {
+    for damage in ["missing", "short", "another type"] {
         for _ in 0..300 {
             assert!(charge(&store, &value, b"k", 1).await);
         }
         assert_eq!(server.command(&["STRLEN", &row]).integer(), 300 * 14);
-        match spoil[0] {
-            "SETRANGE" => drop(server.command(&["SET", &row, "short"])),
-            "RPUSH" => {
-                server.command(&["DEL", &row]);
-                server.command(&["RPUSH", &row, "a"]);
-            }
-            _ => drop(server.command(&["DEL", &row])),
+        server.command(&["DEL", &row]);
+        match damage {
+            "short" => drop(server.command(&["SET", &row, "short"])),
+            "another type" => drop(server.command(&["RPUSH", &row, "a"])),
+            _ => {}
         }
-        let decision = ask(&store, CHECK, &value, b"k", 1).await.unwrap();
-        assert_eq!(decision.remaining, 899, "{spoil:?}");
-        ask(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
+        let decision = execute(&store, CHECK, &value, b"k", 1).await.unwrap();
+        assert_eq!(decision.remaining, 899, "{damage}");
+        execute(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
     assert_eq!(store.stats().corrupt, 3);
 }
 
 #[tokio::test]
-async fn a_key_that_has_lost_its_time_to_live_gets_one_with_the_next_charge() {
+async fn a_charge_restores_a_removed_expiry() {
     let server = Server::start();
     let store = open(&server.url());
     for limits in EVERY_KIND {
@@ -205,7 +204,7 @@ async fn a_key_that_has_lost_its_time_to_live_gets_one_with_the_next_charge() {
 }
 
 #[tokio::test]
-async fn what_a_newer_version_wrote_is_left_alone() {
+async fn a_key_of_a_newer_version_is_an_error_and_not_changed() {
     let server = Server::start();
     let store = open(&server.url());
     let value = named("api", "5/min");
@@ -217,22 +216,22 @@ async fn what_a_newer_version_wrote_is_left_alone() {
 }
 
 #[tokio::test]
-async fn no_key_is_taken_for_another() {
+async fn different_keys_have_separate_counts() {
     let server = Server::start();
-    let names = names_of_odd_keys(&server.url(), || server.keys("")).await;
+    let names = names_of_unusual_keys(&server.url(), || server.keys("")).await;
     assert!(names.contains("tollgate:a:{x}") && names.contains("tollgate:a.b:a{b}c"), "{names:?}");
 }
 
 #[tokio::test]
-async fn no_key_is_taken_for_another_on_a_cluster() {
+async fn different_keys_have_separate_counts_on_a_cluster() {
     let cluster = Cluster::start(3, 0);
-    let names = names_of_odd_keys(&cluster.url(), || cluster.keys("tollgate:{tollgate.")).await;
+    let names = names_of_unusual_keys(&cluster.url(), || cluster.keys("tollgate:{tollgate.")).await;
     let tags: HashSet<&str> = names.iter().filter_map(|name| name.split('}').next()).collect();
-    assert!(tags.len() > 5, "all in few groups: {names:?}");
+    assert!(tags.len() > 5, "few partitions are used: {names:?}");
 }
 
-/// Checks keys that might be mixed up, each of which has its own count; what they are called.
-async fn names_of_odd_keys(url: &str, names: impl Fn() -> Vec<String>) -> HashSet<String> {
+/// Checks keys that could be confused, and that each has its own count. Returns their names.
+async fn names_of_unusual_keys(url: &str, names: impl Fn() -> Vec<String>) -> HashSet<String> {
     let store = open(url);
     let (a, b) = (named("a", "1/h"), named("a.b", "1/h"));
     let long = vec![b'k'; 10_240];
@@ -262,16 +261,16 @@ async fn names_of_odd_keys(url: &str, names: impl Fn() -> Vec<String>) -> HashSe
     found
 }
 
-/// What `MONITOR` shows of calls by clients while something is done.
-async fn calls_during(server: &Server, something: impl Future<Output = ()>) -> usize {
+/// Counts the calls of the script while an action runs.
+async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usize {
     let mut monitor = server.connect();
     monitor.command(&["MONITOR"]).unwrap();
-    something.await;
-    server.command(&["ECHO", "that is all"]);
+    action.await;
+    server.command(&["ECHO", "end of action"]);
     let mut calls = 0;
     loop {
         let line = monitor.receive().unwrap().text();
-        if line.contains("that is all") {
+        if line.contains("end of action") {
             return calls;
         }
         calls += usize::from(line.to_lowercase().contains("] \"evalsha\""));
@@ -279,13 +278,13 @@ async fn calls_during(server: &Server, something: impl Future<Output = ()>) -> u
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_decision_is_one_call_and_those_at_once_share_few() {
+async fn a_check_is_one_call_and_concurrent_checks_share_calls() {
     let server = Server::start();
     let store = open(&server.url());
-    let inner = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
-    check(&store, &inner, b"warm").await.unwrap();
+    let limits = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
+    check(&store, &limits, b"warm").await.unwrap();
     let one = calls_during(&server, async {
-        check(&store, &inner, b"k").await.unwrap();
+        check(&store, &limits, b"k").await.unwrap();
     });
     assert_eq!(one.await, 1);
     let callers = 64;
@@ -293,7 +292,7 @@ async fn a_decision_is_one_call_and_those_at_once_share_few() {
     let many = calls_during(&server, async {
         let tasks: Vec<_> = (0..callers)
             .map(|caller: u32| {
-                let (store, value) = (store.clone(), inner.clone());
+                let (store, value) = (store.clone(), limits.clone());
                 tokio::spawn(async move {
                     for _ in 0..each {
                         check(&store, &value, format!("k{caller}").as_bytes()).await.unwrap();

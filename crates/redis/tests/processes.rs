@@ -1,28 +1,28 @@
-//! Eight processes on one key: together they are admitted exactly what the limits allow.
+//! Eight processes check one key: together they are admitted exactly what the limits allow.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod support;
 
 use std::process::{Command, Stdio};
 
-use support::{CHECK, ask, check, named, open};
+use support::{CHECK, check, execute, named, open};
 use tollgate_core::{Operation, Policy};
 use tollgate_testkit::Server;
 
 const PROCESSES: usize = 8;
 const CHECKS: usize = 400;
-/// Tells a process of this test that it is one of the eight, and where the server is.
+/// The environment variables that make a process one of the eight: the server, and the limits.
 const URL: &str = "TOLLGATE_TEST_URL";
 const LIMITS: &str = "TOLLGATE_TEST_LIMITS";
 
-/// Three limits, none of which gives anything back while the test lasts.
+/// Three limits, none of which recovers during the test.
 const EXACT: &str = "500/d fixed from-first; 600/d log; 700/366d burst 700";
 
 fn limits() -> Policy {
     named("shared", &std::env::var(LIMITS).unwrap_or_else(|_| EXACT.to_owned()))
 }
 
-/// Not a test by itself: what each of the eight does.
+/// Not a test by itself: the body of each of the eight processes.
 #[test]
 fn one_of_eight() {
     let Ok(url) = std::env::var(URL) else { return };
@@ -32,7 +32,7 @@ fn one_of_eight() {
         let limit = limits();
         let mut admitted = 0;
         for cost in [1, 3].into_iter().cycle().take(CHECKS) {
-            let decision = ask(&store, CHECK, &limit, b"k", cost).await.unwrap();
+            let decision = execute(&store, CHECK, &limit, b"k", cost).await.unwrap();
             admitted += if decision.allowed() { u64::from(cost) } else { 0 };
         }
         admitted
@@ -40,7 +40,7 @@ fn one_of_eight() {
     println!("\nadmitted {admitted}");
 }
 
-/// Runs the eight, each with these limits; what they were admitted together.
+/// Runs the eight processes with the limits of each; returns the sum of what they were admitted.
 fn run_eight(server: &Server, limits_of: impl Fn(usize) -> String) -> u64 {
     let program = std::env::current_exe().unwrap();
     let start = |index| {
@@ -67,17 +67,17 @@ fn run_eight(server: &Server, limits_of: impl Fn(usize) -> String) -> u64 {
 async fn eight_processes_are_admitted_exactly_what_the_limits_allow() {
     let server = Server::start();
     assert_eq!(run_eight(&server, |_| EXACT.to_owned()), 500);
-    // Nothing is charged by what was denied: every limit has used just what was admitted.
+    // Denials charge nothing: the use of every limit is what was admitted.
     let store = open(&server.url());
-    let peek = ask(&store, Operation::Peek, &limits(), b"k", 1).await.unwrap();
-    let left: Vec<u64> = peek.limits().iter().map(|limit| limit.remaining).collect();
-    assert_eq!(left, [200, 0, 100]);
+    let peek = execute(&store, Operation::Peek, &limits(), b"k", 1).await.unwrap();
+    let remaining: Vec<u64> = peek.limits().iter().map(|limit| limit.remaining).collect();
+    assert_eq!(remaining, [200, 0, 100]);
     assert!(!check(&store, &limits(), b"k").await.unwrap().allowed());
 }
 
-/// While a change is rolled out, four processes have the old numbers and four the new ones.
+/// The situation during a roll-out: four processes have the old limits and four the new ones.
 #[test]
-fn two_forms_of_a_policy_admit_at_most_the_larger() {
+fn two_versions_of_a_policy_admit_at_most_the_larger() {
     let server = Server::start();
     for (old, new, larger) in [
         ("300/366d burst 300", "500/366d burst 500", 500),
@@ -86,8 +86,8 @@ fn two_forms_of_a_policy_admit_at_most_the_larger() {
         ("300/d log", "500/d log", 500),
     ] {
         server.command(&["FLUSHALL"]);
-        let form = |index| if index % 2 == 0 { old } else { new }.to_owned();
-        let admitted = run_eight(&server, form);
+        let limits_of = |index| if index % 2 == 0 { old } else { new }.to_owned();
+        let admitted = run_eight(&server, limits_of);
         assert!(admitted <= larger, "{old} and {new}: {admitted}");
         assert!(admitted > larger * 9 / 10, "{old} and {new}: {admitted}");
     }

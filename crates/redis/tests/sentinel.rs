@@ -1,17 +1,17 @@
-//! Sentinels: a primary that is replaced is found again.
+//! A primary behind sentinels: failover, demotion, and unavailable sentinels.
 
-#![expect(clippy::disallowed_methods, reason = "how long a test has waited")]
+#![expect(clippy::disallowed_methods, reason = "the test measures how long it waits")]
 
 mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{check, kind, open, policy, remaining, until};
+use support::{check, kind, open, policy, remaining, wait_until};
 use tollgate_store::FailureKind;
 use tollgate_testkit::{Sentinel, Server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_that_is_replaced_is_found() {
+async fn a_new_primary_is_found_after_a_failover() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());
     store.ready().await.unwrap();
@@ -20,18 +20,18 @@ async fn a_primary_that_is_replaced_is_found() {
         check(&store, &policy, b"k").await.unwrap();
     }
     let killed = sentinel.kill_primary();
-    until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
+    wait_until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
     let before = Instant::now();
-    let mut refused = 0;
+    let mut failed = 0;
     while check(&store, &policy, b"k").await.is_err() {
-        refused += 1;
+        failed += 1;
         assert!(before.elapsed() < Duration::from_secs(30), "stuck: {:?}", store.stats());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(refused > 0);
+    assert!(failed > 0);
     sentinel.settle();
     assert_ne!(sentinel.primary_port(), killed.port());
-    // The old primary comes back as a replica, and no client asks it.
+    // The old primary returns as a replica, and receives no requests.
     killed.restart();
     sentinel.settle();
     let left = remaining(&store, &policy, b"k").await;
@@ -42,31 +42,31 @@ async fn a_primary_that_is_replaced_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_that_hangs_or_is_demoted_is_left() {
+async fn a_hanging_or_demoted_primary_is_replaced() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());
     let policy = policy("1000000/d fixed");
     check(&store, &policy, b"k").await.unwrap();
-    let hangs = sentinel.primary();
-    hangs.pause();
-    until("another primary", async || check(&store, &policy, b"k").await.is_ok()).await;
-    hangs.resume();
+    let hanging = sentinel.primary();
+    hanging.pause();
+    wait_until("another primary", async || check(&store, &policy, b"k").await.is_ok()).await;
+    hanging.resume();
     sentinel.settle();
-    assert_ne!(sentinel.primary_port(), hangs.port());
+    assert_ne!(sentinel.primary_port(), hanging.port());
 
-    // Demoted behind the sentinels' back: what a replica refuses waits for who is the primary then.
+    // Demoted without the sentinels: requests that the replica rejects wait for the next discovery.
     let demoted = sentinel.primary();
-    demoted.command(&["REPLICAOF", "127.0.0.1", &hangs.port().to_string()]);
-    until("a primary", async || check(&store, &policy, b"k").await.is_ok()).await;
+    demoted.command(&["REPLICAOF", "127.0.0.1", &hanging.port().to_string()]);
+    wait_until("a primary", async || check(&store, &policy, b"k").await.is_ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sentinels_may_fail_and_their_word_is_not_enough() {
+async fn requests_continue_while_sentinels_are_unavailable() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());
     let policy = policy("1000000/d fixed");
     check(&store, &policy, b"k").await.unwrap();
-    // Two of three are away, one of them silent.
+    // Two of three sentinels are unavailable: one is killed, the other hangs.
     sentinel.sentinels()[0].kill();
     sentinel.sentinels()[1].pause();
     tokio::time::sleep(Duration::from_millis(1_500)).await;

@@ -1,18 +1,19 @@
-//! One server: what goes over the way there, and what can happen to it.
+//! Connections to a single server: batching, order, faults and timeouts.
 
-#![expect(clippy::disallowed_methods, reason = "how long something took is what is tested")]
+#![expect(clippy::disallowed_methods, reason = "the tests measure durations")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{CHECK, check, kind, open, open_with, policy, remaining, until};
+use support::{CHECK, check, kind, open, open_with, policy, remaining, wait_until};
 use tollgate_core::{Check, Cost, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Key, Store};
 use tollgate_testkit::{Proxy, Server};
 
+/// The longest time in which a call fails at once on a busy machine.
 const SOON: Duration = Duration::from_millis(100);
 
 #[tokio::test]
@@ -46,7 +47,7 @@ async fn inspection_reads_every_kind_of_limit() {
 }
 
 #[tokio::test]
-async fn those_who_wait_share_calls_and_keep_their_order() {
+async fn concurrent_requests_share_calls_in_order() {
     let server = Server::start();
     let store = open(&server.url());
     store.ready().await.unwrap();
@@ -64,8 +65,8 @@ async fn those_who_wait_share_calls_and_keep_their_order() {
         .collect();
     let answers = store.decide(&requests).await;
     for (number, answer) in answers.into_iter().enumerate() {
-        let left = 999 - u64::try_from(number / 64).unwrap();
-        assert_eq!(answer.unwrap().decisions[0].remaining, left, "request {number}");
+        let remaining = 999 - u64::try_from(number / 64).unwrap();
+        assert_eq!(answer.unwrap().decisions[0].remaining, remaining, "request {number}");
     }
     let stats = store.stats();
     assert_eq!(stats.requests, 640);
@@ -73,13 +74,13 @@ async fn those_who_wait_share_calls_and_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_is_missed_at_once_and_found_again() {
+async fn requests_to_a_killed_server_fail_at_once_until_it_restarts() {
     let server = Server::start();
     let store = open(&server.url());
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     server.kill();
-    until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
+    wait_until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
     let before = Instant::now();
     for _ in 0..100 {
         assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Unreachable);
@@ -87,13 +88,13 @@ async fn a_server_that_is_killed_is_missed_at_once_and_found_again() {
     assert!(before.elapsed() < SOON);
     assert_eq!(kind(store.ready().await), FailureKind::Unreachable);
     server.restart();
-    until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
+    wait_until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
     store.ready().await.unwrap();
     assert!(store.stats().reconnects > 0);
 }
 
 #[tokio::test]
-async fn a_server_may_come_later_than_the_store() {
+async fn a_server_that_starts_after_the_store_is_connected() {
     let server = Server::start();
     server.kill();
     let store = open(&server.url());
@@ -101,11 +102,11 @@ async fn a_server_may_come_later_than_the_store() {
     let policy = policy("1/h");
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Unreachable);
     server.restart();
-    until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
+    wait_until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
 }
 
 #[tokio::test]
-async fn a_closed_connection_is_replaced_before_it_is_needed() {
+async fn a_closed_connection_is_replaced_before_the_next_request() {
     let server = Server::start();
     let store = open(&server.url());
     let policy = policy("1000/h");
@@ -119,10 +120,10 @@ async fn a_closed_connection_is_replaced_before_it_is_needed() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_waited_for_as_long_as_a_call_may_take() {
+async fn calls_to_a_hanging_server_end_at_the_call_timeout() {
     let server = Server::start();
     let call_timeout = Duration::from_millis(200);
-    let store = open_with(&server.url(), |x| RedisOptions { call_timeout, ..x });
+    let store = open_with(&server.url(), |options| RedisOptions { call_timeout, ..options });
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     server.pause();
@@ -135,11 +136,11 @@ async fn a_server_that_hangs_is_waited_for_as_long_as_a_call_may_take() {
         assert!(before.elapsed() < call_timeout * 3 / 2 + SOON, "{:?}", before.elapsed());
     }
     server.resume();
-    until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
+    wait_until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
 }
 
 #[tokio::test]
-async fn nothing_is_sent_twice_whose_reply_was_lost() {
+async fn a_request_whose_reply_was_lost_is_not_sent_again() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
     proxy.only(&["EVALSHA"]);
@@ -151,13 +152,13 @@ async fn nothing_is_sent_twice_whose_reply_was_lost() {
     assert!(lost.as_ref().unwrap_err().is_outcome_unknown());
     assert_eq!(kind(lost), FailureKind::ConnectionLost);
     proxy.clear_faults();
-    until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
+    wait_until("an answer", async || check(&store, &policy, b"k").await.is_ok()).await;
     assert_eq!(remaining(&store, &policy, b"k").await, 997);
     assert_eq!(store.stats().unknown_outcomes, 1);
 }
 
 #[tokio::test]
-async fn replies_may_come_in_pieces() {
+async fn replies_split_into_single_bytes_are_read() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
     proxy.split_bytes(true);
@@ -169,7 +170,7 @@ async fn replies_may_come_in_pieces() {
 }
 
 #[tokio::test]
-async fn scripts_may_be_flushed_under_load() {
+async fn flushed_scripts_are_loaded_again_under_load() {
     let server = Server::start();
     let store = open(&server.url());
     let policy = policy("1000000/d fixed");
@@ -194,15 +195,18 @@ async fn scripts_may_be_flushed_under_load() {
     assert!(store.stats().noscripts > 0);
 }
 
-/// A store with one connection, on which as many calls are under way as may be.
-async fn stuck(server: &Server, queue: usize) -> (RedisStore, Vec<tokio::task::JoinHandle<bool>>) {
+/// Opens a store with one connection, on which the maximum number of calls is in flight.
+async fn saturated(
+    server: &Server,
+    queue: usize,
+) -> (RedisStore, Vec<tokio::task::JoinHandle<bool>>) {
     let call_timeout = Duration::from_secs(20);
-    let store = open_with(&server.url(), |x| RedisOptions {
+    let store = open_with(&server.url(), |options| RedisOptions {
         connections: 1,
         queue,
         batch: 1,
         call_timeout,
-        ..x
+        ..options
     });
     store.ready().await.unwrap();
     server.pause();
@@ -220,9 +224,9 @@ fn spawn_check(store: &RedisStore, key: &'static str) -> tokio::task::JoinHandle
 }
 
 #[tokio::test]
-async fn of_too_many_the_last_are_told_so_at_once() {
+async fn requests_beyond_the_queue_length_fail_at_once() {
     let server = Server::start();
-    let (store, sent) = stuck(&server, 2).await;
+    let (store, sent) = saturated(&server, 2).await;
     let waiting = [spawn_check(&store, "waits"), spawn_check(&store, "waits")];
     tokio::time::sleep(Duration::from_millis(20)).await;
     let before = Instant::now();
@@ -237,13 +241,13 @@ async fn of_too_many_the_last_are_told_so_at_once() {
 }
 
 #[tokio::test]
-async fn who_leaves_before_it_was_sent_is_not_charged() {
+async fn a_request_dropped_before_it_was_sent_is_not_charged() {
     let server = Server::start();
-    let (store, sent) = stuck(&server, 100).await;
+    let (store, sent) = saturated(&server, 100).await;
     let left = spawn_check(&store, "left");
     tokio::time::sleep(Duration::from_millis(20)).await;
     left.abort();
-    // A sent request is charged even if its caller has gone.
+    // A sent request is charged even if its future is dropped.
     let count = sent.len();
     sent.iter().for_each(tokio::task::JoinHandle::abort);
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -255,12 +259,12 @@ async fn who_leaves_before_it_was_sent_is_not_charged() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_dropped_closes_its_connections() {
+async fn a_dropped_store_closes_its_connections() {
     let server = Server::start();
     let clients = || server.command(&["CLIENT", "LIST", "TYPE", "normal"]).text().lines().count();
     let store = open(&server.url());
     check(&store, &policy("1/h"), b"k").await.unwrap();
-    until("connections", async || clients() == 3).await;
+    wait_until("connections", async || clients() == 3).await;
     drop(store);
-    until("their end", async || clients() == 1).await;
+    wait_until("closed connections", async || clients() == 1).await;
 }

@@ -1,4 +1,5 @@
-//! The limiter on a real Redis or Valkey: as on memory while it answers, in time when it does not.
+//! The limiter on a real Redis or Valkey: it decides as the in-memory limiter, and within its deadline
+//! while the server is unavailable.
 #![cfg(feature = "redis")]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -7,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, ManualClock, Micros,
+    Answer, Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, ManualClock, Micros,
     OnStoreError, Operation, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp,
     random_id,
 };
@@ -23,12 +24,12 @@ fn key() -> Key<'static> {
     Key::new("user:42").unwrap()
 }
 
-/// A limiter with time enough for a busy machine.
+/// Opens a limiter with a deadline that is long enough for a busy machine.
 async fn open(server: &Server) -> Limiter {
     Limiter::builder().deadline(Duration::from_secs(5)).open(&server.url()).await.unwrap()
 }
 
-/// The same clock on memory and on the server.
+/// Opens a limiter in memory and one on the server, with the same clock.
 async fn both(server: &Server) -> (ManualClock, [Limiter; 2]) {
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
     let open = |url| {
@@ -40,36 +41,35 @@ async fn both(server: &Server) -> (ManualClock, [Limiter; 2]) {
 }
 
 #[tokio::test]
-async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
+async fn a_batch_is_decided_as_in_memory() {
     let server = Server::start();
     let (_, [memory, redis]) = both(&server).await;
     let two = policy("2/min");
     let listed = policy("5/min").with_deny_list(["eve"].into_iter().collect());
     let in_flight = policy("1 concurrent lease 60s");
-    let of = |policy, key, cost| Check { policy, key, cost: Cost::new(cost).unwrap() };
-    let (user, eve) = (of(&two, b"user:42", 1), of(&listed, b"eve", 1));
-    let (bob, lease) = (of(&listed, b"bob", 2), of(&in_flight, b"user:42", 1));
-    let each = [
+    let check = |policy, key, cost| Check { policy, key, cost: Cost::new(cost).unwrap() };
+    let (user, eve) = (check(&two, b"user:42", 1), check(&listed, b"eve", 1));
+    let (bob, lease) = (check(&listed, b"bob", 2), check(&in_flight, b"user:42", 1));
+    let batch = [
         (CHECK, vec![user]),
         (CHECK, vec![eve]),
         (CHECK, vec![user, bob]),
         (CHECK, vec![user]),
-        (Operation::Take, vec![of(&two, b"user:42", 0)]),
-        (CHECK, vec![of(&listed, b"carol", 2), eve]),
+        (Operation::Take, vec![check(&two, b"user:42", 0)]),
+        (CHECK, vec![check(&listed, b"carol", 2), eve]),
         (Operation::Refund { time: None }, vec![user]),
         (CHECK, vec![user]),
         (Operation::Acquire { lease: random_id() }, vec![lease]),
     ];
-    let requests: Vec<_> = each
+    let requests: Vec<_> = batch
         .iter()
-        .map(|(verb, checks)| Request { operation: *verb, checks, request_id: None })
+        .map(|(operation, checks)| Request { operation: *operation, checks, request_id: None })
         .collect();
-    let (one, other) = (memory.decide_batch(&requests).await, redis.decide_batch(&requests).await);
-    assert_eq!(one.len(), each.len());
-    for (at, (one, other)) in one.iter().zip(&other).enumerate() {
-        assert_eq!(one, other, "{at}");
-    }
-    let allowed: Vec<_> = one.iter().map(|one| one.as_ref().map(|i| i.allowed()).ok()).collect();
+    let in_memory = memory.decide_batch(&requests).await;
+    assert_eq!(in_memory.len(), batch.len());
+    assert_eq!(in_memory, redis.decide_batch(&requests).await);
+    let is_allowed = |answer: &Result<Answer, _>| answer.as_ref().map(Answer::allowed).ok();
+    let allowed: Vec<_> = in_memory.iter().map(is_allowed).collect();
     let expected = [
         Some(true),
         Some(false),
@@ -86,7 +86,7 @@ async fn requests_that_come_together_are_answered_each_as_if_it_came_alone() {
 }
 
 #[tokio::test]
-async fn every_verb_decides_as_on_memory() {
+async fn every_operation_decides_as_in_memory() {
     let server = Server::start();
     let (clock, [memory, redis]) = both(&server).await;
     let (lease, id) = (random_id(), random_id());
@@ -115,25 +115,26 @@ async fn every_verb_decides_as_on_memory() {
         ("2 concurrent lease 60s", Operation::Release { lease }, 0),
         ("2 concurrent lease 60s", Operation::Release { lease }, 0),
     ];
-    for (limits, verb, cost) in steps {
+    for (limits, operation, cost) in steps {
         let (policy, cost) = (policy(limits), Cost::from(cost));
         clock.advance(Micros::new(123_457));
-        let here = memory.execute(verb, &policy, key(), cost).await.unwrap();
-        let there = redis.execute(verb, &policy, key(), cost).await.unwrap();
-        assert_eq!(here, there, "{limits} {verb:?}");
-        let here = memory.inspect(&policy, key()).await.unwrap();
-        assert_eq!(here, redis.inspect(&policy, key()).await.unwrap(), "{limits} {verb:?}");
+        let expected = memory.execute(operation, &policy, key(), cost).await.unwrap();
+        let decision = redis.execute(operation, &policy, key(), cost).await.unwrap();
+        assert_eq!(decision, expected, "{limits} {operation:?}");
+        let expected = memory.inspect(&policy, key()).await.unwrap();
+        let inspection = redis.inspect(&policy, key()).await.unwrap();
+        assert_eq!(inspection, expected, "{limits} {operation:?}");
     }
     let stats = redis.stats();
     assert_eq!((stats.degraded_allowed, stats.degraded_denied), (0, 0), "{stats:?}");
     assert!(stats.errors.is_empty() && stats.last_failure.is_none(), "{stats:?}");
-    let answered: u64 = stats.latency_buckets.iter().map(|(_, count)| count).sum();
-    assert_eq!(answered, 22, "each step is timed once: {stats:?}");
+    let timed: u64 = stats.latency_buckets.iter().map(|(_, count)| count).sum();
+    assert_eq!(timed, 22, "each step is timed once: {stats:?}");
     assert_eq!(server.keys_without_ttl("tollgate"), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn each_verb_has_its_method() {
+async fn each_operation_has_a_method() {
     let server = Server::start();
     let limiter = open(&server).await;
     let (bucket, slots) = (limiter.limit("3/h").unwrap(), policy("1 concurrent lease 60s"));
@@ -160,7 +161,7 @@ async fn each_verb_has_its_method() {
 }
 
 #[tokio::test]
-async fn lists_answer_first_and_the_rest_is_decided_together() {
+async fn listed_checks_are_decided_without_the_store() {
     let server = Server::start();
     let (_, limiters) = both(&server).await;
     let user = policy("1/min").with_allow_list(["root"].into_iter().collect());
@@ -178,11 +179,12 @@ async fn lists_answer_first_and_the_rest_is_decided_together() {
             answers.push(limiter.decide(&request).await.unwrap().decisions);
         }
     }
-    let [here, there] = answers;
-    assert_eq!(here, there);
-    assert_eq!(here[0][1].reason, Reason::DenyList);
-    assert_eq!((here[0][0].remaining, here[2][0].remaining), (1, 0), "a denial charged nothing");
-    // What is listed needs no store.
+    let [in_memory, on_redis] = answers;
+    assert_eq!(on_redis, in_memory);
+    assert_eq!(in_memory[0][1].reason, Reason::DenyList);
+    let remaining = (in_memory[0][0].remaining, in_memory[2][0].remaining);
+    assert_eq!(remaining, (1, 0), "the denied request was not charged");
+    // A listed key needs no store.
     server.kill();
     let listed = limiters[1].check(&ip, Key::new("6.6.6.9").unwrap()).await.unwrap();
     assert_eq!((listed.reason, listed.degraded), (Reason::DenyList, false));
@@ -197,7 +199,7 @@ fn assert_degraded(decision: &Decision, allowed: bool) {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_waited_for_no_longer_than_the_deadline() {
+async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     let server = Server::start();
     let builder = Limiter::builder().deadline(Duration::from_millis(15));
     let limiter = builder.open(&server.url()).await.unwrap();
@@ -212,38 +214,38 @@ async fn a_server_that_does_not_answer_is_waited_for_no_longer_than_the_deadline
     let request = Request { operation: CHECK, checks: &checks, request_id: None };
     let strictest = limiter.decide(&request).await.unwrap();
     strictest.decisions.iter().for_each(|decision| assert_degraded(decision, false));
-    // Three deadlines, with room for a busy machine; less than three times what a call may take.
+    // Three deadlines, and extra time for a busy machine; less than three call timeouts.
     assert!(started.elapsed() < Duration::from_millis(1_200), "{:?}", started.elapsed());
     assert_eq!(limiter.stats().errors.get(&FailureKind::Deadline), Some(&3));
     assert_eq!((limiter.stats().degraded_allowed, limiter.stats().degraded_denied), (1, 3));
     server.resume();
-    until("an answer", async || !limiter.check(&closed, key()).await.unwrap().degraded).await;
+    wait_until("an answer", async || !limiter.check(&closed, key()).await.unwrap().degraded).await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_answered_for_and_believed_when_it_is_back() {
+async fn the_policy_decides_while_a_killed_server_is_unavailable() {
     let server = Server::start();
     let limiter = open(&server).await;
     let api = policy("2/h").with_on_store_error(OnStoreError::Allow);
     assert!(!limiter.check(&api, key()).await.unwrap().degraded);
     server.kill();
-    until("a failure", async || limiter.check(&api, key()).await.unwrap().degraded).await;
+    wait_until("a failure", async || limiter.check(&api, key()).await.unwrap().degraded).await;
     // Operations other than checks have no fallback and return the error.
-    let refused = limiter.reset(&api, key()).await.unwrap_err();
-    let StoreError::Unavailable(failure) = &refused else { panic!("{refused:?}") };
+    let error = limiter.reset(&api, key()).await.unwrap_err();
+    let StoreError::Unavailable(failure) = &error else { panic!("{error:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
-    assert!(refused.to_string().contains("check its address and that it is running"), "{refused}");
+    assert!(error.to_string().contains("check its address and that it is running"), "{error}");
     assert_eq!(limiter.stats().last_failure.as_ref(), Some(failure));
     assert!(limiter.inspect(&api, key()).await.is_err());
-    // What cannot be decided is an error whatever the store does.
+    // An invalid request is an error, whatever the state of the store.
     let zero = limiter.take(&api, key(), Cost::ZERO).await;
     assert_eq!(zero, Err(StoreError::Request(RequestError::ZeroAmount("take"))));
     server.restart();
-    until("an answer", async || !limiter.check(&api, key()).await.unwrap().degraded).await;
+    wait_until("an answer", async || !limiter.check(&api, key()).await.unwrap().degraded).await;
 }
 
 #[tokio::test]
-async fn a_server_that_was_never_there_is_no_error() {
+async fn a_limiter_opens_while_its_server_is_unavailable() {
     let server = Server::start();
     let url = server.url();
     server.kill();
@@ -251,12 +253,13 @@ async fn a_server_that_was_never_there_is_no_error() {
     assert_degraded(&limiter.check(&policy("1/h"), key()).await.unwrap(), false);
     server.restart();
     let store = limiter.as_redis().unwrap();
-    until("the server", async || store.ready().await.is_ok()).await;
-    until("an answer", async || limiter.check(&policy("1/h"), key()).await.unwrap().allowed).await;
+    wait_until("the server", async || store.ready().await.is_ok()).await;
+    wait_until("an answer", async || limiter.check(&policy("1/h"), key()).await.unwrap().allowed)
+        .await;
 }
 
 #[tokio::test]
-async fn a_future_may_be_dropped_at_any_time() {
+async fn futures_dropped_at_any_point_leave_the_limiter_intact() {
     let server = Server::start();
     let limiter = open(&server).await;
     let api = policy("100/h log");
@@ -290,14 +293,17 @@ async fn clusters_and_sentinels_are_opened_by_their_urls() {
         let request = Request { operation: CHECK, checks: &checks, request_id: None };
         for allowed in [true, true, false] {
             let answer = limiter.decide(&request).await.unwrap();
-            assert!(answer.decisions.iter().all(|it| !it.degraded), "{url}: {answer:?}");
+            assert!(
+                answer.decisions.iter().all(|decision| !decision.degraded),
+                "{url}: {answer:?}"
+            );
             assert_eq!(answer.allowed(), allowed, "{url}");
         }
     }
 }
 
 #[tokio::test]
-async fn namespaces_do_not_meet() {
+async fn namespaces_have_separate_counts() {
     let server = Server::start();
     let api = policy("1/h");
     for namespace in ["shop", "bank"] {
@@ -309,7 +315,7 @@ async fn namespaces_do_not_meet() {
 }
 
 #[tokio::test]
-async fn tls_with_a_certificate_of_ones_own() {
+async fn a_limiter_connects_with_tls_and_a_client_certificate() {
     let server = Server::with(|config| config.tls());
     let builder = Limiter::builder()
         .deadline(Duration::from_secs(5))
@@ -322,7 +328,7 @@ async fn tls_with_a_certificate_of_ones_own() {
 }
 
 #[tokio::test]
-async fn what_is_no_store_is_named_with_its_remedy_and_without_its_password() {
+async fn an_invalid_url_is_reported_with_a_remedy_and_without_its_password() {
     for (url, said) in [
         ("redsi://u:secret@h", "unknown store \"redsi://u:***@h\"; expected memory, redis://"),
         ("redis://u:secret@h/x", "write a number, as in /2"),
@@ -338,26 +344,26 @@ async fn what_is_no_store_is_named_with_its_remedy_and_without_its_password() {
     assert!(error.contains("namespace"), "{error}");
 }
 
-/// Tries until it is so.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits for an effect of a task in the background.
+async fn wait_until(effect: &str, mut condition: impl AsyncFnMut() -> bool) {
     for _ in 0..4_000 {
-        if is_so().await {
+        if condition().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    panic!("{what} does not come about");
+    panic!("timed out waiting for {effect}");
 }
 
 #[tokio::test]
-async fn what_a_limiter_with_a_clock_of_its_own_has_left_is_erased() {
+async fn a_namespace_with_its_own_clock_is_flushed() {
     let server = Server::start();
     let builder = Limiter::builder().namespace("trial").deadline(Duration::from_secs(5));
     let real = builder.clone().open(&server.url()).await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
     assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());
-    let refused = real.as_redis().unwrap().flush_namespace().await.unwrap_err();
-    assert!(matches!(refused, FlushError::ServerClock { .. }), "{refused}");
+    let error = real.as_redis().unwrap().flush_namespace().await.unwrap_err();
+    assert!(matches!(error, FlushError::ServerClock { .. }), "{error}");
     assert_eq!(trial.as_redis().unwrap().flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), Vec::<String>::new());
 }

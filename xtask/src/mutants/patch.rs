@@ -1,9 +1,9 @@
 //! A file of `xtask/mutants`: a description, the test command that should fail, and a diff.
 //!
 //! ```text
-//! breaks: a refill forgets the fraction that did not make a whole unit
+//! breaks: a refill loses the fraction of a token
 //! caught-by: cargo test -p tollgate-core --quiet token_bucket
-//! diff --git a/crates/core/src/meter.rs b/crates/core/src/meter.rs
+//! diff --git a/crates/core/src/algorithm/token_bucket.rs b/crates/core/src/algorithm/token_bucket.rs
 //! …
 //! ```
 

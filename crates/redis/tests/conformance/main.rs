@@ -1,26 +1,25 @@
-//! Every row and every property, on a server, behind it on a cluster: with the time brought along,
-//! each field of each decision is what memory and the model say.
+//! Every row and every property on a server and on a cluster: with an injected time, each field of each
+//! decision equals that of the memory store and the model.
 //!
 //! `TOLLGATE_CASES=100000` runs that many cases of each property.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-mod place;
-mod subject;
+mod system;
 
 use tollgate_conformance::properties::{self, Coverage, Plan, Violation};
 use tollgate_conformance::rows::{files, read, run};
 use tollgate_testkit::{Cluster, Server};
 
-use place::Place;
-use subject::RedisSubject;
+use system::{Deployment, RedisSystem};
 
-/// Runs every file of rows, each section under a namespace of its own.
-fn every_row_holds(place: &Place) {
+/// Runs every file of rows, each section in its own namespace.
+fn every_row_holds(deployment: &Deployment) {
     let (mut failed, mut total) = (String::new(), 0);
     for name in files().unwrap() {
         let rows = read(&name).unwrap_or_else(|error| panic!("{error}"));
-        let fresh = || place.open();
-        let report = place.block_on(run(&rows, fresh, |time| place.clock.set(time)));
+        let open = || deployment.open();
+        let set_time = |time| deployment.clock.set(time);
+        let report = deployment.block_on(run(&rows, open, set_time));
         assert_eq!(report.rows, rows.count(), "{name}");
         total += report.rows;
         report.failures.iter().for_each(|failure| failed += &format!("{failure}\n"));
@@ -33,28 +32,31 @@ fn every_row_holds(place: &Place) {
 #[test]
 fn every_row_holds_on_a_server() {
     let server = Server::start();
-    every_row_holds(&Place::server(&server));
+    every_row_holds(&Deployment::server(&server));
     assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[test]
 fn every_row_holds_on_a_cluster() {
     let cluster = Cluster::start(3, 1);
-    every_row_holds(&Place::cluster(&cluster));
+    every_row_holds(&Deployment::cluster(&cluster));
     assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
 }
 
 fn plan(cases: u32, seed: u8) -> Plan {
-    let asked = std::env::var("TOLLGATE_CASES").ok();
-    Plan { cases: asked.and_then(|x| x.parse().ok()).unwrap_or(cases), seed }
+    let cases = match std::env::var("TOLLGATE_CASES") {
+        Ok(number) => number.parse().unwrap(),
+        Err(_) => cases,
+    };
+    Plan { cases, seed }
 }
 
-/// Holds that a property held, and that it saw enough to have shown something.
+/// Asserts that a property holds, and that its cases had admissions and denials.
 fn check(plan: Plan, outcome: Result<Coverage, Violation>) {
-    let seen = outcome.unwrap_or_else(|error| panic!("{error}"));
-    println!("{seen:?}");
-    assert_eq!(seen.cases, u64::from(plan.cases), "all cases ran");
-    assert!(seen.admitted > 0 && seen.denied > 0, "{seen:?}");
+    let coverage = outcome.unwrap_or_else(|error| panic!("{error}"));
+    println!("{coverage:?}");
+    assert_eq!(coverage.cases, u64::from(plan.cases), "all cases ran");
+    assert!(coverage.admitted > 0 && coverage.denied > 0, "{coverage:?}");
 }
 
 /// Runs each property on a server, and on a cluster with a part of the cases.
@@ -63,10 +65,10 @@ macro_rules! properties {
         #[test]
         fn every_property_holds_on_a_cluster() {
             let cluster = Cluster::start(3, 1);
-            let mut subject = RedisSubject::new(Place::cluster(&cluster));
+            let mut system = RedisSystem::new(Deployment::cluster(&cluster));
             $(
-                let it = plan($cases / 8, 4);
-                check(it, properties::$name(&mut subject, it));
+                let case_plan = plan($cases / 8, 4);
+                check(case_plan, properties::$name(&mut system, case_plan));
             )*
             assert_eq!(cluster.keys_without_ttl(""), Vec::<String>::new());
         }
@@ -75,40 +77,40 @@ macro_rules! properties {
             #[test]
             fn $name() {
                 let server = Server::start();
-                let mut subject = RedisSubject::new(Place::server(&server));
-                let it = plan($cases, 5);
-                check(it, properties::$name(&mut subject, it));
+                let mut system = RedisSystem::new(Deployment::server(&server));
+                let case_plan = plan($cases, 5);
+                check(case_plan, properties::$name(&mut system, case_plan));
                 assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
             }
         )*
     };
 }
 
-// Of the first four together 100,000 steps.
+// The first four run 100,000 steps together.
 properties! {
     equals_model: 1_600;
-    equals_model_with_a_clock_that_steps: 1_600;
-    equals_model_through_changes: 1_600;
+    equals_model_with_clock_steps: 1_600;
+    equals_model_through_policy_changes: 1_600;
     equals_model_in_batches: 1_600;
-    keeps_its_bound: 80;
-    tells_the_future: 80;
+    admissions_stay_within_bound: 80;
+    predictions_are_exact: 80;
     denials_leave_no_trace: 80;
     peeks_leave_no_trace: 80;
-    keys_are_alone: 80;
+    keys_are_independent: 80;
     order_changes_nothing: 80;
-    answers_agree_with_themselves: 80;
+    answers_are_consistent: 80;
     refund_undoes_a_check: 80;
     refund_keeps_within_capacity: 80;
     less_used_admits_more: 80;
     higher_limit_admits_more: 80;
-    another_time_changes_nothing: 80;
-    other_units_change_nothing: 80;
-    steps_do_not_lock_out: 80;
-    a_step_costs_one_limit: 80;
+    shifted_time_changes_nothing: 80;
+    scaled_units_change_nothing: 80;
+    clock_steps_do_not_lock_keys: 80;
+    clock_step_admits_one_more_capacity: 80;
     repeats_charge_once: 80;
-    ids_last_their_horizon: 80;
-    two_forms_admit_the_larger: 80;
-    a_change_holds_from_then_on: 80;
-    leases_hold_their_places: 80;
-    reservations_are_kept: 80;
+    request_ids_expire_at_horizon: 80;
+    two_versions_admit_at_most_the_larger: 80;
+    changed_policy_applies_at_once: 80;
+    leases_match_ledger: 80;
+    reservations_match_ledger: 80;
 }

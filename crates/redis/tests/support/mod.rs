@@ -1,11 +1,11 @@
-//! What the tests of this crate share.
+//! Helpers of this crate's tests.
 
 #![allow(
     dead_code,
     unreachable_pub,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "tests, each of which uses some of it"
+    reason = "helpers, of which each test uses some"
 )]
 
 use std::path::Path;
@@ -21,29 +21,29 @@ pub fn policy(limits: &str) -> Policy {
     limits.parse().unwrap()
 }
 
-/// A named policy of these limits.
+/// Creates a named policy of these limits.
 pub fn named(name: &str, limits: &str) -> Policy {
     Policy::new(name, tollgate_core::parse_limits(limits).unwrap()).unwrap()
 }
 
 pub fn open(url: &str) -> RedisStore {
-    open_with(url, |x| x)
+    open_with(url, |options| options)
 }
 
 pub fn open_with(url: &str, change: impl FnOnce(RedisOptions) -> RedisOptions) -> RedisStore {
     RedisStore::open(url, change(RedisOptions::default())).unwrap()
 }
 
-/// Asks a verb of one key.
-pub async fn ask(
+/// Executes an operation on one key.
+pub async fn execute(
     store: &RedisStore,
-    verb: Operation,
+    operation: Operation,
     policy: &Policy,
     key: &[u8],
     cost: u32,
 ) -> Result<Decision, StoreError> {
     let checks = [Check { policy, key, cost: Cost::from(cost) }];
-    decide(store, verb, &checks, None).await.map(|mut x| x.decisions.remove(0))
+    decide(store, operation, &checks, None).await.map(|mut answer| answer.decisions.remove(0))
 }
 
 pub async fn check(
@@ -51,21 +51,21 @@ pub async fn check(
     policy: &Policy,
     key: &[u8],
 ) -> Result<Decision, StoreError> {
-    ask(store, CHECK, policy, key, 1).await
+    execute(store, CHECK, policy, key, 1).await
 }
 
 pub async fn decide(
     store: &RedisStore,
-    verb: Operation,
+    operation: Operation,
     checks: &[Check<'_>],
     request_id: Option<&[u8]>,
 ) -> Result<Answer, StoreError> {
-    store.decide(&[Request { operation: verb, checks, request_id }]).await.remove(0)
+    store.decide(&[Request { operation, checks, request_id }]).await.remove(0)
 }
 
-/// What is left of a key.
+/// Returns what remains of a key.
 pub async fn remaining(store: &RedisStore, policy: &Policy, key: &[u8]) -> u64 {
-    ask(store, Operation::Peek, policy, key, 1).await.unwrap().remaining
+    execute(store, Operation::Peek, policy, key, 1).await.unwrap().remaining
 }
 
 #[track_caller]
@@ -76,19 +76,19 @@ pub fn kind<T: std::fmt::Debug>(result: Result<T, StoreError>) -> FailureKind {
     }
 }
 
-/// Tries until it is so; some things come about in the background.
-pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits for an effect of a task in the background.
+pub async fn wait_until(effect: &str, mut condition: impl AsyncFnMut() -> bool) {
     for _ in 0..2_000 {
-        if is_so().await {
+        if condition().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("{what} does not come about");
+    panic!("timed out waiting for {effect}");
 }
 
-/// The rights of the crate's documentation, as they stand there.
-pub fn documented_rights() -> String {
+/// Returns the ACL rule in the crate's documentation.
+pub fn documented_permissions() -> String {
     let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"));
     let source = source.unwrap();
     let from = source.find("//! user tollgate on").unwrap();

@@ -141,7 +141,7 @@ pub struct MemoryStats {
     /// New keys for which there was no room.
     pub full: u64,
     /// States too far ahead of the clock to be plausible.
-    pub disbelieved: u64,
+    pub implausible: u64,
     /// Log entries merged because a key exceeded the maximum length of its log.
     pub merged: u64,
 }
@@ -287,7 +287,7 @@ impl MemoryStore {
             stats.bytes += table.bytes();
             stats.evicted += counts.evicted;
             stats.full += counts.full;
-            stats.disbelieved += counts.anomalies.implausible;
+            stats.implausible += counts.anomalies.implausible;
             stats.merged += counts.anomalies.merged;
         }
         stats

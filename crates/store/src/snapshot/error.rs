@@ -56,14 +56,8 @@ impl fmt::Display for SnapshotError {
     }
 }
 
-impl std::error::Error for SnapshotError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            SnapshotError::Locked { .. } => None,
-            SnapshotError::Io { error, .. } => Some(error),
-        }
-    }
-}
+// The message contains the I/O error, so `source` does not repeat it.
+impl std::error::Error for SnapshotError {}
 
 fn remedy(kind: io::ErrorKind) -> &'static str {
     match kind {

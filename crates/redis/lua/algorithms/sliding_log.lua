@@ -1,0 +1,380 @@
+-- Sliding log, also with a precision, to which the stamps are rounded down. State: base, count and a row
+-- of (stamp, sum), oldest first. Sums are running sums, so the usage after any entry is one subtraction.
+--
+-- The row of a short log is in the bytes of its key. That of a long log is a separate string, KEYS[row];
+-- the key has the oldest and the newest entry, and the position of the oldest.
+-- Rows: limits/log.rows, limits/sliding-by.rows
+
+function algorithms.sliding_log()
+  local WIDTH, ROW = 14, '<I7I7'
+  -- The maximum entries of a short log, and the maximum expired entries at the start of a long row.
+  local SHORT, GONE = short_log, 4 * short_log
+  local LONG = 2147483648
+  -- The number of entries per read of a long row.
+  local BLOCK = 32
+
+  -- A cache of long rows, which are written after all reads.
+  local blocks = {}
+
+  -- The changes of this call at the end of each long row: the position and the bytes.
+  local function ends(row)
+    local name = KEYS[row]
+    long_rows[name] = long_rows[name] or {}
+    return long_rows[name]
+  end
+
+  local function entry(state, index)
+    if state.data then return read(ROW, state.data, (index - 1) * WIDTH + 1) end
+    if index == state.count then return state.newest[1], state.newest[2] end
+    if index == 1 then return state.oldest[1], state.oldest[2] end
+    local place, tail = state.gone + index - 1, ends(state.row)
+    -- Until the row is rewritten, its previous contents can be read.
+    if tail.whole and not state.rewritten then tail = tail.old end
+    if tail.from and place >= tail.from then
+      return read(ROW, tail.bytes, (place - tail.from) * WIDTH + 1)
+    end
+    local within = place % BLOCK
+    local first = (place - within) * WIDTH
+    blocks[state.row] = blocks[state.row] or {}
+    local block = blocks[state.row][first]
+    if not block then
+      block = call('GETRANGE', KEYS[state.row], first, first + BLOCK * WIDTH - 1)
+      blocks[state.row][first] = block
+    end
+    return read(ROW, block, within * WIDTH + 1)
+  end
+
+  local function sum_at(state, index)
+    if index < 1 then return state.base end
+    local _, sum = entry(state, index)
+    return sum
+  end
+
+  local function total(state)
+    return sum_at(state, state.count)
+  end
+
+  local function newest(state)
+    return (entry(state, state.count))
+  end
+
+  -- Returns the number of leading entries for which is_before holds, by exponential and binary search.
+  local function partition(state, is_before)
+    local low, high, step = 0, state.count, 1
+    while low + step < high and is_before(entry(state, low + step)) do
+      low, step = low + step, 2 * step
+    end
+    high = min(high, low + step)
+    while low < high do
+      local middle = floor((low + high + 1) / 2)
+      if is_before(entry(state, middle)) then low = middle else high = middle - 1 end
+    end
+    return low
+  end
+
+  -- Removes the first entries; base is the running sum before the rest.
+  local function without_first(state, count, base)
+    if count == 0 and base == state.base then return state end
+    local left = {base = base, count = state.count - count, row = state.row}
+    if state.data then
+      left.data = state.data:sub(count * WIDTH + 1)
+    else
+      left.gone, left.newest, left.rewritten = state.gone + count, state.newest, state.rewritten
+      if left.count > 0 then left.oldest = {entry(state, count + 1)} end
+    end
+    return left
+  end
+
+  -- Replaces the entries from an index on.
+  local function with_end(state, from, bytes)
+    local count = from - 1 + #bytes / WIDTH
+    local new = {base = state.base, count = count, row = state.row}
+    if state.data then
+      new.data = state.data:sub(1, (from - 1) * WIDTH) .. bytes
+      if count <= SHORT or not state.row then return new end
+      -- It becomes a long log.
+      local tail = ends(state.row)
+      tail.old, tail.whole, tail.from, tail.bytes = {}, true, 0, new.data
+      new.rewritten, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
+      new.data = nil
+      return new
+    end
+    local tail, place = ends(state.row), state.gone + from - 1
+    if tail.from and tail.from <= place then
+      tail.bytes = tail.bytes:sub(1, (place - tail.from) * WIDTH) .. bytes
+    else
+      tail.from, tail.bytes = place, bytes
+    end
+    if count > 0 then
+      new.gone, new.rewritten = state.gone, state.rewritten
+      new.newest = #bytes > 0 and {read(ROW, bytes, #bytes - WIDTH + 1)} or {entry(state, count)}
+      new.oldest = from > 1 and state.oldest or {read(ROW, bytes)}
+    end
+    return new
+  end
+
+  -- Returns the bytes of the entries from an index on, with reduced sums.
+  local function lowered(state, from, by)
+    local parts = {}
+    for index = from, state.count do
+      local stamp, sum = entry(state, index)
+      parts[#parts + 1] = write(ROW, stamp, sum - by)
+    end
+    return table.concat(parts)
+  end
+
+  local function rebased(state)
+    local new = with_end(state, 1, lowered(state, 1, state.base))
+    new.base = 0
+    return new
+  end
+
+  -- Removes up to count from an entry, and the entry itself if it is then empty.
+  local function take_from(state, index, count)
+    local cost = sum_at(state, index) - sum_at(state, index - 1)
+    local taken = min(count, cost)
+    local bytes = lowered(state, index, taken)
+    if taken == cost then bytes = bytes:sub(WIDTH + 1) end
+    return with_end(state, index, bytes), taken
+  end
+
+  -- Rewrites a long row that has more expired entries than current ones.
+  local function compacted(state)
+    if state.data or state.gone < GONE or state.gone < state.count then return state end
+    local tail = ends(state.row)
+    local from, to = state.gone, (tail.from or state.gone + state.count)
+    local bytes = ''
+    if to > from then bytes = call('GETRANGE', KEYS[state.row], from * WIDTH, to * WIDTH - 1) end
+    if tail.from then bytes = bytes .. tail.bytes:sub(max(from - tail.from, 0) * WIDTH + 1) end
+    tail.old = {from = tail.from, bytes = tail.bytes}
+    tail.whole, tail.from, tail.bytes = true, 0, bytes
+    return {
+      base = state.base, count = state.count, row = state.row, gone = 0, rewritten = true,
+      oldest = state.oldest, newest = state.newest,
+    }
+  end
+
+  local function grained(limit, time)
+    return time - time % limit[2]
+  end
+
+  -- Adds a cost at the time of the usage. Beyond the maximum number of entries the two oldest are
+  -- merged: because the sums are running sums, removing the oldest adds its cost to the next.
+  local function push(limit, state, usage, cost, max_entries, row)
+    if state and usage.first < state.count then
+      state = without_first(state, usage.first, sum_at(state, usage.first))
+      if total(state) + cost >= EXACT then state = rebased(state) end
+    else
+      state = {base = 0, count = 0, data = '', row = row}
+    end
+    local stamp, count = grained(limit, usage.time), state.count
+    local sum = (count > 0 and total(state) or 0) + cost
+    if count == 0 or newest(state) ~= stamp then count = count + 1 end
+    state = with_end(state, count, write(ROW, stamp, sum))
+    if limit.kind == 3 and state.count > max_entries then state = without_first(state, 1, state.base) end
+    return compacted(state)
+  end
+
+  -- Keeps the newest entries up to a maximum sum, and reduces the oldest of them.
+  local function keep_newest(state, max_sum)
+    local base = max(total(state) - max_sum, state.base)
+    local gone = partition(state, function(_, sum) return sum <= base end)
+    return without_first(state, gone, base)
+  end
+
+  local sliding_log = {}
+
+  function sliding_log.read(limit, from, at, row)
+    local state, finish = {row = row}, nil
+    if #from < at + 10 then return false end
+    state.base, state.count, at = read('<I7I4', from, at)
+    if state.count >= LONG then
+      state.count, state.oldest, state.newest = state.count - LONG, {}, {}
+      state.rewritten = row and ends(row).whole
+      state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
+        read('<I4I7I7I7I7', from, at)
+      -- The row may be missing, or have another type.
+      local is_known = not row or ends(row).from
+      local length = is_known and 0 or read_command('STRLEN', KEYS[row]) or 0
+      if not is_known and length < (state.gone + state.count) * WIDTH then return false end
+    else
+      finish = at + state.count * WIDTH
+      if #from < finish - 1 then return false end
+      state.data = from:sub(at, finish - 1)
+      if state.count == 0 then return true, nil, finish end
+    end
+    local is_valid = newest(state) <= LAST_TIME
+      and (limit.kind == 5 or total(state) - state.base <= 2 * limit.capacity)
+    return is_valid, state, finish
+  end
+
+  function sliding_log.write(state)
+    if not state then return write('<I7I4', 0, 0) end
+    if state.data then return write('<I7I4', state.base, state.count) .. state.data end
+    return write('<I7I4I4I7I7I7I7', state.base, state.count + LONG, state.gone, state.oldest[1],
+      state.oldest[2], state.newest[1], state.newest[2])
+  end
+
+  local function compute_usage(limit, state)
+    local last = newest(state)
+    if last - now > limit[1] + TRUST_AHEAD then
+      return {time = now, first = state.count, used = 0}
+    end
+    local time, first = max(now, last), 0
+    if last + limit[1] <= time then
+      first = state.count
+    elseif not state.data and not state.row then
+      -- The row of a detached limit: only its newest entry matters.
+      first = 0
+    elseif entry(state, 1) + limit[1] <= time then
+      first = partition(state, function(stamp) return stamp + limit[1] <= time end)
+    end
+    return {time = time, first = first, used = total(state) - sum_at(state, first)}
+  end
+
+  -- States are immutable and the time is fixed, so the result can be cached.
+  function sliding_log.advance(limit, state)
+    if not state then return {time = now, first = 0, used = 0} end
+    if state.usage_for ~= limit then
+      state.usage_for, state.usage = limit, compute_usage(limit, state)
+    end
+    return state.usage
+  end
+
+  function sliding_log.fits(limit, usage, cost)
+    return usage.used + cost <= limit.capacity
+  end
+
+  function sliding_log.remaining(limit, usage)
+    return max(limit.capacity - usage.used, 0)
+  end
+
+  function sliding_log.recovers_at(limit, state, usage)
+    return usage.used > 0 and newest(state) + limit[1] or 0
+  end
+
+  function sliding_log.charge(limit, state, usage, cost, max_entries, row)
+    return push(limit, state, usage, cost, max_entries, row)
+  end
+
+  local function in_bucket(limit, state, usage)
+    if not state or newest(state) ~= grained(limit, usage.time) then return 0 end
+    return total(state) - sum_at(state, state.count - 1)
+  end
+
+  local function denied_cost(limit, state, usage, cost)
+    if limit.kind == 3 then return cost end
+    return min(cost, max(2 * limit.capacity - in_bucket(limit, state, usage), 0))
+  end
+
+  function sliding_log.charge_denied(limit, state, usage, cost, max_entries, row)
+    cost = denied_cost(limit, state, usage, cost)
+    state = push(limit, state, usage, cost, max_entries, row)
+    return limit.kind == 3 and keep_newest(state, limit.capacity) or state
+  end
+
+  function sliding_log.max_penalty(limit, usage)
+    return max(2 * limit.capacity - usage.used, 0)
+  end
+
+  -- Returns the index of the entry of a time, if it is in the window.
+  local function index_of(limit, state, usage, time)
+    local stamp = grained(limit, time)
+    local index = partition(state, function(other) return other <= stamp end)
+    return index > usage.first and entry(state, index) == stamp and index or nil
+  end
+
+  function sliding_log.refund(limit, state, usage, count, time)
+    if time then
+      local index = index_of(limit, state, usage, time)
+      if index then state = take_from(state, index, count) end
+    else
+      local back = 0
+      while back < count and state.count > usage.first do
+        local taken
+        state, taken = take_from(state, state.count, count - back)
+        back = back + taken
+      end
+    end
+    return state.count > 0 and state or nil
+  end
+
+  function sliding_log.migrate(limit, state)
+    return keep_newest(state, limit.capacity)
+  end
+
+  -- Returns a short log that decides like the long one: it has the entries at the cuts only, which
+  -- include the sums of those before.
+  local function cut_at(state, cuts)
+    table.sort(cuts)
+    local parts, last = {}, 0
+    for _, cut in ipairs(cuts) do
+      if cut > last and cut <= state.count then
+        parts[#parts + 1] = write(ROW, entry(state, cut))
+        last = cut
+      end
+    end
+    return {base = state.base, count = #parts, data = table.concat(parts)}
+  end
+
+  -- Returns the entry after which at most room is used.
+  local function leaves_at(state, room)
+    local sum = total(state) - room
+    return partition(state, function(_, before) return before < sum end) + 1
+  end
+
+  -- An excerpt for a refund, before it is made.
+  function sliding_log.excerpt_refund(limit, state, count, time)
+    local usage = sliding_log.advance(limit, state)
+    local cuts = {usage.first, state.count}
+    if time then
+      local index = index_of(limit, state, usage, time)
+      if index then cuts[3], cuts[4] = index - 1, index end
+    elseif usage.used > 0 then
+      local index = leaves_at(state, min(count, usage.used))
+      cuts[3], cuts[4] = index - 1, index
+    end
+    return cut_at(state, cuts)
+  end
+
+  -- An excerpt for any other operation of this cost; is_charged is true if the log was charged.
+  function sliding_log.excerpt(limit, state, cost, max_entries, is_charged)
+    local usage = sliding_log.advance(limit, state)
+    if limit.kind == 3 and is_charged and usage.first < state.count then
+      local count = state.count - usage.first
+      if newest(state) ~= grained(limit, usage.time) then count = count + 1 end
+      if count > max_entries then
+        state = without_first(state, usage.first, sum_at(state, usage.first))
+        state = without_first(state, 1, state.base)
+        usage = sliding_log.advance(limit, state)
+      end
+    end
+    local cuts = {usage.first, state.count - 1, state.count}
+    local denied = denied_cost(limit, state, usage, cost)
+    if usage.used + cost + (limit.counts_denied and denied or 0) > limit.capacity then
+      for _, room in ipairs({cost, cost + denied, 1, 2}) do
+        if room <= limit.capacity then
+          cuts[#cuts + 1] = leaves_at(state, limit.capacity - room)
+        end
+      end
+    end
+    return cut_at(state, cuts)
+  end
+
+  -- Writes the changes at the end of a long row.
+  function sliding_log.finish(name, tail)
+    if tail.whole then
+      call('SET', name, tail.bytes, expires, expiry(tail.recovers_at))
+    else
+      call('SETRANGE', name, tail.from * WIDTH, tail.bytes)
+      call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expiry(tail.recovers_at))
+    end
+  end
+
+  -- A long row expires with its key.
+  function sliding_log.keep(state, until_when)
+    if state and not state.data and state.row then ends(state.row).recovers_at = until_when end
+  end
+
+  return sliding_log
+end
