@@ -45,10 +45,10 @@ pub struct ModelSystem {
 }
 
 impl ModelSystem {
-    /// Whether the decision is undefined; see [`Model::is_unsure`].
+    /// Whether the decision is undefined; see [`Model::is_undefined`].
     #[must_use]
-    pub fn is_unsure(&self, request: &Request<'_>, now: Timestamp) -> bool {
-        self.model.is_unsure(request, now)
+    pub fn is_undefined(&self, request: &Request<'_>, now: Timestamp) -> bool {
+        self.model.is_undefined(request, now)
     }
 }
 

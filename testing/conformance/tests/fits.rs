@@ -1,4 +1,4 @@
-//! Which limits are taken: those for which the model, too, finds a tick; and the largest of them.
+//! A limit is accepted if the model finds a tick for it, including the largest limits.
 #![allow(clippy::panic, reason = "a test")]
 
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use tollgate_core::{
 };
 
 fn numbers() -> impl Strategy<Value = u64> {
-    let near = |exponent: u32| (0_u64..40).prop_map(move |x| (1 << exponent) - 20 + x);
+    let near = |exponent: u32| (0_u64..40).prop_map(move |offset| (1 << exponent) - 20 + offset);
     let exponents = prop_oneof![Just(20_u32), Just(30), Just(40), Just(51), Just(52), Just(53)];
     prop_oneof![1_u64..1_000, 1_u64..1 << 53, exponents.prop_flat_map(near)]
 }
@@ -46,45 +46,48 @@ fn specs() -> impl Strategy<Value = Spec> {
 }
 
 #[test]
-fn a_limit_is_taken_if_it_can_be_exact() {
+fn limit_is_accepted_if_it_is_exact() {
     let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[5; 32]);
-    let (taken, refused) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let (accepted, rejected) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     let outcome = TestRunner::new_with_rng(config, rng).run(&specs(), |spec| {
         match (model::tick_of(&spec), spec.build()) {
-            (Some(_), Ok(_)) => taken.set(taken.get() + 1),
+            (Some(_), Ok(_)) => accepted.set(accepted.get() + 1),
             (None, Err(LimitError::Inexact { nearest, .. })) => {
-                refused.set(refused.get() + 1);
-                prop_assert!(nearest.build().is_ok(), "{spec} says {nearest}, which is none");
+                rejected.set(rejected.get() + 1);
+                prop_assert!(
+                    nearest.build().is_ok(),
+                    "{spec} suggests {nearest}, which is invalid"
+                );
                 let lower = nearest.count <= spec.count && nearest.capacity() <= spec.capacity();
-                prop_assert!(lower, "{spec} says {nearest}, which is not lower");
+                prop_assert!(lower, "{spec} suggests {nearest}, which is not lower");
             }
             (tick, built) => prop_assert!(false, "{spec}: tick {tick:?}, {built:?}"),
         }
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
-    assert!(taken.get() > 1_000 && refused.get() > 1_000, "{taken:?} {refused:?}");
+    assert!(accepted.get() > 1_000 && rejected.get() > 1_000, "{accepted:?} {rejected:?}");
 }
 
-/// It drains for longer than 64 bits of µs tell: it is decided all the same, and says so.
+/// The recovery time exceeds the representable times.
 #[test]
-fn a_limit_that_outlasts_time_is_decided() {
+fn limit_with_unrepresentable_recovery_is_decided() {
     let mut system = MemorySystem::new();
     system.set_time(Timestamp::from_micros(1_763_650_000_000_000));
     for text in ["1/w burst 2147483647", "1/10ms burst 4503599627370449", "1/w queue 2147483646"] {
         let policy: Policy = text.parse().unwrap_or_else(|error| panic!("{error}"));
         let capacity = policy.limits()[0].capacity();
-        let mut ask = |cost| {
+        let mut check = |cost| {
             let cost = Cost::new(cost).unwrap_or(Cost::MAX);
             let checks = [Check { policy: &policy, key: b"k", cost }];
             let operation = Operation::Check { lease: None };
             let request = Request { operation, checks: &checks, request_id: None };
             system.decide(&request).unwrap_or_else(|error| panic!("{error:?}")).remove(0)
         };
-        let first = ask(capacity);
+        let first = check(capacity);
         assert!(first.allowed && first.remaining == 0, "{text}: {first:?}");
-        let denied = ask(capacity);
+        let denied = check(capacity);
         let endless = Some(Micros::new(1 << 63));
         assert!(!denied.allowed && denied.retry_after > endless, "{text}: {denied:?}");
     }

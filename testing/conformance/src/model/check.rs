@@ -71,8 +71,9 @@ impl Model {
 
     /// Grants what remains, up to the cost. If nothing remains, it is a denied check of cost 1.
     pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
-        let there = self.read(check, now)?.iter().map(LimitUsage::remaining).min().unwrap_or(0);
-        let grant = there.min(Int::from(check.cost.get()));
+        let limits = self.read(check, now)?;
+        let remaining = limits.iter().map(LimitUsage::remaining).min().unwrap_or(0);
+        let grant = remaining.min(Int::from(check.cost.get()));
         let group = Group { check: *check, cost: grant.max(1), members: vec![0], held: None };
         let run = Run { lease: None, is_peek: false, now };
         let mut answer = self.decide_together(&[&group], run)?.remove(0);
@@ -130,13 +131,13 @@ impl Model {
             }
         }
         let both = groups.iter().zip(&judged);
-        Ok(both.map(|(group, x)| x.expected(group, admitted, run)).collect())
+        Ok(both.map(|(group, judged)| judged.expected(group, admitted, run)).collect())
     }
 
     /// The cost of the lease if the key of the group already holds it.
     fn held(&self, group: &Group<'_>, run: Run) -> Result<Option<Int>, ModelError> {
         let Some(id) = run.lease.filter(|_| group.acquires()) else { return Ok(None) };
-        Ok(self.read(&group.check, run.now)?.iter().find_map(|x| x.held(id)))
+        Ok(self.read(&group.check, run.now)?.iter().find_map(|limit| limit.held(id)))
     }
 
     fn judge(&self, group: &Group<'_>, run: Run) -> Result<Judgment, ModelError> {
@@ -208,7 +209,7 @@ fn repeat_whole(groups: &mut [Group<'_>]) {
     }
 }
 
-/// Checks of one policy and key together, in the order in which the first of them stands.
+/// Groups the checks by policy and key, in the order of the first check of each group.
 fn grouped<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (index, check) in checks.iter().enumerate() {

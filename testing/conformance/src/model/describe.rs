@@ -9,8 +9,8 @@ use super::key::Block;
 use super::limit::LimitUsage;
 use super::number::{Int, bits64};
 
-pub(super) fn micros(it: Int) -> Micros {
-    Micros::new(bits64(it))
+pub(super) fn micros(int: Int) -> Micros {
+    Micros::new(bits64(int))
 }
 
 /// The state of a limit as it is reported; the operation sets whether it admits.
@@ -69,8 +69,8 @@ pub(super) fn deny_blocked(expected: &mut Expected, block: Block, now: Int) {
     }
 }
 
-/// Never before the longest retry, both of which are there on denial only; then the least
-/// remaining, the least capacity, and canonical order.
+/// The index of the binding limit: on a denial one with `never`, then the longest retry; otherwise the
+/// least remaining, the least capacity, and canonical order.
 fn binding(limits: &[LimitDecision]) -> usize {
     let order = |index: &usize| {
         let limits = &limits[*index];

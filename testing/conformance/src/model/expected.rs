@@ -1,4 +1,4 @@
-//! What a store should answer, and how an answer differs from it.
+//! The expected decision of a store.
 
 use std::fmt::Debug;
 
@@ -15,15 +15,15 @@ pub struct Expected {
     pub never: bool,
     /// The capacity of the binding limit.
     pub capacity: u64,
-    /// The least of the limits'.
+    /// The smallest remaining cost of the limits.
     pub remaining: u64,
-    /// When the same cost would be admitted.
+    /// How long until the same cost would be admitted.
     pub retry_after: Option<Micros>,
-    /// When nothing is used any more.
+    /// How long until nothing is used.
     pub reset_after: Option<Micros>,
     /// How long to wait before acting.
     pub delay: Micros,
-    /// What was charged or given back.
+    /// The cost that was charged or refunded.
     pub granted: u64,
     /// Whether anything changed.
     pub changed: bool,
@@ -39,30 +39,30 @@ pub struct Expected {
     pub reservation: Option<Id>,
     /// Which limit is binding.
     pub binding: usize,
-    /// What each limit said.
+    /// The decision of each limit.
     pub limits: Vec<LimitDecision>,
 }
 
 impl From<&Decision> for Expected {
-    fn from(it: &Decision) -> Self {
+    fn from(decision: &Decision) -> Self {
         Expected {
-            allowed: it.allowed,
-            reason: it.reason,
-            never: it.never,
-            capacity: it.capacity,
-            remaining: it.remaining,
-            retry_after: it.retry_after,
-            reset_after: it.reset_after,
-            delay: it.delay,
-            granted: it.granted,
-            changed: it.changed,
-            replayed: it.replayed,
-            shadow: it.shadow,
-            time: it.time,
-            lease: it.lease,
-            reservation: it.reservation,
-            binding: it.binding,
-            limits: it.limits(),
+            allowed: decision.allowed,
+            reason: decision.reason,
+            never: decision.never,
+            capacity: decision.capacity,
+            remaining: decision.remaining,
+            retry_after: decision.retry_after,
+            reset_after: decision.reset_after,
+            delay: decision.delay,
+            granted: decision.granted,
+            changed: decision.changed,
+            replayed: decision.replayed,
+            shadow: decision.shadow,
+            time: decision.time,
+            lease: decision.lease,
+            reservation: decision.reservation,
+            binding: decision.binding,
+            limits: decision.limits(),
         }
     }
 }

@@ -13,8 +13,8 @@ use super::{Model, ModelError, place};
 /// The state of one policy and key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The limits that it was last charged under.
-    form: Vec<Limit>,
+    /// The limits of the last charge.
+    limits: Vec<Limit>,
     /// Their states.
     own: BTreeMap<Identity, StoredLimit>,
     /// States in the numbers of other limits, newest first.
@@ -32,7 +32,7 @@ pub(super) struct Reservation {
     pub(super) acts_at: Int,
     /// The limits under which it can be cancelled.
     pub(super) made_under: Vec<Limit>,
-    /// Whether its time has passed at some time since.
+    /// Whether its time has passed at some earlier time.
     pub(super) lapsed: bool,
     /// Each limit as it was just after the charge.
     pub(super) marks: BTreeMap<Identity, Shape>,
@@ -42,7 +42,7 @@ pub(super) struct Reservation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) end: Option<Int>,
-    /// Whether its end has passed at some time since.
+    /// Whether its end has passed at some earlier time.
     pub(super) lapsed: bool,
 }
 
@@ -55,19 +55,19 @@ impl Block {
 impl Key {
     /// Whether there is anything for a reset to remove.
     pub(super) fn is_used(&self, now: Int) -> bool {
-        self.kept().any(|x| x.is_used(now))
-            || self.reservations.values().any(|value| now < value.acts_at)
+        self.states().any(|state| state.is_used(now))
+            || self.reservations.values().any(|reservation| now < reservation.acts_at)
     }
 
-    fn kept(&self) -> impl Iterator<Item = &StoredLimit> {
+    fn states(&self) -> impl Iterator<Item = &StoredLimit> {
         self.own.values().chain(self.detached.iter().map(|detached| &detached.1))
     }
 
     /// The state that a limit continues: its own, or that of the version that was charged last.
     fn found(&self, limit: &Limit, identity: Identity) -> Option<&StoredLimit> {
         let own = self.own.get(&identity);
-        let mut form = self.form.iter().zip(Identity::of(&self.form));
-        if form.any(|(x, its)| x == limit && its == identity) {
+        let mut current = self.limits.iter().zip(Identity::for_limits(&self.limits));
+        if current.any(|(other, its)| other == limit && its == identity) {
             return own;
         }
         let detached = self
@@ -75,19 +75,19 @@ impl Key {
             .iter()
             .filter(|detached| detached.0 == identity)
             .map(|detached| &detached.1);
-        let forms: Vec<&StoredLimit> =
-            own.into_iter().chain(detached).filter(|x| !x.is_nothing()).collect();
-        let exact = forms.iter().find(|form| form.is_by(limit.spec()));
-        exact.or(forms.first()).copied()
+        let versions: Vec<&StoredLimit> =
+            own.into_iter().chain(detached).filter(|state| !state.is_nothing()).collect();
+        let exact = versions.iter().find(|state| state.is_by(limit.spec()));
+        exact.or(versions.first()).copied()
     }
 
     /// Migrates to these limits. States that none of them continues are detached.
     fn migrate_to(&mut self, limits: &[Limit], now: Int) {
-        let identities = Identity::of(limits);
+        let identities = Identity::for_limits(limits);
         let is_continued = |identity: Identity, stored: &StoredLimit| {
             let mut both = limits.iter().zip(&identities);
-            let same = both.find(|(_, x)| **x == identity);
-            same.is_some_and(|(x, _)| !identity.keeps_forms() || stored.is_by(x.spec()))
+            let same = both.find(|(_, other)| **other == identity);
+            same.is_some_and(|(limit, _)| !identity.keeps_versions() || stored.is_by(limit.spec()))
         };
         let own = std::mem::take(&mut self.own);
         let mut detached: Vec<_> = own.into_iter().collect();
@@ -97,12 +97,12 @@ impl Key {
         while detached.len() > MAX_DETACHED {
             let ends: Vec<Int> = detached.iter().map(|detached| detached.1.recovers(now)).collect();
             let soonest = ends.iter().min();
-            // Of equal ones the oldest is dropped.
+            // Of equal times the oldest state is dropped.
             let Some(index) = ends.iter().rposition(|end| Some(end) == soonest) else { break };
             detached.remove(index);
         }
         self.detached = detached;
-        self.form = limits.to_vec();
+        self.limits = limits.to_vec();
     }
 
     /// Charges the detached states of a limit as the limit itself was charged.
@@ -118,49 +118,48 @@ impl Key {
         }
     }
 
-    fn see(&mut self, now: Int) {
+    fn advance_to(&mut self, now: Int) {
         let detached = self.detached.iter_mut().map(|detached| &mut detached.1);
         for stored in self.own.values_mut().chain(detached) {
-            stored.see(now);
+            stored.advance_to(now);
         }
         for reservation in self.reservations.values_mut() {
             reservation.lapsed |= now >= reservation.acts_at;
         }
     }
 
-    /// Whether something that had lapsed counts again, or a reservation is of a key that is as
-    /// good as unknown.
-    fn is_unsure(&self, now: Int) -> bool {
-        let unused = !self.kept().any(|x| x.is_used(now));
+    /// Whether an expired state counts again, or a recovered key has a reservation.
+    fn is_undefined(&self, now: Int) -> bool {
+        let unused = !self.states().any(|state| state.is_used(now));
         let lapsed =
             |reservation: &Reservation| now < reservation.acts_at && (reservation.lapsed || unused);
-        self.kept().any(|x| x.is_unsure(now)) || self.reservations.values().any(lapsed)
+        self.states().any(|state| state.is_undefined(now)) || self.reservations.values().any(lapsed)
     }
 }
 
 impl Model {
     /// Records what has expired by now, of any key.
-    pub(super) fn see(&mut self, now: Int) {
-        self.keys.values_mut().for_each(|value| value.see(now));
+    pub(super) fn advance_to(&mut self, now: Int) {
+        self.keys.values_mut().for_each(|value| value.advance_to(now));
         self.blocks.values_mut().for_each(|value| value.lapsed |= !value.is_active(now));
-        self.memory.see(now);
+        self.memory.advance_to(now);
     }
 
     /// Whether the decision is undefined: the clock has stepped back, so that expired state counts again
     /// if the store has not dropped it.
     #[must_use]
-    pub fn is_unsure(&self, request: &Request<'_>, now: Timestamp) -> bool {
+    pub fn is_undefined(&self, request: &Request<'_>, now: Timestamp) -> bool {
         let now = Int::from(now.as_micros());
-        let of_a_key = request.checks.iter().any(|check| {
-            let key = self.keys.get(&place(check)).is_some_and(|key| key.is_unsure(now));
+        let has_undefined_check = request.checks.iter().any(|check| {
+            let key = self.keys.get(&place(check)).is_some_and(|key| key.is_undefined(now));
             let block = self.blocks.get(&place(check));
-            // Numbers that have changed may see what had lapsed by the old ones.
+            // A changed limit may count a state that had expired under the old numbers.
             let limits = self.read(check, now).unwrap_or_default();
             let lapsed = |limited: &LimitUsage| limited.used() > 0 && limited.had_lapsed;
             key || limits.iter().any(lapsed)
                 || block.is_some_and(|block| block.lapsed && block.is_active(now))
         });
-        of_a_key || self.memory.is_unsure(request, now)
+        has_undefined_check || self.memory.is_undefined(request, now)
     }
 
     /// The limits of the check's policy with the use of its key.
@@ -168,7 +167,7 @@ impl Model {
         let key = self.keys.get(&place(check));
         let limits = check.policy.limits();
         let entries = check.policy.log_entries();
-        let identities = Identity::of(limits);
+        let identities = Identity::for_limits(limits);
         let limited = limits.iter().zip(identities).map(|(limit, identity)| {
             let stored = key.and_then(|key| key.found(limit, identity));
             LimitUsage::new(limit, identity, entries, stored, now)
@@ -176,18 +175,18 @@ impl Model {
         limited.collect()
     }
 
-    /// Keeps the limits if any of them has changed: all of them, in the numbers of the check's
-    /// policy, if these are not those by which they were found.
+    /// Stores the limits if any of them has changed. If the policy has changed, all of them are stored in
+    /// its numbers.
     pub(super) fn write(&mut self, check: &Check<'_>, limits: &[LimitUsage], now: Int) {
         if !limits.iter().any(|limit| limit.touched) {
             return;
         }
         let key = self.keys.entry(place(check)).or_default();
-        if key.form != check.policy.limits() {
+        if key.limits != check.policy.limits() {
             key.migrate_to(check.policy.limits(), now);
         }
         for limit in limits {
-            if let Some(stored) = limit.kept() {
+            if let Some(stored) = limit.to_stored() {
                 key.own.insert(limit.identity, stored);
             }
         }

@@ -1,4 +1,4 @@
-//! One limit of a policy for one key at one time: everything that is asked of it alone.
+//! One limit of a policy, for one key at one time.
 
 use tollgate_core::{Id, Kind, Limit, Micros, Spec};
 
@@ -7,8 +7,8 @@ use super::number::{Int, first};
 use super::shape::Shape;
 use super::stored::{StoredLimit, is_plausible};
 
-/// What makes two limits the same one before and after a change: kind, window, precision, and
-/// the rank among limits that are equal in these.
+/// The identity of a limit across changes of its policy: kind, window, precision, and the rank among
+/// limits that are equal in these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     kind: u8,
@@ -19,17 +19,17 @@ pub(super) struct Identity {
 
 impl Identity {
     /// The identities of a policy's limits, given in canonical order.
-    pub(super) fn of(limits: &[Limit]) -> Vec<Identity> {
+    pub(super) fn for_limits(limits: &[Limit]) -> Vec<Identity> {
         let mut all: Vec<Identity> = Vec::new();
         for limit in limits {
-            let mut identity = Identity::first_of(limit);
-            identity.rank = all.iter().filter(|x| x.equals(&identity)).count();
+            let mut identity = Identity::without_rank(limit);
+            identity.rank = all.iter().filter(|other| other.equals(&identity)).count();
             all.push(identity);
         }
         all
     }
 
-    fn first_of(limit: &Limit) -> Identity {
+    fn without_rank(limit: &Limit) -> Identity {
         let spec = limit.spec();
         let (kind, window, precision) = match spec.kind {
             Kind::TokenBucket { .. } => (0, spec.window, Micros::ZERO),
@@ -39,15 +39,15 @@ impl Identity {
             Kind::Sliding => (4, spec.window, Micros::ZERO),
             Kind::SlidingBy { precision, .. } => (5, spec.window, precision),
             Kind::Queue { .. } => (6, spec.window, Micros::ZERO),
-            // A lease may change, so it does not tell two concurrent limits apart.
+            // The length of a lease may change, so it does not distinguish concurrent limits.
             _ => (7, Micros::ZERO, Micros::ZERO),
         };
         Identity { kind, window, precision, rank: 0 }
     }
 
-    /// Whether each form of the limit keeps a state of its own: token bucket, queue, and the
-    /// weighted window.
-    pub(super) fn keeps_forms(&self) -> bool {
+    /// Whether each version of the limit has its own state: token buckets, queues and sliding window
+    /// counters.
+    pub(super) fn keeps_versions(&self) -> bool {
         matches!(self.kind, 0 | 4 | 6)
     }
 
@@ -56,7 +56,7 @@ impl Identity {
     }
 }
 
-/// One limit as the request at `now` sees it.
+/// The use of a limit at `now`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LimitUsage {
     pub(super) identity: Identity,
@@ -65,13 +65,13 @@ pub(super) struct LimitUsage {
     pub(super) shape: Shape,
     spec: Spec,
     now: Int,
-    /// Whether what it was found in had lapsed by the numbers of its time.
+    /// Whether the stored state had expired under the numbers by which it was charged.
     pub(super) had_lapsed: bool,
-    /// What was found, in the numbers of this limit.
+    /// The stored state in the numbers of this limit.
     restated: Option<StoredLimit>,
-    /// Whether anything of `shape` has changed since it was read.
+    /// Whether `shape` has changed since it was read.
     pub(super) touched: bool,
-    /// The units that other forms of it are charged too.
+    /// The units that are also charged to its other versions.
     pub(super) charged: Int,
     /// Whether they were charged for a denial.
     pub(super) charged_denied: bool,
@@ -94,13 +94,16 @@ impl LimitUsage {
                 shape.clip(capacity);
             }
         }
-        let restated =
-            stored.map(|x| StoredLimit { shape: shape.clone(), spec: *limit.spec(), ..x.clone() });
+        let restated = stored.map(|old| StoredLimit {
+            shape: shape.clone(),
+            spec: *limit.spec(),
+            ..old.clone()
+        });
         if !is_plausible(&shape, now) || shape.used(now.max(shape.newest())) == 0 {
             shape = untouched;
         }
         let counts_denied = limit.spec().count_denied;
-        let had_lapsed = stored.is_some_and(|x| x.lapsed || !x.is_used(now));
+        let had_lapsed = stored.is_some_and(|stored| stored.lapsed || !stored.is_used(now));
         let (touched, charged, charged_denied) = (false, 0, false);
         Ok(LimitUsage {
             identity,
@@ -117,8 +120,8 @@ impl LimitUsage {
         })
     }
 
-    /// What is to be stored of it once any limit of the policy has changed.
-    pub(super) fn kept(&self) -> Option<StoredLimit> {
+    /// The state to store once any limit of the policy has changed.
+    pub(super) fn to_stored(&self) -> Option<StoredLimit> {
         if !self.touched {
             return self.restated.clone();
         }
@@ -126,7 +129,7 @@ impl LimitUsage {
         Some(StoredLimit { shape, spec, lapsed: self.used() == 0, latest: self.now })
     }
 
-    /// The limit's own time: the later of now and the newest time in its state.
+    /// The time of the limit: the later of now and the newest time in its state.
     pub(super) fn time(&self) -> Int {
         self.now.max(self.shape.newest())
     }
@@ -135,7 +138,7 @@ impl LimitUsage {
         self.shape.used(time.max(self.shape.newest()))
     }
 
-    /// What is used, in parts.
+    /// The used parts.
     pub(super) fn used(&self) -> Int {
         self.used_at(self.now)
     }
@@ -147,7 +150,7 @@ impl LimitUsage {
 
     /// How long until nothing is used.
     pub(super) fn reset_after(&self) -> Int {
-        first(self.now, |x| self.used_at(x) == 0) - self.now
+        first(self.now, |time| self.used_at(time) == 0) - self.now
     }
 
     fn fits(&self, time: Int, cost: Int, capacity: Int) -> bool {
@@ -162,18 +165,18 @@ impl LimitUsage {
         self.fits(self.now, cost, self.capacity)
     }
 
-    /// How long until it admits; nothing for never.
+    /// How long until the cost fits; `None` if it never does.
     fn wait(&self, cost: Int) -> Option<Int> {
-        let fits = |x| self.fits(x, cost, self.capacity);
+        let fits = |time| self.fits(time, cost, self.capacity);
         (!self.never(cost)).then(|| first(self.now, fits) - self.now)
     }
 
-    /// The retry of a denial; nothing if it admits, or never will.
+    /// The retry time of a denial; `None` if the cost fits or never will.
     pub(super) fn retry_after(&self, cost: Int) -> Option<Int> {
         self.wait(cost).filter(|wait| *wait > 0)
     }
 
-    /// How long what is charged at `time` waits for what is before it: only in a queue.
+    /// How long a cost that is charged at `time` waits in a queue; 0 for other limits.
     fn delay_at(&self, time: Int) -> Int {
         match &self.shape {
             Shape::TokenBucket(bucket) if bucket.is_queue => {
@@ -187,7 +190,7 @@ impl LimitUsage {
         self.delay_at(self.now)
     }
 
-    /// How long a reservation made at `time` waits, if the limit has room for it at all.
+    /// How long a reservation at `time` waits; `None` if the limit has no room for the cost.
     fn reservation_wait(&self, time: Int, cost: Int) -> Option<Int> {
         let Shape::TokenBucket(bucket) = &self.shape else {
             return None;
@@ -198,25 +201,24 @@ impl LimitUsage {
         if bucket.is_queue {
             self.fits(time, cost, self.capacity).then(|| self.delay_at(time))
         } else {
-            let admitted = first(time, |x| self.fits(x, cost, self.capacity));
+            let admitted = first(time, |later| self.fits(later, cost, self.capacity));
             self.fits(time, cost, 2 * self.capacity).then_some(admitted - time)
         }
     }
 
-    /// How long a reservation waits; nothing if it is refused.
+    /// How long a reservation waits; `None` if it is denied.
     pub(super) fn reserves(&self, cost: Int, max_wait: Int) -> Option<Int> {
-        self.reservation_wait(self.now, cost)
-            .filter(|reservation_wait| *reservation_wait <= max_wait)
+        self.reservation_wait(self.now, cost).filter(|wait| *wait <= max_wait)
     }
 
-    /// How long until a reservation would be accepted; nothing for at once, and for never.
+    /// How long until a reservation would be accepted; `None` if it is accepted now, or never.
     pub(super) fn reserve_retry_after(&self, cost: Int, max_wait: Int) -> Option<Int> {
         let accepts = |time| self.reservation_wait(time, cost).is_some_and(|wait| wait <= max_wait);
         let waits = !self.never(cost) && !accepts(self.now);
         waits.then(|| first(self.now, accepts) - self.now)
     }
 
-    /// Charges a cost. Nothing is charged for nothing.
+    /// Charges a cost above 0.
     pub(super) fn charge(&mut self, cost: Int, lease: Option<Id>) {
         if cost > 0 {
             self.shape.charge(self.time(), cost * self.shape.parts(), lease);
@@ -231,7 +233,7 @@ impl LimitUsage {
         }
     }
 
-    /// Charges what fits below twice the capacity in whole units, and says how many that was.
+    /// Charges up to `units` whole units, to at most twice the capacity; returns how many.
     pub(super) fn penalize(&mut self, units: Int) -> Int {
         if matches!(self.shape, Shape::LeaseSet(_)) {
             return 0;
@@ -243,15 +245,15 @@ impl LimitUsage {
         charged
     }
 
-    /// Gives back, and says how many whole units that was.
+    /// Refunds up to `units`; returns how many whole units were refunded.
     pub(super) fn refund(&mut self, units: Int, charged: Option<Int>) -> Int {
         let back = self.shape.refund(self.time(), units, charged);
         self.touched |= back > 0;
         back / self.shape.parts()
     }
 
-    /// Gives back a reservation of `cost`, given the bucket as it was just after it, less what
-    /// was charged behind it and is still there; of a queue, where there is such, nothing.
+    /// Refunds a reservation of `cost`, less the later charges that have not drained; a queue with later
+    /// charges refunds nothing. `mark` is the state just after the reservation.
     pub(super) fn cancel(&mut self, cost: Int, mark: &Shape) -> Int {
         let time = self.time();
         let (Shape::TokenBucket(bucket), Shape::TokenBucket(mark)) = (&mut self.shape, mark) else {
@@ -261,7 +263,7 @@ impl LimitUsage {
         let behind = (bucket.used(time) - alone).max(0);
         let keeps_place = bucket.is_queue && behind > 0;
         let most = if keeps_place { 0 } else { (cost * bucket.parts - behind).max(0) };
-        let back = bucket.give_back(time, most);
+        let back = bucket.refund_any(time, most);
         let parts = bucket.parts;
         self.touched |= back > 0;
         back / parts

@@ -38,7 +38,7 @@ use request_ids::Memory;
 pub enum ModelError {
     /// The request cannot be decided; a store reports the same error.
     Request(RequestError),
-    /// No tick makes the limit exact (design §3.2); the engine should have rejected it.
+    /// No tick makes the limit exact; the engine should have rejected it.
     Inexact,
     /// The model does not support the operation or the kind of limit.
     Unknown,
@@ -57,8 +57,8 @@ impl std::fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl From<RequestError> for ModelError {
-    fn from(it: RequestError) -> Self {
-        ModelError::Request(it)
+    fn from(error: RequestError) -> Self {
+        ModelError::Request(error)
     }
 }
 
@@ -89,12 +89,13 @@ impl Model {
     ) -> Result<Vec<Expected>, ModelError> {
         validate::validate(request)?;
         let now = Int::from(now.as_micros());
-        self.see(now);
+        self.advance_to(now);
         if let Some(answer) = self.memory.recall(request, now)? {
             return Ok(answer);
         }
         let decided = request.checks.iter().zip(self.decide_new(request, now)?);
-        let ignore = |(check, x)| describe::ignore_shadow(&request.operation, check, x);
+        let ignore =
+            |(check, decision)| describe::ignore_shadow(&request.operation, check, decision);
         let answer: Vec<_> = decided.map(ignore).collect();
         self.memory.remember(request, &answer, now);
         Ok(answer)
@@ -153,8 +154,8 @@ pub fn tick_of(spec: &Spec) -> Option<Micros> {
             tick::tick(count, window, tick::bucket_product(count, capacity))
         }
         Kind::Sliding => tick::tick(count, window, tick::weighted_product(capacity)),
-        // Each bucket may hold twice the capacity, and they are summed; a form that is strict
-        // may have left one more.
+        // The sum of all buckets, each of which may hold twice the capacity. A strict version of the
+        // limit may have left one more bucket.
         Kind::SlidingBy { precision, .. } => {
             let buckets = window / Int::from(precision.get()) + 1;
             (2 * capacity * buckets < tick::EXACT).then_some(1)
@@ -168,7 +169,7 @@ pub fn tick_of(spec: &Spec) -> Option<Micros> {
 /// index of the old limit whose state it continues.
 #[must_use]
 pub fn survivors(old: &[Limit], new: &[Limit]) -> Vec<Option<usize>> {
-    let old = limit::Identity::of(old);
-    let new = limit::Identity::of(new);
+    let old = limit::Identity::for_limits(old);
+    let new = limit::Identity::for_limits(new);
     new.iter().map(|new| old.iter().position(|other| other == new)).collect()
 }

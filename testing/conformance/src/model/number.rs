@@ -13,8 +13,8 @@ pub(super) fn divide_up(a: Int, b: Int) -> Int {
     -((-a).div_euclid(b))
 }
 
-/// The first time from `from` on at which `holds`, given that it holds ever after: doubling
-/// steps until it does, then halving.
+/// The first number from `from` on for which `holds`, if it holds for all later ones: a search with
+/// doubling, then halving steps.
 pub(super) fn first(from: Int, holds: impl Fn(Int) -> bool) -> Int {
     if holds(from) {
         return from;
@@ -36,8 +36,8 @@ pub(super) fn first(from: Int, holds: impl Fn(Int) -> bool) -> Int {
 }
 
 /// Converts to the 64 bits of the public types, saturating.
-pub(super) fn bits64(it: Int) -> u64 {
-    u64::try_from(it.max(0)).unwrap_or(u64::MAX)
+pub(super) fn bits64(int: Int) -> u64 {
+    u64::try_from(int.max(0)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -48,11 +48,7 @@ mod tests {
     fn first_finds_every_edge() {
         for from in 0..20 {
             for edge in 0..50 {
-                assert_eq!(
-                    first(from, |it| it >= edge),
-                    edge.max(from),
-                    "from {from}, edge {edge}"
-                );
+                assert_eq!(first(from, |n| n >= edge), edge.max(from), "from {from}, edge {edge}");
             }
         }
     }

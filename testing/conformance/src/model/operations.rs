@@ -107,15 +107,15 @@ impl Model {
         now: Int,
     ) -> Result<Expected, ModelError> {
         let units = Int::from(check.cost.get());
-        self.change(check, now, |x| x.refund(units, charged))
+        self.change(check, now, |limit| limit.refund(units, charged))
     }
 
     pub(super) fn penalize(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
         let units = Int::from(check.cost.get());
-        self.change(check, now, |x| x.penalize(units))
+        self.change(check, now, |limit| limit.penalize(units))
     }
 
-    /// Changes each limit by itself; granted is the most that any of them says.
+    /// Changes each limit separately; granted is the largest change.
     fn change(
         &mut self,
         check: &Check<'_>,
@@ -130,7 +130,7 @@ impl Model {
     }
 
     pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
-        let changed = self.keys.remove(&place(check)).is_some_and(|x| x.is_used(now));
+        let changed = self.keys.remove(&place(check)).is_some_and(|key| key.is_used(now));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
@@ -170,7 +170,7 @@ impl Model {
         self.lease(check, lease, now, LeaseSet::release)
     }
 
-    /// Changes a lease in every concurrent limit that holds it; granted is what it holds or held.
+    /// Changes a lease in every concurrent limit that holds it; granted is its cost.
     fn lease(
         &mut self,
         check: &Check<'_>,

@@ -23,7 +23,7 @@ struct CachedAnswer {
     until: Int,
     arguments: Arguments,
     answer: Vec<Expected>,
-    /// Whether its end has passed at some time since, so that a store may have dropped it.
+    /// Whether its end has passed at some earlier time, so that a store may have dropped it.
     lapsed: bool,
 }
 
@@ -48,22 +48,24 @@ fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
 
 impl Memory {
     /// Records what has expired by now.
-    pub(super) fn see(&mut self, now: Int) {
+    pub(super) fn advance_to(&mut self, now: Int) {
         self.0.values_mut().for_each(|value| value.lapsed |= now >= value.until);
     }
 
-    /// Whether a clock that has stepped back has come before the end of what had lapsed.
-    pub(super) fn is_unsure(&self, request: &Request<'_>, now: Int) -> bool {
-        let remembered = id(request).and_then(|x| self.0.get(x));
+    /// Whether the clock has stepped back to before the end of an expired answer.
+    pub(super) fn is_undefined(&self, request: &Request<'_>, now: Int) -> bool {
+        let remembered = id(request).and_then(|id| self.0.get(id));
         remembered.is_some_and(|remembered| remembered.lapsed && now < remembered.until)
     }
+
     /// The first decision about this request, marked as a repeat.
     pub(super) fn recall(
         &self,
         request: &Request<'_>,
         now: Int,
     ) -> Result<Option<Vec<Expected>>, RequestError> {
-        let remembered = id(request).and_then(|x| self.0.get(x)).filter(|x| now < x.until);
+        let remembered =
+            id(request).and_then(|id| self.0.get(id)).filter(|answer| now < answer.until);
         let Some(remembered) = remembered else {
             return Ok(None);
         };

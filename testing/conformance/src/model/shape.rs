@@ -71,7 +71,7 @@ impl Shape {
         }
     }
 
-    /// What is used, in parts, at a time that is not before the newest.
+    /// The used parts at a time that is not before the newest.
     pub(super) fn used(&self, time: Int) -> Int {
         match self {
             Shape::TokenBucket(bucket) => bucket.used(time),
@@ -83,7 +83,7 @@ impl Shape {
         }
     }
 
-    /// Charges parts; a concurrent limit takes a lease for them.
+    /// Charges parts; a concurrent limit acquires a lease for them.
     pub(super) fn charge(&mut self, time: Int, parts: Int, lease: Option<Id>) {
         match self {
             Shape::TokenBucket(bucket) => bucket.charge(time, parts),
@@ -111,14 +111,14 @@ impl Shape {
         }
     }
 
-    /// Charges what another form of the limit was charged, until `most` units are used.
+    /// Charges the units that another version of the limit was charged, until `most` units are used.
     pub(super) fn charge_within(&mut self, time: Int, units: Int, most: Int) {
         match self {
             Shape::TokenBucket(bucket) => {
                 bucket.charge_within(time, units * bucket.parts, most * bucket.parts)
             }
             Shape::SlidingWindow(weighted) => weighted.charge_denied(time, units, most),
-            // The forms of these share one state.
+            // The versions of these share one state.
             Shape::FixedWindow(_)
             | Shape::SlidingLog(_)
             | Shape::Buckets(_)
@@ -126,7 +126,7 @@ impl Shape {
         }
     }
 
-    /// Whether a bucket or a weighted window holds nothing, however long ago it was charged.
+    /// Whether a bucket or a sliding window counter is empty, regardless of the time.
     pub(super) fn is_nothing(&self) -> bool {
         match self {
             Shape::TokenBucket(bucket) => bucket.is_nothing(),
@@ -135,7 +135,7 @@ impl Shape {
         }
     }
 
-    /// Gives units back, and says how many parts that was.
+    /// Refunds units; returns the number of refunded parts.
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         match self {
             Shape::TokenBucket(bucket) => bucket.refund(time, units * bucket.parts, charged),
@@ -147,7 +147,7 @@ impl Shape {
         }
     }
 
-    /// Takes over what the same limit used with other numbers.
+    /// Continues the state of a limit with the same identity and other numbers.
     pub(super) fn migrate(&mut self, other: &Shape) {
         match (self, other) {
             (Shape::TokenBucket(bucket), Shape::TokenBucket(other)) => bucket.migrate(other),
@@ -158,12 +158,12 @@ impl Shape {
             (Shape::SlidingLog(log), Shape::SlidingLog(other)) => log.migrate(other),
             (Shape::Buckets(precision), Shape::Buckets(other)) => precision.migrate(other),
             (Shape::LeaseSet(leases), Shape::LeaseSet(other)) => leases.migrate(other),
-            // Limits of two kinds are never the same limit, so there is nothing to take over.
+            // Limits of different kinds have different identities.
             _ => {}
         }
     }
 
-    /// Uses no more than `most` units; a lease that is held stays held.
+    /// Reduces the use to at most `most` units; leases stay.
     pub(super) fn clip(&mut self, most: Int) {
         match self {
             Shape::TokenBucket(bucket) => bucket.clip(most * bucket.parts),

@@ -1,4 +1,4 @@
-//! The sliding window counter: this window's count and a part of the previous one's.
+//! The sliding window counter: the count of this window and a part of that of the previous one.
 
 use super::number::Int;
 use super::tick::{tick, weighted_product};
@@ -29,7 +29,7 @@ impl SlidingWindowCounter {
         self.start * self.tick
     }
 
-    /// The same counts as the window of this time sees them.
+    /// The counts of the window at `time`.
     fn rolled(&self, time: Int) -> SlidingWindowCounter {
         let tick = time.div_euclid(self.tick);
         let start = tick - tick.rem_euclid(self.length);

@@ -14,21 +14,21 @@ pub(super) struct StoredLimit {
     pub(super) shape: Shape,
     /// The numbers by which it was charged.
     pub(super) spec: Spec,
-    /// Whether it has recovered at some time since, so that a store may have dropped it.
+    /// Whether it has recovered at some earlier time, so that a store may have dropped it.
     pub(super) lapsed: bool,
     /// The latest time since the charge.
     pub(super) latest: Int,
 }
 
 impl StoredLimit {
-    /// Notes that the time has come to `now`.
-    pub(super) fn see(&mut self, now: Int) {
+    /// Records the time.
+    pub(super) fn advance_to(&mut self, now: Int) {
         self.lapsed |= !self.is_used(now);
         self.latest = self.latest.max(now);
     }
 
     /// Whether it counts at `now` although it had recovered, or had moved to a later window.
-    pub(super) fn is_unsure(&self, now: Int) -> bool {
+    pub(super) fn is_undefined(&self, now: Int) -> bool {
         let rolled = match &self.shape {
             Shape::SlidingWindow(weighted) => weighted.starts_before(now, self.latest),
             _ => false,
@@ -42,9 +42,9 @@ impl StoredLimit {
         is_plausible(&self.shape, now) && self.shape.used(time) > 0
     }
 
-    /// The first time at which nothing of it is used.
+    /// The first time at which nothing is used.
     pub(super) fn recovers(&self, now: Int) -> Int {
-        first(now, |x| !self.is_used(x))
+        first(now, |time| !self.is_used(time))
     }
 
     /// Whether everything was refunded.
@@ -72,6 +72,6 @@ impl StoredLimit {
 /// Whether a state is at most its recovery time plus 10 s ahead of now.
 pub(super) fn is_plausible(shape: &Shape, now: Int) -> bool {
     let newest = shape.newest();
-    let recovers = first(newest, |x| shape.used(x) == 0) - newest;
+    let recovers = first(newest, |time| shape.used(time) == 0) - newest;
     newest - now <= recovers + MAX_CLOCK_SKEW
 }

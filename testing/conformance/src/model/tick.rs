@@ -1,13 +1,14 @@
-//! The tick of a limit (design §3.2).
+//! The tick of a limit: the unit of time of its arithmetic.
 
 use super::number::{Int, gcd};
 
 /// The bound of every product in a decision.
 pub(super) const EXACT: Int = 1 << 53;
 
-/// The tick in µs of a limit of `count` per `window`: 1 if the products fit so, else the least
-/// coarser one that divides the window, makes them fit and is no longer than window / count.
-/// `product` is the greatest product that decides, given the window in ticks.
+/// The tick in µs of a limit of `count` per `window`: 1 if the products are below
+/// [`EXACT`] with it, else the smallest coarser one that divides the window, is no longer than
+/// window / count and keeps the products below. `product` is the largest product in a decision, given
+/// the window in ticks.
 pub(super) fn tick(count: Int, window: Int, product: impl Fn(Int) -> Int) -> Option<Int> {
     let ticks = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
     ticks.into_iter().find(|&tick| {
@@ -32,7 +33,6 @@ pub(super) fn weighted_product(capacity: Int) -> impl Fn(Int) -> Int {
 mod tests {
     use super::*;
 
-    /// The examples of the design.
     #[test]
     fn ticks_of_known_limits() {
         let day = 86_400_000_000;

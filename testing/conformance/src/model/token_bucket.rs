@@ -5,17 +5,18 @@
 use super::number::{Int, divide_up, gcd};
 use super::tick::{bucket_product, tick};
 
-/// A token bucket or a queue with what is used of it.
+/// A token bucket or a queue and its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenBucket {
     pub(super) is_queue: bool,
-    /// How many parts make one unit: the window in ticks, divided by what it shares with the count.
+    /// How many parts make one unit: the window in ticks, divided by its greatest common divisor with
+    /// the count.
     pub(super) parts: Int,
-    /// How many parts drain in a tick: the count, divided by the same.
+    /// How many parts drain in a tick: the count, divided by the same divisor.
     rate: Int,
     /// Length of a tick in µs.
     tick: Int,
-    /// What is used at `time`, in parts.
+    /// The used parts at `time`.
     level: Int,
     /// The tick of the newest charge.
     time: Int,
@@ -53,17 +54,17 @@ impl TokenBucket {
         self.level == 0
     }
 
-    /// Takes back what was charged, without a word about when.
-    pub(super) fn give_back(&mut self, time: Int, parts: Int) -> Int {
+    /// Refunds parts, whenever they were charged.
+    pub(super) fn refund_any(&mut self, time: Int, parts: Int) -> Int {
         let back = parts.min(self.used(time));
         self.level -= back;
         back
     }
 
-    /// A queue's refund with the time of the decision is for the last in line only.
+    /// Refunds parts. With the time of the charge, a queue refunds only the last charge.
     pub(super) fn refund(&mut self, time: Int, parts: Int, charged: Option<Int>) -> Int {
         let behind = charged.is_some_and(|charged| self.time > charged.div_euclid(self.tick));
-        if self.is_queue && behind { 0 } else { self.give_back(time, parts) }
+        if self.is_queue && behind { 0 } else { self.refund_any(time, parts) }
     }
 
     /// How long from `now` until the level of `time` has drained, rounded up to a µs.
@@ -76,19 +77,18 @@ impl TokenBucket {
         (start + divide_up(level * self.tick, self.rate) - now).max(0)
     }
 
-    /// Takes over what another set of numbers for the same limit used, rounded up to this one's
-    /// parts and ticks.
+    /// Continues the state of a limit with other numbers, rounded up to the parts and ticks of this one.
     pub(super) fn migrate(&mut self, other: &TokenBucket) {
         self.level = divide_up(other.level * self.parts, other.parts);
         self.time = divide_up(other.newest(), self.tick);
     }
 
-    /// Uses no more than this many parts.
+    /// Reduces the level to at most this many parts.
     pub(super) fn clip(&mut self, most: Int) {
         self.level = self.level.min(most);
     }
 
-    /// The same bucket as if only this level had been charged, when `self` was.
+    /// This bucket as if only the charges of `mark` had been made.
     pub(super) fn alone(&self, mark: &TokenBucket) -> TokenBucket {
         let mut alone = TokenBucket { level: 0, ..self.clone() };
         alone.migrate(mark);

@@ -1,4 +1,4 @@
-//! What every request must be before anything is decided.
+//! Validates requests.
 
 use tollgate_core::{Check, Limit, Operation, Request, RequestError};
 

@@ -1,8 +1,8 @@
-//! I-BOUND: what was admitted in any span of time is within the bound of design §3.2.
+//! The cost that was admitted within any span of time is at most the bound of the limit.
 
 use tollgate_core::{Kind, Limit, Micros};
 
-use super::play::{Answered, count, play, requests, story};
+use super::play::{Response, build_trace, count, describe, play};
 use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::single_policies;
@@ -10,7 +10,7 @@ use super::trace::check_steps;
 use crate::model;
 use crate::system::SystemUnderTest;
 
-/// A cost that was admitted: when it was, when it acts, and how much it was.
+/// An admitted cost: when it was charged, when it departs, and how much it was.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
     time: i128,
@@ -18,58 +18,58 @@ pub(super) struct Admitted {
     cost: i128,
 }
 
-/// No span of any trace of checks of one key admits more than the limit's bound.
+/// In a trace of checks of one key, no span admits more than the bound of the limit.
 ///
 /// # Errors
-/// The least trace that admits more.
-pub fn keeps_its_bound(
+/// The smallest trace that admits more.
+pub fn admissions_stay_within_bound(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
-    run(plan, &(single_policies("p"), check_steps(1, 1, false)), |(policy, steps), seen| {
+    run(plan, &(single_policies("p"), check_steps(1, 1, false)), |(policy, steps), coverage| {
         let policies = [policy];
-        let asked = requests(&policies, Player::at(START, false), &steps);
-        let answers = play(system, &asked);
-        count(seen, &answers);
-        let admitted = admitted(&asked, &answers);
+        let trace = build_trace(&policies, Player::at(START, false), &steps);
+        let answers = play(system, &trace);
+        count(coverage, &answers);
+        let admitted = admitted(&trace, &answers);
         let limit = &policies[0].limits()[0];
-        let holds = spans_within(limit, &admitted)
-            .and_then(|()| one_window(limit, &admitted))
-            .and_then(|()| spaced(limit, &admitted));
-        holds.map_err(|error| story(&asked) + &error)
+        let result = check_spans(limit, &admitted)
+            .and_then(|()| check_windows(limit, &admitted))
+            .and_then(|()| check_spacing(limit, &admitted));
+        result.map_err(|error| describe(&trace) + &error)
     })
 }
 
-pub(super) fn admitted(asked: &[TestRequest], answers: &[Answered]) -> Vec<Admitted> {
-    let both = asked.iter().zip(answers);
-    let each = both.filter_map(|(asked, answer)| {
+pub(super) fn admitted(trace: &[TestRequest], answers: &[Response]) -> Vec<Admitted> {
+    let both = trace.iter().zip(answers);
+    let each = both.filter_map(|(request, answer)| {
         let decision = answer.as_ref().ok()?.first()?;
-        let time = i128::from(asked.time.as_micros());
+        let time = i128::from(request.time.as_micros());
         let departs = time + i128::from(decision.delay.get());
         let cost = i128::from(decision.granted);
-        // A lease that is asked for again is charged once.
+        // A lease that is requested again is charged once.
         (cost > 0 && !decision.replayed).then_some(Admitted { time, departs, cost })
     });
     each.collect()
 }
 
 /// Checks every span from one charge to a later one.
-pub(super) fn spans_within(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
+pub(super) fn check_spans(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     for first in 0..admitted.len() {
         let mut sum = 0;
         for last in first..admitted.len() {
             sum += admitted[last].cost;
             let span = admitted[last].time - admitted[first].time;
-            if !may_pass(limit, sum, span) {
-                return Err(format!("{sum} passed within {span} us of {:?}", admitted[first]));
+            if !is_allowed(limit, sum, span) {
+                return Err(format!("{sum} admitted within {span} us of {:?}", admitted[first]));
             }
         }
     }
     Ok(())
 }
 
-/// Whether so much may pass between two charges that are `span` apart, both of them included.
-fn may_pass(limit: &Limit, sum: i128, span: i128) -> bool {
+/// Whether the limit allows this sum of two charges that are `span` apart and all charges between.
+fn is_allowed(limit: &Limit, sum: i128, span: i128) -> bool {
     let spec = limit.spec();
     let (count, window) = (i128::from(spec.count), i128::from(spec.window.get()));
     let capacity = i128::from(limit.capacity());
@@ -80,7 +80,7 @@ fn may_pass(limit: &Limit, sum: i128, span: i128) -> bool {
             sum * window <= (capacity + slack) * window + count * span
         }
         Kind::Fixed { .. } | Kind::FixedFromFirst => span >= window || sum <= 2 * count,
-        // The span from the first charge to the last lies in one that is a little longer.
+        // The charges lie within a span that is one tick longer.
         Kind::Sliding if span < window => {
             let longer = span + tick;
             sum <= 2 * count && sum <= (count * (window + longer)).div_euclid(window) + 1
@@ -93,9 +93,9 @@ fn may_pass(limit: &Limit, sum: i128, span: i128) -> bool {
     }
 }
 
-/// No fixed window holds more than its count. Those that begin with a charge are told apart as
-/// they come.
-fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
+/// No fixed window admits more than its count. A window that starts with a charge is derived from
+/// the charges.
+fn check_windows(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     let spec = limit.spec();
     let window = i128::from(spec.window.get());
     let aligned = match spec.kind {
@@ -124,8 +124,8 @@ fn one_window(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason>
     Ok(())
 }
 
-/// What leaves a queue is spaced evenly, and no more wait than there are places.
-fn spaced(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
+/// Departures from a queue are evenly spaced, and at most as many wait as there are places.
+fn check_spacing(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReason> {
     let Kind::Queue { places } = limit.spec().kind else { return Ok(()) };
     let (count, window) = (i128::from(limit.spec().count), i128::from(limit.spec().window.get()));
     let tick = i128::from(model::tick_of(limit.spec()).map_or(1, Micros::get));

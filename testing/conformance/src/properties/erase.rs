@@ -1,8 +1,8 @@
-//! I-DENY, I-PEEK and isolation: what must leave no trace, leaves none.
+//! Denials, peeks and requests for other keys leave no trace.
 
 use tollgate_core::{Cost, Id, Operation, Policy};
 
-use super::play::{Answered, count, play, requests, same};
+use super::play::{Response, build_trace, count, expect_equal, play};
 use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, Plan, Violation, run};
 use super::strategies::policies;
@@ -13,50 +13,51 @@ fn counts_denied(policies: &[Policy]) -> bool {
     policies.iter().flat_map(|policy| policy.limits()).any(|limit| limit.spec().count_denied)
 }
 
-/// Requests that were denied by policies that do not count them could as well not have been
-/// made.
+/// Without the requests that were denied by policies that do not count denials, the other answers
+/// are the same.
 ///
 /// # Errors
-/// The least trace in which something else is answered without them.
+/// The smallest trace with a different answer.
 pub fn denials_leave_no_trace(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false));
-    run(plan, &cases, |((a, b), steps), seen| {
+    run(plan, &cases, |((a, b), steps), coverage| {
         let policies = [a, b];
         if counts_denied(&policies) || policies.iter().any(Policy::is_shadow) {
             return Ok(());
         }
-        let asked = requests(&policies, Player::at(START, false), &steps);
-        let answers = play(system, &asked);
-        count(seen, &answers);
-        let denied = |answered: &Answered| match answered {
-            Ok(value) => value.iter().any(|i| !i.allowed),
+        let trace = build_trace(&policies, Player::at(START, false), &steps);
+        let answers = play(system, &trace);
+        count(coverage, &answers);
+        let denied = |response: &Response| match response {
+            Ok(decisions) => decisions.iter().any(|decision| !decision.allowed),
             Err(_) => true,
         };
-        let both = asked.iter().cloned().zip(answers);
-        let (asked, expected): (Vec<TestRequest>, Vec<Answered>) =
+        let both = trace.iter().cloned().zip(answers);
+        let (trace, expected): (Vec<TestRequest>, Vec<Response>) =
             both.filter(|(_, answer)| !denied(answer)).unzip();
-        same(&asked, &expected, &play(system, &asked))
+        expect_equal(&trace, &expected, &play(system, &trace))
     })
 }
 
-/// Peeks and checks of nothing may come between any two requests.
+/// Peeks and checks of cost 0 between the requests do not change the answers.
 ///
 /// # Errors
-/// The least trace in which something else is answered with them.
+/// The smallest trace with a different answer.
 pub fn peeks_leave_no_trace(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 0_u64..30);
-    run(plan, &cases, |((a, b), steps, cost), seen| {
-        let asked = requests(&[a, b], Player::at(START, false), &steps);
-        let expected = play(system, &asked);
-        count(seen, &expected);
-        let looks = |x: &TestRequest| {
-            let peek = TestRequest { operation: Operation::Peek, request_id: None, ..x.clone() };
+    run(plan, &cases, |((a, b), steps, cost), coverage| {
+        let trace = build_trace(&[a, b], Player::at(START, false), &steps);
+        let expected = play(system, &trace);
+        count(coverage, &expected);
+        let with_peeks = |request: &TestRequest| {
+            let peek =
+                TestRequest { operation: Operation::Peek, request_id: None, ..request.clone() };
             let mut greater = peek.clone();
             greater
                 .checks
@@ -65,29 +66,29 @@ pub fn peeks_leave_no_trace(
             let lease = Some(Id::from_u128(u128::MAX));
             let mut nothing = TestRequest { operation: Operation::Check { lease }, ..peek.clone() };
             nothing.checks.iter_mut().for_each(|check| check.2 = Cost::ZERO);
-            [peek, greater, nothing, x.clone()]
+            [peek, greater, nothing, request.clone()]
         };
-        let with_looks: Vec<TestRequest> = asked.iter().flat_map(looks).collect();
-        let found = play(system, &with_looks);
-        same(&asked, &expected, found.iter().skip(3).step_by(4))
+        let longer: Vec<TestRequest> = trace.iter().flat_map(with_peeks).collect();
+        let found = play(system, &longer);
+        expect_equal(&trace, &expected, found.iter().skip(3).step_by(4))
     })
 }
 
-/// What others do to other keys, and to the same key under another policy, is nothing to a key.
+/// Requests for other keys, and for the same key under another policy, do not change the answers.
 ///
 /// # Errors
-/// The least trace in which something else is answered beside others.
-pub fn keys_are_alone(
+/// The smallest trace with a different answer.
+pub fn keys_are_independent(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(1, 1, false), steps(2, 3, false));
-    run(plan, &cases, |((a, b), mine, theirs), seen| {
+    run(plan, &cases, |((a, b), mine, theirs), coverage| {
         let policies = [a, b];
-        let asked = requests(&policies, Player::at(START, false), &mine);
-        let expected = play(system, &asked);
-        count(seen, &expected);
-        let mut others = requests(&policies, Player::at(START, false), &theirs);
+        let trace = build_trace(&policies, Player::at(START, false), &mine);
+        let expected = play(system, &trace);
+        count(coverage, &expected);
+        let mut others = build_trace(&policies, Player::at(START, false), &theirs);
         for other in &mut others {
             other.request_id = None;
             for (policy, key, _) in &mut other.checks {
@@ -97,12 +98,12 @@ pub fn keys_are_alone(
             }
         }
         let mut mixed = Vec::new();
-        for (index, value) in asked.iter().enumerate() {
+        for (index, request) in trace.iter().enumerate() {
             let other = others.get(index % others.len().max(1)).cloned();
-            mixed.extend(other.map(|other| TestRequest { time: value.time, ..other }));
-            mixed.push(value.clone());
+            mixed.extend(other.map(|other| TestRequest { time: request.time, ..other }));
+            mixed.push(request.clone());
         }
         let found = play(system, &mixed);
-        same(&asked, &expected, found.iter().skip(1).step_by(2))
+        expect_equal(&trace, &expected, found.iter().skip(1).step_by(2))
     })
 }

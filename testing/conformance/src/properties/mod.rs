@@ -21,21 +21,21 @@ mod runner;
 mod strategies;
 mod trace;
 
-pub use bound::keeps_its_bound;
-pub use change::{a_change_holds_from_then_on, two_forms_admit_the_larger};
-pub use clock::{a_step_costs_one_limit, steps_do_not_lock_out};
-pub use erase::{denials_leave_no_trace, keys_are_alone, peeks_leave_no_trace};
-pub use ledger::{leases_hold_their_places, reservations_are_kept};
+pub use bound::admissions_stay_within_bound;
+pub use change::{changed_policy_applies_at_once, two_versions_admit_at_most_the_larger};
+pub use clock::{clock_step_admits_one_more_capacity, clock_steps_do_not_lock_keys};
+pub use erase::{denials_leave_no_trace, keys_are_independent, peeks_leave_no_trace};
+pub use ledger::{leases_match_ledger, reservations_match_ledger};
 pub use model::{
-    equals_model, equals_model_in_batches, equals_model_through_changes,
-    equals_model_with_a_clock_that_steps,
+    equals_model, equals_model_in_batches, equals_model_through_policy_changes,
+    equals_model_with_clock_steps,
 };
 pub use monotone::{
-    another_time_changes_nothing, higher_limit_admits_more, less_used_admits_more,
-    other_units_change_nothing,
+    higher_limit_admits_more, less_used_admits_more, scaled_units_change_nothing,
+    shifted_time_changes_nothing,
 };
-pub use order::{answers_agree_with_themselves, order_changes_nothing};
-pub use probe::tells_the_future;
+pub use order::{answers_are_consistent, order_changes_nothing};
+pub use probe::predictions_are_exact;
 pub use refund::{refund_keeps_within_capacity, refund_undoes_a_check};
-pub use request_ids::{ids_last_their_horizon, repeats_charge_once};
+pub use request_ids::{repeats_charge_once, request_ids_expire_at_horizon};
 pub use runner::{Coverage, Plan, Violation};

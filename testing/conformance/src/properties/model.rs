@@ -1,28 +1,28 @@
-//! I-MODEL: every field of every decision is the model's, whatever is asked.
+//! Every field of every decision equals that of the model.
 
 use proptest::prelude::*;
 use tollgate_core::{Policy, Timestamp};
 
-use super::play::{ask, ask_all, differences};
+use super::play::{decide, decide_all, differences};
 use super::player::{Player, START};
 use super::runner::{Coverage, FailureReason, Plan, Violation, run};
-use super::strategies::{forms, policies};
+use super::strategies::{policies, versions};
 use super::trace::{Step, steps};
 use crate::system::{ModelSystem, SystemUnderTest};
 
-/// Any trace over three policies and two keys gets from the system what the model says.
+/// The system and the model answer a trace over three policies and two keys equally.
 ///
 /// # Errors
-/// The least trace on which they differ.
+/// The smallest trace on which they differ.
 pub fn equals_model(system: &mut impl SystemUnderTest, plan: Plan) -> Result<Coverage, Violation> {
     equals(system, plan, false)
 }
 
-/// The same with a clock that steps back and forth, by a microsecond or by ten years.
+/// The same with a clock that steps backwards and forwards, by a microsecond to ten years.
 ///
 /// # Errors
-/// The least trace on which they differ.
-pub fn equals_model_with_a_clock_that_steps(
+/// The smallest trace on which they differ.
+pub fn equals_model_with_clock_steps(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
@@ -41,38 +41,38 @@ fn equals(
     ];
     let three = (policies("p0"), policies("p1"), policies("p2"));
     let cases = (three, starts, steps(3, 2, backwards));
-    run(plan, &cases, |((a, b, c), start, steps), seen| {
-        both_play(system, &[a, b, c], Player::at(start, backwards), &steps, seen)
+    run(plan, &cases, |((a, b, c), start, steps), coverage| {
+        play_both(system, &[a, b, c], Player::at(start, backwards), &steps, coverage)
     })
 }
 
-/// The same for three forms of one policy, which all act on its keys in turn, or for more than a
-/// key keeps the state of.
+/// The same for three versions of one policy that are used alternately, or for more versions than a
+/// key keeps state of.
 ///
 /// # Errors
-/// The least trace on which they differ.
-pub fn equals_model_through_changes(
+/// The smallest trace on which they differ.
+pub fn equals_model_through_policy_changes(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
-    let few = (forms(3), steps(3, 2, false));
-    let many = (forms(12), steps(12, 1, false));
-    run(plan, &prop_oneof![5 => few, 1 => many], |(forms, steps), seen| {
-        both_play(system, &forms, Player::at(START, false), &steps, seen)
+    let few = (versions(3), steps(3, 2, false));
+    let many = (versions(12), steps(12, 1, false));
+    run(plan, &prop_oneof![5 => few, 1 => many], |(versions, steps), coverage| {
+        play_both(system, &versions, Player::at(START, false), &steps, coverage)
     })
 }
 
-/// The same for requests that are asked at once: they are decided in order, at one time.
+/// The same for batches of requests, which are decided in order at one time.
 ///
 /// # Errors
-/// The least trace on which they differ.
+/// The smallest trace on which they differ.
 pub fn equals_model_in_batches(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let three = (policies("p0"), policies("p1"), policies("p2"));
-    run(plan, &(three, steps(3, 2, false), 1..16_usize), |((a, b, c), steps, batch), seen| {
-        play_batches(system, &[a, b, c], &steps, batch, seen)
+    run(plan, &(three, steps(3, 2, false), 1..16_usize), |((a, b, c), steps, batch), coverage| {
+        play_batches(system, &[a, b, c], &steps, batch, coverage)
     })
 }
 
@@ -81,31 +81,31 @@ fn play_batches(
     policies: &[Policy],
     steps: &[Step],
     batch: usize,
-    seen: &mut Coverage,
+    coverage: &mut Coverage,
 ) -> Result<(), FailureReason> {
     system.reset();
     let (mut model, mut player) = (ModelSystem::default(), Player::at(START, false));
-    let mut story = format!("asked in this order, {batch} at once:\n");
+    let mut story = format!("requests in this order, in batches of {batch}:\n");
     for steps in steps.chunks(batch) {
         let (mut all, mut expected, mut time) = (Vec::new(), Vec::new(), None);
         for step in steps {
-            let mut asked = player.next(policies, step);
-            asked.time = *time.get_or_insert(asked.time);
-            if asked.with(|x| model.is_unsure(x, asked.time)) {
-                seen.count("unsure");
+            let mut request = player.next(policies, step);
+            request.time = *time.get_or_insert(request.time);
+            if request.with(|borrowed| model.is_undefined(borrowed, request.time)) {
+                coverage.count("undefined");
                 return Ok(());
             }
-            let answer = ask(&mut model, &asked);
+            let answer = decide(&mut model, &request);
             if let Ok(answer) = &answer {
-                seen.answer(answer);
+                coverage.answer(answer);
                 player.learn(answer);
             }
-            story += &format!("{asked}\n");
-            all.push(asked);
+            story += &format!("{request}\n");
+            all.push(request);
             expected.push(answer);
         }
-        seen.count("batches");
-        for (expected, found) in expected.iter().zip(ask_all(system, &all)) {
+        coverage.count("batches");
+        for (expected, found) in expected.iter().zip(decide_all(system, &all)) {
             let differences = differences(expected, &found);
             if !differences.is_empty() {
                 return Err(format!("{story}{}", differences.join("\n")));
@@ -115,36 +115,36 @@ fn play_batches(
     Ok(())
 }
 
-fn both_play(
+fn play_both(
     system: &mut impl SystemUnderTest,
     policies: &[Policy],
     mut player: Player,
     steps: &[Step],
-    seen: &mut Coverage,
+    coverage: &mut Coverage,
 ) -> Result<(), FailureReason> {
     system.reset();
     let mut model = ModelSystem::default();
-    let mut story = "asked in this order:\n".to_owned();
+    let mut story = "requests in this order:\n".to_owned();
     for step in steps {
-        let asked = player.next(policies, step);
-        if asked.with(|x| model.is_unsure(x, asked.time)) {
-            seen.count("unsure");
+        let request = player.next(policies, step);
+        if request.with(|borrowed| model.is_undefined(borrowed, request.time)) {
+            coverage.count("undefined");
             return Ok(());
         }
-        let expected = ask(&mut model, &asked);
-        let found = ask(system, &asked);
+        let expected = decide(&mut model, &request);
+        let found = decide(system, &request);
         let differences = differences(&expected, &found);
-        story += &format!("{asked}\n");
+        story += &format!("{request}\n");
         if !differences.is_empty() {
             return Err(format!("{story}{}", differences.join("\n")));
         }
         match expected {
             Ok(answer) => {
-                seen.answer(&answer);
-                seen.count(asked.operation.as_str());
+                coverage.answer(&answer);
+                coverage.count(request.operation.as_str());
                 player.learn(&answer);
             }
-            Err(_) => seen.refused += 1,
+            Err(_) => coverage.rejected += 1,
         }
     }
     Ok(())

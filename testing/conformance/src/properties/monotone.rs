@@ -1,9 +1,12 @@
-//! I-MONO, I-SCALE and I-SHIFT: less used, or a higher limit, admits no less; what is counted in
-//! other units, or at another time, is decided the same.
+//! With less used or a higher limit, a store admits no less. Scaled units and shifted times do not
+//! change the decisions.
 
 use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
-use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
+use super::play::{
+    CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,
+    single_check,
+};
 use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, FailureReason, Plan, Violation, run};
 use super::strategies::{policies, single_policies};
@@ -13,40 +16,43 @@ use crate::system::SystemUnderTest;
 
 const KEY: &[u8] = b"k\0";
 
-/// A key that has used less is admitted wherever one that has used more is.
+/// A cost that is admitted is also admitted with less used.
 ///
 /// # Errors
-/// The least trace after which it is not.
+/// The smallest trace after which it is denied.
 pub fn less_used_admits_more(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = (policies("p"), steps(1, 1, false), (1_u64..10, 0_u64..10, 0_u64..4_000_000));
-    run(plan, &cases, |(policy, steps, (more, cost, later)), seen| {
+    run(plan, &cases, |(policy, steps, (more, cost, later)), coverage| {
         let all_leases = policy.limits().iter().all(Limit::is_concurrent);
         if policy.is_shadow() || all_leases {
             return Ok(());
         }
-        let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
         let now = trace.last().map_or(START, |trace| trace.time);
         let mut probe = |penalty: u64| {
             play(system, &trace);
             if penalty > 0 {
-                only(ask(system, &asked(now, Operation::Penalize, &policy, KEY, penalty)))?;
+                single_answer(decide(
+                    system,
+                    &single_check(now, Operation::Penalize, &policy, KEY, penalty),
+                ))?;
             }
             let then = now.saturating_add(Micros::new(later));
-            only(ask(system, &asked(then, Operation::Peek, &policy, KEY, cost)))
+            single_answer(decide(system, &single_check(then, Operation::Peek, &policy, KEY, cost)))
         };
         let (heavier, lighter) = (probe(more)?, probe(0)?);
-        seen.answer(&[heavier.clone(), lighter.clone()]);
+        coverage.answer(&[heavier.clone(), lighter.clone()]);
         if heavier.allowed && !lighter.allowed || heavier.remaining > lighter.remaining {
-            return Err(format!("{}more used: {heavier:?}, less: {lighter:?}", story(&trace)));
+            return Err(format!("{}more used: {heavier:?}, less: {lighter:?}", describe(&trace)));
         }
         Ok(())
     })
 }
 
-/// The limit with more room and a higher rate.
+/// The limit with a larger capacity and a higher rate.
 fn higher(spec: &Spec) -> Option<Limit> {
     let kind = match spec.kind {
         Kind::TokenBucket { burst } => Kind::TokenBucket { burst: burst + 2 },
@@ -56,56 +62,57 @@ fn higher(spec: &Spec) -> Option<Limit> {
     Spec { count: spec.count + 2, kind, ..*spec }.build().ok()
 }
 
-/// At the same state, a higher limit admits whatever a lower one does.
+/// In the same state, a higher limit admits every cost that a lower limit admits.
 ///
 /// # Errors
-/// The least trace after which it does not.
+/// The smallest trace after which it does not.
 pub fn higher_limit_admits_more(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = (single_policies("p"), check_steps(1, 1, false), (0_u64..12, 0_u64..4_000_000));
-    run(plan, &cases, |(policy, steps, (cost, later)), seen| {
+    run(plan, &cases, |(policy, steps, (cost, later)), coverage| {
         let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
         let Ok(higher) = Policy::new("p", [limit]) else { return Ok(()) };
-        let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
         let then =
             trace.last().map_or(START, |trace| trace.time).saturating_add(Micros::new(later));
         let mut probe = |policy: &Policy| {
             play(system, &trace);
-            only(ask(system, &asked(then, CHECK, policy, KEY, cost)))
+            single_answer(decide(system, &single_check(then, CHECK, policy, KEY, cost)))
         };
         let (low, high) = (probe(&policy)?, probe(&higher)?);
-        seen.answer(&[low.clone(), high.clone()]);
+        coverage.answer(&[low.clone(), high.clone()]);
         if low.allowed && !high.allowed {
-            return Err(format!("{}{policy}: {low:?}, {higher}: {high:?}", story(&trace)));
+            return Err(format!("{}{policy}: {low:?}, {higher}: {high:?}", describe(&trace)));
         }
         Ok(())
     })
 }
 
-/// A span that every window but the longest two divides.
+/// A multiple of every window except the two longest.
 const ALL_WINDOWS: u64 = 420 * 86_400_000_000;
 
 fn later(time: Timestamp, times: u64) -> Timestamp {
     time.saturating_add(Micros::new(ALL_WINDOWS * times))
 }
 
-/// The same trace a multiple of the windows later is answered the same.
+/// A trace that is shifted by a multiple of the windows has the same answers.
 ///
 /// # Errors
-/// The least trace that is not.
-pub fn another_time_changes_nothing(
+/// The smallest trace with a different answer.
+pub fn shifted_time_changes_nothing(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..150);
-    run(plan, &cases, |((a, b), steps, times), seen| {
-        let windows = [&a, &b].map(|x| x.limits().iter().map(|limit| limit.spec().window.get()));
-        if windows.into_iter().flatten().any(|pair| !ALL_WINDOWS.is_multiple_of(pair)) {
+    run(plan, &cases, |((a, b), steps, times), coverage| {
+        let windows =
+            [&a, &b].map(|policy| policy.limits().iter().map(|limit| limit.spec().window.get()));
+        if windows.into_iter().flatten().any(|window| !ALL_WINDOWS.is_multiple_of(window)) {
             return Ok(());
         }
-        let early = requests(&[a, b], Player::at(START, false), &steps);
+        let early = build_trace(&[a, b], Player::at(START, false), &steps);
         let far = early.last().is_some_and(|early| {
             later(early.time, times)
                 >= Timestamp::MAX.saturating_sub(Micros::new(800 * 86_400_000_000))
@@ -114,28 +121,28 @@ pub fn another_time_changes_nothing(
             return Ok(());
         }
         let expected = play(system, &early);
-        count(seen, &expected);
+        count(coverage, &expected);
         let late: Vec<TestRequest> = early.iter().map(|early| shifted(early, times)).collect();
         let mut found = play(system, &late);
         for decision in found.iter_mut().flatten().flatten() {
             decision.time = decision.time.saturating_sub(Micros::new(ALL_WINDOWS * times));
         }
-        same(&early, &expected, &found)
+        expect_equal(&early, &expected, &found)
     })
 }
 
-fn shifted(asked: &TestRequest, times: u64) -> TestRequest {
-    let operation = match asked.operation {
+fn shifted(request: &TestRequest, times: u64) -> TestRequest {
+    let operation = match request.operation {
         Operation::Refund { time: Some(time) } => {
             Operation::Refund { time: Some(later(time, times)) }
         }
         operation => operation,
     };
-    TestRequest { time: later(asked.time, times), operation, ..asked.clone() }
+    TestRequest { time: later(request.time, times), operation, ..request.clone() }
 }
 
-/// The limit in units of which `times` make one of its own. A weighted window rounds its
-/// estimate to a unit, so it has no such limit; nor has one whose ticks then differ.
+/// The limit in units of which `times` make one of its own; `None` for a weighted window, which
+/// rounds its estimate to a unit, and for limits whose ticks would differ.
 fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
     let kind = match spec.kind {
         Kind::TokenBucket { burst } => Kind::TokenBucket { burst: burst.checked_mul(times)? },
@@ -149,16 +156,16 @@ fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
     (model::tick_of(&scaled) == model::tick_of(spec)).then(|| scaled.build().ok()).flatten()
 }
 
-/// Limits and costs times the same are decided the same.
+/// Limits and costs that are multiplied by the same factor have the same decisions.
 ///
 /// # Errors
-/// The least trace that is not.
-pub fn other_units_change_nothing(
+/// The smallest trace with a different answer.
+pub fn scaled_units_change_nothing(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = (policies("p"), check_steps(1, 1, false), 2_u64..60);
-    run(plan, &cases, |(policy, steps, times), seen| {
+    run(plan, &cases, |(policy, steps, times), coverage| {
         let limits = policy.limits().iter().map(|limit| scaled(limit.spec(), times));
         let Some(limits) = limits.collect::<Option<Vec<_>>>() else { return Ok(()) };
         let Ok(large) = Policy::new("p", limits) else { return Ok(()) };
@@ -166,26 +173,28 @@ pub fn other_units_change_nothing(
         if policy.is_shadow() || large.limits().len() != policy.limits().len() {
             return Ok(());
         }
-        let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        let fits = |x: &TestRequest| x.checks.iter().all(|check| check.2.get() < 1 << 40);
-        let small: Vec<TestRequest> = asked.into_iter().filter(fits).collect();
+        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let fits =
+            |request: &TestRequest| request.checks.iter().all(|check| check.2.get() < 1 << 40);
+        let small: Vec<TestRequest> = trace.into_iter().filter(fits).collect();
         let expected = play(system, &small);
-        count(seen, &expected);
+        count(coverage, &expected);
         let found: Vec<TestRequest> =
             small.iter().map(|small| in_units(small, &large, times)).collect();
         let found = play(system, &found);
         small.iter().zip(expected.iter().zip(&found)).try_for_each(|(s, (expected, found))| {
-            alike(expected, found, times).map_err(|why| format!("{}then {s}\n{why}", story(&small)))
+            check_scaled(expected, found, times)
+                .map_err(|why| format!("{}then {s}\n{why}", describe(&small)))
         })
     })
 }
 
-fn in_units(asked: &TestRequest, policy: &Policy, times: u64) -> TestRequest {
-    let cost = asked.checks[0].2.get() * times;
-    super::play::asked(asked.time, asked.operation, policy, KEY, cost)
+fn in_units(request: &TestRequest, policy: &Policy, times: u64) -> TestRequest {
+    let cost = request.checks[0].2.get() * times;
+    single_check(request.time, request.operation, policy, KEY, cost)
 }
 
-fn alike(small: &Answered, large: &Answered, times: u64) -> Result<(), FailureReason> {
+fn check_scaled(small: &Response, large: &Response, times: u64) -> Result<(), FailureReason> {
     let (Ok(small), Ok(large)) = (small, large) else {
         return if small.is_err() == large.is_err() { Ok(()) } else { Err("an error".to_owned()) };
     };

@@ -1,4 +1,4 @@
-//! Traces of requests at times, played from the beginning.
+//! Plays traces of requests on a system.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,52 +10,55 @@ use super::trace::Step;
 use crate::model::Expected;
 use crate::system::{ModelSystem, SystemError, SystemUnderTest};
 
-/// What a request was answered.
-pub(crate) type Answered = Result<Vec<Expected>, SystemError>;
+/// The decisions about a request, or its error.
+pub(crate) type Response = Result<Vec<Expected>, SystemError>;
 
-/// Puts one request to a system at its time.
-pub(crate) fn ask(system: &mut impl SystemUnderTest, asked: &TestRequest) -> Answered {
-    system.set_time(asked.time);
-    let decide = AssertUnwindSafe(|| asked.with(|request| system.decide(request)));
+/// Decides one request at its time.
+pub(crate) fn decide(system: &mut impl SystemUnderTest, request: &TestRequest) -> Response {
+    system.set_time(request.time);
+    let decide = AssertUnwindSafe(|| request.with(|request| system.decide(request)));
     catch_unwind(decide).unwrap_or_else(|_| Err(SystemError::Failed("it panicked".to_owned())))
 }
 
-/// Puts requests to a system at once, at the time of the first.
-pub(crate) fn ask_all(system: &mut impl SystemUnderTest, asked: &[TestRequest]) -> Vec<Answered> {
-    let Some(first) = asked.first() else { return Vec::new() };
+/// Decides a batch of requests at the time of the first.
+pub(crate) fn decide_all(
+    system: &mut impl SystemUnderTest,
+    trace: &[TestRequest],
+) -> Vec<Response> {
+    let Some(first) = trace.first() else { return Vec::new() };
     system.set_time(first.time);
-    let checks: Vec<Vec<Check<'_>>> = asked.iter().map(TestRequest::checks).collect();
-    let requests = asked.iter().zip(&checks).map(|(asked, checks)| asked.request(checks));
+    let checks: Vec<Vec<Check<'_>>> = trace.iter().map(TestRequest::checks).collect();
+    let requests = trace.iter().zip(&checks).map(|(request, checks)| request.request(checks));
     let requests: Vec<Request<'_>> = requests.collect();
     system.decide_all(&requests)
 }
 
-/// Puts them all to a system that has forgotten everything else.
-pub(crate) fn play(system: &mut impl SystemUnderTest, asked: &[TestRequest]) -> Vec<Answered> {
+/// Decides a trace on a system without state.
+pub(crate) fn play(system: &mut impl SystemUnderTest, trace: &[TestRequest]) -> Vec<Response> {
     system.reset();
-    asked.iter().map(|x| ask(system, x)).collect()
+    trace.iter().map(|request| decide(system, request)).collect()
 }
 
-/// The requests that these steps come to, by what the model answers, so that the same can be
-/// asked again with a change.
-pub(crate) fn requests(
+/// The requests of these steps. The answers of the model determine times, so that the same trace can
+/// be played on several systems.
+pub(crate) fn build_trace(
     policies: &[Policy],
     mut player: Player,
     steps: &[Step],
 ) -> Vec<TestRequest> {
     let mut model = ModelSystem::default();
     let next = |step: &Step| {
-        let asked = player.next(policies, step);
-        if let Ok(answer) = ask(&mut model, &asked) {
+        let request = player.next(policies, step);
+        if let Ok(answer) = decide(&mut model, &request) {
             player.learn(&answer);
         }
-        asked
+        request
     };
     steps.iter().map(next).collect()
 }
 
-/// One check of one key.
-pub(crate) fn asked(
+/// A request with one check.
+pub(crate) fn single_check(
     time: Timestamp,
     operation: Operation,
     policy: &Policy,
@@ -71,35 +74,35 @@ pub(crate) fn asked(
     }
 }
 
-/// A check that can have a lease, under an id that nothing else has.
+/// A check with a lease id that no other request uses.
 pub(crate) const CHECK: Operation = Operation::Check { lease: Some(Id::from_u128(u128::MAX)) };
 
-/// The answer to a request of one check, which must be one.
-pub(crate) fn only(answered: Answered) -> Result<Expected, FailureReason> {
-    match answered {
+/// The decision about a request with one check; any other response is a failure.
+pub(crate) fn single_answer(response: Response) -> Result<Expected, FailureReason> {
+    match response {
         Ok(mut answer) if answer.len() == 1 => Ok(answer.remove(0)),
-        answered => Err(format!("not one answer: {answered:?}")),
+        response => Err(format!("expected one decision, found {response:?}")),
     }
 }
 
-/// The requests as text, one a line.
-pub(crate) fn story(asked: &[TestRequest]) -> String {
-    let lines: Vec<String> = asked.iter().map(ToString::to_string).collect();
-    format!("asked in this order:\n{}\n", lines.join("\n"))
+/// The requests as text, one per line.
+pub(crate) fn describe(trace: &[TestRequest]) -> String {
+    let lines: Vec<String> = trace.iter().map(ToString::to_string).collect();
+    format!("requests in this order:\n{}\n", lines.join("\n"))
 }
 
-/// Counts all answers.
-pub(crate) fn count(seen: &mut Coverage, answers: &[Answered]) {
+/// Counts the decisions and errors.
+pub(crate) fn count(coverage: &mut Coverage, answers: &[Response]) {
     for answer in answers {
         match answer {
-            Ok(answer) => seen.answer(answer),
-            Err(_) => seen.refused += 1,
+            Ok(answer) => coverage.answer(answer),
+            Err(_) => coverage.rejected += 1,
         }
     }
 }
 
-/// Each way in which one answer is not the other.
-pub(crate) fn differences(expected: &Answered, found: &Answered) -> Vec<String> {
+/// The fields that differ between two responses.
+pub(crate) fn differences(expected: &Response, found: &Response) -> Vec<String> {
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected.len() == found.len() => {
             let both = expected.iter().zip(found);
@@ -110,17 +113,17 @@ pub(crate) fn differences(expected: &Answered, found: &Answered) -> Vec<String> 
     }
 }
 
-/// Holds that these answers are those, and says which is not.
-pub(crate) fn same<'a>(
-    asked: &[TestRequest],
-    expected: impl IntoIterator<Item = &'a Answered>,
-    found: impl IntoIterator<Item = &'a Answered>,
+/// Fails at the first response that differs from the expected one.
+pub(crate) fn expect_equal<'a>(
+    trace: &[TestRequest],
+    expected: impl IntoIterator<Item = &'a Response>,
+    found: impl IntoIterator<Item = &'a Response>,
 ) -> Result<(), FailureReason> {
     for (index, (expected, found)) in expected.into_iter().zip(found).enumerate() {
         let differences = differences(expected, found);
         if !differences.is_empty() {
-            let last = asked.get(index).map(ToString::to_string).unwrap_or_default();
-            return Err(format!("{}then {last}\n{}", story(asked), differences.join("\n")));
+            let (trace, differences) = (describe(trace), differences.join("\n"));
+            return Err(format!("{trace}at request {}:\n{differences}", index + 1));
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
-//! Plays the steps of a trace: turns what is relative in them into requests at times.
+//! Turns the steps of a trace, which are relative to earlier answers, into requests at absolute times.
 
 use std::fmt;
 
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
 
-use super::trace::{Amount, Ask, Charged, Move, Step};
+use super::trace::{Amount, Move, RefundTime, Step, StepOperation};
 use crate::model::Expected;
 
-/// A request with everything in it, at its time.
+/// An owned request and its time.
 #[derive(Clone, Debug)]
 pub(crate) struct TestRequest {
     pub(crate) time: Timestamp,
@@ -33,7 +33,7 @@ impl TestRequest {
     }
 }
 
-/// One line: when, what, and of whom.
+/// One line with the time, the operation and the checks.
 impl fmt::Display for TestRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {} {:?}", self.time, self.operation)?;
@@ -50,14 +50,14 @@ impl fmt::Display for TestRequest {
     }
 }
 
-/// A time in the middle of things: Thursday 2025-11-20, 14:46:40.
+/// Thursday 2025-11-20T14:46:40Z, at no edge of a window.
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
-/// Two years before there is no more time: what would end after that ends with it.
+/// Two windows before the last representable time, so that the ends of windows are representable.
 const LATEST: Timestamp =
     Timestamp::MAX.saturating_sub(Micros::MAX_WINDOW).saturating_sub(Micros::MAX_WINDOW);
 
-/// Where a trace has come to.
+/// The state of a trace between its steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Player {
     now: Timestamp,
@@ -65,7 +65,7 @@ pub(crate) struct Player {
     backwards: bool,
     retry: Option<Timestamp>,
     reset: Option<Timestamp>,
-    /// When each request so far was decided.
+    /// The times of the requests so far.
     times: Vec<Timestamp>,
 }
 
@@ -74,25 +74,25 @@ impl Player {
         Player { now, backwards, retry: None, reset: None, times: Vec::new() }
     }
 
-    /// Moves the time and makes the step's request of the policies.
+    /// Advances the time and returns the request of the step.
     pub(crate) fn next(&mut self, policies: &[Policy], step: &Step) -> TestRequest {
-        let first = &policies[step.of[0].policy];
+        let first = &policies[step.checks[0].policy];
         let moved = self.moved(step.moves, first.limits()[0].spec().window);
         self.now = if self.backwards { moved } else { moved.max(self.now) }.min(LATEST);
-        let checks = step.of.iter().map(|of| {
-            let policy = policies[of.policy].clone();
-            let cost = cost(of.cost, &policy);
-            (policy, vec![b'k', of.key], cost)
+        let checks = step.checks.iter().map(|check| {
+            let policy = policies[check.policy].clone();
+            let cost = cost(check.cost, &policy);
+            (policy, vec![b'k', check.key], cost)
         });
         TestRequest {
             time: self.now,
-            operation: self.operation(step.ask, first.limits()[0].spec().window),
+            operation: self.operation(step.operation, first.limits()[0].spec().window),
             checks: checks.collect(),
             request_id: step.request_id.map(|request_id| vec![b'r', request_id]),
         }
     }
 
-    /// Learns from the answer what the next moves may refer to.
+    /// Records the retry and reset times that later steps refer to.
     pub(crate) fn learn(&mut self, answer: &[Expected]) {
         self.times.push(self.now);
         let later = |span: Option<Micros>| span.map(|span| self.now.saturating_add(span));
@@ -119,39 +119,41 @@ impl Player {
         }
     }
 
-    fn operation(&self, ask: Ask, window: Micros) -> Operation {
+    fn operation(&self, operation: StepOperation, window: Micros) -> Operation {
         let id = |byte: u8| Id::from_u128(u128::from(byte));
         let part = |n: u32| Micros::new(window.get() / 1_000 * u64::from(n));
-        match ask {
-            Ask::Check { lease } => Operation::Check { lease: lease.map(id) },
-            Ask::Peek => Operation::Peek,
-            Ask::Take => Operation::Take,
-            Ask::Reserve { id: value, max_wait } => {
+        match operation {
+            StepOperation::Check { lease } => Operation::Check { lease: lease.map(id) },
+            StepOperation::Peek => Operation::Peek,
+            StepOperation::Take => Operation::Take,
+            StepOperation::Reserve { id: value, max_wait } => {
                 let max_wait = max_wait.map_or(Micros::MAX_WINDOW, part);
                 Operation::Reserve { id: id(value), max_wait }
             }
-            Ask::Cancel { id: value } => Operation::Cancel { id: id(value) },
-            Ask::Refund { charged } => Operation::Refund { time: self.charged(charged) },
-            Ask::Penalize => Operation::Penalize,
-            Ask::Reset => Operation::Reset,
-            Ask::Block { thousandths } => Operation::Block { span: thousandths.map(part) },
-            Ask::Unblock => Operation::Unblock,
-            Ask::Acquire { lease } => Operation::Acquire { lease: id(lease) },
-            Ask::Renew { lease } => Operation::Renew { lease: id(lease) },
-            Ask::Release { lease } => Operation::Release { lease: id(lease) },
+            StepOperation::Cancel { id: value } => Operation::Cancel { id: id(value) },
+            StepOperation::Refund { time } => Operation::Refund { time: self.refund_time(time) },
+            StepOperation::Penalize => Operation::Penalize,
+            StepOperation::Reset => Operation::Reset,
+            StepOperation::Block { thousandths } => {
+                Operation::Block { span: thousandths.map(part) }
+            }
+            StepOperation::Unblock => Operation::Unblock,
+            StepOperation::Acquire { lease } => Operation::Acquire { lease: id(lease) },
+            StepOperation::Renew { lease } => Operation::Renew { lease: id(lease) },
+            StepOperation::Release { lease } => Operation::Release { lease: id(lease) },
         }
     }
 
-    fn charged(&self, charged: Charged) -> Option<Timestamp> {
-        match charged {
-            Charged::Unsaid => None,
-            Charged::Ago(ago) => self.times.iter().rev().nth(ago).copied().or(Some(self.now)),
-            Charged::Wrong(by) => Some(self.now.saturating_sub(Micros::new(by))),
+    fn refund_time(&self, time: RefundTime) -> Option<Timestamp> {
+        match time {
+            RefundTime::Unspecified => None,
+            RefundTime::Ago(ago) => self.times.iter().rev().nth(ago).copied().or(Some(self.now)),
+            RefundTime::Wrong(by) => Some(self.now.saturating_sub(Micros::new(by))),
         }
     }
 }
 
-/// A time so many µs on or back, as far as there is time.
+/// The time `by` µs later or earlier, within the representable times.
 pub(crate) fn shifted(time: Timestamp, by: i64) -> Timestamp {
     let span = Micros::new(by.unsigned_abs());
     if by < 0 { time.saturating_sub(span) } else { time.saturating_add(span) }

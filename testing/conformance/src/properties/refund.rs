@@ -1,9 +1,12 @@
-//! I-REFUND: what is given back was charged, and is as if it had not been.
+//! A refund undoes a charge, and never exceeds it.
 
 use proptest::prelude::*;
 use tollgate_core::{Kind, Operation, Policy, Timestamp};
 
-use super::play::{Answered, CHECK, ask, asked, count, only, play, requests, same, story};
+use super::play::{
+    CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,
+    single_check,
+};
 use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, Plan, Violation, run};
 use super::strategies::policies;
@@ -16,93 +19,96 @@ fn has_concurrent(policy: &Policy) -> bool {
     policy.limits().iter().any(|limit| limit.is_concurrent())
 }
 
-/// A check that is refunded at once, with the time of its decision, was never made.
+/// A check that is refunded at once, with the time of its decision, does not change later answers.
 ///
 /// # Errors
-/// The least trace in which something else is answered with both.
+/// The smallest trace with a different answer.
 pub fn refund_undoes_a_check(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = (policies("p"), steps(1, 1, false), 0_usize..40, 1_u64..10);
-    run(plan, &cases, |(policy, steps, place, cost), seen| {
+    run(plan, &cases, |(policy, steps, place, cost), coverage| {
         let policy = policy.with_log_entries(10_000);
         if policy.is_shadow() || has_concurrent(&policy) {
             return Ok(());
         }
-        let asked = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        // What was given back was charged all the same: an earlier place in a queue stays taken.
+        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        // A refund with a time depends on whether another cost waits behind it in the queue.
         let queue =
             policy.limits().iter().any(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
-        let earlier = |x: &TestRequest| matches!(x.operation, Operation::Refund { time: Some(_) });
-        if queue && asked.iter().any(earlier) {
+        let has_time = |request: &TestRequest| {
+            matches!(request.operation, Operation::Refund { time: Some(_) })
+        };
+        if queue && trace.iter().any(has_time) {
             return Ok(());
         }
-        let expected = play(system, &asked);
-        let place = place % asked.len();
-        let time = asked[place].time;
-        let undone = undone(&policy, time, cost);
-        // What was charged must still count when it is given back: see that the check passes.
-        play(system, &asked[..place]);
-        if !only(ask(system, &undone[0]))?.allowed {
+        let expected = play(system, &trace);
+        let place = place % trace.len();
+        let time = trace[place].time;
+        let undone = check_and_refund(&policy, time, cost);
+        // Only an admitted check is charged.
+        play(system, &trace[..place]);
+        if !single_answer(decide(system, &undone[0]))?.allowed {
             return Ok(());
         }
-        seen.count("refunds");
-        count(seen, &expected);
-        let mut with_both = asked;
+        coverage.count("refunds");
+        count(coverage, &expected);
+        let mut with_both = trace;
         with_both.splice(place..place, undone);
         let found = play(system, &with_both);
-        let without: Vec<Answered> =
+        let without: Vec<Response> =
             found[..place].iter().chain(&found[place + 2..]).cloned().collect();
-        let refunded = only(found[place + 1].clone())?;
+        let refunded = single_answer(found[place + 1].clone())?;
         if refunded.granted != cost {
             return Err(format!(
-                "{}gave back {}",
-                story(&with_both[..place + 2]),
+                "{}refunded {}",
+                describe(&with_both[..place + 2]),
                 refunded.granted
             ));
         }
-        same(&with_both, &expected, &without)
+        expect_equal(&with_both, &expected, &without)
     })
 }
 
-fn undone(policy: &Policy, time: Timestamp, cost: u64) -> [TestRequest; 2] {
+fn check_and_refund(policy: &Policy, time: Timestamp, cost: u64) -> [TestRequest; 2] {
     let refund = Operation::Refund { time: Some(time) };
-    [asked(time, CHECK, policy, KEY, cost), asked(time, refund, policy, KEY, cost)]
+    [single_check(time, CHECK, policy, KEY, cost), single_check(time, refund, policy, KEY, cost)]
 }
 
-/// A refund never gives more than the capacity, and on an unknown key it is nothing; without a
-/// time, one that is large enough gives all of it back.
+/// A refund leaves at most the capacity, and refunds nothing of an unknown key. Without a time, a
+/// large refund restores the capacity.
 ///
 /// # Errors
-/// The least trace after which it is not so.
+/// The smallest trace after which a refund does not.
 pub fn refund_keeps_within_capacity(
     system: &mut impl SystemUnderTest,
     plan: Plan,
 ) -> Result<Coverage, Violation> {
     let cases = (policies("p"), steps(1, 1, false), any::<bool>());
-    run(plan, &cases, |(policy, steps, with_time), seen| {
+    run(plan, &cases, |(policy, steps, with_time), coverage| {
         if has_concurrent(&policy) {
             return Ok(());
         }
-        let trace = requests(std::slice::from_ref(&policy), Player::at(START, false), &steps);
-        count(seen, &play(system, &trace));
+        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        count(coverage, &play(system, &trace));
         let now = trace.last().map_or(START, |trace| trace.time);
         let time = with_time.then_some(now);
-        let refund = |key: &[u8]| asked(now, Operation::Refund { time }, &policy, key, u64::MAX);
-        let unknown = only(ask(system, &refund(b"unknown")))?;
+        let refund =
+            |key: &[u8]| single_check(now, Operation::Refund { time }, &policy, key, u64::MAX);
+        let unknown = single_answer(decide(system, &refund(b"unknown")))?;
         if unknown.granted > 0 || unknown.changed {
-            return Err(format!("{}an unknown key got {unknown:?}", story(&trace)));
+            return Err(format!("{}an unknown key has the refund {unknown:?}", describe(&trace)));
         }
-        let answer = only(ask(system, &refund(KEY)))?;
+        let answer = single_answer(decide(system, &refund(KEY)))?;
         let rows = &answer.limits;
-        seen.count(if answer.granted > 0 { "given back" } else { "nothing" });
+        coverage.count(if answer.granted > 0 { "refunded" } else { "nothing" });
         let within = rows.iter().all(|row| row.remaining <= row.capacity);
         let all = with_time || rows.iter().all(|row| row.remaining == row.capacity);
-        let again = only(ask(system, &refund(KEY)))?;
+        let again = single_answer(decide(system, &refund(KEY)))?;
         if within && all && again.granted == 0 && !again.changed {
             return Ok(());
         }
-        Err(format!("{}refund {answer:?}, then {again:?}", story(&trace)))
+        Err(format!("{}refund {answer:?}, then {again:?}", describe(&trace)))
     })
 }

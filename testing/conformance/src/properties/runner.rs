@@ -28,7 +28,7 @@ pub struct Coverage {
     /// The denials.
     pub denied: u64,
     /// The requests that were rejected as invalid.
-    pub refused: u64,
+    pub rejected: u64,
     /// Other counts of a property, by name.
     pub counts: BTreeMap<&'static str, u64>,
 }
@@ -87,9 +87,9 @@ pub(crate) fn run<S: Strategy>(
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[plan.seed; 32]);
     let state = RefCell::new((check, Coverage::default()));
     let outcome = TestRunner::new_with_rng(config, rng).run(cases, |case| {
-        let (check, seen) = &mut *state.borrow_mut();
-        check(case, seen).map_err(TestCaseError::fail)?;
-        seen.cases += 1;
+        let (check, coverage) = &mut *state.borrow_mut();
+        check(case, coverage).map_err(TestCaseError::fail)?;
+        coverage.cases += 1;
         Ok(())
     });
     match outcome {

@@ -1,4 +1,4 @@
-//! Limits and policies to try: small numbers mostly, so that edges are hit, and some huge ones.
+//! Random limits and policies. Most numbers are small, so that traces reach the edges; some are huge.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -17,12 +17,12 @@ fn windows() -> impl Strategy<Value = u64> {
 }
 
 fn counts() -> impl Strategy<Value = u64> {
-    // Primes, so that nothing is divided out.
+    // Mostly primes, which do not reduce.
     let huge = vec![7_919, 999_983, 9_999_991, 2_147_483_647, 4_503_599_627_370_449];
     prop_oneof![12 => 1_u64..=20, 2 => 21_u64..200, 1 => select(huge)]
 }
 
-/// The precisions in whole ms that cut a window into 1 to 24 pieces, or into as many as may be.
+/// The precisions in whole ms that divide a window into 1 to 24 pieces, or into up to the maximum.
 fn precision(window: u64) -> impl Strategy<Value = Micros> {
     let cuts = (1..=24).chain([60, 1_440, 4_096]);
     let pieces =
@@ -32,7 +32,7 @@ fn precision(window: u64) -> impl Strategy<Value = Micros> {
 
 /// An algorithm for a window of this many µs.
 fn kinds(window: u64) -> BoxedStrategy<Kind> {
-    let offset = (0..window / MS).prop_map(|x| Kind::Fixed { offset: Micros::from_millis(x) });
+    let offset = (0..window / MS).prop_map(|ms| Kind::Fixed { offset: Micros::from_millis(ms) });
     prop_oneof![
         4 => counts().prop_map(|burst| Kind::TokenBucket { burst }),
         1 => Just(Kind::Fixed { offset: Micros::ZERO }),
@@ -42,7 +42,7 @@ fn kinds(window: u64) -> BoxedStrategy<Kind> {
         2 => Just(Kind::Sliding),
         2 => (precision(window), any::<bool>())
             .prop_map(|(precision, strict)| Kind::SlidingBy { precision, strict }),
-        2 => (counts().prop_map(|it| it - 1)).prop_map(|places| Kind::Queue { places }),
+        2 => counts().prop_map(|count| Kind::Queue { places: count - 1 }),
         1 => Just(Kind::Concurrent),
     ]
     .boxed()
@@ -52,12 +52,11 @@ fn counts_denied(kind: Kind) -> bool {
     !matches!(kind, Kind::TokenBucket { .. } | Kind::Queue { .. } | Kind::Concurrent)
 }
 
-/// Whether twice the capacity drains within the time that there is. What lasts longer is told as
-/// until its end, wherever that is.
-fn recovers_in_time(it: &Spec) -> bool {
-    let drains = matches!(it.kind, Kind::TokenBucket { .. } | Kind::Queue { .. });
-    let units = u128::from(it.window.get()) * 2 * u128::from(it.capacity());
-    !drains || units / u128::from(it.count) < u128::from(Timestamp::MAX.as_micros())
+/// Whether twice the capacity drains before the last representable time.
+fn recovers_in_time(spec: &Spec) -> bool {
+    let drains = matches!(spec.kind, Kind::TokenBucket { .. } | Kind::Queue { .. });
+    let units = u128::from(spec.window.get()) * 2 * u128::from(spec.capacity());
+    !drains || units / u128::from(spec.count) < u128::from(Timestamp::MAX.as_micros())
 }
 
 /// Any limit that can be built.
@@ -71,22 +70,24 @@ pub(crate) fn limits() -> BoxedStrategy<Limit> {
         )
     });
     specs
-        .prop_filter("it recovers while there is time", recovers_in_time)
-        .prop_filter_map("the limit is out of range", |x| x.build().ok())
+        .prop_filter("the limit recovers before the last time", recovers_in_time)
+        .prop_filter_map("the limit is in range", |spec| spec.build().ok())
         .boxed()
 }
 
-/// A policy of this name with one limit, which keeps every entry of its log.
+/// A policy with one limit, and without a bound for log entries.
 pub(crate) fn single_policies(name: &'static str) -> BoxedStrategy<Policy> {
-    limits().prop_filter_map("the policy is valid", move |x| Policy::new(name, [x]).ok()).boxed()
+    limits()
+        .prop_filter_map("the policy is valid", move |limit| Policy::new(name, [limit]).ok())
+        .boxed()
 }
 
-/// A policy of this name with one to four limits.
+/// A policy with one to four limits.
 pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
     let several = prop::collection::vec(limits(), 1..=4);
-    let one = limits().prop_map(|x| vec![x]);
-    let bucket = |limit: &Limit| limit.can_reserve();
-    let reservable = limits().prop_filter("it can be reserved", bucket).prop_map(|x| vec![x]);
+    let one = limits().prop_map(|limit| vec![limit]);
+    let reservable = limits().prop_filter("the limit can reserve", Limit::can_reserve);
+    let reservable = reservable.prop_map(|limit| vec![limit]);
     let all = prop_oneof![3 => one, 1 => reservable, 3 => several];
     let entries = prop_oneof![5 => Just(10_000_usize), 1 => 4_usize..8];
     let parts = (all, prop::bool::weighted(0.1), entries);
@@ -98,7 +99,7 @@ pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
     policies.boxed()
 }
 
-/// The same limit with other numbers: what makes it the same limit stays.
+/// The same limit with other numbers. Its identity (kind, window and precision) stays.
 pub(crate) fn renumbered(spec: Spec, count: u64, capacity: u64, denied: bool) -> Spec {
     let (kind, count) = match spec.kind {
         Kind::TokenBucket { .. } => (Kind::TokenBucket { burst: capacity }, count),
@@ -110,26 +111,24 @@ pub(crate) fn renumbered(spec: Spec, count: u64, capacity: u64, denied: bool) ->
     Spec { count, kind, count_denied: denied && counts_denied(kind), ..spec }
 }
 
-/// So many forms of one policy, as while a change is rolled out: each limit has other numbers, or
-/// is not there.
-pub(crate) fn forms(count: usize) -> BoxedStrategy<Vec<Policy>> {
-    // A form must have a limit left: of many forms all must.
-    let there = if count > 3 { 0.98 } else { 0.85 };
-    let numbers = (prop::bool::weighted(there), counts(), counts(), any::<bool>());
+/// Versions of one policy, as during a roll-out: each limit has other numbers or is absent.
+pub(crate) fn versions(count: usize) -> BoxedStrategy<Vec<Policy>> {
+    // Every version needs a limit, which is less likely with many versions.
+    let present = if count > 3 { 0.98 } else { 0.85 };
+    let numbers = (prop::bool::weighted(present), counts(), counts(), any::<bool>());
     let limit = (limits(), prop::collection::vec(numbers, count));
     prop::collection::vec(limit, 1..=3)
-        .prop_filter_map("each form is valid", move |limits| {
-            let form = |index: usize| {
-                let there = limits.iter().filter(|limit| limit.1[index].0);
-                let renumbered = there.map(|(limit, numbers)| {
+        .prop_filter_map("each version is valid", move |limits| {
+            let version = |index: usize| {
+                let present = limits.iter().filter(|(_, numbers)| numbers[index].0);
+                let renumbered = present.map(|(limit, numbers)| {
                     let (_, count, capacity, denied) = numbers[index];
-
                     let spec = renumbered(*limit.spec(), count, capacity, denied);
                     if recovers_in_time(&spec) { spec.build().ok() } else { None }
                 });
                 Policy::new("p", renumbered.collect::<Option<Vec<_>>>()?).ok()
             };
-            (0..count).map(form).collect::<Option<Vec<_>>>()
+            (0..count).map(version).collect::<Option<Vec<_>>>()
         })
         .boxed()
 }

@@ -1,55 +1,55 @@
-//! Traces: what is asked, of which policy and key, and how the time moves in between.
+//! Random traces: operations, their policies and keys, and the time between them.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// How the time moves before a request. Moves are in terms of what was answered and of the
-/// policy's windows, so that they land on the edges.
+/// How the time changes before a request. Changes are relative to earlier answers and to the windows of
+/// the policy, so that requests are at the edges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Move {
-    /// Stands still.
+    /// No change.
     Stay,
-    /// So many µs on, or back.
+    /// Forwards by µs; backwards if negative.
     By(i64),
-    /// To the latest retry, and so many µs on.
+    /// To the latest retry time plus µs.
     Retry(i64),
-    /// To the latest reset, and so many µs on.
+    /// To the latest reset time plus µs.
     Reset(i64),
-    /// On by so many parts in 1,000 of the policy's first window, and so many µs on.
+    /// By thousandths of the first window of the policy plus µs.
     Window(u32, i64),
-    /// To the next multiple of the policy's first window, and so many µs on.
+    /// To the next multiple of the first window of the policy plus µs.
     Edge(i64),
 }
 
-/// An amount, in terms of the policy's first capacity.
+/// A cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Amount {
-    /// So many units.
+    /// Units.
     Units(u64),
-    /// So many sixteenths of the capacity, and so many units more.
+    /// Sixteenths of the capacity of the first limit plus units.
     Part(u64, u64),
 }
 
-/// Which charge a refund is for.
+/// The time of the charge that a refund names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Charged {
-    /// It does not say.
-    Unsaid,
-    /// The one so many answers ago.
+pub(crate) enum RefundTime {
+    /// No time.
+    Unspecified,
+    /// The time of a request this many answers ago.
     Ago(usize),
-    /// One that never was, so many µs before now.
+    /// This many µs before now, where there was no charge.
     Wrong(u64),
 }
 
-/// What is asked; ids are small numbers, so that they meet again.
+/// An operation. Ids are small numbers, so that they recur.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum StepOperation {
     Check { lease: Option<u8> },
     Peek,
     Take,
     Reserve { id: u8, max_wait: Option<u32> },
     Cancel { id: u8 },
-    Refund { charged: Charged },
+    Refund { time: RefundTime },
     Penalize,
     Reset,
     Block { thousandths: Option<u32> },
@@ -59,9 +59,9 @@ pub(crate) enum Ask {
     Release { lease: u8 },
 }
 
-/// One (policy, key, cost): the first two as indexes.
+/// A check; policy and key are indexes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Of {
+pub(crate) struct StepCheck {
     pub(crate) policy: usize,
     pub(crate) key: u8,
     pub(crate) cost: Amount,
@@ -71,8 +71,8 @@ pub(crate) struct Of {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) moves: Move,
-    pub(crate) ask: Ask,
-    pub(crate) of: Vec<Of>,
+    pub(crate) operation: StepOperation,
+    pub(crate) checks: Vec<StepCheck>,
     pub(crate) request_id: Option<u8>,
 }
 
@@ -108,46 +108,47 @@ pub(crate) fn amounts() -> BoxedStrategy<Amount> {
     .boxed()
 }
 
-fn asks() -> BoxedStrategy<Ask> {
+fn operations() -> BoxedStrategy<StepOperation> {
     let id = || 0_u8..3;
     let charged = prop_oneof![
-        Just(Charged::Unsaid),
-        (0_usize..6).prop_map(Charged::Ago),
-        (1_u64..5_000).prop_map(Charged::Wrong),
+        Just(RefundTime::Unspecified),
+        (0_usize..6).prop_map(RefundTime::Ago),
+        (1_u64..5_000).prop_map(RefundTime::Wrong),
     ];
     prop_oneof![
-        30 => prop::option::weighted(0.95, 0_u8..6).prop_map(|lease| Ask::Check { lease }),
-        5 => Just(Ask::Peek),
-        5 => Just(Ask::Take),
+        30 => prop::option::weighted(0.95, 0_u8..6).prop_map(|lease| StepOperation::Check { lease }),
+        5 => Just(StepOperation::Peek),
+        5 => Just(StepOperation::Take),
         6 => (id(), prop::option::of(0_u32..3_000))
-            .prop_map(|(id, max_wait)| Ask::Reserve { id, max_wait }),
-        3 => id().prop_map(|id| Ask::Cancel { id }),
-        5 => charged.prop_map(|charged| Ask::Refund { charged }),
-        3 => Just(Ask::Penalize),
-        1 => Just(Ask::Reset),
-        1 => prop::option::of(1_u32..1_500).prop_map(|thousandths| Ask::Block { thousandths }),
-        1 => Just(Ask::Unblock),
-        3 => (0_u8..6).prop_map(|lease| Ask::Acquire { lease }),
-        2 => (0_u8..6).prop_map(|lease| Ask::Renew { lease }),
-        3 => (0_u8..6).prop_map(|lease| Ask::Release { lease }),
+            .prop_map(|(id, max_wait)| StepOperation::Reserve { id, max_wait }),
+        3 => id().prop_map(|id| StepOperation::Cancel { id }),
+        5 => charged.prop_map(|time| StepOperation::Refund { time }),
+        3 => Just(StepOperation::Penalize),
+        1 => Just(StepOperation::Reset),
+        1 => prop::option::of(1_u32..1_500).prop_map(|thousandths| StepOperation::Block { thousandths }),
+        1 => Just(StepOperation::Unblock),
+        3 => (0_u8..6).prop_map(|lease| StepOperation::Acquire { lease }),
+        2 => (0_u8..6).prop_map(|lease| StepOperation::Renew { lease }),
+        3 => (0_u8..6).prop_map(|lease| StepOperation::Release { lease }),
     ]
     .boxed()
 }
 
-/// Only checks, and operations that do not change the count of admitted requests.
-fn checks() -> BoxedStrategy<Ask> {
-    let checks = prop::option::weighted(0.95, 0_u8..250).prop_map(|lease| Ask::Check { lease });
-    prop_oneof![20 => checks, 1 => Just(Ask::Peek)].boxed()
+/// Only checks and peeks.
+fn checks() -> BoxedStrategy<StepOperation> {
+    let checks =
+        prop::option::weighted(0.95, 0_u8..250).prop_map(|lease| StepOperation::Check { lease });
+    prop_oneof![20 => checks, 1 => Just(StepOperation::Peek)].boxed()
 }
 
-/// Steps of every operation over so many policies and keys.
+/// Steps of every operation.
 pub(crate) fn steps(policies: usize, keys: u8, backwards: bool) -> BoxedStrategy<Vec<Step>> {
-    steps_of(asks(), 4, policies, keys, backwards)
+    build_steps(operations(), 4, policies, keys, backwards)
 }
 
-/// Steps of checks of one at a time.
+/// Steps of single checks without request ids.
 pub(crate) fn check_steps(policies: usize, keys: u8, backwards: bool) -> BoxedStrategy<Vec<Step>> {
-    let steps = steps_of(checks(), 1, policies, keys, backwards);
+    let steps = build_steps(checks(), 1, policies, keys, backwards);
     let without_ids = |mut steps: Vec<Step>| {
         steps.iter_mut().for_each(|step| step.request_id = None);
         steps
@@ -155,11 +156,11 @@ pub(crate) fn check_steps(policies: usize, keys: u8, backwards: bool) -> BoxedSt
     steps.prop_map(without_ids).boxed()
 }
 
-fn small(steps: BoxedStrategy<Vec<Step>>) -> BoxedStrategy<Vec<Step>> {
+fn with_small_costs(steps: BoxedStrategy<Vec<Step>>) -> BoxedStrategy<Vec<Step>> {
     let smaller = |mut steps: Vec<Step>| {
         for step in &mut steps {
             step.request_id = None;
-            if let Amount::Units(units) = &mut step.of[0].cost {
+            if let Amount::Units(units) = &mut step.checks[0].cost {
                 *units %= 6;
             }
         }
@@ -168,48 +169,55 @@ fn small(steps: BoxedStrategy<Vec<Step>>) -> BoxedStrategy<Vec<Step>> {
     steps.prop_map(smaller).boxed()
 }
 
-/// Steps that take and give back leases.
+/// Steps that acquire, renew and release leases.
 pub(crate) fn lease_steps() -> BoxedStrategy<Vec<Step>> {
-    let asks = prop_oneof![
-        6 => (0_u8..8).prop_map(|lease| Ask::Acquire { lease }),
-        2 => (0_u8..8).prop_map(|lease| Ask::Renew { lease }),
-        3 => (0_u8..8).prop_map(|lease| Ask::Release { lease }),
+    let operations = prop_oneof![
+        6 => (0_u8..8).prop_map(|lease| StepOperation::Acquire { lease }),
+        2 => (0_u8..8).prop_map(|lease| StepOperation::Renew { lease }),
+        3 => (0_u8..8).prop_map(|lease| StepOperation::Release { lease }),
     ];
-    small(steps_of(asks.boxed(), 1, 1, 1, false))
+    with_small_costs(build_steps(operations.boxed(), 1, 1, 1, false))
 }
 
-/// Steps that reserve and cancel, with some checks in between.
+/// Steps that reserve and cancel, and some checks.
 pub(crate) fn reservation_steps() -> BoxedStrategy<Vec<Step>> {
-    let asks = prop_oneof![
+    let operations = prop_oneof![
         6 => (0_u8..8, prop::option::of(0_u32..3_000))
-            .prop_map(|(id, max_wait)| Ask::Reserve { id, max_wait }),
-        3 => (0_u8..8).prop_map(|id| Ask::Cancel { id }),
-        1 => Just(Ask::Check { lease: None }),
+            .prop_map(|(id, max_wait)| StepOperation::Reserve { id, max_wait }),
+        3 => (0_u8..8).prop_map(|id| StepOperation::Cancel { id }),
+        1 => Just(StepOperation::Check { lease: None }),
     ];
-    small(steps_of(asks.boxed(), 1, 1, 1, false))
+    with_small_costs(build_steps(operations.boxed(), 1, 1, 1, false))
 }
 
-fn steps_of(
-    asks: BoxedStrategy<Ask>,
-    most_checks: usize,
+fn build_steps(
+    operations: BoxedStrategy<StepOperation>,
+    max_checks: usize,
     policies: usize,
     keys: u8,
     backwards: bool,
 ) -> BoxedStrategy<Vec<Step>> {
-    let of = move || {
-        (0..policies, 0..keys, amounts()).prop_map(|(policy, key, cost)| Of { policy, key, cost })
+    let check = move || {
+        (0..policies, 0..keys, amounts()).prop_map(|(policy, key, cost)| StepCheck {
+            policy,
+            key,
+            cost,
+        })
     };
     let several = prop_oneof![
-        6 => of().prop_map(|it| vec![it]),
-        1 => prop::collection::vec(of(), 1..=most_checks),
+        6 => check().prop_map(|check| vec![check]),
+        1 => prop::collection::vec(check(), 1..=max_checks),
     ];
     let request_id = prop::option::weighted(0.1, 0_u8..3);
-    let step = (moves(backwards), asks, several, request_id).prop_map(
-        |(moves, ask, mut of, request_id)| {
-            if !matches!(ask, Ask::Check { .. } | Ask::Peek | Ask::Acquire { .. }) {
-                of.truncate(1);
+    let step = (moves(backwards), operations, several, request_id).prop_map(
+        |(moves, operation, mut checks, request_id)| {
+            if !matches!(
+                operation,
+                StepOperation::Check { .. } | StepOperation::Peek | StepOperation::Acquire { .. }
+            ) {
+                checks.truncate(1);
             }
-            Step { moves, ask, of, request_id }
+            Step { moves, operation, checks, request_id }
         },
     );
     prop::collection::vec(step, 1..40).boxed()

@@ -1,12 +1,12 @@
-//! Holding a decision against what a row expects of it.
+//! Compares a decision with the expectation of a row.
 
-use tollgate_core::{Decision, Id, LimitDecision, Micros, Timestamp};
+use tollgate_core::{Decision, LimitDecision, Timestamp};
 use tollgate_store::Answer;
 
 use super::expected::{CheckExpectation, Expectation, Expected, Field};
-use super::request::AskedCheck;
+use super::request::TestCheck;
 
-/// A field that is not what it is to be.
+/// A field with an unexpected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) field: String,
@@ -14,15 +14,15 @@ pub(super) struct Difference {
     pub(super) got: String,
 }
 
-/// Which turn of how many.
-pub(super) type Turn = (u32, u32);
+/// The index of a repetition, and the number of repetitions.
+pub(super) type Repetition = (u32, u32);
 
-/// Every field that differs.
+/// The fields that differ.
 pub(super) fn differences(
-    checks: &[AskedCheck],
+    checks: &[TestCheck],
     expected: &Expected,
     answer: &Answer,
-    turn: Turn,
+    turn: Repetition,
 ) -> Vec<Difference> {
     if checks.len() != answer.decisions.len() {
         let (expected, got) = (checks.len().to_string(), answer.decisions.len().to_string());
@@ -30,34 +30,34 @@ pub(super) fn differences(
     }
     let mut found = Vec::new();
     if let Expected::Several(whole, _) = expected {
-        found.extend(fields("request: ", whole, turn, |field| of_answer(answer, field)));
+        found.extend(fields("request: ", whole, turn, |field| answer_field(answer, field)));
     }
-    let each = checks.iter().zip(expected.of_checks()).zip(&answer.decisions);
+    let each = checks.iter().zip(expected.checks()).zip(&answer.decisions);
     for (number, ((check, expected), decision)) in each.enumerate() {
         let place =
             if checks.len() > 1 { format!("check {}: ", number + 1) } else { String::new() };
-        found.extend(of_check(&place, check, expected, decision, turn));
+        found.extend(check_differences(&place, check, expected, decision, turn));
     }
     found
 }
 
-fn of_check(
+fn check_differences(
     place: &str,
-    check: &AskedCheck,
+    check: &TestCheck,
     expected: &CheckExpectation,
     decision: &Decision,
-    turn: Turn,
+    turn: Repetition,
 ) -> Vec<Difference> {
-    let written =
+    let position =
         |canonical: usize| check.policy.places.iter().position(|place| *place == canonical);
     let mut found = fields(place, &expected.fields, turn, |field| match field {
-        Field::Binding => written(decision.binding).map_or(0, |x| x + 1).to_string(),
-        field => of_decision(decision, field),
+        Field::Binding => position(decision.binding).map_or(0, |index| index + 1).to_string(),
+        field => decision_field(decision, field),
     });
     let limits = decision.limits();
     for (number, expected) in &expected.limits {
         let limit = check.policy.places.get(number - 1).and_then(|place| limits.get(*place));
-        let shown = |field| limit.map_or("no such limit".into(), |limit| of_limit(limit, field));
+        let shown = |field| limit.map_or("no such limit".into(), |limit| limit_field(limit, field));
         found.extend(fields(&format!("{place}limit {number}: "), expected, turn, shown));
     }
     found
@@ -66,7 +66,7 @@ fn of_check(
 fn fields(
     place: &str,
     expected: &[Expectation],
-    (turn, turns): Turn,
+    (turn, turns): Repetition,
     shown: impl Fn(Field) -> String,
 ) -> Vec<Difference> {
     let differs = |expectation: &Expectation| {
@@ -87,88 +87,83 @@ fn verdict(allowed: bool, never: bool) -> String {
     .into()
 }
 
-fn span(it: Option<Micros>) -> String {
-    it.map_or("none".into(), |i| i.to_string())
+fn or_none(value: Option<impl ToString>) -> String {
+    value.map_or("none".into(), |value| value.to_string())
 }
 
-fn id(it: Option<Id>) -> String {
-    it.map_or("none".into(), |i| i.to_string())
+fn either(condition: bool, yes: &str, no: &str) -> String {
+    if condition { yes } else { no }.into()
 }
 
-fn either(it: bool, yes: &str, no: &str) -> String {
-    if it { yes } else { no }.into()
-}
-
-fn of_answer(answer: &Answer, field: Field) -> String {
+fn answer_field(answer: &Answer, field: Field) -> String {
     match field {
-        Field::Retry => span(answer.retry_after()),
+        Field::Retry => or_none(answer.retry_after()),
         _ => verdict(answer.allowed(), answer.never()),
     }
 }
 
-fn of_decision(decision: &Decision, field: Field) -> String {
+fn decision_field(decision: &Decision, field: Field) -> String {
     match field {
         Field::Verdict => verdict(decision.allowed, decision.never),
         Field::Changed => either(decision.changed, "changed", "unchanged"),
         Field::Capacity => decision.capacity.to_string(),
         Field::Remaining => decision.remaining.to_string(),
-        Field::Retry => span(decision.retry_after),
-        Field::Reset => span(decision.reset_after),
-        Field::Delay => span(Some(decision.delay)),
+        Field::Retry => or_none(decision.retry_after),
+        Field::Reset => or_none(decision.reset_after),
+        Field::Delay => decision.delay.to_string(),
         Field::Granted => decision.granted.to_string(),
         Field::Reason => decision.reason.as_str().into(),
         Field::Binding => decision.binding.to_string(),
         Field::Replayed => either(decision.replayed, "replayed", "not-replayed"),
         Field::Shadow => either(decision.shadow, "shadow", "not-shadow"),
-        Field::Lease => id(decision.lease),
-        Field::Reservation => id(decision.reservation),
+        Field::Lease => or_none(decision.lease),
+        Field::Reservation => or_none(decision.reservation),
     }
 }
 
-fn of_limit(limit: &LimitDecision, field: Field) -> String {
+fn limit_field(limit: &LimitDecision, field: Field) -> String {
     match field {
         Field::Verdict => verdict(limit.allowed, limit.never),
         Field::Capacity => limit.capacity.to_string(),
         Field::Remaining => limit.remaining.to_string(),
-        Field::Retry => span(limit.retry_after),
-        Field::Reset => span(Some(limit.reset_after)),
+        Field::Retry => or_none(limit.retry_after),
+        Field::Reset => limit.reset_after.to_string(),
         _ => "not a field of a limit".into(),
     }
 }
 
-/// What holds of every decision, whatever its row names: a row says little, and a wrong field
-/// beside it would pass unseen.
+/// Checks that apply to every decision. A row names few fields, and an error in another field would not
+/// be found.
 pub(super) fn contradictions(answer: &Answer, now: Timestamp) -> Vec<Difference> {
     let wrong = |field: &str, expected: &str, got: String| {
         Some(Difference { field: field.into(), expected: expected.into(), got })
     };
-    let of_one = |decision: &Decision| {
+    let check = |decision: &Decision| {
         if !decision.replayed && decision.time != now {
             return wrong("time", &now.to_string(), decision.time.to_string());
         }
-        // A check that was admitted in a request that was not may have a retry: what count-denied
-        // charged it holds after the answer.
+        // In a denied request an admitted check may have a retry time, if a count-denied limit charged it.
         if (answer.allowed() || decision.never) && decision.retry_after.is_some() {
-            return wrong("retry", "none", span(decision.retry_after));
+            return wrong("retry", "none", or_none(decision.retry_after));
         }
         if decision.allowed && decision.never {
-            return wrong("verdict", "one of two", verdict(true, true));
+            return wrong("verdict", "allowed or never", verdict(true, true));
         }
         let limits = decision.limits();
         let mut binding = limits.iter().filter(|limit| limit.binding);
         match (binding.next(), binding.next()) {
-            (Some(binding), None) => against_limits(decision, binding, &limits),
+            (Some(binding), None) => check_binding(decision, binding, &limits),
             (first, _) => {
                 wrong("binding limits", "1", if first.is_some() { "more" } else { "0" }.into())
             }
         }
     };
-    answer.decisions.iter().filter_map(of_one).collect()
+    answer.decisions.iter().filter_map(check).collect()
 }
 
-/// The policy's capacity is the binding limit's, and its remaining the least. In a shadow's answer
-/// only the limits speak.
-fn against_limits(
+/// The capacity of a policy is that of the binding limit, and its remaining cost the smallest of its
+/// limits. A shadow policy reports neither.
+fn check_binding(
     decision: &Decision,
     binding: &LimitDecision,
     limits: &[LimitDecision],

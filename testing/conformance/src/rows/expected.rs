@@ -1,30 +1,30 @@
-//! What a row expects: the fields that it names, and their values.
+//! The expectation of a row: fields and their values.
 
 use tollgate_core::{Id, Micros};
 
 use super::request::id;
 use super::spans::span;
-use super::words::{Fault, Words};
+use super::words::{Mistake, Words};
 
-/// What is expected of a request.
+/// The expected answer to a request.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
-    /// It cannot be decided, with these words in the message.
+    /// An error whose message contains these words.
     Error(String),
-    /// Of one check.
+    /// The decision about one check.
     One(CheckExpectation),
-    /// Of several: of the request as a whole, then of each check, or of none.
+    /// Several checks: the request as a whole, then each check or none.
     Several(Vec<Expectation>, Vec<CheckExpectation>),
 }
 
-/// What is expected of a check and of its limits, by their place in the policy's text.
+/// The expected decision about a check, and about its limits by their number in the text of the policy.
 #[derive(Clone, Debug)]
 pub(super) struct CheckExpectation {
     pub(super) fields: Vec<Expectation>,
     pub(super) limits: Vec<(usize, Vec<Expectation>)>,
 }
 
-/// A field and what it is to be.
+/// A field and its expected value.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
     pub(super) field: Field,
@@ -50,7 +50,7 @@ pub(super) enum Field {
     Reservation,
 }
 
-/// Fields that a value follows.
+/// Fields that are followed by a value.
 const FIELDS: [(&str, Field); 10] = [
     ("capacity", Field::Capacity),
     ("remaining", Field::Remaining),
@@ -64,7 +64,7 @@ const FIELDS: [(&str, Field); 10] = [
     ("reservation", Field::Reservation),
 ];
 
-/// Words that are a field's value.
+/// Words that are the value of a field.
 const WORDS: [(&str, Field); 9] = [
     ("allowed", Field::Verdict),
     ("denied", Field::Verdict),
@@ -79,7 +79,7 @@ const WORDS: [(&str, Field); 9] = [
 
 impl Field {
     pub(super) fn name(self) -> &'static str {
-        let named = FIELDS.iter().find(|(_, x)| *x == self).map(|(name, _)| *name);
+        let named = FIELDS.iter().find(|(_, field)| *field == self).map(|(name, _)| *name);
         named.unwrap_or(match self {
             Field::Verdict => "verdict",
             Field::Changed => "changed",
@@ -89,7 +89,7 @@ impl Field {
     }
 }
 
-/// A value, perhaps one that goes in equal steps over the repetitions of a row.
+/// A value: a word, or a first and last value, between which the repetitions go in equal steps.
 #[derive(Clone, Debug)]
 enum Value {
     Word(String),
@@ -98,7 +98,7 @@ enum Value {
 }
 
 impl Expectation {
-    /// The value in turn `turn` of `turns`, as it is shown.
+    /// The value as text in repetition `turn` of `turns`.
     pub(super) fn shown(&self, turn: u32, turns: u32) -> String {
         let step = |first: u64, last: u64| {
             let way = u128::from(first.abs_diff(last)) * u128::from(turn);
@@ -112,7 +112,7 @@ impl Expectation {
         }
     }
 
-    /// Whether its steps are whole over so many turns.
+    /// Whether the steps over this many repetitions are integers.
     pub(super) fn is_even(&self, turns: u32) -> bool {
         match self.value {
             Value::Word(_) => true,
@@ -125,8 +125,8 @@ impl Expectation {
 }
 
 impl Expected {
-    /// What is expected of each check.
-    pub(super) fn of_checks(&self) -> &[CheckExpectation] {
+    /// The expectations of the checks.
+    pub(super) fn checks(&self) -> &[CheckExpectation] {
         match self {
             Expected::Error(_) => &[],
             Expected::One(one) => std::slice::from_ref(one),
@@ -139,16 +139,16 @@ impl Expected {
             Expected::Several(whole, _) => whole.as_slice(),
             _ => &[],
         };
-        let of_checks = self.of_checks().iter().flat_map(|check| {
+        let checks = self.checks().iter().flat_map(|check| {
             check.fields.iter().chain(check.limits.iter().flat_map(|(_, fields)| fields))
         });
-        whole.iter().chain(of_checks)
+        whole.iter().chain(checks)
     }
 }
 
-/// What stands behind the arrow, of a request with so many checks.
-pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
-    let mut words = Words::of(text);
+/// Parses the text after `->` of a request with this many checks.
+pub(super) fn parse_expected(text: &str, checks: usize) -> Result<Expected, Mistake> {
+    let mut words = Words::new(text);
     if words.skip_word("error") {
         return match words.rest() {
             other if other.is_empty() => Err("the words of the error are missing".into()),
@@ -160,14 +160,14 @@ pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
     if checks <= 1 {
         return match parts.next() {
             Some(_) => Err("one check has one answer".into()),
-            None => Ok(Expected::One(of_check(first)?)),
+            None => Ok(Expected::One(parse_check(first)?)),
         };
     }
-    let whole = judged(Words::of(first))?;
+    let whole = parse_verdict_and_fields(Words::new(first))?;
     if whole.iter().any(|whole| !matches!(whole.field, Field::Verdict | Field::Retry)) {
         return Err("a whole request has a verdict and a retry".into());
     }
-    let each = parts.map(of_check).collect::<Result<Vec<_>, _>>()?;
+    let each = parts.map(parse_check).collect::<Result<Vec<_>, _>>()?;
     match each.len() {
         0 => Ok(Expected::Several(whole, each)),
         n if n == checks => Ok(Expected::Several(whole, each)),
@@ -175,39 +175,40 @@ pub(super) fn expected(text: &str, checks: usize) -> Result<Expected, Fault> {
     }
 }
 
-fn of_check(text: &str) -> Result<CheckExpectation, Fault> {
+fn parse_check(text: &str) -> Result<CheckExpectation, Mistake> {
     let mut parts = text.split(';');
-    let fields = judged(Words::of(parts.next().unwrap_or_default()))?;
-    let limits = parts.map(of_limit).collect::<Result<_, _>>()?;
+    let fields = parse_verdict_and_fields(Words::new(parts.next().unwrap_or_default()))?;
+    let limits = parts.map(parse_limit).collect::<Result<_, _>>()?;
     Ok(CheckExpectation { fields, limits })
 }
 
 /// `limit N: FIELDS`, numbered from 1.
-fn of_limit(text: &str) -> Result<(usize, Vec<Expectation>), Fault> {
-    let mut words = Words::of(text);
+fn parse_limit(text: &str) -> Result<(usize, Vec<Expectation>), Mistake> {
+    let mut words = Words::new(text);
     let number = words.skip_word("limit").then(|| words.next()).flatten();
-    let number = number.and_then(|number| number.strip_suffix(':')).and_then(|i| i.parse().ok());
+    let number =
+        number.and_then(|word| word.strip_suffix(':')).and_then(|number| number.parse().ok());
     match number {
         Some(number @ 1..) => Ok((number, fields(words)?)),
         _ => Err(format!("{:?} does not begin with `limit N:`", text.trim())),
     }
 }
 
-/// A verdict, then fields.
-fn judged(words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
+/// Parses a verdict and fields.
+fn parse_verdict_and_fields(words: Words<'_>) -> Result<Vec<Expectation>, Mistake> {
     let all = fields(words)?;
-    match all.first().map(|x| x.field) {
+    match all.first().map(|expectation| expectation.field) {
         Some(Field::Verdict | Field::Changed) => Ok(all),
         _ => Err("the verdict comes first".into()),
     }
 }
 
-fn fields(mut words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
+fn fields(mut words: Words<'_>) -> Result<Vec<Expectation>, Mistake> {
     let mut all = Vec::new();
     while let Some(word) = words.next() {
-        let worded = WORDS.iter().find(|(name, _)| *name == word);
-        let named = FIELDS.iter().find(|(name, _)| *name == word);
-        let (field, value) = match (worded, named) {
+        let by_value = WORDS.iter().find(|(name, _)| *name == word);
+        let by_name = FIELDS.iter().find(|(name, _)| *name == word);
+        let (field, value) = match (by_value, by_name) {
             (Some((_, field)), _) => (*field, Value::Word(word.to_owned())),
             (_, Some((_, field))) => (*field, value(*field, words.need(word)?)?),
             _ => return Err(format!("{word:?} is no field")),
@@ -217,7 +218,7 @@ fn fields(mut words: Words<'_>) -> Result<Vec<Expectation>, Fault> {
     Ok(all)
 }
 
-fn value(field: Field, word: &str) -> Result<Value, Fault> {
+fn value(field: Field, word: &str) -> Result<Value, Mistake> {
     let (first, last) = word.split_once("..").unwrap_or((word, word));
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     Ok(match field {

@@ -9,7 +9,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("rows")
 }
 
-/// The names of all files below `rows/`, in order.
+/// The names of all files below `rows/`, sorted.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -33,10 +33,10 @@ fn find(below: &Path, found: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the file of a name.
+/// Reads and parses a file.
 ///
 /// # Errors
-/// It cannot be read, or a line of it is not understood.
+/// The file cannot be read, or a line is invalid.
 pub fn read(name: &str) -> io::Result<Rows> {
     let text = fs::read_to_string(folder().join(name))?;
     Rows::parse(name, &text).map_err(io::Error::other)

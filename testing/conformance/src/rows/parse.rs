@@ -1,14 +1,14 @@
-//! Reading a file of rows.
+//! Parses a file of rows.
 
 use std::fmt;
 
 use tollgate_core::{Micros, Timestamp};
 
-use super::expected::{Expected, expected};
+use super::expected::{Expected, parse_expected};
 use super::policies::{self, Policies};
-use super::request::{TestRequest, asked};
+use super::request::{TestRequest, parse_request};
 use super::spans::{moment, span};
-use super::words::{Fault, Words, without_comment};
+use super::words::{Mistake, Words, without_comment};
 
 /// 2026-11-20T00:00:00Z, a Friday.
 const BASE: Timestamp = Timestamp::from_micros(1_795_132_800_000_000);
@@ -27,7 +27,7 @@ pub(super) struct Section {
     pub(super) rows: Vec<Row>,
 }
 
-/// A line that holds something.
+/// A line with a row.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) line: usize,
@@ -37,41 +37,41 @@ pub(super) struct Row {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// The same request a number of times.
-    Ask { at: Timestamp, every: Micros, turns: u32, asked: TestRequest, expected: Expected },
-    /// Limits that make no policy, and words of the reason.
+    /// A request, repeated `turns` times.
+    Decide { at: Timestamp, every: Micros, turns: u32, request: TestRequest, expected: Expected },
+    /// Invalid limits, and words of the error message.
     Refuse { limits: String, words: String },
 }
 
-/// The error for a file of rows that cannot be read.
+/// An invalid line of a file of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     file: String,
     line: usize,
     row: String,
-    fault: String,
+    mistake: Mistake,
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}\n    {}", self.file, self.line, self.row, self.fault)
+        write!(f, "{}:{}: {}\n    {}", self.file, self.line, self.row, self.mistake)
     }
 }
 
 impl std::error::Error for ParseError {}
 
 impl Rows {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// A line is not understood, or the plan is missing or not the number of rows.
+    /// A line is invalid, or the last line does not state the number of rows.
     pub fn parse(file: &str, text: &str) -> Result<Self, ParseError> {
         let mut reader = Reader::new(file);
-        let error = |line: usize, row: &str, fault| ParseError {
+        let error = |line: usize, row: &str, mistake| ParseError {
             file: file.to_owned(),
             line,
             row: row.to_owned(),
-            fault,
+            mistake,
         };
         for (index, line) in text.lines().enumerate() {
             let line = without_comment(line);
@@ -86,20 +86,20 @@ impl Rows {
         }
     }
 
-    /// The name it was given.
+    /// The name of the file.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     #[must_use]
     pub fn count(&self) -> usize {
         self.sections.iter().map(|section| section.rows.len()).sum()
     }
 }
 
-/// What holds at a line: where times count from, and which policies there are.
+/// The base of times and the policies at a line.
 #[derive(Clone, Debug)]
 struct Scope {
     base: Timestamp,
@@ -108,7 +108,7 @@ struct Scope {
 
 struct Reader {
     rows: Rows,
-    /// What stands before the first section, for each to begin with.
+    /// The scope before the first section, with which each section starts.
     prelude: Scope,
     scope: Scope,
     plan: Option<usize>,
@@ -125,8 +125,8 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, line: usize, text: &str) -> Result<(), Fault> {
-        let mut words = Words::of(text);
+    fn read(&mut self, line: usize, text: &str) -> Result<(), Mistake> {
+        let mut words = Words::new(text);
         let Some(first) = words.next() else { return Ok(()) };
         if self.plan.is_some() {
             return Err("the plan is the last line".into());
@@ -151,7 +151,7 @@ impl Reader {
                 words.end()
             }
             "at" | "refuse" => {
-                let step = if first == "at" { self.ask(words)? } else { refusal(words)? };
+                let step = if first == "at" { self.parse_row(words)? } else { refusal(words)? };
                 let section = self.rows.sections.last_mut();
                 let rows = &mut section.ok_or("a row stands in a section, below a `==`")?.rows;
                 rows.push(Row { line, text: text.to_owned(), step });
@@ -161,33 +161,33 @@ impl Reader {
         }
     }
 
-    /// `TIME [every SPAN] [Nx] VERB … -> EXPECTED`.
-    fn ask(&self, mut words: Words<'_>) -> Result<Step, Fault> {
+    /// `TIME [every SPAN] [Nx] OPERATION … -> EXPECTED`.
+    fn parse_row(&self, mut words: Words<'_>) -> Result<Step, Mistake> {
         let at = moment(words.need("the time")?, self.scope.base)?;
         let every = match words.skip_word("every") {
             true => span(words.need("the span")?)?,
             false => Micros::ZERO,
         };
-        let times = |text: &str| text.strip_suffix('x').and_then(|i| i.parse().ok());
+        let times = |text: &str| text.strip_suffix('x').and_then(|number| number.parse().ok());
         let turns = words.read_as(times).unwrap_or(1);
-        let asked = asked(&mut words, &self.scope.policies, self.scope.base)?;
-        let expected = expected(&words.rest(), asked.checks.len())?;
+        let request = parse_request(&mut words, &self.scope.policies, self.scope.base)?;
+        let expected = parse_expected(&words.rest(), request.checks.len())?;
         if turns == 0 {
             return Err("a row is asked at least once".into());
         }
-        if !expected.all().all(|x| x.is_even(turns)) {
+        if !expected.all().all(|expectation| expectation.is_even(turns)) {
             return Err(format!("a range does not go in whole steps over {turns} turns"));
         }
-        known_limits(&asked, &expected)?;
-        Ok(Step::Ask { at, every, turns, asked, expected })
+        known_limits(&request, &expected)?;
+        Ok(Step::Decide { at, every, turns, request, expected })
     }
 }
 
-/// Every limit that something is expected of is one of its policy's.
-fn known_limits(asked: &TestRequest, expected: &Expected) -> Result<(), Fault> {
-    for (check, of_check) in asked.checks.iter().zip(expected.of_checks()) {
+/// Fails if the expectation names a limit that the policy does not have.
+fn known_limits(request: &TestRequest, expected: &Expected) -> Result<(), Mistake> {
+    for (check, expected) in request.checks.iter().zip(expected.checks()) {
         let most = check.policy.places.len();
-        if let Some((number, _)) = of_check.limits.iter().find(|(x, _)| *x > most) {
+        if let Some((number, _)) = expected.limits.iter().find(|(number, _)| *number > most) {
             return Err(format!("there is no limit {number}"));
         }
     }
@@ -195,7 +195,7 @@ fn known_limits(asked: &TestRequest, expected: &Expected) -> Result<(), Fault> {
 }
 
 /// `LIMITS -> WORDS`.
-fn refusal(words: Words<'_>) -> Result<Step, Fault> {
+fn refusal(words: Words<'_>) -> Result<Step, Mistake> {
     let text = words.rest();
     let (limits, words) = text.split_once(" -> ").ok_or("`->` is missing")?;
     Ok(Step::Refuse { limits: limits.to_owned(), words: words.to_owned() })

@@ -1,23 +1,23 @@
-//! Policies as rows write them.
+//! Policies of rows.
 
 use std::collections::BTreeMap;
 
 use tollgate_core::{Policy, parse_limits};
 
-use super::words::{Fault, Words};
+use super::words::{Mistake, Words};
 
-/// A policy, and where each limit of its text stands in canonical order.
+/// A policy, and the canonical index of each limit of its text.
 #[derive(Clone, Debug)]
 pub(super) struct PolicyLine {
     pub(super) policy: Policy,
     pub(super) places: Vec<usize>,
 }
 
-/// Policies by what the file calls them.
+/// Policies by their name in the file.
 pub(super) type Policies = BTreeMap<String, PolicyLine>;
 
 /// `NAME [OPTION…] LIMITS`.
-pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Fault> {
+pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Mistake> {
     let alias = words.need("the policy's name")?;
     let (mut name, mut shadow, mut log_entries) = (Some(alias.to_owned()), false, None);
     while let Some(word) =
@@ -46,7 +46,7 @@ pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<()
 }
 
 /// A policy of these limits, by name or as text.
-pub(super) fn build(name: Option<&str>, text: &str) -> Result<PolicyLine, Fault> {
+pub(super) fn build(name: Option<&str>, text: &str) -> Result<PolicyLine, Mistake> {
     let limits = parse_limits(text).map_err(|error| error.to_string())?;
     let policy = match name {
         Some(name) => {

@@ -1,22 +1,22 @@
-//! What a row asks: an operation, its checks, and its options.
+//! The request of a row: an operation, its checks and its options.
 
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
 
 use super::policies::{Policies, PolicyLine};
 use super::spans::{moment, span};
-use super::words::{Fault, Words};
+use super::words::{Mistake, Words};
 
-/// A request that owns its keys.
+/// An owned request.
 #[derive(Clone, Debug)]
 pub(super) struct TestRequest {
     pub(super) operation: Operation,
-    pub(super) checks: Vec<AskedCheck>,
+    pub(super) checks: Vec<TestCheck>,
     request_id: Option<Vec<u8>>,
 }
 
-/// One (policy, key, cost).
+/// An owned check.
 #[derive(Clone, Debug)]
-pub(super) struct AskedCheck {
+pub(super) struct TestCheck {
     pub(super) policy: PolicyLine,
     key: Vec<u8>,
     cost: Cost,
@@ -35,7 +35,7 @@ impl TestRequest {
     }
 }
 
-/// What may stand behind the checks.
+/// The options after the checks.
 #[derive(Debug, Default)]
 struct Options {
     id: Option<Id>,
@@ -47,13 +47,13 @@ struct Options {
 
 const OPTIONS: [&str; 5] = ["as", "max-wait", "time", "for", "request"];
 
-/// `VERB [POLICY KEY [COST] [and …]] [OPTION…] ->`.
-pub(super) fn asked(
+/// `OPERATION [POLICY KEY [COST] [and …]] [OPTION…] ->`.
+pub(super) fn parse_request(
     words: &mut Words<'_>,
     policies: &Policies,
     base: Timestamp,
-) -> Result<TestRequest, Fault> {
-    let name = words.need("the verb")?;
+) -> Result<TestRequest, Mistake> {
+    let name = words.need("the operation")?;
     let checks = checks(words, policies)?;
     let mut options = Options::default();
     while !words.skip_word("->") {
@@ -69,9 +69,9 @@ pub(super) fn asked(
     }
 }
 
-fn operation(name: &str, options: &mut Options) -> Result<Operation, Fault> {
+fn operation(name: &str, options: &mut Options) -> Result<Operation, Mistake> {
     let id = options.id.take();
-    let need = |x: Option<Id>| x.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
+    let need = |id: Option<Id>| id.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
     Ok(match name {
         "check" => Operation::Check { lease: id },
         "reserve" => {
@@ -90,11 +90,11 @@ fn operation(name: &str, options: &mut Options) -> Result<Operation, Fault> {
         "reset" => Operation::Reset,
         "block" => Operation::Block { span: options.span.take() },
         "unblock" => Operation::Unblock,
-        _ => return Err(format!("{name:?} is no verb")),
+        _ => return Err(format!("{name:?} is no operation")),
     })
 }
 
-fn option(words: &mut Words<'_>, options: &mut Options, base: Timestamp) -> Result<(), Fault> {
+fn option(words: &mut Words<'_>, options: &mut Options, base: Timestamp) -> Result<(), Mistake> {
     let name = words.need("`->`")?;
     let value = |words: &mut Words<'_>| words.need(name).map(str::to_owned);
     match name {
@@ -108,8 +108,8 @@ fn option(words: &mut Words<'_>, options: &mut Options, base: Timestamp) -> Resu
     Ok(())
 }
 
-/// The id of a short name: its bytes.
-pub(super) fn id(name: &str) -> Result<Id, Fault> {
+/// The id whose last bytes are the name.
+pub(super) fn id(name: &str) -> Result<Id, Mistake> {
     if name.len() > 16 {
         return Err(format!("{name:?} is too long for an id"));
     }
@@ -117,7 +117,7 @@ pub(super) fn id(name: &str) -> Result<Id, Fault> {
     Ok(Id::from_u128(bits))
 }
 
-fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<AskedCheck>, Fault> {
+fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<TestCheck>, Mistake> {
     let mut checks = Vec::new();
     if words.peek().is_some_and(|word| word == "->" || OPTIONS.contains(&word)) {
         return Ok(checks);
@@ -128,7 +128,7 @@ fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<AskedCheck>,
         let keys = keys(words.need("the key")?)?;
         let cost = words.read_as(|word| word.parse().ok()).map_or(Some(Cost::ONE), Cost::new);
         let cost = cost.ok_or("a cost is at most 2^53 - 1")?;
-        let check = |key| AskedCheck { policy: policy.clone(), key, cost };
+        let check = |key| TestCheck { policy: policy.clone(), key, cost };
         checks.extend(keys.into_iter().map(check));
         if !words.skip_word("and") {
             return Ok(checks);
@@ -136,13 +136,13 @@ fn checks(words: &mut Words<'_>, policies: &Policies) -> Result<Vec<AskedCheck>,
     }
 }
 
-/// `k`, or `k1..k33` for as many keys.
-fn keys(word: &str) -> Result<Vec<Vec<u8>>, Fault> {
+/// `k`, or `k1..k33` for a range of keys.
+fn keys(word: &str) -> Result<Vec<Vec<u8>>, Mistake> {
     let Some((first, last)) = word.split_once("..") else {
         return Ok(vec![bytes(word)?]);
     };
     let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number = |text: &str| text.strip_prefix(stem).and_then(|i| i.parse::<u32>().ok());
+    let number = |text: &str| text.strip_prefix(stem).and_then(|digits| digits.parse::<u32>().ok());
     match (number(first), number(last)) {
         (Some(first), Some(last)) => {
             Ok((first..=last).map(|n| format!("{stem}{n}").into_bytes()).collect())
@@ -151,8 +151,8 @@ fn keys(word: &str) -> Result<Vec<Vec<u8>>, Fault> {
     }
 }
 
-/// `k`, `''` for nothing, `k*300` for 300 times `k`, or `hex:00ff`.
-fn bytes(word: &str) -> Result<Vec<u8>, Fault> {
+/// `k`, `''` for no bytes, `k*300` for 300 times `k`, or `hex:00ff`.
+fn bytes(word: &str) -> Result<Vec<u8>, Mistake> {
     if word == "''" {
         return Ok(Vec::new());
     }
@@ -162,7 +162,7 @@ fn bytes(word: &str) -> Result<Vec<u8>, Fault> {
         let all: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
         return all.ok_or_else(|| format!("{word:?} is not hexadecimal"));
     }
-    let repeated = word.split_once('*').and_then(|(x, times)| Some((x, times.parse().ok()?)));
+    let repeated = word.split_once('*').and_then(|(part, times)| Some((part, times.parse().ok()?)));
     let (part, times) = repeated.unwrap_or((word, 1));
     Ok(part.repeat(times).into_bytes())
 }

@@ -1,4 +1,4 @@
-//! Asking a store what rows ask, and holding its answers to what they expect.
+//! Runs rows on a store and compares its answers with the expectations.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use super::parse::{Row, Rows, Step};
 use super::policies;
 use super::request::TestRequest;
 
-/// What became of a file of rows.
+/// The result of running a file of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// How many rows were asked.
+    /// The number of rows.
     pub rows: usize,
-    /// How many requests they made.
+    /// The number of requests.
     pub requests: usize,
-    /// What was not as expected.
+    /// The differences from the expectations.
     pub failures: Vec<Failure>,
 }
 
-/// A field of an answer that is not what its row expects.
+/// A field of an answer that differs from the expectation of its row.
 #[derive(Clone, Debug)]
 pub struct Failure {
     file: String,
@@ -54,8 +54,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs every section on a store of its own (`fresh`, which may be a namespace of its own on a
-/// shared one) whose clock shows what `set_time` was told last.
+/// Runs every section on its own store, which `fresh` creates; it may be a namespace of a shared store.
+/// `set_time` sets the clock of the stores.
 pub async fn run<S: Store>(
     rows: &Rows,
     mut fresh: impl FnMut() -> S,
@@ -66,7 +66,7 @@ pub async fn run<S: Store>(
         let store = fresh();
         for row in &section.rows {
             report.rows += 1;
-            let (requests, found) = ask(row, &store, &mut set_time).await;
+            let (requests, found) = run_row(row, &store, &mut set_time).await;
             report.requests += requests;
             report.failures.extend(found.into_iter().map(|(turn, difference)| Failure {
                 file: rows.file.clone(),
@@ -81,25 +81,27 @@ pub async fn run<S: Store>(
     report
 }
 
-/// How many requests a row made, and what differed in the first turn in which something did.
-async fn ask<S: Store>(
+/// Returns the number of requests of a row, and the differences in the first repetition that has any.
+async fn run_row<S: Store>(
     row: &Row,
     store: &S,
     set_time: &mut impl FnMut(Timestamp),
 ) -> (usize, Vec<(Option<u32>, Difference)>) {
-    let (at, every, turns, asked, expected) = match &row.step {
+    let (at, every, turns, request, expected) = match &row.step {
         Step::Refuse { limits, words } => return (0, refused(limits, words)),
-        Step::Ask { at, every, turns, asked, expected } => (*at, *every, *turns, asked, expected),
+        Step::Decide { at, every, turns, request, expected } => {
+            (*at, *every, *turns, request, expected)
+        }
     };
-    let checks = asked.checks();
+    let checks = request.checks();
     let mut found = Vec::new();
     for turn in 0..turns {
         let now = at.saturating_add(Micros::new(every.get() * u64::from(turn)));
         set_time(now);
-        let answer = store.decide(&[asked.request(&checks)]).await.pop();
+        let answer = store.decide(&[request.request(&checks)]).await.pop();
         if found.is_empty() {
             let number = (turns > 1).then_some(turn + 1);
-            let differences = judge(asked, expected, answer, now, (turn, turns));
+            let differences = judge(request, expected, answer, now, (turn, turns));
             found = differences.into_iter().map(|difference| (number, difference)).collect();
         }
     }
@@ -107,7 +109,7 @@ async fn ask<S: Store>(
 }
 
 fn judge(
-    asked: &TestRequest,
+    request: &TestRequest,
     expected: &Expected,
     answer: Option<Result<Answer, StoreError>>,
     now: Timestamp,
@@ -128,7 +130,7 @@ fn judge(
         }
         (_, Some(Err(error))) => other("a decision", format!("error {error}")),
         (expected, Some(Ok(answer))) => {
-            let mut found = differences(&asked.checks, expected, &answer, turn);
+            let mut found = differences(&request.checks, expected, &answer, turn);
             found.extend(contradictions(&answer, now));
             found
         }
@@ -141,7 +143,7 @@ fn refused(limits: &str, words: &str) -> Vec<(Option<u32>, Difference)> {
         vec![(None, Difference { field, expected, got })]
     };
     match policies::build(None, limits) {
-        Ok(written) => difference(written.policy.to_string()),
+        Ok(line) => difference(line.policy.to_string()),
         Err(message) if message.contains(words) => Vec::new(),
         Err(message) => difference(message),
     }

@@ -1,12 +1,12 @@
-//! Points and lengths of time as rows write them.
+//! Times and durations of rows.
 
 use tollgate_core::{Micros, Timestamp};
 
-use super::words::Fault;
+use super::words::Mistake;
 
 const DAY: i64 = 86_400_000_000;
 
-/// From the longest name to the shortest, so that `ms` is not read as `m`.
+/// Sorted so that `ms` and `min` come before `m`.
 const UNITS: [(&str, i64); 9] = [
     ("min", 60_000_000),
     ("us", 1),
@@ -19,9 +19,9 @@ const UNITS: [(&str, i64); 9] = [
     ("y", 365 * DAY),
 ];
 
-/// A moment: a sum of terms from the base, which may begin with a time of the base's day or with
-/// a time of its own.
-pub(super) fn moment(text: &str, base: Timestamp) -> Result<Timestamp, Fault> {
+/// A time: a sum of terms relative to the base. It may start with a time on the day of the base, or with
+/// an absolute time.
+pub(super) fn moment(text: &str, base: Timestamp) -> Result<Timestamp, Mistake> {
     let (start, rest) = match text.find('Z').map(|at| text.split_at(at + 1)) {
         Some((date, rest)) => (date_time(date)?, rest),
         None => {
@@ -36,31 +36,31 @@ pub(super) fn moment(text: &str, base: Timestamp) -> Result<Timestamp, Fault> {
         }
     };
     let offset = if rest.is_empty() { 0 } else { sum(rest)? };
-    let micros = start.checked_add(offset).and_then(|x| u64::try_from(x).ok());
+    let micros = start.checked_add(offset).and_then(|micros| u64::try_from(micros).ok());
     micros.map(Timestamp::from_micros).ok_or_else(|| format!("{text:?} is before the epoch"))
 }
 
-/// A length of time: a sum of terms that is not negative.
-pub(super) fn span(text: &str) -> Result<Micros, Fault> {
+/// A duration: a sum of terms that is not negative.
+pub(super) fn span(text: &str) -> Result<Micros, Mistake> {
     let micros = u64::try_from(sum(text)?).map_err(|_| format!("{text:?} is negative"))?;
     Ok(Micros::new(micros))
 }
 
 /// `2026-11-20T10:59:00Z` in µs since the epoch.
-fn date_time(text: &str) -> Result<i64, Fault> {
+fn date_time(text: &str) -> Result<i64, Mistake> {
     let time: jiff::Timestamp = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     Ok(time.as_microsecond())
 }
 
 /// `10:59:58.5` in µs since midnight.
-fn time_of_day(text: &str) -> Result<i64, Fault> {
+fn time_of_day(text: &str) -> Result<i64, Mistake> {
     let time: jiff::civil::Time = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     let seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60;
     let seconds = seconds + i64::from(time.second());
     Ok(seconds * 1_000_000 + i64::from(time.subsec_nanosecond()) / 1_000)
 }
 
-fn sum(text: &str) -> Result<i64, Fault> {
+fn sum(text: &str) -> Result<i64, Mistake> {
     let (mut total, mut rest, mut sign) = (0_i64, text, 1);
     if rest.is_empty() {
         return Err("a time is missing".into());
@@ -77,7 +77,7 @@ fn sum(text: &str) -> Result<i64, Fault> {
     Ok(total)
 }
 
-/// A number and its unit, seconds if it has none, and what follows them.
+/// A number with its unit, by default seconds, and the rest of the text.
 fn term(text: &str) -> Option<(i64, &str)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(digits);
@@ -91,7 +91,7 @@ fn term(text: &str) -> Option<(i64, &str)> {
     let scale = 10_i64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
     let fraction = if decimals.is_empty() { 0 } else { decimals.parse::<i64>().ok()? };
     let fraction = fraction.checked_mul(unit)?;
-    // A time that is not whole microseconds would be rounded unseen.
+    // A fraction of a microsecond would be rounded silently.
     if fraction % scale != 0 {
         return None;
     }

@@ -1,9 +1,9 @@
-//! The row language itself: what it takes, what it refuses, and how it reports.
+//! Tests of the row language: valid and invalid lines, and reports of failures.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::Timestamp;
+use tollgate_core::{Micros, Timestamp};
 use tollgate_store::{ManualClock, MemoryStore};
 
 use super::spans::{moment, span};
@@ -38,12 +38,12 @@ fn spans_are_sums_of_terms() {
         ("1.", Some(1_000_000)),
     ];
     for (text, micros) in rows {
-        assert_eq!(span(text).ok().map(|it| it.get()), micros, "{text}");
+        assert_eq!(span(text).ok().map(Micros::get), micros, "{text}");
     }
 }
 
 #[test]
-fn moments_are_of_the_base_its_day_or_their_own() {
+fn times_are_relative_to_the_base_or_its_day_or_absolute() {
     let base = Timestamp::from_micros(1_795_172_340_000_000);
     let rows = [
         ("0", "1795172340"),
@@ -62,7 +62,7 @@ fn moments_are_of_the_base_its_day_or_their_own() {
 }
 
 #[test]
-fn each_section_has_a_store_of_its_own() {
+fn each_section_has_its_own_store() {
     let text = "policy p  1/s burst 2\n== one\nat 0s 2x check p k -> allowed remaining 1..0\n\
                 == two\nat 0s check p k -> allowed remaining 1\nrows 2\n";
     let report = report(text);
@@ -70,7 +70,7 @@ fn each_section_has_a_store_of_its_own() {
 }
 
 #[test]
-fn a_failure_names_its_place_and_both_values() {
+fn failure_names_its_line_and_both_values() {
     let text = "== burst\npolicy p  1/s burst 2\n\nat 0s 3x check p k  -> allowed remaining 1 # why\n\
                 rows 1\n";
     let expected = "a.rows:4: in \"burst\"\n    at 0s 3x check p k  -> allowed remaining 1\n    \
@@ -93,7 +93,7 @@ fn limits_and_checks_are_named_in_failures() {
 }
 
 #[test]
-fn a_line_that_is_not_understood_is_an_error() {
+fn invalid_lines_are_errors() {
     let rows = [
         ("at 0s check p k -> allowed", "a row stands in a section"),
         ("== a\nat 0s check q k -> allowed", "\"q\" is no policy"),

@@ -1,17 +1,17 @@
-//! The words of a line, read one by one.
+//! The words of a line.
 
 use std::iter::Peekable;
 use std::str::SplitWhitespace;
 
 /// A mistake in a line of a row file.
-pub(super) type Fault = String;
+pub(super) type Mistake = String;
 
-/// The words of a line that are still to be read.
+/// The remaining words of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Words<'a>(Peekable<SplitWhitespace<'a>>);
 
 impl<'a> Words<'a> {
-    pub(super) fn of(line: &'a str) -> Self {
+    pub(super) fn new(line: &'a str) -> Self {
         Words(line.split_whitespace().peekable())
     }
 
@@ -19,17 +19,17 @@ impl<'a> Words<'a> {
         self.0.peek().copied()
     }
 
-    /// The next word, which the line must have.
-    pub(super) fn need(&mut self, what: &str) -> Result<&'a str, Fault> {
+    /// The next word; an error if there is none.
+    pub(super) fn need(&mut self, what: &str) -> Result<&'a str, Mistake> {
         self.0.next().ok_or_else(|| format!("{what} is missing"))
     }
 
-    /// Reads the next word if it is this one.
+    /// Skips the next word if it equals `word`; returns whether it did.
     pub(super) fn skip_word(&mut self, word: &str) -> bool {
         self.0.next_if_eq(&word).is_some()
     }
 
-    /// What `read` makes of the next word, which is read only if that is something.
+    /// Parses the next word, and skips it unless `read` returns `None`.
     pub(super) fn read_as<T>(&mut self, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = self.peek().and_then(read)?;
         self.0.next();
@@ -40,7 +40,7 @@ impl<'a> Words<'a> {
         self.0.collect::<Vec<_>>().join(" ")
     }
 
-    pub(super) fn end(mut self) -> Result<(), Fault> {
+    pub(super) fn end(mut self) -> Result<(), Mistake> {
         match self.0.next() {
             Some(word) => Err(format!("{word:?} is not understood here")),
             None => Ok(()),
@@ -56,7 +56,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// The line without its comment, which begins with `#` at the start of a word.
+/// The line without its comment.
 pub(super) fn without_comment(line: &str) -> &str {
     let begins = |at: &usize| line[..*at].chars().next_back().is_none_or(char::is_whitespace);
     let comment = line.match_indices('#').map(|(at, _)| at).find(begins);
