@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tollgate_core::parse_limits;
 
 use super::ReadOptions;
+use super::config::{DescriptorConfig, LimitConfig};
 use super::domain::{Domain, Node};
-use super::draft::{DescriptorDraft, LimitDraft};
 use super::error::DescriptorConfigError;
 use super::limits::PolicyFactory;
 use super::overrides::OverrideRules;
@@ -25,8 +25,8 @@ pub(super) struct Builder {
     name: String,
     policies: PolicyFactory,
     nodes: Vec<Node>,
-    /// Limits by their numbers, so that rules with equal limits share a policy.
-    made: HashMap<(u32, Unit, bool), Limits>,
+    /// Limits by their parameters, so that rules with equal limits share a policy.
+    limits: HashMap<(u32, Unit, bool), Limits>,
 }
 
 /// The line, if known, and the message.
@@ -36,47 +36,51 @@ impl Builder {
     pub(super) fn new(name: String, options: &ReadOptions) -> Self {
         let policies = PolicyFactory::new(&name, options);
         let root = Node { path: name.as_str().into(), ..Node::default() };
-        Builder { name, policies, nodes: vec![root], made: HashMap::new() }
+        Builder { name, policies, nodes: vec![root], limits: HashMap::new() }
     }
 
     /// Adds the descriptors of a file.
     pub(super) fn add(
         &mut self,
         file: &str,
-        descriptors: Vec<DescriptorDraft>,
+        descriptors: Vec<DescriptorConfig>,
     ) -> Result<(), DescriptorConfigError> {
         let added = self.add_all(0, descriptors);
         added.map_err(|(line, message)| DescriptorConfigError::new(file, line, message))
     }
 
     pub(super) fn finish(self) -> Domain {
-        let is_in_keys = !self.policies.tells(&self.name);
-        let brought = OverrideRules::new(self.policies);
-        Domain { name: self.name.into(), is_in_keys, nodes: self.nodes, brought }
+        let prefixes_keys = !self.policies.identifies(&self.name);
+        let overrides = OverrideRules::new(self.policies);
+        Domain { name: self.name.into(), prefixes_keys, nodes: self.nodes, overrides }
     }
 
     /// Adds descriptors below the node with this index. The parsers bound the depth.
-    fn add_all(&mut self, parent: usize, drafts: Vec<DescriptorDraft>) -> Result<(), Mistake> {
-        for mut draft in drafts {
-            let inner = std::mem::take(&mut draft.descriptors);
-            let index = self.add_one(parent, draft)?;
+    fn add_all(
+        &mut self,
+        parent: usize,
+        descriptors: Vec<DescriptorConfig>,
+    ) -> Result<(), Mistake> {
+        for mut descriptor in descriptors {
+            let inner = std::mem::take(&mut descriptor.descriptors);
+            let index = self.add_one(parent, descriptor)?;
             self.add_all(index, inner)?;
         }
         Ok(())
     }
 
-    fn add_one(&mut self, parent: usize, draft: DescriptorDraft) -> Result<usize, Mistake> {
-        let line = draft.line;
+    fn add_one(&mut self, parent: usize, descriptor: DescriptorConfig) -> Result<usize, Mistake> {
+        let line = descriptor.line;
         let mistake = |message: String| (line, message);
-        if draft.key.is_empty() {
+        if descriptor.key.is_empty() {
             return Err(mistake("descriptor has empty key".to_owned()));
         }
-        let composite = match &*draft.value {
-            "" => draft.key.clone(),
-            value => format!("{}_{value}", draft.key),
+        let composite = match &*descriptor.value {
+            "" => descriptor.key.clone(),
+            value => format!("{}_{value}", descriptor.key),
         };
         let index = self.nodes.len();
-        let Some(above) = self.nodes.get_mut(parent) else { return Ok(parent) };
+        let above = &mut self.nodes[parent];
         let path = format!("{}.{composite}", above.path);
         if path.len() > MAX_PATH_BYTES {
             return Err(mistake(format!(
@@ -89,11 +93,12 @@ impl Builder {
         }
         above.children.insert(composite.as_bytes().into(), index);
         let wildcard = Wildcard::parse(&composite);
-        let is_shared_in_vain = draft.share_threshold && wildcard.is_none();
+        let lacks_wildcard = descriptor.share_threshold && wildcard.is_none();
         above.wildcards.extend(wildcard.map(|wildcard| (wildcard, index)));
-        let (value_to_metric, share_threshold) = (draft.value_to_metric, draft.share_threshold);
-        let rule = self.rule(draft)?;
-        if is_shared_in_vain {
+        let (value_to_metric, share_threshold) =
+            (descriptor.value_to_metric, descriptor.share_threshold);
+        let rule = self.rule(descriptor)?;
+        if lacks_wildcard {
             return Err(mistake(format!(
                 "share_threshold can only be used with wildcard values (containing '*'), but found \
                  key '{composite}'"
@@ -110,9 +115,9 @@ impl Builder {
         Ok(index)
     }
 
-    fn rule(&mut self, draft: DescriptorDraft) -> Result<Option<Rule>, Mistake> {
-        let Some(limit) = draft.rate_limit else { return Ok(None) };
-        let (shadow, quota) = (draft.shadow_mode, draft.quota_mode);
+    fn rule(&mut self, descriptor: DescriptorConfig) -> Result<Option<Rule>, Mistake> {
+        let Some(limit) = descriptor.rate_limit else { return Ok(None) };
+        let (shadow, quota) = (descriptor.shadow_mode, descriptor.quota_mode);
         let policy_shadow = self.policies.is_shadow(shadow, quota);
         let (limits, unit, requests_per_unit) = if limit.has_texts {
             self.notation_limits(&limit, policy_shadow)?
@@ -129,40 +134,40 @@ impl Builder {
             limits,
             requests_per_unit,
             unit,
-            name: Some(limit.name).filter(|x| !x.is_empty()),
+            name: Some(limit.name).filter(|name| !name.is_empty()),
             replaces: limit.replaces,
             shadow,
             quota,
-            detailed_metric: draft.detailed_metric,
-            metadata: draft.metadata.map(Arc::new),
+            detailed_metric: descriptor.detailed_metric,
+            metadata: descriptor.metadata.map(Arc::new),
         }))
     }
 
     fn per_unit(&mut self, count: u32, unit: Option<Unit>, shadow: bool) -> Limits {
         let Some(unit) = unit else { return Limits::Unlimited };
-        let made = self.made.entry((count, unit, shadow));
-        made.or_insert_with(|| self.policies.per_unit(count, unit, shadow)).clone()
+        let limits = self.limits.entry((count, unit, shadow));
+        limits.or_insert_with(|| self.policies.per_unit(count, unit, shadow)).clone()
     }
 
-    /// The policy for limits in Tollgate's notation, with the numbers of the first limit.
+    /// The policy for limits in Tollgate's notation, with the unit and count of the first limit.
     fn notation_limits(
         &self,
-        draft: &LimitDraft,
+        config: &LimitConfig,
         shadow: bool,
     ) -> Result<(Limits, Option<Unit>, u32), Mistake> {
-        if draft.has_numbers {
+        if config.has_numbers {
             let message = "limit cannot be combined with unit, requests_per_unit or unlimited; use \
                            one of them";
-            return Err((draft.line, in_line(draft.line, message)));
+            return Err((config.line, in_line(config.line, message)));
         }
         let mut limits = Vec::new();
-        for (text, line) in &draft.texts {
+        for (text, line) in &config.texts {
             let parsed = parse_limits(text);
             limits.extend(parsed.map_err(|error| (*line, in_line(*line, &error.to_string())))?);
         }
         let first = limits.first().map(|limit| *limit.spec());
-        let made = self.policies.combined(limits, shadow);
-        let policy = made.map_err(|error| (draft.line, in_line(draft.line, &error)))?;
+        let policy = self.policies.combined(limits, shadow);
+        let policy = policy.map_err(|error| (config.line, in_line(config.line, &error)))?;
         let unit = first.and_then(|first| Unit::from_window(first.window));
         // The number is only reported; larger limits saturate it.
         let count = first.map_or(0, |first| u32::try_from(first.count).unwrap_or(u32::MAX));
@@ -180,7 +185,7 @@ fn in_line(line: Option<usize>, message: &str) -> String {
 }
 
 /// The unit, or `None` if unlimited.
-fn unit_of(limit: &LimitDraft) -> Result<Option<Unit>, String> {
+fn unit_of(limit: &LimitConfig) -> Result<Option<Unit>, String> {
     match (limit.unlimited, Unit::from_name(&limit.unit)) {
         (true, Some(_)) => Err("should not specify rate limit unit when unlimited".to_owned()),
         (false, None) => Err(format!("invalid rate limit unit '{}'", limit.unit)),
@@ -188,7 +193,7 @@ fn unit_of(limit: &LimitDraft) -> Result<Option<Unit>, String> {
     }
 }
 
-fn check_replaces(limit: &LimitDraft) -> Result<(), String> {
+fn check_replaces(limit: &LimitConfig) -> Result<(), String> {
     for name in &limit.replaces {
         if name.is_empty() {
             return Err("should not have an empty replaces entry".to_owned());

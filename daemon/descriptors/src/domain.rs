@@ -14,11 +14,12 @@ use super::wildcard::Wildcard;
 #[derive(Debug)]
 pub(super) struct Domain {
     pub(super) name: Box<str>,
-    /// Whether keys contain the domain, because the name of its policies does not identify it.
-    pub(super) is_in_keys: bool,
+    /// Whether keys begin with the domain, because the name of its policies does not identify it.
+    pub(super) prefixes_keys: bool,
     /// The root, followed by the descriptors; each parent precedes its children.
     pub(super) nodes: Vec<Node>,
-    pub(super) brought: OverrideRules,
+    /// The rules for limits that requests supply.
+    pub(super) overrides: OverrideRules,
 }
 
 /// A descriptor in the configuration.
@@ -58,15 +59,15 @@ pub(super) struct Found<'a> {
 }
 
 impl Domain {
-    /// The domain as part of keys, if the name of its policies does not identify it.
-    pub(super) fn in_keys(&self) -> Option<&str> {
-        self.is_in_keys.then_some(&*self.name)
+    /// The domain as the prefix of keys, if the name of its policies does not identify it.
+    pub(super) fn key_prefix(&self) -> Option<&str> {
+        self.prefixes_keys.then_some(&*self.name)
     }
 
     /// The rule for a list of entries. Each entry takes one or two lookups, plus a linear search of
     /// wildcards.
     pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<Found<'_>> {
-        let mut node = self.nodes.first()?;
+        let mut node = &self.nodes[0];
         let mut joined = Joined::default();
         let mut shared = Vec::new();
         let mut stat: Option<String> = None;
@@ -115,7 +116,7 @@ impl Domain {
         } else {
             (*node.children.get(key.as_bytes())?, MatchKind::Key)
         };
-        Some((self.nodes.get(index)?, match_kind))
+        Some((&self.nodes[index], match_kind))
     }
 
     /// The stat with all values, except those that share a counter.
@@ -124,7 +125,8 @@ impl Domain {
         let is_shared = !shared.is_empty();
         let mut shared = shared.iter().peekable();
         for (index, (key, value)) in entries.iter().enumerate() {
-            let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, x)| *x);
+            let value =
+                shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, shared)| *shared);
             push(&mut stat, key, value);
             // envoyproxy/ratelimit writes an empty value this way, unless a counter is shared.
             if value.is_empty() && !is_shared {
@@ -163,14 +165,20 @@ impl Node {
             return None;
         }
         let composite = std::str::from_utf8(composite).ok()?;
-        self.wildcards.iter().find(|(x, _)| x.matches(composite)).map(|(_, index)| *index)
+        self.wildcards
+            .iter()
+            .find(|(wildcard, _)| wildcard.matches(composite))
+            .map(|(_, index)| *index)
     }
 
-    /// The value part of the composite key, for an entry with this key that matches by a `*`.
+    /// The value part of the composite key, or all of it, for an entry that matches by a `*`.
     fn pattern(&self, key: &str) -> &str {
-        let value =
-            self.composite.strip_prefix(key).and_then(|composite| composite.strip_prefix('_'));
-        value.unwrap_or(&self.composite)
+        self.value_pattern(key).unwrap_or(&self.composite)
+    }
+
+    /// The part of the composite key after the key, unless the `*` is in the key.
+    fn value_pattern(&self, key: &str) -> Option<&str> {
+        self.composite.strip_prefix(key)?.strip_prefix('_')
     }
 
     /// Whether key and value form the composite key.
@@ -178,13 +186,7 @@ impl Node {
         match match_kind {
             MatchKind::Key => value.is_empty(),
             MatchKind::Exact => !value.is_empty(),
-            MatchKind::Wildcard => {
-                let rest = self
-                    .composite
-                    .strip_prefix(key)
-                    .and_then(|composite| composite.strip_prefix('_'));
-                rest == Some(value) && !value.is_empty()
-            }
+            MatchKind::Wildcard => self.value_pattern(key) == Some(value) && !value.is_empty(),
         }
     }
 }

@@ -8,8 +8,8 @@ use foldhash::fast::FixedState;
 use tollgate::Policy;
 
 use super::build::Builder;
+use super::config::DomainConfig;
 use super::domain::{Domain, Node};
-use super::draft::Draft;
 use super::error::DescriptorConfigError;
 use super::key::key;
 use super::rule::{Rule, RuleRef};
@@ -59,9 +59,10 @@ impl Domains {
         options: &ReadOptions,
     ) -> Result<Domains, DescriptorConfigError> {
         let read =
-            |source: &Source| Ok((source.name.clone(), yaml::draft(&source.name, &source.text)?));
-        let drafts = sources.iter().map(read).collect::<Result<Vec<_>, DescriptorConfigError>>()?;
-        Domains::from_drafts(drafts, options)
+            |source: &Source| Ok((source.name.clone(), yaml::read(&source.name, &source.text)?));
+        let configs =
+            sources.iter().map(read).collect::<Result<Vec<_>, DescriptorConfigError>>()?;
+        Domains::from_configs(configs, options)
     }
 
     /// Reads the resources of a control plane in order.
@@ -69,24 +70,24 @@ impl Domains {
     /// # Errors
     /// A resource is invalid.
     pub fn from_xds(
-        configs: &[RateLimitConfig],
+        resources: &[RateLimitConfig],
         options: &ReadOptions,
     ) -> Result<Domains, DescriptorConfigError> {
-        let read = |rate_limit_config: &RateLimitConfig| match xds::draft(rate_limit_config) {
-            Ok(draft) => Ok((rate_limit_config.name.clone(), draft)),
-            Err(message) => Err(DescriptorConfigError::new(&rate_limit_config.name, None, message)),
+        let read = |resource: &RateLimitConfig| match xds::read(resource) {
+            Ok(config) => Ok((resource.name.clone(), config)),
+            Err(message) => Err(DescriptorConfigError::new(&resource.name, None, message)),
         };
-        let drafts = configs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Domains::from_drafts(drafts, options)
+        let configs = resources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Domains::from_configs(configs, options)
     }
 
-    fn from_drafts(
-        drafts: Vec<(String, Draft)>,
+    fn from_configs(
+        configs: Vec<(String, DomainConfig)>,
         options: &ReadOptions,
     ) -> Result<Domains, DescriptorConfigError> {
         let mut builders: Vec<Builder> = Vec::new();
         let mut by_name: HashMap<Box<str>, usize, FixedState> = HashMap::default();
-        for (file, Draft { domain, descriptors }) in drafts {
+        for (file, DomainConfig { domain, descriptors }) in configs {
             let refuse = |message| Err(DescriptorConfigError::new(&file, None, message));
             if domain.is_empty() {
                 return refuse("config file cannot have empty domain".to_owned());
@@ -100,16 +101,14 @@ impl Domains {
                 by_name.insert(domain.as_str().into(), index);
                 builders.push(Builder::new(domain, options));
             }
-            if let Some(builder) = builders.get_mut(index) {
-                builder.add(&file, descriptors)?;
-            }
+            builders[index].add(&file, descriptors)?;
         }
         let domains = builders.into_iter().map(Builder::finish).collect();
         Ok(Domains { domains, by_name })
     }
 
     fn domain(&self, name: &str) -> Option<&Domain> {
-        self.by_name.get(name).and_then(|name| self.domains.get(*name))
+        self.by_name.get(name).map(|index| &self.domains[*index])
     }
 
     /// The rule for a descriptor: keys with their values, in the order of the request.
@@ -117,7 +116,7 @@ impl Domains {
     pub fn find<'a>(&'a self, domain: &str, entries: &[(&str, &str)]) -> Lookup<'a> {
         let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
         let Some(found) = domain.find(entries) else { return Lookup::NoRule };
-        match key(domain.in_keys(), entries, &found.shared, None) {
+        match key(domain.key_prefix(), entries, &found.shared, None) {
             Ok(key) => {
                 let rule = RuleRef::Configured(found.rule);
                 Lookup::Rule(Matched { rule, key, stat: found.stat })
@@ -138,10 +137,10 @@ impl Domains {
         unit: Unit,
     ) -> Lookup<'a> {
         let Some(domain) = self.domain(domain) else { return Lookup::UnknownDomain };
-        let rule = domain.brought.rule(requests_per_unit, unit);
-        let configured = domain.find(entries).filter(|domain| domain.shared.is_empty());
+        let rule = domain.overrides.rule(requests_per_unit, unit);
+        let configured = domain.find(entries).filter(|found| found.shared.is_empty());
         let shares_counter = configured.is_some_and(|configured| configured.rule.counts_as(&rule));
-        match key(domain.in_keys(), entries, &[], (!shares_counter).then_some(unit)) {
+        match key(domain.key_prefix(), entries, &[], (!shares_counter).then_some(unit)) {
             Ok(key) => {
                 let stat = Cow::Owned(domain.override_stat(entries));
                 Lookup::Rule(Matched { rule: RuleRef::Override(rule), key, stat })
@@ -178,7 +177,7 @@ impl Domains {
     pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
         self.domains.iter().flat_map(|domain| {
             let rules = domain.nodes.iter().filter_map(|node| node.rule.as_ref());
-            rules.filter_map(Rule::policy).map(|x| (&*domain.name, x))
+            rules.filter_map(Rule::policy).map(|policy| (&*domain.name, policy))
         })
     }
 }

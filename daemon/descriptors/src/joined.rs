@@ -21,21 +21,19 @@ impl Joined {
     pub(super) fn join(&mut self, key: &str, value: &str) -> &[u8] {
         let Joined { inline, heap } = self;
         let (key, value) = (key.as_bytes(), value.as_bytes());
-        let parts = inline.get_mut(..key.len() + 1 + value.len()).and_then(|whole| {
-            let (first, rest) = whole.split_at_mut_checked(key.len())?;
-            let (between, last) = rest.split_first_mut()?;
-            first.copy_from_slice(key);
-            *between = b'_';
-            last.copy_from_slice(value);
-            Some(())
-        });
-        if parts.is_some() {
-            return inline.get(..key.len() + 1 + value.len()).unwrap_or_default();
+        let length = key.len() + 1 + value.len();
+        if length > MAX_INLINE {
+            heap.clear();
+            heap.extend_from_slice(key);
+            heap.push(b'_');
+            heap.extend_from_slice(value);
+            return heap;
         }
-        heap.clear();
-        heap.extend_from_slice(key);
-        heap.push(b'_');
-        heap.extend_from_slice(value);
-        heap
+        let joined = &mut inline[..length];
+        let (first, rest) = joined.split_at_mut(key.len());
+        first.copy_from_slice(key);
+        rest[0] = b'_';
+        rest[1..].copy_from_slice(value);
+        joined
     }
 }

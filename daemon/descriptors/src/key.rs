@@ -36,7 +36,7 @@ pub fn key(
         }
         escape(key, &mut text);
         text.push('=');
-        let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, x)| *x);
+        let value = shared.next_if(|(at, _)| *at == index).map_or(*value, |(_, shared)| *shared);
         escape(value, &mut text);
     }
     if let Some(unit) = unit {

@@ -5,9 +5,9 @@
 //! the format.
 
 mod build;
+mod config;
 mod domain;
 mod domains;
-mod draft;
 mod error;
 mod joined;
 mod key;

@@ -24,11 +24,11 @@ pub(super) struct PolicyFactory {
 
 impl PolicyFactory {
     pub(super) fn new(domain: &str, options: &ReadOptions) -> Self {
-        PolicyFactory { name: name_of(domain), options: options.clone() }
+        PolicyFactory { name: policy_name(domain), options: options.clone() }
     }
 
     /// Whether the name of the policies identifies the domain.
-    pub(super) fn tells(&self, domain: &str) -> bool {
+    pub(super) fn identifies(&self, domain: &str) -> bool {
         self.name.strip_prefix(PREFIX) == Some(domain)
     }
 
@@ -45,13 +45,13 @@ impl PolicyFactory {
         }
         let limit = spec(count, unit, self.options.charging).build();
         let policy =
-            limit.map_err(|error| error.to_string()).and_then(|error| self.policy([error], shadow));
+            limit.map_err(|error| error.to_string()).and_then(|limit| self.policy([limit], shadow));
         match policy {
             Ok(policy) => Limits::Policy(policy),
             Err(error) => {
                 unreachable!(
-                    "every count is valid with every unit, and every domain has a valid \
-                              name: {error}"
+                    "every count is valid with every unit, and every domain yields a valid policy \
+                     name: {error}"
                 )
             }
         }
@@ -95,8 +95,8 @@ fn spec(count: u32, unit: Unit, charging: Charging) -> Spec {
 
 /// `@envoy.` and the domain, with `_` in place of invalid characters, truncated to the maximum
 /// length.
-fn name_of(domain: &str) -> String {
-    let can_be = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let domain = domain.chars().map(|c| if can_be(&c) { c } else { '_' });
+fn policy_name(domain: &str) -> String {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let domain = domain.chars().map(|c| if is_valid(c) { c } else { '_' });
     PREFIX.chars().chain(domain).take(MAX_NAME_BYTES).collect()
 }

@@ -8,7 +8,7 @@ use super::rule::Rule;
 use super::unit::Unit;
 
 /// The maximum number of cached rules of a domain: requests choose the numbers.
-pub(super) const MAX_RETAINED: usize = 1_024;
+pub(super) const MAX_CACHED: usize = 1_024;
 
 /// A cache of the rules for limits that requests of a domain supply.
 #[derive(Debug)]
@@ -24,17 +24,17 @@ impl OverrideRules {
 
     /// The rule for a limit. It has no name and is neither shadow nor quota.
     pub(super) fn rule(&self, count: u32, unit: Unit) -> Arc<Rule> {
-        let kept =
+        let cached =
             self.rules.read().unwrap_or_else(PoisonError::into_inner).get(&(count, unit)).cloned();
-        kept.unwrap_or_else(|| self.make(count, unit))
+        cached.unwrap_or_else(|| self.insert(count, unit))
     }
 
-    fn make(&self, count: u32, unit: Unit) -> Arc<Rule> {
+    fn insert(&self, count: u32, unit: Unit) -> Arc<Rule> {
         let rule = Arc::new(Rule::per_unit(&self.policies, count, unit));
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         // The cache is cleared when it is full: tracking the least recently used rule would slow
         // down every request.
-        if rules.len() >= MAX_RETAINED {
+        if rules.len() >= MAX_CACHED {
             rules.clear();
         }
         rules.insert((count, unit), Arc::clone(&rule));
@@ -42,7 +42,7 @@ impl OverrideRules {
     }
 
     #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 }

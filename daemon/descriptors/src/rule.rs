@@ -112,8 +112,8 @@ impl Deref for RuleRef<'_> {
 
     fn deref(&self) -> &Rule {
         match self {
-            RuleRef::Configured(configured) => configured,
-            RuleRef::Override(brought) => brought,
+            RuleRef::Configured(rule) => rule,
+            RuleRef::Override(rule) => rule,
         }
     }
 }

@@ -4,52 +4,52 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
 };
 
-use super::draft::{DescriptorDraft, Draft, LimitDraft, MAX_DEPTH};
+use super::config::{DescriptorConfig, DomainConfig, LimitConfig, MAX_DEPTH};
 
 /// Converts a resource.
 ///
 /// # Errors
 /// The descriptors are nested too deeply.
-pub(super) fn draft(config: &RateLimitConfig) -> Result<Draft, String> {
+pub(super) fn read(config: &RateLimitConfig) -> Result<DomainConfig, String> {
     let descriptors = descriptors(&config.descriptors, 1)?;
-    Ok(Draft { domain: config.domain.clone(), descriptors })
+    Ok(DomainConfig { domain: config.domain.clone(), descriptors })
 }
 
-fn descriptors(all: &[RateLimitDescriptor], depth: usize) -> Result<Vec<DescriptorDraft>, String> {
+fn descriptors(all: &[RateLimitDescriptor], depth: usize) -> Result<Vec<DescriptorConfig>, String> {
     if !all.is_empty() && depth > MAX_DEPTH {
         return Err(format!("descriptors may be nested at most {MAX_DEPTH} deep"));
     }
-    all.iter().map(|x| descriptor(x, depth)).collect()
+    all.iter().map(|resource| descriptor(resource, depth)).collect()
 }
 
-fn descriptor(sent: &RateLimitDescriptor, depth: usize) -> Result<DescriptorDraft, String> {
-    Ok(DescriptorDraft {
+fn descriptor(resource: &RateLimitDescriptor, depth: usize) -> Result<DescriptorConfig, String> {
+    Ok(DescriptorConfig {
         line: None,
-        key: sent.key.clone(),
-        value: sent.value.clone(),
-        rate_limit: sent.rate_limit.as_ref().map(limit),
-        descriptors: descriptors(&sent.descriptors, depth + 1)?,
-        shadow_mode: sent.shadow_mode,
-        quota_mode: sent.quota_mode,
-        detailed_metric: sent.detailed_metric,
+        key: resource.key.clone(),
+        value: resource.value.clone(),
+        rate_limit: resource.rate_limit.as_ref().map(limit),
+        descriptors: descriptors(&resource.descriptors, depth + 1)?,
+        shadow_mode: resource.shadow_mode,
+        quota_mode: resource.quota_mode,
+        detailed_metric: resource.detailed_metric,
         // The protocol has no field for these two.
         value_to_metric: false,
         share_threshold: false,
-        metadata: sent.metadata.clone().filter(|metadata| !metadata.fields.is_empty()),
+        metadata: resource.metadata.clone().filter(|metadata| !metadata.fields.is_empty()),
     })
 }
 
-fn limit(sent: &RateLimitPolicy) -> LimitDraft {
-    LimitDraft {
-        requests_per_unit: sent.requests_per_unit,
-        unit: match RateLimitUnit::try_from(sent.unit) {
+fn limit(policy: &RateLimitPolicy) -> LimitConfig {
+    LimitConfig {
+        requests_per_unit: policy.requests_per_unit,
+        unit: match RateLimitUnit::try_from(policy.unit) {
             Ok(unit) => unit.as_str_name().to_owned(),
-            Err(_) => sent.unit.to_string(),
+            Err(_) => policy.unit.to_string(),
         },
-        unlimited: sent.unlimited,
-        name: sent.name.clone(),
-        replaces: sent.replaces.iter().map(|replace| replace.name.clone()).collect(),
+        unlimited: policy.unlimited,
+        name: policy.name.clone(),
+        replaces: policy.replaces.iter().map(|replace| replace.name.clone()).collect(),
         has_numbers: true,
-        ..LimitDraft::default()
+        ..LimitConfig::default()
     }
 }

@@ -27,7 +27,7 @@ pub struct ActiveConfig {
     pub trusted_proxies: Networks,
     /// How much of an IPv6 address identifies a client.
     pub ipv6_prefix: Ipv6Prefix,
-    /// How the tokens of clients are verified.
+    /// The keys and rules that verify the JWTs of clients.
     pub jwt: Option<Jwt>,
     /// The settings of Envoy's rate limit service.
     pub envoy: Envoy,

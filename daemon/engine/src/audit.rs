@@ -1,6 +1,6 @@
 //! The audit log: one line for each operator's request, whatever its outcome.
 
-use tollgate::{Decision, Operation};
+use tollgate::{Cost, Decision, Operation};
 
 use crate::MAX_QUOTED_LEN;
 use crate::active::ActiveConfig;
@@ -18,7 +18,7 @@ pub struct AuditRecord<'a> {
     principal: &'a str,
     remote: &'a Remote,
     subject: Option<Subject>,
-    /// The amount or the time that was requested.
+    /// The requested cost or duration.
     arguments: Option<String>,
     effect: Option<Effect>,
     is_written: bool,
@@ -31,7 +31,7 @@ struct Subject {
     key: String,
 }
 
-/// What the operation changed.
+/// The effect of the operation.
 #[derive(Clone, Copy, Debug)]
 struct Effect {
     changed: bool,
@@ -61,12 +61,12 @@ impl<'a> AuditRecord<'a> {
         });
     }
 
-    /// Notes what is requested of the store.
-    pub(crate) fn set_operation(&mut self, operation: &Operation, cost: u64) {
+    /// Notes the arguments of the operation.
+    pub(crate) fn set_arguments(&mut self, operation: Operation, cost: Cost) {
         self.arguments = Some(match operation {
             Operation::Block { span: Some(span) } => format!("for {span} s"),
             Operation::Block { span: None } => "for ever".to_owned(),
-            Operation::Refund { .. } | Operation::Penalize => format!("cost {cost}"),
+            Operation::Refund { .. } | Operation::Penalize => format!("cost {}", cost.get()),
             _ => String::new(),
         });
     }

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tollgate::{
-    Check, Cost, Decision, Key, MemoryLimiter, Policy, Request, RequestError, StoreError,
-};
+use tollgate::{Cost, Decision, Key, MemoryLimiter, Policy, StoreError};
 
 use crate::access::Principal;
 use crate::active::ActiveConfig;
-use crate::call::{Call, CheckRequest, Checks, Outcome, PolicySelector};
-use crate::context::{execute, inspected, resolve};
-use crate::counters::{BatchMeter, Surface};
+use crate::call::{Call, Outcome, PolicySelector};
+use crate::counters::Surface;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::execution::{execute, execute_on_memory, execute_operations};
+use crate::meter::BatchMeter;
 use crate::operation::Action;
+use crate::resolution::resolve;
 
 /// The most requests of one call to the store. A call has one deadline: a long pipeline must not
 /// miss it because it is long.
@@ -77,7 +77,6 @@ impl<'a> Batch<'a> {
     /// Executes a call on the memory store. Absent on other stores.
     pub fn execute_now(&mut self, call: &mut Call<'_, '_>) -> Option<Result<Outcome, Error>> {
         let memory = self.memory?;
-        call.begin_audit();
         let result = execute_on_memory(memory, call).map_err(StoreError::from);
         self.meter.count(call.counted(&result));
         Some(call.end(result))
@@ -114,58 +113,4 @@ impl<'a> Batch<'a> {
         }
         ended
     }
-}
-
-fn execute_on_memory(memory: &MemoryLimiter, call: &Call<'_, '_>) -> Result<Outcome, RequestError> {
-    let request_id = call.request_id.as_ref().map(|id| id.as_bytes());
-    match (call.action, &call.checks) {
-        (Action::Inspect, checks) => {
-            let check = inspected(checks);
-            Ok(Outcome::Inspection(memory.inspect(&check.policy, Key::new(&check.key)?)))
-        }
-        (Action::Execute(operation), Checks::One(check)) => {
-            let request = Request { operation, checks: &[check.as_check()], request_id };
-            memory.decide(&request).map(Outcome::from_single)
-        }
-        (Action::Execute(operation), Checks::Several(checks)) => {
-            let checks: Vec<_> = checks.iter().map(CheckRequest::as_check).collect();
-            let request = Request { operation, checks: &checks, request_id };
-            memory.decide(&request).map(Outcome::Decisions)
-        }
-    }
-}
-
-/// Executes operations, each as a whole, without counting them.
-pub(crate) async fn execute_operations(
-    engine: &Engine,
-    calls: &[Call<'_, '_>],
-    deadline: Duration,
-) -> Vec<Result<Outcome, StoreError>> {
-    let checks: Vec<Vec<Check<'_>>> = calls
-        .iter()
-        .map(|call| call.checks.as_slice().iter().map(CheckRequest::as_check).collect())
-        .collect();
-    let requests: Vec<_> = calls
-        .iter()
-        .zip(&checks)
-        .map(|(call, checks)| {
-            let Action::Execute(operation) = call.action else {
-                unreachable!("inspections are executed one by one");
-            };
-            let request_id = call.request_id.as_ref().map(|id| id.as_bytes());
-            Request { operation, checks, request_id }
-        })
-        .collect();
-    let answers = engine.limiter().decide_batch_within(&requests, deadline).await;
-    assert_eq!(answers.len(), calls.len(), "the store returns one answer per request");
-    calls
-        .iter()
-        .zip(answers)
-        .map(|(call, answer)| {
-            answer.map(|answer| match call.checks {
-                Checks::One(_) => Outcome::from_single(answer),
-                Checks::Several(_) => Outcome::Decisions(answer),
-            })
-        })
-        .collect()
 }

@@ -1,4 +1,4 @@
-//! Calls: what a protocol asks of the engine, and what it gets back.
+//! Calls and their outcomes: the interface between a protocol and the engine.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,10 @@ use tollgate_core::MAX_REQUEST_ID_LEN;
 
 use crate::audit::AuditRecord;
 use crate::error::{Error, ErrorValue};
-use crate::operation::{Action, Parameter};
+use crate::operation::Action;
+use crate::parameter::Parameter;
 
-/// A policy as a request names it: by name with an optional tier, or inline limits in its place.
+/// How a request selects its policy: by name with an optional tier, or by inline limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PolicySelector<'s> {
     /// The name of a configured policy.
@@ -23,11 +24,11 @@ pub struct PolicySelector<'s> {
 /// One check: the policy variant that applies to the key, the key and the cost.
 #[derive(Clone, Debug)]
 pub struct CheckRequest<'a> {
-    /// The limits.
+    /// The policy that applies to the key.
     pub policy: Cow<'a, Policy>,
-    /// Who is limited.
+    /// The key.
     pub key: Cow<'a, [u8]>,
-    /// How much.
+    /// The cost.
     pub cost: Cost,
 }
 
@@ -129,20 +130,20 @@ pub enum Counting {
     Nothing,
 }
 
-/// One request to the store, ready to be executed. It borrows its arguments for `'a`, and what its
-/// audit record refers to for `'r`.
+/// One request to the store, ready to be executed. It borrows its arguments for `'a`, and the
+/// principal and the remote of its audit record for `'r`.
 #[derive(Debug)]
 pub struct Call<'a, 'r> {
-    /// What it does.
+    /// Its action.
     pub action: Action,
-    /// Under which policies, for which keys, at what cost.
+    /// Its policies, keys and costs.
     pub checks: Checks<'a>,
     /// Its idempotency key.
-    pub request_id: Option<RequestId<'a>>,
+    request_id: Option<RequestId<'a>>,
     /// How its decisions are counted.
-    pub counting: Counting,
+    counting: Counting,
     /// Its audit record, if it is an operator's; ends with the execution.
-    pub audit: Option<AuditRecord<'r>>,
+    audit: Option<AuditRecord<'r>>,
 }
 
 impl<'a, 'r> Call<'a, 'r> {
@@ -158,6 +159,34 @@ impl<'a, 'r> Call<'a, 'r> {
         Call { action, checks, request_id: None, counting, audit: None }
     }
 
+    /// Sets the idempotency key.
+    #[must_use]
+    pub fn with_request_id(self, request_id: Option<RequestId<'a>>) -> Self {
+        Call { request_id, ..self }
+    }
+
+    /// Sets how the decisions are counted. By default those of operations that charge are.
+    #[must_use]
+    pub fn with_counting(self, counting: Counting) -> Self {
+        Call { counting, ..self }
+    }
+
+    /// The idempotency key as the store takes it.
+    pub(crate) fn request_id(&self) -> Option<&[u8]> {
+        self.request_id.as_ref().map(RequestId::as_bytes)
+    }
+
+    /// Attaches the audit record of an operator's request, and notes the arguments in it.
+    #[must_use]
+    pub fn with_audit(mut self, mut audit: AuditRecord<'r>) -> Self {
+        let (Action::Execute(operation), Checks::One(check)) = (self.action, &self.checks) else {
+            unreachable!("operators' requests execute an operation on one check");
+        };
+        audit.set_arguments(operation, check.cost);
+        self.audit = Some(audit);
+        self
+    }
+
     /// Copies the arguments.
     #[must_use]
     pub fn into_owned(self) -> Call<'static, 'r> {
@@ -168,6 +197,21 @@ impl<'a, 'r> Call<'a, 'r> {
             counting: self.counting,
             audit: self.audit,
         }
+    }
+
+    /// Ends the audit record, and maps the store's error.
+    pub(crate) fn end(&mut self, result: Result<Outcome, StoreError>) -> Result<Outcome, Error> {
+        let result = result.map_err(|error| match &self.checks {
+            Checks::One(check) => Error::from(error).with_policy(&check.policy),
+            Checks::Several(_) => error.into(),
+        });
+        if let Some(audit) = self.audit.take() {
+            match &result {
+                Ok(outcome) => audit.complete(outcome.decision(0)),
+                Err(error) => audit.fail_with(error),
+            }
+        }
+        result
     }
 
     /// The decisions to count, with the policies of the checks.

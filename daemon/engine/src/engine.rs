@@ -8,6 +8,7 @@ use tollgate::{Limiter, Timestamp};
 use tollgate_descriptors::Domains;
 use tollgate_store::Clock;
 
+use crate::access::Principal;
 use crate::active::ActiveConfig;
 use crate::audit::AuditRecord;
 use crate::counters::Counters;
@@ -25,14 +26,14 @@ pub enum StoreStatus {
     Lost,
 }
 
-/// What all connections share: the limiter, the active configuration, counters and the audit.
+/// The state that all connections share: the limiter, the active configuration and counters.
 #[derive(Debug)]
 pub struct Engine {
     limiter: Limiter,
     active: ArcSwap<ActiveConfig>,
     /// Domains of a control plane, which replace those of files.
     domains: Mutex<Option<Arc<Domains>>>,
-    /// What is counted.
+    /// The counters.
     pub counters: Counters,
     clock: Clock,
     started: Timestamp,
@@ -132,17 +133,19 @@ impl Engine {
         StoreStatus::from_u8(self.store_status.load(Ordering::Relaxed))
     }
 
-    /// Begins the audit record of an operator's request, and counts it. `principal` is the name of
-    /// its originator.
+    /// Begins the audit record of an operator's request, and counts it. `principal` is absent if
+    /// its originator has no valid token.
     #[must_use]
     pub fn audit<'a>(
         &self,
         operation: &'static str,
-        principal: &'a str,
+        principal: Option<Principal<'a>>,
         remote: &'a Remote,
     ) -> AuditRecord<'a> {
+        const UNAUTHENTICATED: &str = "unauthenticated";
         self.counters.count_audit(operation);
-        AuditRecord::new(operation, principal, remote)
+        let name = principal.map_or(UNAUTHENTICATED, |principal| principal.name());
+        AuditRecord::new(operation, name, remote)
     }
 
     /// Counts a request without a valid token, and logs it at most every few seconds. No part of

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tollgate::{Policy, RequestError, ResolveError, StoreError};
 
-use crate::operation::Parameter;
+use crate::parameter::Parameter;
 
 /// The category of an error. Each protocol has a status or code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

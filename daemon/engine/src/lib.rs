@@ -17,11 +17,15 @@ mod context;
 mod counters;
 mod engine;
 mod error;
+mod execution;
 mod listener_kind;
 mod log_throttle;
+mod meter;
 mod operation;
+mod parameter;
 mod privacy;
 mod remote;
+mod resolution;
 
 use tollgate_config as config;
 
@@ -39,9 +43,8 @@ pub use engine::{Engine, StoreStatus};
 pub use error::{Error, ErrorKind, ErrorValue};
 pub use listener_kind::{ListenerKind, PerListener};
 pub use log_throttle::LogThrottle;
-pub use operation::{
-    Action, Arguments, CHECK_PARAMETERS, OPERATIONS, OperationSpec, Parameter, ResponseKind,
-};
+pub use operation::{Action, Arguments, CHECK_PARAMETERS, OPERATIONS, OperationSpec, ResponseKind};
+pub use parameter::Parameter;
 pub use remote::{PeerAddress, Remote};
 
 /// The longest text quoted from a request, in characters.

@@ -1,6 +1,6 @@
-//! What a listener serves.
+//! Kinds of listeners.
 
-/// What a listener serves.
+/// The kind of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerKind {
     /// The JSON API, forward auth and probes.

@@ -7,86 +7,7 @@ use tollgate::{Id, Micros, Operation, Timestamp, random_id};
 
 use crate::config::Scope;
 use crate::error::Error;
-
-/// A parameter of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    /// The name of a policy.
-    Policy,
-    /// A tier of the policy.
-    Tier,
-    /// Limits in place of a policy.
-    Limit,
-    /// Who is limited, as text.
-    Key,
-    /// Who is limited, as bytes.
-    KeyBase64,
-    /// How much is charged or given back.
-    Cost,
-    /// A comment, which changes nothing.
-    Note,
-    /// The idempotency key of the request.
-    RequestId,
-    /// Several checks.
-    Checks,
-    /// The longest acceptable delay of a reservation.
-    MaxWait,
-    /// The duration of a block.
-    For,
-    /// The time of the decision that a refund undoes.
-    Time,
-    /// A lease.
-    LeaseId,
-    /// A reservation.
-    ReservationId,
-}
-
-impl Parameter {
-    /// Every parameter.
-    pub const ALL: [Parameter; 14] = [
-        Parameter::Policy,
-        Parameter::Tier,
-        Parameter::Limit,
-        Parameter::Key,
-        Parameter::KeyBase64,
-        Parameter::Cost,
-        Parameter::Note,
-        Parameter::RequestId,
-        Parameter::Checks,
-        Parameter::MaxWait,
-        Parameter::For,
-        Parameter::Time,
-        Parameter::LeaseId,
-        Parameter::ReservationId,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Parameter::Policy => "policy",
-            Parameter::Tier => "tier",
-            Parameter::Limit => "limit",
-            Parameter::Key => "key",
-            Parameter::KeyBase64 => "key_base64",
-            Parameter::Cost => "cost",
-            Parameter::Note => "note",
-            Parameter::RequestId => "request_id",
-            Parameter::Checks => "checks",
-            Parameter::MaxWait => "max_wait",
-            Parameter::For => "for",
-            Parameter::Time => "time",
-            Parameter::LeaseId => "lease_id",
-            Parameter::ReservationId => "reservation_id",
-        }
-    }
-
-    /// The parameter of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Parameter::ALL.into_iter().find(|parameter| parameter.name() == name)
-    }
-}
+use crate::parameter::Parameter;
 
 /// The arguments of an operation itself, apart from its checks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +42,7 @@ fn missing_id(parameter: Parameter, object: &str, source: &str) -> Error {
     Error::bad_request(detail).with_parameter(parameter)
 }
 
-/// What a call does.
+/// The action of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Executes an operation of the store.
@@ -148,7 +69,7 @@ pub enum ResponseKind {
 pub struct OperationSpec {
     /// Its name: `POST /v1/<name>`, `TOLLGATE.<NAME>`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Its description, in one sentence.
     pub summary: &'static str,
     /// The parameters that it accepts.
     pub parameters: &'static [Parameter],

@@ -19,9 +19,6 @@ use super::reply::{self, Reply, Verdict};
 use super::value::{Source, Value};
 use super::{body, headers, json, traceparent};
 
-/// The name in the audit of a client without a valid token.
-const UNAUTHENTICATED: &str = "unauthenticated";
-
 /// The parameters of a query.
 pub(super) const QUERY_PARAMETERS: &[Parameter] = &[
     Parameter::Policy,
@@ -48,8 +45,8 @@ pub(super) async fn answer(
     let active = engine.active();
     let authentication = TokenHeader::Authorization;
     let principal = authenticate(engine, &active, remote, &head.headers, authentication);
-    let name = principal.as_ref().map_or(UNAUTHENTICATED, |principal| principal.name());
-    let mut audit = spec.is_audited().then(|| engine.audit(spec.name, name, remote));
+    let originator = principal.as_ref().ok().copied();
+    let mut audit = spec.is_audited().then(|| engine.audit(spec.name, originator, remote));
     let result = match principal {
         Ok(principal) => {
             let traceparent = traceparent(&head.headers);
@@ -96,7 +93,9 @@ async fn execute<'a>(
     }
     let checks = object.take(Parameter::Checks);
     let mut call = parse_call(&mut object, checks.as_ref(), spec, context)?;
-    call.audit = audit.take();
+    if let Some(audit) = audit.take() {
+        call = call.with_audit(audit);
+    }
     let outcome = context.execute(&mut call).await?;
     Ok(respond(spec, &call, &outcome, context.active, has_verdict_status))
 }
@@ -150,7 +149,7 @@ fn parse_call<'a>(
         None => Checks::One(parse_check(object, context)?),
         Some(checks) => Checks::Several(parse_checks(object, checks, context)?),
     };
-    Ok(Call { request_id, ..Call::new(action, checks) })
+    Ok(Call::new(action, checks).with_request_id(request_id))
 }
 
 fn parse_arguments(object: &mut Object<'_>) -> Result<Arguments, Problem> {

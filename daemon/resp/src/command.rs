@@ -1,21 +1,17 @@
-//! The table of commands: what is executed, and how it is documented.
+//! A command: its function, its rights and its documentation.
 
-use tollgate_engine::{OperationSpec, Parameter};
+use tollgate_config::Scope;
+use tollgate_engine::OperationSpec;
 
-use super::commands::commands;
 use super::context::CommandContext;
 use super::failure::Failure;
-use super::keyword::KEYWORDS;
-use super::operation;
-use tollgate_config::Scope;
-use tollgate_document::suggest::did_you_mean;
 
 /// A command.
 #[derive(Debug)]
 pub(super) struct Command {
     /// Its name in lower case.
     pub(super) name: &'static str,
-    /// What it does, in one sentence.
+    /// Its description, in one sentence.
     pub(super) summary: &'static str,
     /// Its topic: `connection`, `server`, `transactions`, `generic`, `throttle` or `tollgate`.
     pub(super) group: &'static str,
@@ -35,7 +31,7 @@ pub(super) struct Command {
     pub(super) handler: Handler,
 }
 
-/// What executes a command.
+/// The code of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Handler {
     /// An operation of the engine.
@@ -132,6 +128,20 @@ impl Argument {
     pub(super) const fn after(self, token: &'static str) -> Self {
         Argument { token, ..self }
     }
+
+    fn usage(&self) -> String {
+        let usage = match (self.kind, self.token) {
+            (ArgumentType::Token, token) => token.to_owned(),
+            (_, "") => self.name.to_owned(),
+            (_, token) => format!("{token} {}", self.name),
+        };
+        match (self.is_optional, self.is_multiple) {
+            (false, false) => usage,
+            (true, false) => format!("[{usage}]"),
+            (false, true) => format!("{usage} [{usage} …]"),
+            (true, true) => format!("[{usage} …]"),
+        }
+    }
 }
 
 impl Command {
@@ -157,38 +167,20 @@ impl Command {
         }
     }
 
-    /// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
-    /// once.
-    pub(super) fn from_operation(spec: &'static OperationSpec) -> Self {
-        let flags: &[Flag] = match spec.is_read_only() {
-            true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
-            false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
-        };
-        let mut arguments = vec![
-            Argument::new("policy", ArgumentType::Text),
-            Argument::new("key", ArgumentType::Key),
-        ];
-        for keyword in KEYWORDS.iter().filter(|keyword| spec.accepts(keyword.parameter)) {
-            let is_optional = !spec.required.contains(&keyword.parameter);
-            arguments.push(Argument { is_optional, ..keyword.argument() });
+    /// Its usage line.
+    pub(super) fn usage(&self) -> String {
+        let mut usage = self.name.to_ascii_uppercase();
+        for argument in self.arguments {
+            usage.push(' ');
+            usage.push_str(&argument.usage());
         }
-        if spec.accepts(Parameter::Checks) {
-            let more = Argument::new("policy key …", ArgumentType::Text).after("AND");
-            arguments.push(more.optional().multiple());
-        }
-        Command {
-            name: format!("tollgate.{}", spec.name).leak(),
-            summary: spec.summary,
-            group: "tollgate",
-            since: "0.1.0",
-            arity: -3,
-            flags,
-            keys: Keys::OfChecks,
-            arguments: arguments.leak(),
-            scopes: spec.scopes,
-            audited_as: spec.is_audited().then_some(spec.name),
-            handler: Handler::Operation(spec),
-        }
+        usage
+    }
+
+    /// The failure of a command with too many or too few arguments.
+    pub(super) fn wrong_arity(&self) -> Failure {
+        let (name, usage) = (self.name, self.usage());
+        Failure::bad(format!("wrong number of arguments for '{name}' command; usage: {usage}"))
     }
 
     pub(super) fn has(&self, flag: Flag) -> bool {
@@ -205,20 +197,6 @@ impl Command {
             (_, Err(_)) => unreachable!("the table has small arities"),
         }
     }
-
-    /// Executes it.
-    #[inline]
-    pub(super) fn execute(&self, context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
-        match self.handler {
-            Handler::Operation(spec) => operation::execute(context, spec),
-            Handler::Function(function) => function(context),
-        }
-    }
-}
-
-/// The command with a name in any case.
-pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
-    commands().iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The longest name that [`CommandCache`] keeps.
@@ -233,9 +211,13 @@ pub(super) struct CommandCache {
 }
 
 impl CommandCache {
-    /// As [`find`].
+    /// The command with a name in any case; `find` searches the table.
     #[inline]
-    pub(super) fn find(&mut self, name: &[u8]) -> Option<&'static Command> {
+    pub(super) fn find(
+        &mut self,
+        name: &[u8],
+        find: fn(&[u8]) -> Option<&'static Command>,
+    ) -> Option<&'static Command> {
         if self.command.is_some() && self.name.get(..self.len) == Some(name) {
             return self.command;
         }
@@ -246,10 +228,4 @@ impl CommandCache {
         }
         Some(command)
     }
-}
-
-/// `did you mean …?` for an unknown command.
-pub(super) fn suggest(name: &[u8]) -> Option<String> {
-    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-    did_you_mean(&name, commands().iter().map(|command| command.name))
 }

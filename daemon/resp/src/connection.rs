@@ -13,12 +13,9 @@ use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
 
 use super::RespState;
 use super::context::BatchContext;
-use super::pending::execute_pending;
+use super::conversation::Conversation;
 use super::reply_buffer::ReplyBuffer;
-use super::session::Conversation;
-use tollgate_transport::Lifecycle;
-use tollgate_transport::Stream;
-use tollgate_transport::{IdleStatus, IdleTracker};
+use tollgate_transport::{IdleStatus, IdleTracker, Lifecycle, Stream};
 
 /// The initial size of the input buffer, and its size while idle.
 const MIN_BUFFER: usize = 4 * 1024;
@@ -126,7 +123,7 @@ impl Connection<'_> {
         let mut batch = BatchContext::new(self.engine, self.state, &active, &self.remote, session);
         let progress = self.conversation.execute(&self.input, &mut batch, &mut self.out);
         let busy = (progress.consumed > 0).then(|| self.tracker.begin_request());
-        execute_pending(&mut batch, &mut self.out).await;
+        batch.execute_pending(&mut self.out).await;
         self.conversation.check_replies(&mut self.out);
         drop((batch, busy));
         if progress.consumed == self.input.len() {

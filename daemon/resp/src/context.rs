@@ -1,20 +1,111 @@
-//! What commands are executed with.
+//! The state that commands are executed with: of the connection, of the batch, of one command.
 
 use tollgate::Key;
-use tollgate_engine::{ActiveConfig, AuditRecord, Batch, Call, Engine, Principal, Remote, Surface};
+use tollgate_config::Bounds;
+use tollgate_engine::{
+    Access, ActiveConfig, AuditRecord, Batch, Call, Digest, Engine, Principal, Remote, Surface,
+};
 
 use super::RespState;
-use super::command::Command;
+use super::command::{Command, CommandCache};
 use super::failure::Failure;
-use super::frames::Args;
+use super::frames::{Args, OwnedArgs};
 use super::pending::{KeyCount, PendingReply, ReplyFormat};
 use super::reply_buffer::ReplyBuffer;
-use super::session::Session;
+use super::throttle_policies::ThrottlePolicyCache;
 
-/// The name in the audit of a client without a valid token.
-const UNAUTHENTICATED: &str = "unauthenticated";
+/// The state of a connection.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Identifies the connection while the daemon runs.
+    pub(super) id: u64,
+    pub(super) name: String,
+    /// The name and the version of the client library.
+    pub(super) library: [String; 2],
+    /// The token of the connection.
+    pub(super) token: Option<Digest>,
+    pub(super) transaction: Option<Transaction>,
+    pub(super) throttle_policies: ThrottlePolicyCache,
+    pub(super) command_cache: CommandCache,
+    /// Whether the connection ends once all replies are sent.
+    pub(super) is_closing: bool,
+    /// Whether it ends because of what the client sent.
+    pub(super) is_broken: bool,
+}
 
-/// What all commands of a batch are executed with.
+impl Session {
+    pub(super) fn new(id: u64) -> Self {
+        Session {
+            id,
+            name: String::new(),
+            library: Default::default(),
+            token: None,
+            transaction: None,
+            throttle_policies: ThrottlePolicyCache::default(),
+            command_cache: CommandCache::default(),
+            is_closing: false,
+            is_broken: false,
+        }
+    }
+
+    /// The authenticated client. Looked up for each batch: a reload may have removed the token.
+    pub(super) fn principal<'a>(
+        &self,
+        remote: &Remote,
+        access: &'a Access,
+    ) -> Option<Principal<'a>> {
+        if access.is_open() {
+            return Some(Principal::Anonymous { is_local: remote.peer.is_local() });
+        }
+        access.find(self.token.as_ref()?)
+    }
+
+    /// Restores the initial state.
+    pub(super) fn reset(&mut self) {
+        (self.name, self.token, self.transaction) = (String::new(), None, None);
+    }
+}
+
+/// The most bytes of a transaction, in multiples of `limits.body`.
+const MAX_BODIES: usize = 16;
+
+/// Commands that wait for `EXEC`.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    pub(super) commands: Vec<(&'static Command, OwnedArgs)>,
+    bytes: usize,
+    /// Whether a command could not be queued, so that none is executed.
+    pub(super) has_errors: bool,
+}
+
+impl Transaction {
+    /// Queues a command for `EXEC`.
+    pub(super) fn queue(
+        &mut self,
+        command: &'static Command,
+        args: Args<'_>,
+        bounds: &Bounds,
+    ) -> Result<(), Failure> {
+        if self.has_errors {
+            // `EXEC` will fail.
+            return Ok(());
+        }
+        self.bytes = self.bytes.saturating_add(args.bytes());
+        let max_bytes = bounds.body.saturating_mul(MAX_BODIES);
+        if self.commands.len() >= bounds.pipeline || self.bytes > max_bytes {
+            self.commands = Vec::new();
+            let max = bounds.pipeline;
+            return Err(Failure::bad(format!(
+                "a transaction has at most {max} commands of {max_bytes} bytes in total; send \
+                 several, or raise limits.pipeline or limits.body"
+            )));
+        }
+        self.commands.push((command, OwnedArgs::new(args)));
+        Ok(())
+    }
+}
+
+/// The context of all commands of a batch.
 #[derive(Debug)]
 pub(super) struct BatchContext<'a> {
     pub(super) engine: &'a Engine,
@@ -61,12 +152,40 @@ impl<'a> BatchContext<'a> {
 
     /// Begins the audit record of an operator's command.
     pub(super) fn audit(&self, operation: &'static str) -> AuditRecord<'a> {
-        let name = self.principal.map_or(UNAUTHENTICATED, |principal| principal.name());
-        self.engine.audit(operation, name, self.remote)
+        self.engine.audit(operation, self.principal, self.remote)
+    }
+
+    /// Executes the calls that wait for the end of the batch, and inserts their replies among the
+    /// others.
+    pub(super) async fn execute_pending(&mut self, out: &mut ReplyBuffer) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        let pending = std::mem::take(&mut self.replies);
+        let results = self.batch.execute_all(&mut calls).await;
+        let protocol = out.protocol;
+        let written = out.take();
+        let mut rest = &*written;
+        let mut copied = 0;
+        for ((call, reply), result) in calls.iter().zip(pending).zip(results) {
+            if out.is_too_long() {
+                return;
+            }
+            let (before, after) = rest.split_at(reply.position - copied);
+            out.raw(before);
+            (rest, copied) = (after, reply.position);
+            out.protocol = reply.protocol;
+            if let Err(failure) = reply.format.write(call, result, &mut self.count, out) {
+                out.error(failure.line());
+            }
+        }
+        out.raw(rest);
+        out.protocol = protocol;
     }
 }
 
-/// What one command is executed with.
+/// The context of one command.
 #[derive(Debug)]
 pub(super) struct CommandContext<'s, 'a> {
     pub(super) session: &'s mut Session,
@@ -116,18 +235,11 @@ impl<'s, 'a> CommandContext<'s, 'a> {
 
     /// The command has too many or too few arguments.
     pub(super) fn wrong_arity(&self) -> Failure {
-        wrong_arity(self.command)
+        self.command.wrong_arity()
     }
 }
 
 #[cold]
 fn long_key(len: usize, max_len: usize) -> Failure {
     Failure::bad(format!("key has {len} bytes, more than the maximum of {max_len}; send a hash"))
-}
-
-/// The command has too many or too few arguments.
-pub(super) fn wrong_arity(command: &Command) -> Failure {
-    let usage = super::reference::usage(command);
-    let name = command.name;
-    Failure::bad(format!("wrong number of arguments for '{name}' command; usage: {usage}"))
 }

@@ -18,57 +18,62 @@ const NEVER: i64 = -2;
 /// Writes the five integers of `CL.THROTTLE`: limited, limit, remaining, and in seconds rounded up
 /// when to retry (−1 if now or never) and when the limit is fully recovered.
 #[inline]
-pub(super) fn write_throttle(out: &mut ReplyBuffer, policy: &Policy, it: &Decision) {
+pub(super) fn write_throttle(out: &mut ReplyBuffer, policy: &Policy, decision: &Decision) {
     // A decision that no limit made has no capacity; the limit is that of the command.
-    let capacity = policy.limits().first().map_or(it.capacity, Limit::capacity);
-    let retry_after = it.retry_after.filter(|_| !it.allowed);
-    out.raw(if it.allowed { b"*5\r\n:0\r\n" } else { b"*5\r\n:1\r\n" });
+    let capacity = policy.limits().first().map_or(decision.capacity, Limit::capacity);
+    let retry_after = decision.retry_after.filter(|_| !decision.allowed);
+    out.raw(if decision.allowed { b"*5\r\n:0\r\n" } else { b"*5\r\n:1\r\n" });
     out.count(capacity);
-    out.count(it.remaining);
+    out.count(decision.remaining);
     match retry_after {
         None => out.raw(b":-1\r\n"),
         Some(retry_after) => out.count(retry_after.secs_rounded_up()),
     }
     // Without a limit there is nothing to recover.
-    out.count(it.reset_after.unwrap_or_default().secs_rounded_up());
+    out.count(decision.reset_after.unwrap_or_default().secs_rounded_up());
 }
 
 /// Writes a decision.
-pub(super) fn write(out: &mut ReplyBuffer, policy: &Policy, it: &Decision, response: ResponseKind) {
-    let ids = usize::from(it.lease.is_some()) + usize::from(it.reservation.is_some());
+pub(super) fn write(
+    out: &mut ReplyBuffer,
+    policy: &Policy,
+    decision: &Decision,
+    response: ResponseKind,
+) {
+    let ids = usize::from(decision.lease.is_some()) + usize::from(decision.reservation.is_some());
     out.map(15 + ids + usize::from(response == ResponseKind::Change));
-    flag(out, "allowed", it.allowed);
-    word(out, "reason", it.reason.as_str());
+    flag(out, "allowed", decision.allowed);
+    word(out, "reason", decision.reason.as_str());
     word(out, "policy", policy.name());
-    count(out, "capacity", it.capacity);
-    count(out, "remaining", it.remaining);
-    retry_after(out, it.retry_after, it.never);
-    flag(out, "never", it.never);
-    time(out, "reset_after_us", it.reset_after);
-    time(out, "delay_us", Some(it.delay));
-    count(out, "granted", it.granted);
-    word(out, "source", it.source.as_str());
-    flag(out, "degraded", it.degraded);
-    flag(out, "replayed", it.replayed);
-    count(out, "time_us", it.time.as_micros());
+    count(out, "capacity", decision.capacity);
+    count(out, "remaining", decision.remaining);
+    retry_after(out, decision.retry_after, decision.never);
+    flag(out, "never", decision.never);
+    time(out, "reset_after_us", decision.reset_after);
+    time(out, "delay_us", Some(decision.delay));
+    count(out, "granted", decision.granted);
+    word(out, "source", decision.source.as_str());
+    flag(out, "degraded", decision.degraded);
+    flag(out, "replayed", decision.replayed);
+    count(out, "time_us", decision.time.as_micros());
     if response == ResponseKind::Change {
-        flag(out, "changed", it.changed);
+        flag(out, "changed", decision.changed);
     }
-    if let Some(lease) = it.lease {
-        shown(out, "lease_id", lease);
+    if let Some(lease) = decision.lease {
+        display(out, "lease_id", lease);
     }
-    if let Some(reservation) = it.reservation {
-        shown(out, "reservation_id", reservation);
+    if let Some(reservation) = decision.reservation {
+        display(out, "reservation_id", reservation);
     }
     out.text("limits");
-    let limits = policy.limits().iter().zip(it.each_limit());
+    let limits = policy.limits().iter().zip(decision.each_limit());
     out.array(limits.clone().count());
-    limits.for_each(|(limit, decision)| write_limit(out, limit, &decision, it.shadow));
+    limits.for_each(|(limit, result)| write_limit(out, limit, &result, decision.shadow));
 }
 
 fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     out.map(7 + usize::from(is_shadow));
-    shown(out, "limit", limit);
+    display(out, "limit", limit);
     flag(out, "allowed", decision.allowed);
     flag(out, "binding", decision.binding);
     count(out, "capacity", decision.capacity);
@@ -99,56 +104,56 @@ pub(super) fn write_all<'p>(
 }
 
 /// Writes the state of a key.
-pub(super) fn write_inspection(out: &mut ReplyBuffer, policy: &Policy, it: &Inspection) {
+pub(super) fn write_inspection(out: &mut ReplyBuffer, policy: &Policy, inspection: &Inspection) {
     out.map(5);
     word(out, "policy", policy.name());
     out.text("block");
-    match it.block {
+    match inspection.block {
         None => out.null(),
         Some(block) => {
             out.map(1);
             let ends_after = match block {
                 Block::Forever => None,
-                Block::Until(end) => Some(end.duration_since(it.time)),
+                Block::Until(end) => Some(end.duration_since(inspection.time)),
             };
             time(out, "ends_after_us", ends_after);
         }
     }
     out.text("limits");
-    let limits = policy.limits().iter().zip(&it.limits);
+    let limits = policy.limits().iter().zip(&inspection.limits);
     out.array(limits.clone().count());
-    limits.for_each(|(limit, held)| write_held(out, limit, held));
+    limits.for_each(|(limit, state)| write_limit_state(out, limit, state));
     out.text("reservations");
-    out.array(it.reservations.len());
-    for reservation in &it.reservations {
+    out.array(inspection.reservations.len());
+    for reservation in &inspection.reservations {
         out.map(3);
-        shown(out, "reservation_id", reservation.id);
+        display(out, "reservation_id", reservation.id);
         count(out, "cost", reservation.cost);
         time(out, "acts_after_us", Some(reservation.acts_after));
     }
-    count(out, "time_us", it.time.as_micros());
+    count(out, "time_us", inspection.time.as_micros());
 }
 
-fn write_held(out: &mut ReplyBuffer, limit: &Limit, held: &LimitInspection) {
+fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspection) {
     out.map(6);
-    shown(out, "limit", limit);
-    count(out, "capacity", held.capacity);
-    count(out, "used", held.used);
-    count(out, "remaining", held.remaining);
-    time(out, "reset_after_us", Some(held.reset_after));
+    display(out, "limit", limit);
+    count(out, "capacity", state.capacity);
+    count(out, "used", state.used);
+    count(out, "remaining", state.remaining);
+    time(out, "reset_after_us", Some(state.reset_after));
     out.text("leases");
-    out.array(held.leases.len());
-    for lease in &held.leases {
+    out.array(state.leases.len());
+    for lease in &state.leases {
         out.map(3);
-        shown(out, "lease_id", lease.id);
+        display(out, "lease_id", lease.id);
         count(out, "cost", lease.cost);
         time(out, "ends_after_us", Some(lease.ends_after));
     }
 }
 
-fn flag(out: &mut ReplyBuffer, name: &str, is: bool) {
+fn flag(out: &mut ReplyBuffer, name: &str, value: bool) {
     out.text(name);
-    out.boolean(is);
+    out.boolean(value);
 }
 
 fn word(out: &mut ReplyBuffer, name: &str, word: &str) {
@@ -156,9 +161,9 @@ fn word(out: &mut ReplyBuffer, name: &str, word: &str) {
     out.text(word);
 }
 
-fn shown(out: &mut ReplyBuffer, name: &str, it: impl Display) {
+fn display(out: &mut ReplyBuffer, name: &str, value: impl Display) {
     out.text(name);
-    out.display(it);
+    out.display(value);
 }
 
 fn count(out: &mut ReplyBuffer, name: &str, count: u64) {

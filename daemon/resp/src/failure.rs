@@ -54,6 +54,16 @@ impl From<Error> for Failure {
     }
 }
 
+/// Bytes that are not RESP; the connection cannot continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProtocolError(pub(super) String);
+
+impl ProtocolError {
+    pub(super) fn new(detail: impl Into<String>) -> Self {
+        ProtocolError(detail.into())
+    }
+}
+
 /// The longest argument that an error quotes in full, in bytes.
 const MAX_QUOTED_BYTES: usize = 64;
 

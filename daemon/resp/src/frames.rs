@@ -1,7 +1,8 @@
 //! Parsing of commands, wherever the bytes are split: nothing is copied or parsed twice.
 
+use super::failure::ProtocolError;
 use super::inline;
-use super::number::{Number, number};
+use super::number::Number;
 
 /// The most arguments of a command: 32 checks with every keyword.
 pub(super) const MAX_ARGUMENTS: usize = 1_024;
@@ -27,6 +28,11 @@ impl FrameBounds {
     /// The bounds before authentication, as in Redis.
     pub(super) const fn unauthenticated() -> Self {
         FrameBounds { arguments: 10, argument: 16 * 1024 }
+    }
+
+    /// The most bytes of all arguments of a command.
+    const fn command(&self) -> usize {
+        self.argument.saturating_mul(BODIES)
     }
 }
 
@@ -55,7 +61,7 @@ impl<'a> Args<'a> {
         self.bytes.get(span.start..span.end)
     }
 
-    /// All arguments from an index on.
+    /// The arguments from an index on, if there are any.
     pub(super) fn from(self, index: usize) -> impl Iterator<Item = &'a [u8]> {
         let spans = self.spans.get(index..).unwrap_or_default();
         spans.iter().filter_map(move |span| self.bytes.get(span.start..span.end))
@@ -101,14 +107,6 @@ pub(super) enum Frame {
     Incomplete,
 }
 
-/// Invalid bytes; the connection cannot continue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ProtocolError(pub(super) String);
-
-pub(super) fn broken(why: impl Into<String>) -> ProtocolError {
-    ProtocolError(why.into())
-}
-
 /// The state of the parser.
 #[derive(Clone, Copy, Debug, Default)]
 enum Stage {
@@ -148,10 +146,10 @@ impl FrameParser {
                 Stage::Begin => match bytes.first() {
                     None => return Ok(Frame::Incomplete),
                     Some(b'*') => {
-                        let Some((count, end)) = number(bytes, 1, Number::Count)? else {
+                        let Some((count, end)) = Number::Count.parse(bytes, 1)? else {
                             return Ok(Frame::Incomplete);
                         };
-                        let count = count_of(count, bounds)?;
+                        let count = argument_count(count, bounds)?;
                         if count == 0 {
                             return Ok(Frame::Empty(end));
                         }
@@ -179,7 +177,9 @@ impl FrameParser {
                     match bytes.get(self.at + len..self.at + len + 2) {
                         None => return Ok(Frame::Incomplete),
                         Some(b"\r\n") => {}
-                        Some(_) => return Err(broken("expected the end of an argument")),
+                        Some(_) => {
+                            return Err(ProtocolError::new("expected the end of an argument"));
+                        }
                     }
                     self.spans.push(Span { start: self.at, end: self.at + len });
                     self.at += len + 2;
@@ -214,13 +214,13 @@ impl FrameParser {
     /// left. The general path takes three times the instructions.
     #[inline]
     fn short_arguments(&mut self, bytes: &[u8], bounds: &FrameBounds, mut left: usize) -> usize {
-        let most = bounds.argument.saturating_mul(BODIES);
+        let max = bounds.command();
         while left > 0 {
-            let rest = bytes.get(self.at..).unwrap_or_default();
+            let rest = &bytes[self.at..];
             let Some((len, start)) = short_length(rest) else { break };
             let end = start + len;
             let is_whole = rest.get(end..end + 2) == Some(b"\r\n");
-            if !is_whole || len > bounds.argument || self.total + len > most {
+            if !is_whole || len > bounds.argument || self.total + len > max {
                 break;
             }
             self.spans.push(Span { start: self.at + start, end: self.at + end });
@@ -240,21 +240,26 @@ impl FrameParser {
             None => return Ok(None),
             Some(b'$') => {}
             Some(other) => {
-                return Err(broken(format!("expected '$', got '{}'", other.escape_ascii())));
+                return Err(ProtocolError::new(format!(
+                    "expected '$', got '{}'",
+                    other.escape_ascii()
+                )));
             }
         }
-        let Some((len, end)) = number(bytes, self.at + 1, Number::Length)? else {
+        let Some((len, end)) = Number::Length.parse(bytes, self.at + 1)? else {
             return Ok(None);
         };
         let len = usize::try_from(len).map_err(|_| Number::Length.invalid())?;
         if len > bounds.argument {
-            let most = bounds.argument;
-            return Err(broken(format!("invalid bulk length {len}; the maximum is {most}")));
+            let max = bounds.argument;
+            let detail = format!("invalid bulk length {len}; the maximum is {max}");
+            return Err(ProtocolError::new(detail));
         }
         self.total += len;
-        if self.total > bounds.argument.saturating_mul(BODIES) {
-            let most = bounds.argument.saturating_mul(BODIES);
-            return Err(broken(format!("too big a command; the maximum is {most} bytes")));
+        if self.total > bounds.command() {
+            let max = bounds.command();
+            let detail = format!("too big a command; the maximum is {max} bytes");
+            return Err(ProtocolError::new(detail));
         }
         self.at = end;
         Ok(Some(len))
@@ -262,30 +267,29 @@ impl FrameParser {
 
     /// Parses an inline command.
     fn line(&mut self, bytes: &[u8]) -> Result<Frame, ProtocolError> {
-        let rest = bytes.get(self.at..).unwrap_or_default();
-        let Some(end) = rest.iter().position(|x| *x == b'\n').map(|x| self.at + x) else {
-            // The searched bytes are not searched again.
+        let new = &bytes[self.at..];
+        let Some(len) = new.iter().position(|byte| *byte == b'\n') else {
+            // These bytes are not searched again.
             self.at = bytes.len();
             if bytes.len() > MAX_LINE_LEN {
-                return Err(broken("too big inline request"));
+                return Err(ProtocolError::new("too big inline request"));
             }
             return Ok(Frame::Incomplete);
         };
+        let end = self.at + len;
         if end > MAX_LINE_LEN {
-            return Err(broken("too big inline request"));
+            return Err(ProtocolError::new("too big inline request"));
         }
-        let line = bytes.get(..end).unwrap_or_default();
+        let line = &bytes[..end];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         (self.stage, self.is_inline) = (Stage::Begin, true);
         self.spans.clear();
         self.unquoted.clear();
         let (unquoted, spans) = (&mut self.unquoted, &mut self.spans);
-        let read = inline::words(line, unquoted, |start, end| spans.push(Span { start, end }));
-        if read.is_err() {
-            return Err(broken("unbalanced quotes in request"));
-        }
+        inline::split(line, unquoted, |start, end| spans.push(Span { start, end }))
+            .map_err(|inline::Unbalanced| ProtocolError::new("unbalanced quotes in request"))?;
         if spans.len() > MAX_ARGUMENTS {
-            return Err(broken("too many arguments in request"));
+            return Err(ProtocolError::new("too many arguments in request"));
         }
         Ok(if spans.is_empty() { Frame::Empty(end + 1) } else { Frame::Command(end + 1) })
     }
@@ -304,12 +308,14 @@ fn short_length(rest: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// The announced number of arguments; a negative number is an empty command, as in Redis.
-fn count_of(count: i64, bounds: &FrameBounds) -> Result<usize, ProtocolError> {
-    // Only a negative number does not fit.
-    let count = usize::try_from(count).unwrap_or(0);
-    if count > bounds.arguments {
-        let most = bounds.arguments;
-        return Err(broken(format!("invalid multibulk length {count}; the maximum is {most}")));
+fn argument_count(count: i64, bounds: &FrameBounds) -> Result<usize, ProtocolError> {
+    match usize::try_from(count) {
+        Ok(count) if count <= bounds.arguments => Ok(count),
+        _ if count < 0 => Ok(0),
+        _ => {
+            let max = bounds.arguments;
+            let detail = format!("invalid multibulk length {count}; the maximum is {max}");
+            Err(ProtocolError::new(detail))
+        }
     }
-    Ok(count)
 }

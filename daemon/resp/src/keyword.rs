@@ -46,7 +46,7 @@ impl Keyword {
         Argument::new(name, kind).after(self.token)
     }
 
-    /// Whether it may be repeated for each check, and not only stand before the first `AND`.
+    /// Whether each check may have its own; the others are written before the first `AND`.
     pub(super) fn is_per_check(&self) -> bool {
         matches!(
             self.parameter,

@@ -1,17 +1,17 @@
 //! The Redis protocol, RESP2 and RESP3.
 //!
 //! - `frames.rs` and `inline.rs` parse commands; `reply_buffer.rs` encodes replies.
-//! - `session.rs` is a connection without its socket; `connection.rs` adds the socket.
-//! - `command.rs` is the table of commands. Those of operations derive from the engine's table;
-//!   `operation.rs` parses their arguments, and `decision.rs` writes their replies. `commands/`
-//!   contains the others.
-//! - Calls on the memory store are executed at once. Calls on another store wait in `pending.rs` for
-//!   the end of their batch, and are executed together.
+//! - `conversation.rs` is a connection without its socket; `connection.rs` adds the socket.
+//! - `commands/` contains the table of commands. Those of operations derive from the engine's table;
+//!   `operation.rs` parses their arguments, and `decision.rs` writes their replies.
+//! - Calls on the memory store are executed at once. Calls on another store wait in the
+//!   `BatchContext` for the end of their batch, and are executed together.
 
 mod command;
 mod commands;
 mod connection;
 mod context;
+mod conversation;
 mod decision;
 mod failure;
 mod frames;
@@ -23,9 +23,7 @@ mod pending;
 mod reference;
 mod replay;
 mod reply_buffer;
-mod session;
 mod throttle_policies;
-mod transaction;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +34,7 @@ pub use self::replay::RespReplay;
 use self::throttle_policies::ThrottlePolicies;
 use tollgate_transport::ConnectionLimiter;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub struct RespState {
     throttle_policies: ThrottlePolicies,

@@ -1,4 +1,4 @@
-//! The commands `TOLLGATE.<OPERATION>`: from their arguments to a call of the engine.
+//! The commands `TOLLGATE.<OPERATION>`, and how their arguments become calls of the engine.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,45 @@ use tollgate_engine::{
     Parameter, PolicySelector, RequestId, ResponseKind,
 };
 
+use super::command::{Argument, ArgumentType, Command, Flag, Handler, Keys};
 use super::context::CommandContext;
 use super::decision;
 use super::failure::{Failure, quoted};
 use super::keyword::{KEYWORDS, Keyword};
 use super::pending::ReplyFormat;
 use tollgate_document::suggest::did_you_mean;
+
+/// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
+/// once.
+pub(super) fn command(spec: &'static OperationSpec) -> Command {
+    let flags: &[Flag] = match spec.is_read_only() {
+        true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
+        false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+    };
+    let mut arguments =
+        vec![Argument::new("policy", ArgumentType::Text), Argument::new("key", ArgumentType::Key)];
+    for keyword in KEYWORDS.iter().filter(|keyword| spec.accepts(keyword.parameter)) {
+        let is_optional = !spec.required.contains(&keyword.parameter);
+        arguments.push(Argument { is_optional, ..keyword.argument() });
+    }
+    if spec.accepts(Parameter::Checks) {
+        let more = Argument::new("policy key …", ArgumentType::Text).after("AND");
+        arguments.push(more.optional().multiple());
+    }
+    Command {
+        name: format!("tollgate.{}", spec.name).leak(),
+        summary: spec.summary,
+        group: "tollgate",
+        since: "0.1.0",
+        arity: -3,
+        flags,
+        keys: Keys::OfChecks,
+        arguments: arguments.leak(),
+        scopes: spec.scopes,
+        audited_as: spec.is_audited().then_some(spec.name),
+        handler: Handler::Operation(spec),
+    }
+}
 
 /// Executes an operation.
 pub(super) fn execute(
@@ -106,7 +139,10 @@ impl<'s> OperationRequest<'s> {
             true => Checks::One(first),
             false => Checks::Several([first].into_iter().chain(more).collect()),
         };
-        let call = Call { request_id, audit, ..Call::new(action, checks) };
+        let mut call = Call::new(action, checks).with_request_id(request_id);
+        if let Some(audit) = audit {
+            call = call.with_audit(audit);
+        }
         context.submit(call, ReplyFormat::Operation(response))
     }
 }

@@ -1,12 +1,10 @@
-//! Replies to calls, and calls that wait for the end of their batch.
+//! Replies to calls.
 
 use tollgate_engine::{Call, Error, Outcome, ResponseKind};
 
-use super::context::BatchContext;
 use super::decision;
 use super::failure::Failure;
 use super::reply_buffer::{Protocol, ReplyBuffer};
-use super::session::MAX_REPLIES_LEN;
 
 /// How the result of a call is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,32 +104,4 @@ impl KeyCount {
             }
         }
     }
-}
-
-/// Executes the calls that the batch has queued, and inserts their replies among the others.
-pub(super) async fn execute_pending(context: &mut BatchContext<'_>, out: &mut ReplyBuffer) {
-    if context.calls.is_empty() {
-        return;
-    }
-    let mut calls = std::mem::take(&mut context.calls);
-    let pending = std::mem::take(&mut context.replies);
-    let results = context.batch.execute_all(&mut calls).await;
-    let protocol = out.protocol;
-    let written = out.take();
-    let mut rest = &*written;
-    let mut copied = 0;
-    for ((call, reply), result) in calls.iter().zip(pending).zip(results) {
-        if out.len() > MAX_REPLIES_LEN {
-            return;
-        }
-        let (before, after) = rest.split_at(reply.position - copied);
-        out.raw(before);
-        (rest, copied) = (after, reply.position);
-        out.protocol = reply.protocol;
-        if let Err(failure) = reply.format.write(call, result, &mut context.count, out) {
-            out.error(failure.line());
-        }
-    }
-    out.raw(rest);
-    out.protocol = protocol;
 }

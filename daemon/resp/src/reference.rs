@@ -1,33 +1,8 @@
-//! Documentation of the commands: usage lines, and the reference page.
+//! The reference page of the commands.
 
 use std::fmt::Write;
 
-use super::command::{Argument, ArgumentType, Command};
 use super::commands::commands;
-
-/// The usage line of a command.
-pub(super) fn usage(command: &Command) -> String {
-    let mut usage = command.name.to_ascii_uppercase();
-    for argument in command.arguments {
-        usage.push(' ');
-        usage.push_str(&argument_usage(argument));
-    }
-    usage
-}
-
-fn argument_usage(argument: &Argument) -> String {
-    let usage = match (argument.kind, argument.token) {
-        (ArgumentType::Token, token) => token.to_owned(),
-        (_, "") => argument.name.to_owned(),
-        (_, token) => format!("{token} {}", argument.name),
-    };
-    match (argument.is_optional, argument.is_multiple) {
-        (false, false) => usage,
-        (true, false) => format!("[{usage}]"),
-        (false, true) => format!("{usage} [{usage} …]"),
-        (true, true) => format!("[{usage} …]"),
-    }
-}
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the table of commands by a test of tollgate-server, which also updates it. -->
@@ -84,8 +59,7 @@ pub fn resp_reference() -> String {
         let _ = write!(page, "\n## {title}\n\n| Command | Scope | Description |\n|---|---|---|\n");
         for command in commands().iter().filter(|command| command.group == group) {
             let scopes: Vec<_> = command.scopes.iter().map(|scope| scope.as_str()).collect();
-            let (usage, scopes) = (usage(command), scopes.join(" or "));
-            let usage = usage.replace('|', "\\|");
+            let (usage, scopes) = (command.usage().replace('|', "\\|"), scopes.join(" or "));
             let _ = writeln!(page, "| `{usage}` | {scopes} | {} |", command.summary);
         }
     }

@@ -8,8 +8,8 @@ use tollgate_engine::{ActiveConfig, Engine, PeerAddress, Remote};
 
 use super::RespState;
 use super::context::BatchContext;
+use super::conversation::Conversation;
 use super::reply_buffer::ReplyBuffer;
-use super::session::Conversation;
 use tollgate_config::Config;
 use tollgate_transport::ConnectionLimiter;
 

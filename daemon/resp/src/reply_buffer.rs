@@ -30,6 +30,9 @@ impl Protocol {
     }
 }
 
+/// The most bytes of replies that wait to be sent: a transaction has one reply, however long.
+const MAX_LEN: usize = 64 * 1024 * 1024;
+
 /// Replies that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBuffer {
@@ -46,6 +49,11 @@ impl ReplyBuffer {
 
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether the replies exceed the bound.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.bytes.len() > MAX_LEN
     }
 
     /// Removes all replies, and frees memory above `max_capacity` bytes.
@@ -108,7 +116,7 @@ impl ReplyBuffer {
     }
 
     pub(super) fn size(&mut self, size: usize) {
-        self.integer(i64::try_from(size).unwrap_or(i64::MAX));
+        self.prefixed(b':', size);
     }
 
     pub(super) fn bulk(&mut self, bytes: &[u8]) {
@@ -122,11 +130,11 @@ impl ReplyBuffer {
     }
 
     /// A formatted value as a bulk string.
-    pub(super) fn display(&mut self, it: impl Display) {
+    pub(super) fn display(&mut self, value: impl Display) {
         let mut text = std::mem::take(&mut self.formatted);
         text.clear();
         // Writing to a `String` cannot fail.
-        let _ = write!(text, "{it}");
+        let _ = write!(text, "{value}");
         self.text(&text);
         self.formatted = text;
     }
@@ -158,8 +166,8 @@ impl ReplyBuffer {
         });
     }
 
-    pub(super) fn boolean(&mut self, is: bool) {
-        self.raw(match (self.protocol, is) {
+    pub(super) fn boolean(&mut self, value: bool) {
+        self.raw(match (self.protocol, value) {
             (Protocol::Two, false) => b":0\r\n",
             (Protocol::Two, true) => b":1\r\n",
             (Protocol::Three, false) => b"#f\r\n",

@@ -11,8 +11,7 @@ use tokio::time::{sleep, timeout};
 use tollgate_engine::{Closure, PeerAddress, Remote};
 
 use crate::serving::Serving;
-use tollgate_transport::{Accepted, Listener, Socket, Stream, Tls};
-use tollgate_transport::{ConnectionPermit, IdleTracker};
+use tollgate_transport::{Accepted, ConnectionPermit, IdleTracker, Listener, Socket, Stream, Tls};
 
 /// The pause after an error, such as a lack of file descriptors.
 const ERROR_PAUSE: Duration = Duration::from_millis(50);
@@ -41,7 +40,7 @@ impl Accepting {
         loop {
             tokio::select! {
                 biased;
-                _ = closing.wait_for(|it| *it) => break,
+                _ = closing.wait_for(|is_closing| *is_closing) => break,
                 () = self.accept() => {}
             }
         }
@@ -64,7 +63,7 @@ impl Accepting {
         while self.connections.try_join_next().is_some() {}
         if self.waiting.is_none() {
             match self.socket.accept().await {
-                Ok(accept) => self.waiting = Some(accept),
+                Ok(accepted) => self.waiting = Some(accepted),
                 // The client closed the connection while it waited.
                 Err(error) if is_client_error(&error) => return,
                 Err(error) => {
@@ -83,7 +82,7 @@ impl Accepting {
         while !self.serving.is_full() {
             tokio::select! {
                 biased;
-                Ok(it) = self.socket.accept() => self.waiting = Some(it),
+                Ok(accepted) = self.socket.accept() => self.waiting = Some(accepted),
                 () = std::future::ready(()) => return,
             }
             self.serve_waiting();
@@ -108,11 +107,11 @@ async fn serve(
     tracker: Arc<IdleTracker>,
     permit: ConnectionPermit,
 ) {
-    let begun = match tls {
+    let connection = match tls {
         None => Some(accept_plain(accepted, peer)),
         Some(tls) => handshake(accepted, peer, &tls, &serving, &tracker).await,
     };
-    if let Some((stream, remote)) = begun {
+    if let Some((stream, remote)) = connection {
         serving.serve(stream, remote, tracker).await;
     }
     drop(permit);

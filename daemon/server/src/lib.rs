@@ -1,6 +1,6 @@
-//! The daemon: listeners, the `/v1` interface, the configuration file.
+//! The daemon: composes the protocols; reload, drain, health and metrics.
 //!
-//! The caller binds the sockets, opens the store and says when to stop:
+//! The caller binds the sockets, opens the store and decides when to stop:
 //!
 //! ```no_run
 //! use tollgate_server::{Config, Listeners, run};
@@ -28,26 +28,20 @@ mod serving;
 mod snapshot_task;
 mod store_watch;
 
-pub use tollgate_descriptors as ratelimit;
-pub use tollgate_rules as rules;
-
-use tollgate_config as config;
-use tollgate_rules::query;
-
 pub use metrics::{FAMILIES, Family, FamilyKind};
 pub use named_files::check_files;
 pub use reload::Reload;
 pub use serve::{Stop, run};
 pub use snapshot_task::SnapshotTask;
 pub use tollgate_config::{
-    Address, Bounds, CompatHeaders, CompatHealth, CompatOptions, Config, ConfigError, ConfigErrors,
-    Drain, Envoy, FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat,
-    LogLevel, NearLimit, OverridesFile, OverridesFileError, Password, Privacy, RuleOnStoreError,
-    Scope, StoreConfig, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsError, XdsOptions,
-    XdsTls, config_fields, config_reference, config_schema, has_no_domain_files, read_overrides,
+    Address, CompatHeaders, CompatHealth, Config, ConfigErrors, FileLocation, HeaderStyle, Layers,
+    Listen, LoadedConfig, Log, LogFormat, LogLevel, NearLimit, Privacy, RuleOnStoreError, Scope,
+    StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsOptions, XdsTls, config_schema,
+    has_no_domain_files, read_overrides,
 };
 pub use tollgate_descriptors::Charging;
 pub use tollgate_engine::DECISIONS;
 pub use tollgate_http::decision_json;
 pub use tollgate_resp::{RespReplay, resp_reference};
-pub use tollgate_transport::{ListenAddress, ListenError, Listener, Listeners, Tls, TlsError};
+pub use tollgate_rules as rules;
+pub use tollgate_transport::{ListenAddress, Listener, Listeners, Tls};

@@ -1,12 +1,10 @@
 //! The check of the files that a configuration names, before anything depends on them.
 
-use tollgate_config::{FileProblem, LoadedConfig};
+use tollgate_config::{FileProblem, LoadedConfig, TokenSecret};
 use tollgate_document::ConfigErrors;
-
-use crate::config::TokenSecret;
 use tollgate_engine::Access;
 use tollgate_envoy::xds;
-use tollgate_transport::Tls;
+use tollgate_transport::{Tls, TlsError};
 
 /// Reads every file that the configuration names, as the daemon will: overrides, tokens, the
 /// certificates and keys of TLS, the password of the store. The keys of `jwt` and the files of
@@ -26,23 +24,23 @@ pub fn check_files(layered: &LoadedConfig) -> Result<(), ConfigErrors> {
 
 fn tls_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let Some(files) = &layered.config.listen.tls else { return Vec::new() };
-    let problem = |error: &crate::TlsError| FileProblem {
+    let problem = |error: &TlsError| FileProblem {
         field: format!("listen.tls.{}", error.field()),
         file: Some(error.file().to_owned()),
-        message: format!("{}: {}", error.file().display(), error.why()),
+        message: format!("{}: {}", error.file().display(), error.reason()),
     };
-    Tls::mistakes(files).iter().map(problem).collect()
+    Tls::errors(files).iter().map(problem).collect()
 }
 
 fn xds_problems(layered: &LoadedConfig) -> Vec<FileProblem> {
     let options = layered.config.envoy.xds.as_ref();
     let Some(tls) = options.and_then(|options| options.tls.as_ref()) else { return Vec::new() };
-    let problem = |mistake: xds::Mistake| FileProblem {
-        field: format!("envoy.xds.{}", mistake.field),
-        message: format!("{}: {}", mistake.file.display(), mistake.why),
-        file: Some(mistake.file),
+    let problem = |error: xds::FileError| FileProblem {
+        field: format!("envoy.xds.{}", error.field),
+        message: format!("{}: {}", error.file.display(), error.reason),
+        file: Some(error.file),
     };
-    xds::mistakes(tls).into_iter().map(problem).collect()
+    xds::file_errors(tls).into_iter().map(problem).collect()
 }
 
 fn token_problems(layered: &LoadedConfig) -> Vec<FileProblem> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use hyper::{Method, Request, StatusCode};
 use tokio::time::timeout;
 
-use crate::query;
 use crate::services::Services;
 use tollgate_envoy::xds::NoLimits;
 use tollgate_http::{Reply, method_not_allowed, problem_reply, text};
+use tollgate_rules::query;
 
 /// Answers `/livez` and `/readyz`.
 pub(crate) async fn answer<B>(services: &Services, request: &Request<B>) -> Option<Reply> {
@@ -55,7 +55,7 @@ async fn ready(services: &Services, query: Option<&str>) -> Reply {
         (false, Err(NoLimits)) => (StatusCode::SERVICE_UNAVAILABLE, "waiting for limits\n"),
         (false, Ok(())) => (StatusCode::OK, "ok\n"),
     };
-    let query = query.unwrap_or_default().as_bytes();
+    let query = query.unwrap_or("").as_bytes();
     if !query::pairs(query).any(|(name, _)| &*name == b"verbose") {
         return text(status, word);
     }

@@ -11,11 +11,11 @@ use tollgate::Limiter;
 use tollgate_engine::ListenerKind;
 
 use crate::accept::Accepting;
-use crate::config::{Config, Drain};
 use crate::reload::{self, OverridesFiles, Reload};
 use crate::services::Services;
 use crate::serving::Serving;
 use crate::store_watch;
+use tollgate_config::{Config, Drain};
 use tollgate_transport::Listeners;
 
 /// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and sweep.
@@ -38,7 +38,7 @@ pub enum Stop {
 ///
 /// # Errors
 /// A listener has no address or stops accepting; a token or a file of overrides cannot be used; the
-/// rules are invalid, as in [`Rules::check`](crate::rules::Rules::check).
+/// rules are invalid, as in [`Rules::check`](tollgate_rules::Rules::check).
 pub async fn run(
     config: Config,
     listeners: Listeners,

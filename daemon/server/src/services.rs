@@ -1,6 +1,6 @@
-//! What all connections share: the engine, and the state of each protocol.
+//! The state that all connections share: the engine, and the state of each protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate::Limiter;
 use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
@@ -8,10 +8,9 @@ use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStat
 use tollgate_envoy::EnvoyState;
 use tollgate_http::HttpState;
 use tollgate_resp::RespState;
-use tollgate_transport::ConnectionLimiter;
-use tollgate_transport::{Lifecycle, ReloadStatus};
+use tollgate_transport::{ConnectionLimiter, Lifecycle};
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) engine: Arc<Engine>,
@@ -68,5 +67,21 @@ impl Services {
         has_store
             && (has_limits || health.starts_without_limits)
             && (!health.needs_domains || !active.domains.is_empty())
+    }
+}
+
+/// The result of the last reload.
+#[derive(Debug, Default)]
+pub(crate) struct ReloadStatus(Mutex<Option<Arc<str>>>);
+
+impl ReloadStatus {
+    /// Why the last reload was rejected.
+    pub(crate) fn error(&self) -> Option<Arc<str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records the result of a reload: `None` if it succeeded.
+    pub(crate) fn set(&self, error: Option<Arc<str>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }

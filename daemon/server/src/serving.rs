@@ -18,8 +18,7 @@ use crate::router;
 use crate::services::Services;
 use tollgate_envoy::GrpcConnection;
 use tollgate_http::Reply;
-use tollgate_transport::Stream;
-use tollgate_transport::{ConnectionLimiter, IdleStatus, IdleTracker, TrackedStream};
+use tollgate_transport::{ConnectionLimiter, IdleStatus, IdleTracker, Stream, TrackedStream};
 
 /// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION frames,
 /// which is a quarter more, closes the connection.
@@ -40,7 +39,7 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
 /// got a response may be sending its next request.
 const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
 
-/// What the connections of a listener are served with.
+/// Serves the connections of a listener.
 #[derive(Debug)]
 pub(crate) struct Serving {
     services: Arc<Services>,

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::{MemoryLimiter, RestoreReport, SaveReport, SnapshotDir, SnapshotError};
 
-use crate::config::StoreConfig;
+use tollgate_config::StoreConfig;
 
 /// Saves the state of a memory limiter to a directory.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! The daemon's state between start and stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
@@ -25,7 +24,7 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Whether the daemon was told to stop.
+    /// Whether the daemon drains before it stops.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
@@ -54,21 +53,5 @@ impl Lifecycle {
     pub fn set_healthy(&self, is_healthy: bool) {
         self.healthy
             .send_if_modified(|current| std::mem::replace(current, is_healthy) != is_healthy);
-    }
-}
-
-/// The result of the last reload.
-#[derive(Debug, Default)]
-pub struct ReloadStatus(Mutex<Option<Arc<str>>>);
-
-impl ReloadStatus {
-    /// Why the last reload was rejected.
-    pub fn error(&self) -> Option<Arc<str>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Records the result of a reload: `None` if it succeeded.
-    pub fn set(&self, error: Option<Arc<str>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }

@@ -47,7 +47,7 @@ impl fmt::Display for Greeting<'_> {
         } else {
             writeln!(f, "  store             {}, namespace {}", store.url, config.namespace)?;
         }
-        if let Some(error) = &self.ready.away {
+        if let Some(error) = &self.ready.store_error {
             writeln!(f, "                    unavailable: {error}")?;
         }
         writeln!(f, "  limits            {}", self.limits)

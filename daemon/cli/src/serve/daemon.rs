@@ -1,4 +1,4 @@
-//! A daemon from its sockets to its end, whatever its configuration was read from.
+//! Runs a daemon from bound listeners until it stops.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::signals::{self, Signals};
 use super::systemd;
 use crate::output;
 
-/// What a daemon is run with.
+/// A daemon that is ready to run.
 pub(crate) struct Daemon {
     pub(crate) config: Config,
     pub(crate) listeners: Listeners,
@@ -22,28 +22,28 @@ pub(crate) struct Daemon {
     pub(crate) read: Box<dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync>,
 }
 
-/// What there is to say of a daemon that is ready.
+/// The state of a running daemon that the greeting describes.
 #[derive(Debug)]
 pub(crate) struct Ready<'a> {
     pub(crate) config: &'a Config,
     pub(crate) listeners: &'a Listeners,
-    /// What was found in the data directory.
+    /// The snapshot found in the data directory.
     pub(crate) restored: Option<&'a RestoreReport>,
-    /// Why the store cannot be asked, if so.
-    pub(crate) away: Option<StoreError>,
+    /// The error, if the store is unavailable.
+    pub(crate) store_error: Option<StoreError>,
 }
 
 impl Daemon {
-    /// Opens the store, prints what `greet` says, and serves until a signal says to stop.
+    /// Opens the store, prints the greeting, and serves until a signal stops the daemon.
     pub(crate) async fn run(
         self,
         logs: Logs,
         greet: impl FnOnce(Ready<'_>) -> Result<String>,
     ) -> Result<()> {
         let Daemon { config, listeners, file, read } = self;
-        let signals = Signals::listen().context("signals cannot be listened to")?;
-        let told = signals::hangups().context("signals cannot be listened to")?;
-        let reload = Reload::new(file, read, told);
+        let signals = Signals::listen().context("cannot listen to signals")?;
+        let hangups = signals::hangups().context("cannot listen to signals")?;
+        let reload = Reload::new(file, read, hangups);
         let reload = reload.around(systemd::reloading, systemd::ready);
         let reload = reload.on_applied(move |reload| logs.set_level(reload.log.level));
         let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
@@ -53,8 +53,8 @@ impl Daemon {
             None => config.store.open(&config.namespace).await?,
         };
         let restored = snapshots.as_ref().map(|(_, restored)| restored);
-        let away = away(&limiter).await;
-        let ready = Ready { config: &config, listeners: &listeners, restored, away };
+        let store_error = store_error(&limiter).await;
+        let ready = Ready { config: &config, listeners: &listeners, restored, store_error };
         output::print(&greet(ready)?)?;
         systemd::ready();
         let watchdog = tokio::spawn(systemd::live());
@@ -67,7 +67,7 @@ impl Daemon {
         }
         if let Some(snapshots) = snapshots {
             let saved = tokio::task::spawn_blocking(move || snapshots.save()).await?;
-            saved.context("what was decided last is not saved")?;
+            saved.context("cannot save the last decisions")?;
         }
         watchdog.abort();
         tracing::info!("stopped");
@@ -75,8 +75,8 @@ impl Daemon {
     }
 }
 
-/// Why the store cannot be asked now, as far as that is known; memory always can.
-async fn away(limiter: &Limiter) -> Option<StoreError> {
+/// The current error of the store, if it is known. The memory store is always available.
+async fn store_error(limiter: &Limiter) -> Option<StoreError> {
     let ready = tokio::time::timeout(Duration::ZERO, limiter.as_redis()?.ready()).await;
     ready.ok()?.err()
 }

@@ -17,7 +17,7 @@ pub(super) struct Greeting<'a> {
     /// The snapshot found in the data directory.
     pub(super) restored: Option<&'a RestoreReport>,
     /// The error, if the store is unavailable.
-    pub(super) away: Option<StoreError>,
+    pub(super) store_error: Option<StoreError>,
 }
 
 /// The maximum number of policies to list.
@@ -165,7 +165,7 @@ impl Greeting<'_> {
             return self.write_data(f);
         }
         writeln!(f, "  store             {}, namespace {}", store.url, self.config.namespace)?;
-        match &self.away {
+        match &self.store_error {
             None => Ok(()),
             Some(error) => {
                 writeln!(f, "                    unavailable, so on_store_error applies: {error}")

@@ -9,6 +9,7 @@ mod signals;
 mod systemd;
 #[cfg(feature = "otlp")]
 mod traces;
+mod tracing_mode;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,8 @@ use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
 pub(crate) use daemon::{Daemon, Ready};
 use greeting::Greeting;
-pub(crate) use runtime::{Service, Tracing, run_async};
+pub(crate) use runtime::run_async;
+pub(crate) use tracing_mode::{Service, Tracing};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let loaded = load(&arguments)?;
@@ -39,7 +41,7 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
 }
 
 fn greet(ready: Ready<'_>, is_sample: bool) -> Result<String> {
-    let Ready { config, listeners, restored, away } = ready;
+    let Ready { config, listeners, restored, store_error } = ready;
     let greeting = Greeting {
         config,
         is_sample,
@@ -48,7 +50,7 @@ fn greet(ready: Ready<'_>, is_sample: bool) -> Result<String> {
         resp: listeners.resp.as_ref().map(Listener::address).transpose()?,
         metrics: listeners.metrics.as_ref().map(Listener::address).transpose()?,
         restored,
-        away,
+        store_error,
     };
     Ok(greeting.to_string())
 }

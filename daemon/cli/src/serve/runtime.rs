@@ -8,27 +8,7 @@ use tollgate_server::Log;
 use super::logs::Logs;
 #[cfg(feature = "otlp")]
 use super::traces::Traces;
-
-/// Whether decisions are exported as spans.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Tracing {
-    /// If the environment variables name a collector.
-    FromEnvironment,
-    /// Never.
-    Off,
-    /// With the attributes of this service.
-    As(Service),
-}
-
-/// The service that spans name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Service {
-    pub(crate) name: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) instance: Option<String>,
-    /// The share of traces to export, in millionths, unless the caller has decided.
-    pub(crate) sampled_millionths: u64,
-}
+use super::tracing_mode::Tracing;
 
 /// Starts the log and runs `serve` on a new runtime until it ends.
 pub(crate) fn run_async(
@@ -43,10 +23,10 @@ pub(crate) fn run_async(
     let (_, layer) = (tracing, None);
     let logs = Logs::start(log, layer)?;
     raise_open_files();
-    let served = runtime.block_on(serve(logs));
+    let result = runtime.block_on(serve(logs));
     #[cfg(feature = "otlp")]
     traces.stop();
-    served.map(|()| ExitCode::SUCCESS)
+    result.map(|()| ExitCode::SUCCESS)
 }
 
 /// Raises the limit of open files, often 1,024, to the maximum: each connection needs one.

@@ -95,8 +95,8 @@ fn keys_that_are_too_long_are_reported_and_not_truncated() {
         }
     }
     let special = ";".repeat(30_000);
-    assert_eq!(told(&domains.find("d", &[("k", &special)])), "a key of 90002 bytes");
-    assert_eq!(told(&domains.find("d", &[("other", &special)])), "no rule");
-    let brought = domains.find_with_override("d", &[("k", &special)], 1, Unit::Day);
-    assert_eq!(told(&brought), "a key of 90002 bytes");
+    assert_eq!(outcome(&domains.find("d", &[("k", &special)])), "a key of 90002 bytes");
+    assert_eq!(outcome(&domains.find("d", &[("other", &special)])), "no rule");
+    let overridden = domains.find_with_override("d", &[("k", &special)], 1, Unit::Day);
+    assert_eq!(outcome(&overridden), "a key of 90002 bytes");
 }

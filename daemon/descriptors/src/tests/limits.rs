@@ -150,6 +150,6 @@ descriptors:
     let domains = Domains::from_yaml(&[Source::new("f", text)], &options).unwrap();
     let policies = domains.policies().map(|policy| policy.1).collect::<Vec<_>>();
     assert!(policies[0].ptr_eq(policies[1]) && !policies[1].ptr_eq(policies[2]));
-    assert!(policies.iter().all(|it| it.name() == "@envoy.d"));
-    assert!(policies.iter().all(|it| it.on_store_error() == OnStoreError::Allow));
+    assert!(policies.iter().all(|policy| policy.name() == "@envoy.d"));
+    assert!(policies.iter().all(|policy| policy.on_store_error() == OnStoreError::Allow));
 }

@@ -122,7 +122,7 @@ fn files_of_one_domain_are_merged_on_request() {
     check(&domains, "d", &[("a=1", "d.a 1/DAY"), ("b=1", "d.b 2/DAY"), ("c=1", "no rule")]);
     check(&domains, "e", &[("a=1", "no rule")]);
     assert_eq!(domains.domains().collect::<Vec<_>>(), ["d", "e"]);
-    assert_eq!(domains.policies().map(|it| it.0).collect::<Vec<_>>(), ["d", "d"]);
+    assert_eq!(domains.policies().map(|(domain, _)| domain).collect::<Vec<_>>(), ["d", "d"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use envoy_types::pb::google::protobuf::value::Kind;
 use super::*;
 
 /// A struct as JSON, with sorted fields.
-fn told(it: &Struct) -> String {
+fn outcome(it: &Struct) -> String {
     let mut fields = it.fields.iter().collect::<Vec<_>>();
     fields.sort_by_key(|field| field.0);
     let fields = fields.iter().map(|(name, v)| format!("{name:?}:{}", value(v.kind.as_ref())));
@@ -19,7 +19,7 @@ fn value(kind: Option<&Kind>) -> String {
         Kind::NumberValue(number_value) => number_value.to_string(),
         Kind::StringValue(string_value) => format!("{string_value:?}"),
         Kind::BoolValue(bool_value) => bool_value.to_string(),
-        Kind::StructValue(struct_value) => told(struct_value),
+        Kind::StructValue(struct_value) => outcome(struct_value),
         Kind::ListValue(list_value) => {
             let all = list_value.values.iter().map(|v| value(v.kind.as_ref()));
             format!("[{}]", all.collect::<Vec<_>>().join(","))
@@ -52,7 +52,7 @@ fn metadata_is_passed_on_unchanged() {
             "domain: d\ndescriptors:\n- key: k\n  metadata: {text}\n  rate_limit: {{unit: day}}"
         ));
         let Lookup::Rule(rule) = domains.find("d", &[("k", "v")]) else { panic!("{text}") };
-        let metadata = rule.rule.metadata.as_ref().map(|metadata| told(metadata));
+        let metadata = rule.rule.metadata.as_ref().map(|metadata| outcome(metadata));
         assert_eq!(metadata.as_deref(), expected, "{text}");
     }
 }
@@ -71,7 +71,7 @@ descriptors:
       - {{key: k, value: v, rate_limit: {{unit: day}}}}"
         ));
         let metadata = |request| match domains.find("d", &entries(request)) {
-            Lookup::Rule(rule) => rule.rule.metadata.as_ref().map(|metadata| told(metadata)),
+            Lookup::Rule(rule) => rule.rule.metadata.as_ref().map(|metadata| outcome(metadata)),
             other => panic!("{other:?}"),
         };
         assert_eq!(metadata("o=1 k=2").as_deref(), Some(r#"{"name":"inner"}"#));

@@ -8,7 +8,7 @@ mod metadata;
 mod model;
 mod overrides;
 mod random;
-mod refused;
+mod rejected;
 mod scalars;
 mod stats;
 mod wildcards;
@@ -28,10 +28,10 @@ fn entries(request: &str) -> Vec<(&str, &str)> {
 
 /// The limit and stat for a request, or the reason why there is none.
 fn found(domains: &Domains, domain: &str, request: &str) -> String {
-    told(&domains.find(domain, &entries(request)))
+    outcome(&domains.find(domain, &entries(request)))
 }
 
-fn told(lookup: &Lookup<'_>) -> String {
+fn outcome(lookup: &Lookup<'_>) -> String {
     match lookup {
         Lookup::UnknownDomain => "unknown domain".to_owned(),
         Lookup::NoRule => "no rule".to_owned(),

@@ -1,6 +1,6 @@
 //! Limits that requests supply.
 
-use super::super::overrides::{MAX_RETAINED, OverrideRules};
+use super::super::overrides::{MAX_CACHED, OverrideRules};
 use super::*;
 
 const RULES: &str = "
@@ -36,13 +36,13 @@ fn overrides_replace_configured_rules_and_count_separately_by_unit() {
     let domains = read(RULES);
     for (request, count, unit, expected, key) in rows {
         let found = domains.find_with_override("d", &entries(request), count, unit);
-        assert_eq!(told(&found), expected);
+        assert_eq!(outcome(&found), expected);
         let Lookup::Rule(value) = found else { panic!("{request}") };
         assert_eq!(value.key, key, "{request}");
         assert_eq!(value.rule.is_always_over(), count == 0);
     }
     let unknown = domains.find_with_override("other", &[("a", "b")], 1, Unit::Day);
-    assert_eq!(told(&unknown), "unknown domain");
+    assert_eq!(outcome(&unknown), "unknown domain");
 }
 
 #[test]
@@ -54,12 +54,11 @@ fn domain_in_a_key_precedes_the_entries() {
 
 #[test]
 fn override_rules_are_cached_and_bounded() {
-    let brought =
-        OverrideRules::new(crate::limits::PolicyFactory::new("d", &ReadOptions::default()));
-    let first = brought.rule(1, Unit::Day);
-    assert!(std::sync::Arc::ptr_eq(&first, &brought.rule(1, Unit::Day)));
+    let rules = OverrideRules::new(crate::limits::PolicyFactory::new("d", &ReadOptions::default()));
+    let first = rules.rule(1, Unit::Day);
+    assert!(std::sync::Arc::ptr_eq(&first, &rules.rule(1, Unit::Day)));
     for count in 0..5_000 {
-        assert_eq!(brought.rule(count, Unit::Minute).requests_per_unit, count);
-        assert!(brought.kept() <= MAX_RETAINED);
+        assert_eq!(rules.rule(count, Unit::Minute).requests_per_unit, count);
+        assert!(rules.len() <= MAX_CACHED);
     }
 }

@@ -79,12 +79,12 @@ proptest! {
         let mut seen = HashMap::new();
         for entries in &requests {
             let found = domains.find("a/b", &borrowed(entries));
-            let brought = [Unit::Hour, Unit::Week]
+            let overridden = [Unit::Hour, Unit::Week]
                 .map(|unit| (Some(unit), domains.find_with_override("a/b", &borrowed(entries), 1, unit)));
-            for (unit, lookup) in [(None, found)].into_iter().chain(brought) {
-                if let Lookup::Rule(it) = lookup {
-                    let before = seen.insert(it.key, (unit, entries));
-                    prop_assert!(before.is_none_or(|it| it == (unit, entries)));
+            for (unit, lookup) in [(None, found)].into_iter().chain(overridden) {
+                if let Lookup::Rule(matched) = lookup {
+                    let previous = seen.insert(matched.key, (unit, entries));
+                    prop_assert!(previous.is_none_or(|previous| previous == (unit, entries)));
                 } else {
                     prop_assert!(entries.is_empty());
                 }
@@ -97,11 +97,11 @@ proptest! {
         requests in requests(),
         rules in prop::collection::vec((text(), text(), any::<[bool; 4]>()), 0..8),
     ) {
-        let rules = rules.iter().filter(|it| !it.0.is_empty()).map(|(key, value, flags)| {
+        let rules = rules.iter().filter(|(key, ..)| !key.is_empty()).map(|(key, value, flags)| {
             let [deep, detailed, measured, shared] = flags;
             let shared = *shared && (key.contains('*') || value.contains('*'));
             let inner = if *deep { "[{key: '*', rate_limit: {unit: day}}]" } else { "[]" };
-            let quote = |it: &str| serde_json::to_string(it).unwrap();
+            let quote = |text: &str| serde_json::to_string(text).unwrap();
             format!(
                 "{{key: {}, value: {}, detailed_metric: {detailed}, value_to_metric: {measured}, \
                  share_threshold: {shared}, rate_limit: {{unit: day}}, descriptors: {inner}}}",
@@ -111,9 +111,9 @@ proptest! {
         let text = format!("{{domain: d, descriptors: [{}]}}", rules.collect::<Vec<_>>().join(","));
         if let Ok(domains) = Domains::from_yaml(&[Source::new("f", text)], &ReadOptions::default()) {
             for entries in &requests {
-                if let Lookup::Rule(it) = domains.find("d", &borrowed(entries)) {
-                    prop_assert!(it.stat.starts_with("d."));
-                    prop_assert!(!it.key.is_empty());
+                if let Lookup::Rule(matched) = domains.find("d", &borrowed(entries)) {
+                    prop_assert!(matched.stat.starts_with("d."));
+                    prop_assert!(!matched.key.is_empty());
                 }
             }
         }

@@ -44,8 +44,8 @@ fn plain_scalars_follow_yaml_1_1() {
         ("infinity", "!!str infinity"),
     ];
     for (text, expected) in rows {
-        let scalar = Scalar::of(text, false);
+        let scalar = Scalar::parse(text, false);
         assert_eq!(format!("{} {scalar}", scalar.tag()), expected, "{text}");
-        assert_eq!(Scalar::of(text, true), Scalar::Text(text));
+        assert_eq!(Scalar::parse(text, true), Scalar::Text(text));
     }
 }

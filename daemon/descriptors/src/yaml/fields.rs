@@ -3,7 +3,7 @@
 use super::metadata::metadata;
 use super::scalar::Scalar;
 use super::{Body, Name, Node, line};
-use crate::draft::{DescriptorDraft, Draft, LimitDraft};
+use crate::config::{DescriptorConfig, DomainConfig, LimitConfig};
 
 /// The maximum length of a value that is shown completely.
 const MAX_SHOWN: usize = 10;
@@ -18,7 +18,7 @@ impl Fields {
     /// The line of the first error, and all messages, one per line.
     pub(super) fn into_errors(self) -> Option<(Option<usize>, String)> {
         let first = self.errors.first()?.0;
-        Some((first, self.errors.iter().map(|(_, x)| format!("\n  {x}")).collect()))
+        Some((first, self.errors.iter().map(|(_, message)| format!("\n  {message}")).collect()))
     }
 
     /// Reports a value of the wrong type.
@@ -27,7 +27,7 @@ impl Fields {
             Body::Nothing => ("!!null", String::new()),
             Body::List(_) => ("!!seq", String::new()),
             Body::Fields(_) => ("!!map", String::new()),
-            Body::Text(text) => (Scalar::of(text, node.quoted).tag(), shown(text)),
+            Body::Text(text) => (Scalar::parse(text, node.quoted).tag(), shown(text)),
         };
         let line = line(&node.origin);
         let number = line.unwrap_or_default();
@@ -35,79 +35,80 @@ impl Fields {
             .push((line, format!("line {number}: cannot unmarshal {tag}{shown} into {kind}")));
     }
 
-    pub(super) fn draft(&mut self, root: &Node) -> Draft {
-        let mut draft = Draft::default();
+    pub(super) fn domain(&mut self, root: &Node) -> DomainConfig {
+        let mut config = DomainConfig::default();
         for (name, node) in fields(root) {
             match &*name.text {
-                "domain" => draft.domain = self.text(node),
-                "descriptors" => draft.descriptors = self.descriptors(node),
+                "domain" => config.domain = self.text(node),
+                "descriptors" => config.descriptors = self.descriptors(node),
                 _ => {}
             }
         }
-        draft
+        config
     }
 
-    fn descriptors(&mut self, node: &Node) -> Vec<DescriptorDraft> {
+    fn descriptors(&mut self, node: &Node) -> Vec<DescriptorConfig> {
         let all = self.list(node, "[]config.YamlDescriptor");
-        all.iter().map(|x| self.descriptor(x)).collect()
+        all.iter().map(|node| self.descriptor(node)).collect()
     }
 
-    fn descriptor(&mut self, node: &Node) -> DescriptorDraft {
-        let mut draft = DescriptorDraft { line: line(&node.origin), ..DescriptorDraft::default() };
+    fn descriptor(&mut self, node: &Node) -> DescriptorConfig {
+        let mut config =
+            DescriptorConfig { line: line(&node.origin), ..DescriptorConfig::default() };
         for (name, node) in fields(node) {
             match &*name.text {
-                "key" => draft.key = self.text(node),
-                "value" => draft.value = self.text(node),
-                "rate_limit" => draft.rate_limit = self.limit(node),
-                "descriptors" => draft.descriptors = self.descriptors(node),
-                "shadow_mode" => draft.shadow_mode = self.bool_value(node),
-                "quota_mode" => draft.quota_mode = self.bool_value(node),
-                "detailed_metric" => draft.detailed_metric = self.bool_value(node),
-                "value_to_metric" => draft.value_to_metric = self.bool_value(node),
-                "share_threshold" => draft.share_threshold = self.bool_value(node),
+                "key" => config.key = self.text(node),
+                "value" => config.value = self.text(node),
+                "rate_limit" => config.rate_limit = self.limit(node),
+                "descriptors" => config.descriptors = self.descriptors(node),
+                "shadow_mode" => config.shadow_mode = self.bool_value(node),
+                "quota_mode" => config.quota_mode = self.bool_value(node),
+                "detailed_metric" => config.detailed_metric = self.bool_value(node),
+                "value_to_metric" => config.value_to_metric = self.bool_value(node),
+                "share_threshold" => config.share_threshold = self.bool_value(node),
                 "metadata" => match &node.body {
                     Body::Fields(all) if all.is_empty() => {}
-                    Body::Fields(all) => draft.metadata = Some(metadata(all)),
+                    Body::Fields(all) => config.metadata = Some(metadata(all)),
                     Body::Nothing => {}
                     _ => self.refuse(node, "map[string]interface {}"),
                 },
                 _ => {}
             }
         }
-        draft
+        config
     }
 
-    fn limit(&mut self, node: &Node) -> Option<LimitDraft> {
+    fn limit(&mut self, node: &Node) -> Option<LimitConfig> {
         match node.body {
             Body::Nothing => return None,
             Body::Fields(_) => {}
             _ => self.refuse(node, "config.YamlRateLimit"),
         }
-        let mut draft = LimitDraft { line: line(&node.origin), ..LimitDraft::default() };
+        let mut config = LimitConfig { line: line(&node.origin), ..LimitConfig::default() };
         for (name, node) in fields(node) {
             let is_number = matches!(&*name.text, "requests_per_unit" | "unit" | "unlimited");
-            draft.has_numbers |= is_number;
+            config.has_numbers |= is_number;
             match &*name.text {
-                "requests_per_unit" => draft.requests_per_unit = self.count(node),
-                "unit" => draft.unit = self.text(node),
-                "unlimited" => draft.unlimited = self.bool_value(node),
-                "name" => draft.name = self.text(node),
-                "replaces" => draft.replaces = self.replaces(node),
+                "requests_per_unit" => config.requests_per_unit = self.count(node),
+                "unit" => config.unit = self.text(node),
+                "unlimited" => config.unlimited = self.bool_value(node),
+                "name" => config.name = self.text(node),
+                "replaces" => config.replaces = self.replaces(node),
                 "limit" => {
-                    draft.has_texts = true;
-                    draft.texts = self.texts(node);
+                    config.has_texts = true;
+                    config.texts = self.texts(node);
                 }
                 _ => {}
             }
         }
-        Some(draft)
+        Some(config)
     }
 
     fn replaces(&mut self, node: &Node) -> Vec<String> {
         let all = self.list(node, "[]config.yamlReplaces");
         let name = |node: &Node| {
-            let name = fields(node).iter().find(|(x, _)| x.text == "name");
-            name.map(|(_, x)| self.text(x)).unwrap_or_default()
+            let name = fields(node).iter().find(|(name, _)| name.text == "name");
+            name.map(|(_, value)| self.text(value)).unwrap_or_default()
         };
         all.iter().map(name).collect()
     }
@@ -118,7 +119,7 @@ impl Fields {
             Body::List(all) => all.as_slice(),
             _ => std::slice::from_ref(node),
         };
-        all.iter().map(|x| (self.text(x), line(&x.origin))).collect()
+        all.iter().map(|node| (self.text(node), line(&node.origin))).collect()
     }
 
     fn list<'a>(&mut self, node: &'a Node, kind: &str) -> &'a [Node] {
@@ -148,7 +149,7 @@ impl Fields {
         match &node.body {
             Body::Nothing => return false,
             Body::Text(text) => {
-                if let Scalar::Bool(bool_value) = Scalar::of(text, node.quoted) {
+                if let Scalar::Bool(bool_value) = Scalar::parse(text, node.quoted) {
                     return bool_value;
                 }
             }
@@ -162,7 +163,7 @@ impl Fields {
         match &node.body {
             Body::Nothing => return 0,
             Body::Text(text) => {
-                let scalar = Scalar::of(text, node.quoted);
+                let scalar = Scalar::parse(text, node.quoted);
                 if let Scalar::Integer(count) = scalar
                     && let Ok(count) = u32::try_from(count)
                 {

@@ -42,7 +42,7 @@ pub(super) fn check(node: &Node, in_limit: bool) -> Result<(), (Option<usize>, S
 }
 
 fn check_name(name: &Name, in_limit: bool) -> Result<(), String> {
-    if !matches!(Scalar::of(&name.text, name.quoted), Scalar::Text(_)) {
+    if !matches!(Scalar::parse(&name.text, name.quoted), Scalar::Text(_)) {
         return Err(format!("config error, key is not of type string: {}", printed_name(name)));
     }
     let is_ours = in_limit && name.text == "limit";
@@ -65,7 +65,7 @@ fn check_value(value: &Node, is_limit: bool) -> Result<(), (Option<usize>, Strin
                 wrong(x, format!("{message}: {what}"))
             }
         }),
-        Body::Text(text) => match Scalar::of(text, value.quoted) {
+        Body::Text(text) => match Scalar::parse(text, value.quoted) {
             Scalar::Float(_) | Scalar::Unsigned(_) => {
                 wrong(value, "error checking config".to_owned())
             }

@@ -21,7 +21,7 @@ fn named(fields: &[(Name, Node)], name: impl Fn(&Name) -> String) -> Struct {
 fn value(node: &Node) -> Value {
     let kind = match &node.body {
         Body::Nothing => Kind::NullValue(0),
-        Body::Text(text) => scalar(Scalar::of(text, node.quoted)),
+        Body::Text(text) => scalar(Scalar::parse(text, node.quoted)),
         Body::List(all) => Kind::ListValue(ListValue { values: all.iter().map(value).collect() }),
         // In nested mappings, envoyproxy/ratelimit prints the parsed name.
         Body::Fields(all) => Kind::StructValue(named(all, printed_name)),
@@ -32,10 +32,10 @@ fn value(node: &Node) -> Value {
 fn scalar(scalar: Scalar<'_>) -> Kind {
     match scalar {
         Scalar::Nothing => Kind::NullValue(0),
-        Scalar::Bool(bool_value) => Kind::BoolValue(bool_value),
-        Scalar::Integer(whole) => Kind::NumberValue(nearest(&whole.to_string())),
-        Scalar::Unsigned(great) => Kind::NumberValue(nearest(&great.to_string())),
-        Scalar::Float(float) => Kind::NumberValue(float),
+        Scalar::Bool(flag) => Kind::BoolValue(flag),
+        Scalar::Integer(number) => Kind::NumberValue(nearest(&number.to_string())),
+        Scalar::Unsigned(number) => Kind::NumberValue(nearest(&number.to_string())),
+        Scalar::Float(number) => Kind::NumberValue(number),
         Scalar::Text(text) => Kind::StringValue(text.to_owned()),
     }
 }

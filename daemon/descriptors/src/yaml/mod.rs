@@ -10,7 +10,7 @@ mod scalar;
 
 use tollgate_document::{Body, ConfigError, Diagnostics, Name, Node, Origin, YamlLimits, parse};
 
-use super::draft::{Draft, MAX_DEPTH};
+use super::config::{DomainConfig, MAX_DEPTH};
 use super::error::DescriptorConfigError;
 use fields::Fields;
 pub(super) use scalar::Scalar;
@@ -26,7 +26,7 @@ const LIMITS: YamlLimits = YamlLimits {
 ///
 /// # Errors
 /// The text is not YAML, exceeds the limits, or is not a configuration.
-pub(super) fn draft(file: &str, text: &str) -> Result<Draft, DescriptorConfigError> {
+pub(super) fn read(file: &str, text: &str) -> Result<DomainConfig, DescriptorConfigError> {
     let root = tree(text).map_err(|(line, error)| {
         let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
         DescriptorConfigError::new(
@@ -42,9 +42,9 @@ pub(super) fn draft(file: &str, text: &str) -> Result<Draft, DescriptorConfigErr
         let refused = keys::check(&root, false);
         refused.map_err(|(line, error)| DescriptorConfigError::new(file, line, error))?;
     }
-    let draft = fields.draft(&root);
+    let config = fields.domain(&root);
     match fields.into_errors() {
-        None => Ok(draft),
+        None => Ok(config),
         Some((line, errors)) => {
             let message = format!("error loading config file: yaml: unmarshal errors:{errors}");
             Err(DescriptorConfigError::new(file, line, message))
@@ -74,7 +74,7 @@ fn line(origin: &Origin) -> Option<usize> {
 fn printed(node: &Node) -> String {
     match &node.body {
         Body::Nothing => "<nil>".to_owned(),
-        Body::Text(text) => Scalar::of(text, node.quoted).to_string(),
+        Body::Text(text) => Scalar::parse(text, node.quoted).to_string(),
         Body::List(all) => {
             let all = all.iter().map(printed).collect::<Vec<_>>();
             format!("[{}]", all.join(" "))
@@ -91,5 +91,5 @@ fn printed(node: &Node) -> String {
 }
 
 fn printed_name(name: &Name) -> String {
-    Scalar::of(&name.text, name.quoted).to_string()
+    Scalar::parse(&name.text, name.quoted).to_string()
 }

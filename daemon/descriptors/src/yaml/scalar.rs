@@ -17,7 +17,7 @@ pub(crate) enum Scalar<'a> {
 
 impl<'a> Scalar<'a> {
     /// The value of a text; a quoted text is a string.
-    pub(crate) fn of(text: &'a str, quoted: bool) -> Self {
+    pub(crate) fn parse(text: &'a str, quoted: bool) -> Self {
         if quoted { Scalar::Text(text) } else { Scalar::plain(text) }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Scalar<'a> {
             Some(rest) => (digits.starts_with('-'), rest),
             None => (false, &*digits),
         };
-        let number = whole(sign, magnitude).or_else(|| float(&digits, magnitude));
+        let number = integer(sign, magnitude).or_else(|| float(&digits, magnitude));
         number.unwrap_or(Scalar::Text(text))
     }
 
@@ -61,7 +61,7 @@ impl<'a> Scalar<'a> {
 }
 
 /// Parses an integer with an optional base: `0x`, `0o`, `0b`, or `0` for octal.
-fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
+fn integer(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
     let lower = magnitude.to_ascii_lowercase();
     let (base, digits) = match &*lower {
         other if other.starts_with("0x") => (16, lower.strip_prefix("0x")?),
@@ -84,11 +84,13 @@ fn whole(is_negative: bool, magnitude: &str) -> Option<Scalar<'static>> {
 /// Parses a number with a decimal point or an exponent.
 fn float(digits: &str, magnitude: &str) -> Option<Scalar<'static>> {
     let begins = magnitude.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit());
-    let is_written_so = magnitude
+    let has_only_decimal_bytes = magnitude
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number =
-        digits.parse::<f64>().ok().filter(|digit| begins && is_written_so && digit.is_finite());
+    let number = digits
+        .parse::<f64>()
+        .ok()
+        .filter(|number| begins && has_only_decimal_bytes && number.is_finite());
     number.map(Scalar::Float)
 }
 
@@ -97,9 +99,9 @@ impl fmt::Display for Scalar<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scalar::Nothing => f.write_str("<nil>"),
-            Scalar::Bool(bool_value) => bool_value.fmt(f),
-            Scalar::Integer(whole) => whole.fmt(f),
-            Scalar::Unsigned(great) => great.fmt(f),
+            Scalar::Bool(flag) => flag.fmt(f),
+            Scalar::Integer(number) => number.fmt(f),
+            Scalar::Unsigned(number) => number.fmt(f),
             Scalar::Float(float) if float.is_nan() => f.write_str("NaN"),
             Scalar::Float(float) if float.is_infinite() => {
                 f.write_str(if float.is_sign_negative() { "-Inf" } else { "+Inf" })

@@ -4,7 +4,7 @@ use super::token::Token;
 use crate::MAX_QUOTED_LEN;
 use crate::config::Scope;
 use crate::error::{Error, ErrorKind};
-use crate::operation::Parameter;
+use crate::parameter::Parameter;
 
 /// The originator of a request.
 #[derive(Clone, Copy, Debug)]

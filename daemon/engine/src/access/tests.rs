@@ -68,7 +68,7 @@ fn only_the_whole_secret_matches() {
 
 #[test]
 fn scopes_and_policies_of_a_token_grant_rights() {
-    for (scopes, policies, needed, policy, scope_is_there, policy_is_there) in [
+    for (scopes, policies, needed, policy, has_scope, has_policy) in [
         (&[Scope::Check][..], &["*"][..], &[Scope::Check][..], "api", true, true),
         (&[Scope::Check], &["api"], &[Scope::Operate], "api", false, true),
         (&[Scope::Read], &["api"], &[Scope::Check, Scope::Read], "apis", true, false),
@@ -81,16 +81,8 @@ fn scopes_and_policies_of_a_token_grant_rights() {
     ] {
         let access = Access::new(&[token("it", "secret", scopes, policies)]).unwrap();
         let principal = access.authenticate(b"secret").unwrap();
-        assert_eq!(
-            principal.authorize(needed, "peek").is_ok(),
-            scope_is_there,
-            "{scopes:?} {needed:?}"
-        );
-        assert_eq!(
-            principal.authorize_policy(policy).is_ok(),
-            policy_is_there,
-            "{policies:?} {policy}"
-        );
+        assert_eq!(principal.authorize(needed, "peek").is_ok(), has_scope, "{scopes:?} {needed:?}");
+        assert_eq!(principal.authorize_policy(policy).is_ok(), has_policy, "{policies:?} {policy}");
     }
     let access = Access::new(&[token("gateway", "secret", &[Scope::Check], &["api"])]).unwrap();
     let principal = access.authenticate(b"secret").unwrap();
@@ -161,6 +153,6 @@ fn a_world_readable_file_causes_a_warning() {
         fs::set_permissions(&secret.0, fs::Permissions::from_mode(mode)).unwrap();
         let warning = file::read(&secret.0).unwrap().warning;
         assert_eq!(warning.is_some(), warns, "{mode:o}");
-        assert!(warning.is_none_or(|it| it.contains("chmod o-rwx")));
+        assert!(warning.is_none_or(|warning| warning.contains("chmod o-rwx")));
     }
 }

@@ -1,6 +1,7 @@
-//! A shared number.
+//! Shared numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A number that many threads add to, at the price of one atomic operation.
 #[derive(Debug, Default)]
@@ -29,4 +30,9 @@ impl Counter {
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Locks counts, which are valid after every single update.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

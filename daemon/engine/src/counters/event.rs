@@ -14,7 +14,7 @@ pub const DECISIONS: &str = "tollgate::decision";
 
 /// The event of one request.
 #[derive(Debug, Default)]
-pub(super) struct DecisionEvent {
+pub(crate) struct DecisionEvent {
     policies: String,
     answers: String,
 }
@@ -22,12 +22,12 @@ pub(super) struct DecisionEvent {
 impl DecisionEvent {
     /// An event to fill in, if a subscriber is interested. That check reads one atomic number.
     #[inline]
-    pub(super) fn if_enabled() -> Option<Self> {
+    pub(crate) fn if_enabled() -> Option<Self> {
         tracing::enabled!(target: DECISIONS, Level::TRACE).then(Self::default)
     }
 
     /// Adds a check.
-    pub(super) fn add(&mut self, policy: &str, answer: &str) {
+    pub(crate) fn add(&mut self, policy: &str, answer: &str) {
         if !self.policies.is_empty() {
             self.policies.push(',');
             self.answers.push(',');
@@ -37,7 +37,7 @@ impl DecisionEvent {
     }
 
     /// Emits the event.
-    pub(super) fn emit(
+    pub(crate) fn emit(
         &self,
         surface: Surface,
         traceparent: Option<&str>,

@@ -4,8 +4,7 @@ use std::sync::Mutex;
 
 use tollgate::{Micros, Timestamp};
 
-use super::counter::Counter;
-use super::lock;
+use super::counter::{Counter, lock};
 use super::trace::TraceId;
 
 /// The upper bounds of the buckets, in µs; one more bucket has no bound.
@@ -45,13 +44,13 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// Counts requests that took equally long.
     #[inline]
-    pub(super) fn count(&self, duration: Micros, requests: u64) {
+    pub(crate) fn count(&self, duration: Micros, requests: u64) {
         self.counts[bucket_index(duration)].add(requests);
         self.sum.add(duration.get().saturating_mul(requests));
     }
 
     /// Keeps the newest exemplar of a bucket. Skips it if another thread is storing one.
-    pub(super) fn set_exemplar(&self, exemplar: Exemplar) {
+    pub(crate) fn set_exemplar(&self, exemplar: Exemplar) {
         if let Ok(mut slot) = self.exemplars[bucket_index(exemplar.duration)].try_lock() {
             *slot = Some(exemplar);
         }

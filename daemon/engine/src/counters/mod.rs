@@ -1,38 +1,36 @@
-//! What the daemon counts.
+//! The daemon's counters.
 //!
 //! Counting is a few atomic additions; everything expensive happens when the metrics page is
 //! rendered. No label contains a key or anything else that a client chooses.
 
-mod batch_meter;
 mod counter;
 mod event;
 mod latency;
 mod listener;
 mod policy;
 mod reload;
-mod request_meter;
 mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tollgate::{Policies, Policy, Timestamp};
 use tollgate_descriptors::Domains;
 
 use crate::listener_kind::{ListenerKind, PerListener};
 
-pub(crate) use self::batch_meter::BatchMeter;
 pub use self::counter::Counter;
+use self::counter::lock;
 pub use self::event::DECISIONS;
+pub(crate) use self::event::DecisionEvent;
 pub use self::latency::{Exemplar, LatencyBucket, LatencyHistogram};
 pub use self::listener::{Closure, ListenerCounters};
-pub(crate) use self::policy::PolicyCounterTable;
+pub(crate) use self::policy::{BatchCounters, PolicyCounterTable, PolicyCounters};
 pub use self::policy::{PolicyCounts, Surface};
 pub use self::reload::ReloadCounters;
-pub(crate) use self::request_meter::RequestMeter;
 pub use self::trace::TraceId;
 
-/// What the daemon counts.
+/// The daemon's counters.
 #[derive(Debug)]
 pub struct Counters {
     /// The counters of the policies of the active configuration.
@@ -105,9 +103,4 @@ impl Counters {
             Surface::Resp => resp,
         }
     }
-}
-
-/// Locks counts, which are valid after every single update.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -79,42 +79,27 @@ impl Answer {
             Answer::Error => "error",
         }
     }
+
+    /// Its position in [`Answer::ALL`].
+    #[inline]
+    const fn index(self) -> usize {
+        match self {
+            Answer::Allowed => 0,
+            Answer::Denied => 1,
+            Answer::Never => 2,
+            Answer::ShadowDenied => 3,
+            Answer::Error => 4,
+        }
+    }
 }
 
 /// One value for each category of answers.
-#[derive(Debug, Default)]
-struct PerAnswer<T>([T; Answer::ALL.len()]);
-
-impl<T> PerAnswer<T> {
-    #[inline]
-    fn get(&self, answer: Answer) -> &T {
-        let [allowed, denied, never, shadow_denied, error] = &self.0;
-        match answer {
-            Answer::Allowed => allowed,
-            Answer::Denied => denied,
-            Answer::Never => never,
-            Answer::ShadowDenied => shadow_denied,
-            Answer::Error => error,
-        }
-    }
-
-    #[inline]
-    fn get_mut(&mut self, answer: Answer) -> &mut T {
-        let [allowed, denied, never, shadow_denied, error] = &mut self.0;
-        match answer {
-            Answer::Allowed => allowed,
-            Answer::Denied => denied,
-            Answer::Never => never,
-            Answer::ShadowDenied => shadow_denied,
-            Answer::Error => error,
-        }
-    }
-}
+type PerAnswer<T> = [T; Answer::ALL.len()];
 
 /// The decisions that one batch has counted under one policy, before they are added to the shared
 /// counters.
 #[derive(Debug, Default)]
-pub(super) struct BatchCounters {
+pub(crate) struct BatchCounters {
     answers: PerAnswer<u64>,
     degraded_allowed: u64,
     degraded_denied: u64,
@@ -123,7 +108,7 @@ pub(super) struct BatchCounters {
 impl BatchCounters {
     /// Counts a decision. Returns the value of the label `answer`.
     #[inline]
-    pub(super) fn count(&mut self, decision: &Decision) -> &'static str {
+    pub(crate) fn count(&mut self, decision: &Decision) -> &'static str {
         if decision.degraded {
             let degraded = match decision.allowed {
                 true => &mut self.degraded_allowed,
@@ -132,13 +117,13 @@ impl BatchCounters {
             *degraded += 1;
         }
         let answer = Answer::new(decision);
-        *self.answers.get_mut(answer) += 1;
+        self.answers[answer.index()] += 1;
         answer.as_str()
     }
 
     /// Counts a check without a decision. Returns the value of the label `answer`.
-    pub(super) fn count_error(&mut self) -> &'static str {
-        *self.answers.get_mut(Answer::Error) += 1;
+    pub(crate) fn count_error(&mut self) -> &'static str {
+        self.answers[Answer::Error.index()] += 1;
         Answer::Error.as_str()
     }
 }
@@ -146,7 +131,7 @@ impl BatchCounters {
 /// The shared counters of one policy.
 #[derive(Debug)]
 pub(crate) struct PolicyCounters {
-    pub(super) policy: Box<str>,
+    pub(crate) policy: Box<str>,
     surfaces: [PerAnswer<Counter>; Surface::ALL.len()],
     degraded_allowed: Counter,
     degraded_denied: Counter,
@@ -174,9 +159,9 @@ impl PolicyCounters {
 
     /// Counts a decision. Returns the value of the label `answer`.
     #[inline]
-    pub(super) fn count(&self, surface: Surface, decision: &Decision) -> &'static str {
+    pub(crate) fn count(&self, surface: Surface, decision: &Decision) -> &'static str {
         let answer = Answer::new(decision);
-        self.surface(surface).get(answer).increment();
+        self.surface(surface)[answer.index()].increment();
         if decision.degraded {
             let degraded = match decision.allowed {
                 true => &self.degraded_allowed,
@@ -188,12 +173,10 @@ impl PolicyCounters {
     }
 
     /// Adds the counts of a batch.
-    pub(super) fn add(&self, surface: Surface, batch: &BatchCounters) {
-        let counters = self.surface(surface);
-        for answer in Answer::ALL {
-            let count = *batch.answers.get(answer);
+    pub(crate) fn add(&self, surface: Surface, batch: &BatchCounters) {
+        for (counter, count) in self.surface(surface).iter().zip(batch.answers) {
             if count > 0 {
-                counters.get(answer).add(count);
+                counter.add(count);
             }
         }
         if batch.degraded_allowed + batch.degraded_denied > 0 {
@@ -203,8 +186,8 @@ impl PolicyCounters {
     }
 
     /// Counts a check without a decision. Returns the value of the label `answer`.
-    pub(super) fn count_error(&self, surface: Surface) -> &'static str {
-        self.surface(surface).get(Answer::Error).increment();
+    pub(crate) fn count_error(&self, surface: Surface) -> &'static str {
+        self.surface(surface)[Answer::Error.index()].increment();
         Answer::Error.as_str()
     }
 
@@ -213,7 +196,10 @@ impl PolicyCounters {
             policy: self.policy.clone(),
             surfaces: Surface::ALL.map(|surface| {
                 let counters = self.surface(surface);
-                (surface, Answer::ALL.map(|answer| (answer.as_str(), counters.get(answer).get())))
+                (
+                    surface,
+                    Answer::ALL.map(|answer| (answer.as_str(), counters[answer.index()].get())),
+                )
             }),
             degraded: [
                 ("allowed", self.degraded_allowed.get()),
@@ -283,7 +269,7 @@ impl PolicyCounterTable {
 
     /// The counters of a policy.
     #[inline]
-    pub(super) fn get(&self, policy: &Policy) -> &PolicyCounters {
+    pub(crate) fn get(&self, policy: &Policy) -> &PolicyCounters {
         let hash = policy.name_hash();
         let index = self.0.named.binary_search_by_key(&hash, |(hash, _)| *hash);
         let found = index.ok().and_then(|index| self.0.named.get(index));

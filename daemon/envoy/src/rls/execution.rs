@@ -115,7 +115,7 @@ impl<'a> Calls<'a> {
             let operation =
                 if is_denied { Operation::Peek } else { Operation::Check { lease: None } };
             let call = Call::new(Action::Execute(operation), Checks::Several(checks));
-            self.0.push(Call { counting: Counting::Answer, ..call });
+            self.0.push(call.with_counting(Counting::Answer));
         }
         for (descriptor, index) in descriptors.iter().zip(&mut indices) {
             self.add_refund(descriptor, index);
@@ -159,7 +159,7 @@ impl<'a> Calls<'a> {
     /// Adds a call with one check. Returns its index.
     fn add(&mut self, operation: Operation, check: CheckRequest<'a>, counting: Counting) -> usize {
         let call = Call::new(Action::Execute(operation), Checks::One(check));
-        self.0.push(Call { counting, ..call });
+        self.0.push(call.with_counting(counting));
         self.0.len() - 1
     }
 

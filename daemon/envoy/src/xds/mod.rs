@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::time::sleep;
 
 pub use self::discovery::{Discovery, NoLimits};
-pub use self::files::{Mistake, mistakes};
+pub use self::files::{FileError, file_errors};
 use self::stream::Stream;
 use tollgate_config::XdsOptions;
 use tollgate_engine::Engine;

@@ -1,5 +1,5 @@
-//! `draft11`: `RateLimit-Policy: "api";q=10;w=1` and `RateLimit: "api";r=9;t=1`, an item for each
-//! limit, as draft-ietf-httpapi-ratelimit-headers-11 and the grammar of RFC 9651 have them.
+//! `draft11`: `RateLimit-Policy: "api";q=10;w=1` and `RateLimit: "api";r=9;t=1`, with one item per
+//! limit, as draft-ietf-httpapi-ratelimit-headers-11 and the grammar of RFC 9651 define them.
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -7,16 +7,16 @@ use super::quota::Quota;
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-/// The most bytes of either: gateways refuse heads of more than 4 to 8 KiB.
+/// The most bytes of each header: gateways reject heads of more than 4 to 8 KiB.
 pub(super) const MAX_BYTES: usize = 2_048;
-/// The bytes that the items of a limit or two take.
+/// The usual length of a header with one or two limits, in bytes.
 const USUAL_BYTES: usize = 64;
 
 pub(super) fn write<'a>(headers: &mut HeaderMap, quotas: impl Iterator<Item = Quota<'a>> + Clone) {
-    let mut lists = Lists::of(quotas.clone());
-    if lists.cut {
-        // Of many limits those are told that bind, as many of them as there is room for.
-        lists = Lists::of(quotas.filter(|quota| quota.is_binding));
+    let mut lists = Lists::new(quotas.clone());
+    if lists.is_cut {
+        // The binding limits matter most to clients.
+        lists = Lists::new(quotas.filter(|quota| quota.is_binding));
     }
     for (name, list) in [(POLICY, lists.policy), (LIMIT, lists.limit)] {
         if let (false, Ok(value)) = (list.is_empty(), HeaderValue::from_str(&list)) {
@@ -25,25 +25,28 @@ pub(super) fn write<'a>(headers: &mut HeaderMap, quotas: impl Iterator<Item = Qu
     }
 }
 
-/// The two lists as they are written.
+/// The values of both headers.
 struct Lists {
     policy: String,
     limit: String,
-    /// Whether there was no room for all items.
-    cut: bool,
+    /// Whether items are missing because a list would exceed [`MAX_BYTES`].
+    is_cut: bool,
 }
 
 impl Lists {
-    fn of<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Self {
-        let new = || String::with_capacity(USUAL_BYTES);
-        let mut lists = Lists { policy: new(), limit: new(), cut: false };
+    fn new<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Self {
+        let mut lists = Lists {
+            policy: String::with_capacity(USUAL_BYTES),
+            limit: String::with_capacity(USUAL_BYTES),
+            is_cut: false,
+        };
         for quota in quotas {
-            let (policy, limit) = (lists.policy.len(), lists.limit.len());
+            let (policy_len, limit_len) = (lists.policy.len(), lists.limit.len());
             lists.add(&quota);
             if lists.policy.len().max(lists.limit.len()) > MAX_BYTES {
-                lists.policy.truncate(policy);
-                lists.limit.truncate(limit);
-                lists.cut = true;
+                lists.policy.truncate(policy_len);
+                lists.limit.truncate(limit_len);
+                lists.is_cut = true;
                 break;
             }
         }
@@ -68,7 +71,7 @@ impl Lists {
     }
 }
 
-/// Writes the name of an item as a string, behind what stands before it.
+/// Appends the name of an item as a string, after a separator.
 fn begin_item(list: &mut String, quota: &Quota<'_>) {
     list.push_str(if list.is_empty() { "\"" } else { ", \"" });
     let (name, rank) = quota.name();
@@ -76,7 +79,7 @@ fn begin_item(list: &mut String, quota: &Quota<'_>) {
         match char {
             '"' | '\\' => list.extend(['\\', char]),
             ' '..='~' => list.push(char),
-            // Such a string has no other characters; no name has any either.
+            // Strings of RFC 9651 have no other characters, and neither have names.
             _ => list.push('?'),
         }
     }

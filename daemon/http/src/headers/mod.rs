@@ -1,21 +1,20 @@
-//! The headers that tell a client its limits: a file for each style, all of one shape.
+//! Rate limit headers in the styles of the configuration.
 
 mod draft11;
-mod draft6;
-mod legacy_delta;
-mod legacy_epoch;
 mod quota;
+mod single;
 #[cfg(test)]
 mod tests;
 
 use hyper::header::HeaderMap;
 use tollgate::{Decision, Policy};
 
+use self::quota::Quota;
 pub(super) use self::quota::violated;
 use tollgate_config::HeaderStyle;
 
-/// Tells, in each of the styles, what these decisions leave. A shadow policy's are not told, nor
-/// are those that no limit made, such as a list's.
+/// Writes the limits of these decisions in each of the styles. Omits shadow policies, and decisions
+/// without limits, such as those of a key list.
 pub fn write<'a>(
     styles: &[HeaderStyle],
     headers: &mut HeaderMap,
@@ -26,12 +25,16 @@ pub fn write<'a>(
         match style {
             HeaderStyle::Draft11 => draft11::write(headers, quotas),
             HeaderStyle::Draft6 => {
-                // Both drafts have a `RateLimit-Policy`, in grammars that do not mix.
-                let is_alone = !styles.contains(&HeaderStyle::Draft11);
-                draft6::write(headers, quotas, is_alone);
+                // Both drafts have a `RateLimit-Policy`, in incompatible grammars.
+                let with_policy = !styles.contains(&HeaderStyle::Draft11);
+                single::write_draft6(headers, quotas, with_policy);
             }
-            HeaderStyle::LegacyDelta => legacy_delta::write(headers, quotas),
-            HeaderStyle::LegacyEpoch => legacy_epoch::write(headers, quotas),
+            HeaderStyle::LegacyDelta => {
+                single::write_legacy(headers, quotas, Quota::reset_seconds);
+            }
+            HeaderStyle::LegacyEpoch => {
+                single::write_legacy(headers, quotas, Quota::epoch_seconds);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What headers tell of one limit, whatever their style.
+//! The content of rate limit headers for one limit, whatever their style.
 
 use std::cmp::Reverse;
 
@@ -8,74 +8,72 @@ use tollgate::{Decision, Limit, LimitDecision, Micros, Policy, Reason, Timestamp
 const MAX_SF_INTEGER: u64 = 999_999_999_999_999;
 const SECOND: u64 = 1_000_000;
 
-/// One limit, and what a decision leaves of it.
+/// One limit, and its state after a decision.
 #[derive(Clone, Debug)]
 pub(super) struct Quota<'a> {
     policy: &'a Policy,
-    /// Which of the policy's limits it is, from 1, if it has several.
+    /// Its number in the policy, from 1, if the policy has several limits.
     rank: Option<usize>,
-    /// Whether an earlier decision of the answer was made under the same policy.
+    /// Whether an earlier decision of the response was made under the same policy.
     pub(super) is_repeated: bool,
-    /// Whether it speaks for its policy.
+    /// Whether it is the binding limit of its policy.
     pub(super) is_binding: bool,
-    /// The most it can hold.
     pub(super) capacity: u64,
-    /// The whole seconds in which the capacity comes back; requests in flight have none.
+    /// The whole seconds in which the capacity is restored; absent for concurrency limits.
     pub(super) window: Option<u64>,
-    /// What could be spent at once.
+    /// The greatest cost that would be admitted now.
     pub(super) remaining: u64,
     pub(super) reset: Reset,
-    /// How long the request would have to wait, where it was denied: what binds is the longest.
+    /// The time until a denied request would be admitted, in µs; the longest wait is binding.
     wait: u64,
     time: Timestamp,
 }
 
-/// When there is more to spend.
+/// The time until more remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reset {
-    /// There cannot be more: nothing is used.
-    Untouched,
+    /// Nothing is used, so that no more can remain.
+    Unused,
     After(Micros),
     /// The key is blocked until an operator unblocks it.
     Never,
 }
 
-/// The limits behind decisions, in the order of the decisions and of their policies.
+/// The limits of decisions, in the order of the decisions and of their policies.
 pub(super) fn all<'a>(
     decisions: impl Iterator<Item = (&'a Policy, &'a Decision)> + Clone,
 ) -> impl Iterator<Item = Quota<'a>> + Clone {
     let earlier = decisions.clone();
-    let told = decisions
+    let enforced = decisions
         .enumerate()
         .filter(|(_, (policy, decision))| !policy.is_shadow() && !decision.shadow);
-    told.flat_map(move |(index, (policy, decision))| {
+    enforced.flat_map(move |(index, (policy, decision))| {
         let mut earlier = earlier.clone().take(index);
-        let is_repeated = earlier.any(|(x, _)| x.shares_name(policy));
+        let is_repeated = earlier.any(|(other, _)| other.shares_name(policy));
         let limits = policy.limits().iter().zip(decision.each_limit()).enumerate();
-        limits.map(move |(rank, (limit, said))| {
-            let quota = Quota::of(limit, &said, decision, policy);
-            let rank = (policy.limits().len() > 1).then_some(rank + 1);
-            Quota { rank, is_repeated, ..quota }
+        limits.map(move |(index, (limit, result))| {
+            let rank = (policy.limits().len() > 1).then_some(index + 1);
+            Quota { rank, is_repeated, ..Quota::new(limit, &result, decision, policy) }
         })
     })
 }
 
-/// The one that speaks for all, for styles that have room for one only.
+/// The binding limit of all, for styles that have headers for one only.
 pub(super) fn binding<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Option<Quota<'a>> {
     quotas.min_by_key(|quota| (Reverse(quota.wait), quota.remaining, quota.capacity))
 }
 
-/// The names of what denies, as headers have them: limits, or the policy where no limit did.
+/// The names of the limits that deny, as in the headers; of the policy if none of its limits does.
 pub(crate) fn violated<'a>(
     decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
 ) -> impl Iterator<Item = String> {
-    let denied = decisions.filter(|(_, x)| !x.allowed);
+    let denied = decisions.filter(|(_, decision)| !decision.allowed);
     denied.flat_map(|(policy, decision)| {
-        let is_one = policy.limits().len() == 1;
-        let denying = decision.each_limit().enumerate().filter(|(_, index)| !index.allowed);
+        let has_one_limit = policy.limits().len() == 1;
+        let denying = decision.each_limit().enumerate().filter(|(_, result)| !result.allowed);
         let mut names: Vec<_> =
-            denying.map(|(rank, _)| format!("{}.{}", policy.name(), rank + 1)).collect();
-        if is_one || names.is_empty() {
+            denying.map(|(index, _)| format!("{}.{}", policy.name(), index + 1)).collect();
+        if has_one_limit || names.is_empty() {
             names = vec![policy.name().to_owned()];
         }
         names
@@ -83,25 +81,25 @@ pub(crate) fn violated<'a>(
 }
 
 impl<'a> Quota<'a> {
-    fn of(limit: &Limit, said: &LimitDecision, decision: &Decision, policy: &'a Policy) -> Self {
-        let blocked = decision.reason == Reason::Blocked;
+    fn new(limit: &Limit, result: &LimitDecision, decision: &Decision, policy: &'a Policy) -> Self {
+        let is_blocked = decision.reason == Reason::Blocked;
         let capacity = limit.capacity().min(MAX_SF_INTEGER);
         let window = window(limit);
-        // A blocked key has nothing to spend, whatever its counters are.
-        let remaining = if blocked { 0 } else { said.remaining.min(capacity) };
-        let retry_after = if blocked { decision.retry_after } else { said.retry_after };
+        // Nothing remains for a blocked key, whatever its counters are.
+        let remaining = if is_blocked { 0 } else { result.remaining.min(capacity) };
+        let retry_after = if is_blocked { decision.retry_after } else { result.retry_after };
         let reset = match retry_after {
             Some(retry_after) => Reset::After(retry_after),
-            None if blocked => Reset::Never,
-            None if said.reset_after == Micros::ZERO => Reset::Untouched,
-            // What is left, spent evenly until then, must not look faster than the limit.
+            None if is_blocked => Reset::Never,
+            None if result.reset_after == Micros::ZERO => Reset::Unused,
+            // A client that spends the remainder evenly until the reset must not exceed the limit.
             None => {
-                let window = window.and_then(|window| window.checked_mul(SECOND)).unwrap_or(0);
+                let window = window.map_or(0, |window| window.saturating_mul(SECOND));
                 let even = mul_div_ceil(remaining, window, capacity);
-                Reset::After(said.reset_after.max(Micros::new(even)))
+                Reset::After(result.reset_after.max(Micros::new(even)))
             }
         };
-        let wait = match (retry_after, blocked || said.never) {
+        let wait = match (retry_after, is_blocked || result.never) {
             (Some(retry_after), _) => retry_after.get(),
             (None, true) => u64::MAX,
             (None, false) => 0,
@@ -110,7 +108,7 @@ impl<'a> Quota<'a> {
             policy,
             rank: None,
             is_repeated: false,
-            is_binding: said.binding,
+            is_binding: result.binding,
             capacity,
             window,
             remaining,
@@ -120,28 +118,28 @@ impl<'a> Quota<'a> {
         }
     }
 
-    /// Its name's parts: the policy, and which of its limits, if it has several.
+    /// The name of the policy, and the number of the limit if the policy has several.
     pub(super) fn name(&self) -> (&'a str, Option<usize>) {
         (self.policy.name(), self.rank)
     }
 
-    /// Seconds until there is more, rounded up; none where it makes no sense to say.
+    /// The seconds until more remains, rounded up; absent if nothing is used or the key is blocked.
     pub(super) fn delta_seconds(&self) -> Option<u64> {
         match self.reset {
-            Reset::Untouched | Reset::Never => None,
+            Reset::Unused | Reset::Never => None,
             Reset::After(time) => Some(time.secs_rounded_up().min(MAX_SF_INTEGER)),
         }
     }
 
-    /// The same where a header must say something of an untouched limit: no time at all.
+    /// As [`Quota::delta_seconds`], but 0 if nothing is used.
     pub(super) fn reset_seconds(&self) -> Option<u64> {
-        self.delta_seconds().or_else(|| (self.reset == Reset::Untouched).then_some(0))
+        self.delta_seconds().or_else(|| (self.reset == Reset::Unused).then_some(0))
     }
 
-    /// The time in seconds since the Unix epoch, rounded up, at which there is more.
+    /// The time at which more remains, in seconds since the Unix epoch, rounded up.
     pub(super) fn epoch_seconds(&self) -> Option<u64> {
         let after = match self.reset {
-            Reset::Untouched => Micros::ZERO,
+            Reset::Unused => Micros::ZERO,
             Reset::After(time) => time,
             Reset::Never => return None,
         };
@@ -149,7 +147,7 @@ impl<'a> Quota<'a> {
     }
 }
 
-/// The whole seconds in which a limit gives its capacity: those of its window, but for a burst.
+/// The whole seconds in which a limit restores its capacity: its window, or longer for a burst.
 fn window(limit: &Limit) -> Option<u64> {
     if limit.is_concurrent() {
         return None;

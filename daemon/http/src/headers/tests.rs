@@ -1,4 +1,4 @@
-//! Decisions of the engine, and the very headers that tell them.
+//! Headers of real decisions, parsed by an independent parser.
 
 use hyper::header::HeaderMap;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use tollgate::{
 use super::write;
 use tollgate_config::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
 
-/// A limiter whose time stands still, a second and a half into a minute.
+/// A limiter whose clock is stopped, 1.5 s after the beginning of a minute.
 fn limiter() -> (MemoryLimiter, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_021_500_000));
     (MemoryLimiter::builder().clock(clock.clone()).build(), clock)
@@ -22,14 +22,14 @@ fn policy(name: &str, limits: &str) -> Policy {
     Policy::new(name, limits.limits().to_vec()).unwrap()
 }
 
-/// Decides checks that spend so much of policies, each of the key `a`.
-fn decide(limiter: &MemoryLimiter, verb: Operation, checks: &[(&Policy, u64)]) -> Answer {
+/// Executes checks of the key `a`, each with its policy and cost.
+fn decide(limiter: &MemoryLimiter, operation: Operation, checks: &[(&Policy, u64)]) -> Answer {
     let cost = |cost| Cost::new(cost).unwrap();
     let checks: Vec<_> = checks
         .iter()
         .map(|(policy, units)| Check { policy, key: b"a", cost: cost(*units) })
         .collect();
-    limiter.decide(&Request { operation: verb, checks: &checks, request_id: None }).unwrap()
+    limiter.decide(&Request { operation, checks: &checks, request_id: None }).unwrap()
 }
 
 fn written(styles: &[HeaderStyle], policies: &[&Policy], answer: &Answer) -> HeaderMap {
@@ -47,7 +47,7 @@ fn lines(headers: &HeaderMap) -> String {
 
 const CHECK: Operation = Operation::Check { lease: None };
 
-/// Spends of a policy named `api` in turn; the headers of the last decision.
+/// Executes checks of a policy `api` in turn, and compares the headers of the last one.
 fn check(styles: &[HeaderStyle], limits: &str, costs: &[u64], expected: &str) {
     let (limiter, _) = limiter();
     let api = policy("api", limits);
@@ -66,27 +66,27 @@ fn check(styles: &[HeaderStyle], limits: &str, costs: &[u64], expected: &str) {
 #[test]
 fn each_limit_is_an_item() {
     for (limits, costs, policy, limit) in [
-        // Allowed: until all is back, or for as long as what is left must last.
+        // Allowed: until the capacity is restored, or for as long as the remainder must last.
         ("10/s", &[1][..], r#""api";q=10;w=1"#, r#""api";r=9;t=1"#),
         ("100/min", &[1], r#""api";q=100;w=60"#, r#""api";r=99;t=60"#),
         ("100/min fixed", &[60], r#""api";q=100;w=60"#, r#""api";r=40;t=59"#),
         ("100/h fixed", &[10], r#""api";q=100;w=3600"#, r#""api";r=90;t=3240"#),
-        // Untouched: there is no time at which more comes.
+        // Unused: more can never remain.
         ("10/s", &[0], r#""api";q=10;w=1"#, r#""api";r=10"#),
-        // Denied: when the same cost would pass, rounded up.
+        // Denied: when the same cost would be admitted, rounded up.
         ("10/s", &[10, 1], r#""api";q=10;w=1"#, r#""api";r=0;t=1"#),
         ("1/h", &[1, 1], r#""api";q=1;w=3600"#, r#""api";r=0;t=3600"#),
         ("100/min log", &[98, 3], r#""api";q=100;w=60"#, r#""api";r=2;t=60"#),
         // Never: waiting does not help, and nothing is used.
         ("10/s", &[11], r#""api";q=10;w=1"#, r#""api";r=10"#),
-        // The window is that of the capacity, in whole seconds, at least one.
+        // The window of the capacity, in whole seconds, at least one.
         ("10/s burst 50", &[1], r#""api";q=50;w=5"#, r#""api";r=49;t=5"#),
         ("10/s burst 51", &[1], r#""api";q=51;w=6"#, r#""api";r=50;t=6"#),
         ("10/100ms", &[1], r#""api";q=10;w=1"#, r#""api";r=9;t=1"#),
         ("20/s queue 100", &[1], r#""api";q=101;w=6"#, r#""api";r=100;t=6"#),
         ("240/h sliding by 1m", &[1], r#""api";q=240;w=3600"#, r#""api";r=239;t=3599"#),
         ("1/366d", &[1], r#""api";q=1;w=31622400"#, r#""api";r=0;t=31622400"#),
-        // Requests in flight have a unit in place of a window.
+        // Concurrency limits have a unit in place of a window.
         (
             "20 concurrent lease 60s",
             &[1],
@@ -99,7 +99,7 @@ fn each_limit_is_an_item() {
             r#""api.1";q=20;w=2, "api.2";q=100;w=3600, "api.3";q=5;qu="concurrent-requests""#,
             r#""api.1";r=18;t=2, "api.2";r=98;t=3528, "api.3";r=3;t=9"#,
         ),
-        // Of several limits only those that deny say when they would not.
+        // Of several limits, only denying ones have the time of admission.
         (
             "10/s; 10/min fixed",
             &[10, 1],
@@ -113,7 +113,7 @@ fn each_limit_is_an_item() {
 }
 
 #[test]
-fn other_styles_show_the_limit_that_binds() {
+fn other_styles_show_the_binding_limit() {
     let two = "10/s; 100/min fixed";
     for (style, limits, costs, [limit, remaining, reset]) in [
         (LegacyDelta, "10/s", &[1][..], [10, 9, 1]),
@@ -140,7 +140,7 @@ fn other_styles_show_the_limit_that_binds() {
 }
 
 #[test]
-fn limits_in_place_of_a_policy_are_a_string_too() {
+fn inline_limits_are_named_by_their_notation() {
     let (limiter, _) = limiter();
     let inline: Policy = "10/s; 5/min log".parse().unwrap();
     let answer = decide(&limiter, CHECK, &[(&inline, 1)]);
@@ -152,7 +152,7 @@ fn limits_in_place_of_a_policy_are_a_string_too() {
 }
 
 #[test]
-fn several_checks_are_one_list_and_shadows_and_lists_are_left_out() {
+fn several_checks_share_one_list_without_shadow_policies_and_key_lists() {
     let (limiter, _) = limiter();
     let (user, ip) = (policy("user", "10/s"), policy("ip", "5/min log"));
     let shadow = policy("shadow", "1/h").shadow();
@@ -173,7 +173,7 @@ fn several_checks_are_one_list_and_shadows_and_lists_are_left_out() {
 }
 
 #[test]
-fn two_keys_of_a_policy_have_it_told_once() {
+fn a_policy_with_two_keys_is_listed_once() {
     let (limiter, _) = limiter();
     let api = policy("api", "10/s");
     let check = |key, units| Check { policy: &api, key, cost: Cost::new(units).unwrap() };
@@ -186,7 +186,7 @@ fn two_keys_of_a_policy_have_it_told_once() {
 }
 
 #[test]
-fn who_is_blocked_has_nothing_to_spend() {
+fn a_blocked_key_has_nothing_remaining() {
     let (limiter, _) = limiter();
     let api = policy("api", "10/s");
     for (span, draft11, delta) in
@@ -196,12 +196,12 @@ fn who_is_blocked_has_nothing_to_spend() {
         let headers =
             written(&[Draft11, LegacyDelta], &[&api], &decide(&limiter, CHECK, &[(&api, 1)]));
         assert_eq!(headers["ratelimit"], draft11);
-        assert_eq!(headers.get("x-ratelimit-reset").map(|it| it.to_str().unwrap()), delta);
+        assert_eq!(headers.get("x-ratelimit-reset").map(|value| value.to_str().unwrap()), delta);
     }
 }
 
 #[test]
-fn a_list_has_a_bound_and_keeps_what_binds() {
+fn a_long_list_is_cut_to_binding_limits() {
     let (limiter, _) = limiter();
     let limits: Vec<_> = (1..=16).map(|n| format!("{n}/min; ")).collect();
     let policies: Vec<_> = (0..32)
@@ -216,12 +216,12 @@ fn a_list_has_a_bound_and_keeps_what_binds() {
         let list = headers[name].to_str().unwrap();
         assert!(list.len() <= super::draft11::MAX_BYTES && list.len() > 1_500, "{}", list.len());
         assert!(list.starts_with("\"p00-") && list.contains("p10-"), "{list}");
-        assert!(!list.contains(".2\""), "the least limit of each binds: {list}");
+        assert!(!list.contains(".2\""), "the lowest limit of each policy binds: {list}");
     }
     assert_eq!(items(&headers, "ratelimit").len(), items(&headers, "ratelimit-policy").len());
 }
 
-/// The items of a list, by a parser of RFC 9651 that is not ours.
+/// The items of a list, by an independent parser of RFC 9651.
 fn items(headers: &HeaderMap, name: &str) -> Vec<Item> {
     let Some(value) = headers.get(name) else { return Vec::new() };
     let list: sfv::List = Parser::new(value.as_bytes()).parse().unwrap();
@@ -246,7 +246,7 @@ fn integer(item: &Item, parameter: &str) -> Option<i64> {
     })
 }
 
-/// What holds of the headers of every decision.
+/// Checks the properties that the headers of every decision have.
 fn check_draft11(headers: &HeaderMap, answer: &Answer) {
     let policies = items(headers, "ratelimit-policy");
     for item in items(headers, "ratelimit") {
@@ -254,8 +254,10 @@ fn check_draft11(headers: &HeaderMap, answer: &Answer) {
         let (q, w) = (integer(policy, "q").unwrap(), integer(policy, "w"));
         let (r, t) = (integer(&item, "r").unwrap(), integer(&item, "t"));
         assert!((0..=q).contains(&r), "{headers:?}");
-        assert!(w.is_none_or(|it| it >= 1) && w.is_some() != policy.params.contains_key("qu"));
-        assert!(t.is_none_or(|it| it >= 1), "{headers:?}");
+        assert!(
+            w.is_none_or(|window| window >= 1) && w.is_some() != policy.params.contains_key("qu")
+        );
+        assert!(t.is_none_or(|seconds| seconds >= 1), "{headers:?}");
         if let (Some(w), Some(t), true) = (w, t, answer.allowed()) {
             let (faster, limit) = (i128::from(r) * i128::from(w), i128::from(q) * i128::from(t));
             assert!(faster <= limit, "{headers:?} promises more than the limit gives");
@@ -284,39 +286,39 @@ const LIMITS: [&str; 12] = [
     "9/s; 20/min log; 4 concurrent lease 5s",
 ];
 
-fn verb() -> impl Strategy<Value = Operation> {
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => any::<u64>().prop_map(|it| Operation::Check { lease: Some(Id::from_u128(it.into())) }),
+        6 => any::<u64>().prop_map(|id| Operation::Check { lease: Some(Id::from_u128(id.into())) }),
         1 => Just(Operation::Peek),
         1 => Just(Operation::Take),
         1 => Just(Operation::Penalize),
-        1 => (0..9_000_000_u64).prop_map(|it| Operation::Block { span: Some(Micros::new(it + 1)) }),
+        1 => (0..9_000_000_u64).prop_map(|span| Operation::Block { span: Some(Micros::new(span + 1)) }),
     ]
 }
 
 proptest! {
     #[test]
-    fn headers_of_any_decision_parse_and_promise_no_more_than_it_says(
+    fn headers_of_any_decision_parse_and_promise_no_more_than_the_limit(
         limits in prop::sample::subsequence(LIMITS.to_vec(), 1..4),
-        steps in prop::collection::vec((verb(), 0..12_u64, 0..40_000_000_u64), 1..24),
+        steps in prop::collection::vec((operation(), 0..12_u64, 0..40_000_000_u64), 1..24),
     ) {
         let (limiter, clock) = limiter();
         let all: Vec<_> =
-            limits.iter().enumerate().map(|(it, limits)| policy(&format!("p{it}"), limits)).collect();
-        for (verb, cost, pause) in steps {
+            limits.iter().enumerate().map(|(n, limits)| policy(&format!("p{n}"), limits)).collect();
+        for (operation, cost, pause) in steps {
             clock.advance(Micros::new(pause));
-            // Only checks and peeks are for several policies at once.
-            let together = matches!(verb, Operation::Check { .. } | Operation::Peek);
+            // Only checks and peeks accept several policies.
+            let together = matches!(operation, Operation::Check { .. } | Operation::Peek);
             let policies: Vec<_> = all.iter().take(if together { 4 } else { 1 }).collect();
             let cost = Cost::new(cost).unwrap();
             let checks: Vec<_> =
                 policies.iter().map(|policy| Check { policy, key: b"a", cost }).collect();
-            let request = Request { operation: verb, checks: &checks, request_id: None };
-            // Some verbs are not for some kinds of limit.
+            let request = Request { operation, checks: &checks, request_id: None };
+            // Some algorithms do not support all operations.
             let Ok(answer) = limiter.decide(&request) else { continue };
             let headers = written(&[Draft11, LegacyDelta, LegacyEpoch], &policies, &answer);
             check_draft11(&headers, &answer);
-            let number = |name| headers.get(name).map(|it| it.to_str().unwrap().parse::<u64>());
+            let number = |name| headers.get(name).map(|value| value.to_str().unwrap().parse::<u64>());
             for name in ["x-ratelimit-limit", "x-ratelimit-remaining"] {
                 prop_assert!(number(name).unwrap().is_ok());
             }

@@ -1,7 +1,7 @@
 //! `COMMAND`: the table of commands, for clients that read it before they send.
 
-use super::commands;
-use crate::command::{Argument, ArgumentType, Command, Flag, Keys, find, suggest};
+use super::{commands, find, suggest};
+use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
 use crate::context::CommandContext;
 use crate::failure::{Failure, quoted};
 use crate::frames::Args;

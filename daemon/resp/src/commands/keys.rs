@@ -97,8 +97,7 @@ fn delete(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
             continue;
         }
         let checks = Checks::One(check(&policy, key));
-        let call =
-            Call { audit: Some(audit), ..Call::new(Action::Execute(Operation::Reset), checks) };
+        let call = Call::new(Action::Execute(Operation::Reset), checks).with_audit(audit);
         context.submit(call, ReplyFormat::KeyCount { is_last: index == last })?;
     }
     authorized

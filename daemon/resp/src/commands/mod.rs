@@ -1,4 +1,4 @@
-//! The commands that are not operations, by topic, and the table of all commands.
+//! The table of commands, and the commands that are not operations, by topic.
 
 mod connection;
 mod introspection;
@@ -12,13 +12,15 @@ use std::sync::LazyLock;
 use tollgate_engine::OPERATIONS;
 
 use super::command::Command;
+use super::operation;
+use tollgate_document::suggest::did_you_mean;
 
 /// Every command, the most frequent first.
 pub(super) fn commands() -> &'static [Command] {
     static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
         [throttle::CL_THROTTLE]
             .into_iter()
-            .chain(OPERATIONS.iter().map(Command::from_operation))
+            .chain(OPERATIONS.iter().map(operation::command))
             .chain(keys::COMMANDS)
             .chain(transaction::COMMANDS)
             .chain(connection::COMMANDS)
@@ -27,4 +29,15 @@ pub(super) fn commands() -> &'static [Command] {
             .collect()
     });
     &COMMANDS
+}
+
+/// The command with a name in any case.
+pub(super) fn find(name: &[u8]) -> Option<&'static Command> {
+    commands().iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// `did you mean …?` for an unknown command.
+pub(super) fn suggest(name: &[u8]) -> Option<String> {
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    did_you_mean(&name, commands().iter().map(|command| command.name))
 }

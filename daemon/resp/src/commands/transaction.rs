@@ -1,10 +1,8 @@
 //! Transactions: `MULTI`, `EXEC`, `DISCARD`, `WATCH`, `UNWATCH`.
 
 use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
-use crate::context::CommandContext;
+use crate::context::{CommandContext, Transaction};
 use crate::failure::Failure;
-use crate::session::MAX_REPLIES_LEN;
-use crate::transaction::Transaction;
 
 const NOT_QUEUED: &[Flag] = &[Flag::Fast, Flag::NotQueued];
 
@@ -82,7 +80,7 @@ fn exec(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
             command,
         };
         context.execute();
-        if context.out.len() > MAX_REPLIES_LEN {
+        if context.out.is_too_long() {
             break;
         }
     }

@@ -1,9 +1,10 @@
-//! The responses of the metrics listener.
+//! The responses of the metrics listener, in the format that the client accepts.
 
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 
-use super::{accept, scrape};
+use super::page::Format;
+use super::scrape;
 use crate::services::Services;
 use tollgate_http::{Reply, page, text};
 
@@ -22,7 +23,76 @@ pub(crate) fn answer<B>(services: &Services, request: &Request<B>) -> Reply {
 
 /// The page in the format that the client accepts.
 pub(crate) fn page_of<B>(services: &Services, request: &Request<B>) -> Reply {
-    let wanted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let form = accept::form(&wanted.collect::<Vec<_>>().join(","));
-    page(HeaderValue::from_static(form.content_type()), scrape::text(services, form))
+    let accept = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let format = accepted_format(&accept.collect::<Vec<_>>().join(","));
+    page(HeaderValue::from_static(format.content_type()), scrape::text(services, format))
+}
+
+/// The format that an `Accept` header prefers: OpenMetrics if it is listed with at least the quality
+/// of the classic format, which is the default.
+fn accepted_format(accept: &str) -> Format {
+    let (mut openmetrics, mut classic) = (0, 0);
+    for range in accept.split(',') {
+        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let (mut quality, mut version) = (1_000, None);
+        for (name, value) in parameters.split(';').filter_map(|part| part.split_once('=')) {
+            match name.trim().to_ascii_lowercase().as_str() {
+                "q" => quality = thousandths(value.trim()),
+                "version" => version = Some(value.trim().trim_matches('"')),
+                _ => {}
+            }
+        }
+        match (&*kind.trim().to_ascii_lowercase(), version) {
+            ("application/openmetrics-text", None | Some("1.0.0" | "0.0.1")) => {
+                openmetrics = quality.max(openmetrics);
+            }
+            ("text/plain", None | Some("0.0.4")) | ("text/*", _) => classic = quality.max(classic),
+            _ => {}
+        }
+    }
+    if openmetrics > 0 && openmetrics >= classic { Format::OpenMetrics } else { Format::Classic }
+}
+
+/// Parses a quality as thousandths; an invalid one counts as 0.
+fn thousandths(quality: &str) -> u16 {
+    let (whole, part) = quality.split_once('.').unwrap_or((quality, ""));
+    let is_part = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+    match whole {
+        "1" if is_part && part.bytes().all(|byte| byte == b'0') => 1_000,
+        "0" if is_part => format!("{part:0<3}").parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openmetrics_is_served_only_if_preferred() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
+            application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;q=0.3,\
+            text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
+        for (accept, is_openmetrics) in [
+            ("", false),
+            ("*/*", false),
+            ("text/html, */*;q=0.8", false),
+            ("text/plain", false),
+            ("application/openmetrics-text", true),
+            ("Application/OpenMetrics-Text; Version=\"1.0.0\"", true),
+            ("application/openmetrics-text; version=2.0.0", false),
+            ("application/openmetrics-text;q=0", false),
+            ("application/openmetrics-text;q=0.000, */*", false),
+            ("application/openmetrics-text;q=0.4, text/plain;q=0.5", false),
+            ("application/openmetrics-text;q=0.5, text/plain;q=0.5", true),
+            ("application/openmetrics-text;q=1.000, text/*", true),
+            ("application/openmetrics-text;q=0.25, text/*;q=0.251", false),
+            ("application/openmetrics-text;q=banana", false),
+            ("application/vnd.google.protobuf;proto=x;q=0.7,text/plain;version=0.0.4", false),
+            (prometheus, true),
+        ] {
+            let expected = if is_openmetrics { Format::OpenMetrics } else { Format::Classic };
+            assert_eq!(accepted_format(accept), expected, "{accept}");
+        }
+    }
 }

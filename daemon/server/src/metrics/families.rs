@@ -1,19 +1,19 @@
-//! Every metric there is: its name, what kind it is, its labels, what it tells. The page, the
-//! manual, the dashboard and the alerts are held to this table.
+//! The table of metrics: name, kind, labels and help of each. Tests compare the page, the manual, the
+//! dashboard and the alerts with it.
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FamilyKind {
-    /// Only ever grows; its name ends in `_total`.
+    /// Never decreases; its name ends in `_total`.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// Counts by classes, with a sum.
+    /// Counts by bucket, with a sum.
     Histogram,
-    /// Always 1; the labels say it. Its name ends in `_info`.
+    /// Always 1; the labels have the values. Its name ends in `_info`.
     Info,
-    /// Something that others named, without a kind.
+    /// A counter whose name another project chose, without the suffix that counters need.
     Unknown,
 }
 
@@ -21,99 +21,99 @@ pub enum FamilyKind {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Family {
-    /// Its name, as it is asked for; a histogram's series add `_bucket`, `_sum` and `_count`.
+    /// The name in queries; a histogram's series add `_bucket`, `_sum` and `_count`.
     pub name: &'static str,
-    /// What it is.
+    /// The kind.
     pub kind: FamilyKind,
-    /// The names of its labels, but for `le`.
+    /// The names of the labels, without `le`.
     pub labels: &'static [&'static str],
-    /// What it tells, in a sentence.
+    /// The meaning, in a sentence.
     pub help: &'static str,
 }
 
 macro_rules! families {
-    ($($word:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(pub(super) static $word: Family = Family {
+    ($($family:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+        $(pub(super) static $family: Family = Family {
             name: $name,
             kind: FamilyKind::$kind,
             labels: &[$($label),*],
             help: $help,
         };)*
 
-        /// Every metric there is, in the order of the page.
-        pub static FAMILIES: &[&Family] = &[$(&$word),*];
+        /// All metrics, in the order of the page.
+        pub static FAMILIES: &[&Family] = &[$(&$family),*];
     };
 }
 
 families! {
     DECISIONS: Counter "tollgate_decisions_total" ["policy", "answer", "surface"]
-        "Checks decided: allowed, denied, never (the cost is above the capacity), shadow_denied (admitted because the policy only records) or error (no decision was made).";
+        "Checks by result: allowed, denied, never (the cost exceeds the capacity), shadow_denied (admitted because the policy is in shadow mode) or error (no decision was made).";
     DURATION: Histogram "tollgate_decision_duration_seconds" ["surface"]
-        "How long requests waited for their decision, all checks of a request together.";
+        "Duration of a request's decision, for all its checks together.";
     DEGRADED: Counter "tollgate_degraded_decisions_total" ["policy", "answer"]
-        "Checks that the policy decided because the store gave no answer: allowed or denied.";
+        "Checks that the policy decided because the store did not respond: allowed or denied.";
     NO_RULE: Counter "tollgate_forward_auth_no_rule_total" ["outcome"]
-        "Requests of forward-auth that no rule was for: pass or deny.";
+        "Forward auth requests that no rule matched: pass or deny.";
     STORE_UP: Gauge "tollgate_store_up" []
-        "Whether the store was there at the last look, which is each second; memory always is.";
+        "Whether the store was reachable at the last probe, which runs each second; always 1 in memory.";
     STORE_DURATION: Histogram "tollgate_store_duration_seconds" []
-        "How long requests waited for the store on Redis, the wait for a place in a batch included.";
+        "Time that requests waited for the Redis store, including the wait for a batch.";
     STORE_ERRORS: Counter "tollgate_store_errors_total" ["kind"]
-        "Requests that the store on Redis did not answer, by why.";
+        "Requests to the Redis store that failed, by the kind of failure.";
     STORE_BATCH: Histogram "tollgate_store_batch_requests" []
-        "Requests in a call of the store on Redis; each call is a round trip.";
+        "Requests per call to the Redis store; each call is a round trip.";
     STORE_RECONNECTS: Counter "tollgate_store_reconnects_total" []
         "Reconnections to the Redis store.";
     STORE_REDIRECTIONS: Counter "tollgate_store_redirections_total" []
-        "Calls of the store that were sent elsewhere because a slot or a primary had moved.";
+        "Calls to the store that were redirected because a slot or a primary had moved.";
     STORE_UNKNOWN: Counter "tollgate_store_unknown_outcomes_total" []
-        "Requests of which it is unknown whether the store charged them.";
+        "Requests for which it is unknown whether the store charged them.";
     KEYS: Gauge "tollgate_keys" []
         "Keys in memory, in all tables.";
     KEYS_MAX: Gauge "tollgate_keys_max" []
-        "The most keys that memory takes, in all tables.";
+        "Maximum number of keys in memory, in all tables.";
     KEY_EVICTIONS: Counter "tollgate_key_evictions_total" []
         "Live keys evicted from memory to make room for new ones.";
     KEYS_REFUSED: Counter "tollgate_keys_refused_total" []
-        "New keys that found no room in memory; store.table_full says what they are answered.";
+        "New keys for which the memory table had no space; store.table_full decides the response.";
     CONNECTIONS: Gauge "tollgate_connections" ["listener"]
-        "Connections that are open.";
+        "Open connections.";
     CONNECTIONS_MAX: Gauge "tollgate_connections_max" ["listener"]
-        "The most connections at a time; more wait to be accepted.";
+        "Maximum number of open connections; more wait to be accepted.";
     CONNECTIONS_ACCEPTED: Counter "tollgate_connections_accepted_total" ["listener"]
-        "Connections that were accepted.";
+        "Accepted connections.";
     CONNECTIONS_CUT: Counter "tollgate_connections_cut_total" ["listener", "reason"]
-        "Connections that were not ended by their peer: overdue (too slow or too long idle), drained (the time to stop was over), failed (a broken protocol or connection), handshake (TLS was not agreed on) or crowded (it made room for another).";
+        "Connections that the client did not close: overdue (too slow or idle for too long), drained (open after the drain timeout), failed (a protocol or connection error), handshake (the TLS handshake failed) or crowded (evicted in favour of another connection).";
     REQUESTS: Counter "tollgate_http_requests_total" ["listener", "status"]
-        "Requests answered, by the class of their status; without probes and scrapes.";
+        "Requests by the class of their status, without probes and scrapes.";
     AUDIT: Counter "tollgate_audit_total" ["verb"]
-        "What operators did; each has a line in the log.";
+        "Operator requests; each has a line in the audit log.";
     RELOADS: Counter "tollgate_reloads_total" ["result"]
         "Configuration reloads, by result; after a failure the previous configuration stays active.";
     RELOAD_GOOD: Gauge "tollgate_config_last_reload_successful" []
-        "Whether the configuration that was read last is the one that holds.";
+        "Whether the last configuration that was read is the active one.";
     RELOAD_TIME: Gauge "tollgate_config_last_reload_success_timestamp_seconds" []
-        "When the configuration that holds was read.";
+        "When the active configuration was read.";
     XDS_UPDATES: Counter "tollgate_xds_updates_total" ["result"]
-        "Configurations that a control plane sent: success or failure (nothing changed).";
+        "Configurations received from the control plane: success or failure (rejected).";
     XDS_CONNECTED: Gauge "tollgate_xds_connected" []
-        "Whether there is a connection to the control plane that envoy.xds names.";
+        "Whether the control plane of envoy.xds is connected.";
     POLICIES: Gauge "tollgate_policies" []
-        "Policies in the configuration that holds.";
+        "Policies in the active configuration.";
     DRAINING: Gauge "tollgate_draining" []
-        "Whether it was told to stop and is finishing.";
+        "Whether the daemon is draining.";
     BUILD: Info "tollgate_build_info" ["version"]
-        "The version that runs.";
+        "The version of the daemon.";
     CPU: Counter "process_cpu_seconds_total" []
-        "Time on the CPU, of user and system.";
+        "User and system CPU time.";
     MEMORY: Gauge "process_resident_memory_bytes" []
-        "Memory that is resident.";
+        "Resident memory.";
     VIRTUAL_MEMORY: Gauge "process_virtual_memory_bytes" []
-        "Memory that is addressed.";
+        "Virtual memory.";
     OPEN_FILES: Gauge "process_open_fds" []
-        "File descriptors that are open.";
+        "Open file descriptors.";
     MAX_FILES: Gauge "process_max_fds" []
-        "The most file descriptors that may be open.";
+        "Maximum number of open file descriptors.";
     THREADS: Gauge "process_threads" []
         "Threads.";
     START: Gauge "process_start_time_seconds" []
@@ -125,18 +125,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_family_is_named_as_its_kind_asks_and_says_what_it_tells() {
-        for (at, family) in FAMILIES.iter().enumerate() {
+    fn names_follow_the_kind_and_help_is_a_sentence() {
+        for (index, family) in FAMILIES.iter().enumerate() {
             let name = family.name;
             let is_plain = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(name.chars().all(is_plain), "{name}");
             assert_eq!(name.ends_with("_total"), family.kind == FamilyKind::Counter, "{name}");
             assert_eq!(name.ends_with("_info"), family.kind == FamilyKind::Info, "{name}");
-            assert!(family.labels.iter().all(|it| it.chars().all(is_plain)), "{name}");
-            // Nothing in it that either format would have to escape.
+            assert!(family.labels.iter().all(|label| label.chars().all(is_plain)), "{name}");
+            // Neither format needs to escape any of it.
             assert!(!family.help.contains(['\\', '\n', '"']), "{name}");
             assert!(family.help.ends_with('.'), "{name}");
-            assert!(!FAMILIES[..at].iter().any(|it| it.name == name), "{name} is there twice");
+            assert!(!FAMILIES[..index].iter().any(|other| other.name == name), "{name} twice");
         }
     }
 }

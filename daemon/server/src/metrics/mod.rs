@@ -1,13 +1,12 @@
 //! The metrics page.
 
-mod accept;
 mod answer;
+mod compat;
 mod families;
 mod page;
 mod process;
-mod reference;
 mod scrape;
 
 pub(crate) use self::answer::{answer, page_of};
+pub(crate) use self::compat::statsd;
 pub use self::families::{FAMILIES, Family, FamilyKind};
-pub(crate) use self::reference::statsd;

@@ -1,26 +1,26 @@
-//! The text that a scrape reads, in both of its forms.
+//! The encoding of the metrics page, in both formats.
 //!
-//! The classic form is the one that every reader knows (<https://prometheus.io/docs/instrumenting/exposition_formats/>);
-//! OpenMetrics (<https://prometheus.io/docs/specs/om/open_metrics_spec/>) names counters without their ending, ends in a mark,
-//! and carries exemplars.
+//! Every scraper reads the classic format (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//! In OpenMetrics (<https://prometheus.io/docs/specs/om/open_metrics_spec/>) the metadata of counters omits their suffix, the
+//! page ends with `# EOF`, and buckets have exemplars.
 
 use std::fmt::Write;
 
 use super::families::{Family, FamilyKind};
-use tollgate_engine::Exemplar;
+use tollgate_engine::{Exemplar, LatencyHistogram};
 
-/// A form of the text.
+/// A format of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Format {
     Classic,
     OpenMetrics,
 }
 
-impl Form {
+impl Format {
     pub(super) const fn content_type(self) -> &'static str {
         match self {
-            Form::Classic => "text/plain; version=0.0.4; charset=utf-8",
-            Form::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Classic => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         }
     }
 }
@@ -33,38 +33,46 @@ pub(super) enum Value {
     Micros(u64),
 }
 
-/// One class of a histogram: the most of it, or nothing for the last; how many are in it alone; one
-/// of them.
+impl Value {
+    #[expect(clippy::expect_used, reason = "a usize has at most 64 bits")]
+    pub(super) fn count(count: usize) -> Self {
+        Value::Whole(count.try_into().expect("a usize fits"))
+    }
+}
+
+/// A bucket of a histogram.
 #[derive(Clone, Debug)]
-pub(super) struct Class {
-    pub(super) most: Option<Value>,
+pub(super) struct Bucket {
+    /// The upper bound; absent for the last bucket.
+    pub(super) bound: Option<Value>,
+    /// The number of values in this bucket alone.
     pub(super) count: u64,
     pub(super) exemplar: Option<Exemplar>,
 }
 
-/// The text, as it is written.
+/// The page that is being written.
 #[derive(Debug)]
 pub(super) struct Page {
-    form: Form,
+    format: Format,
     text: String,
-    /// Whose samples are being written.
+    /// The family of the last sample.
     family: Option<&'static str>,
 }
 
 impl Page {
-    pub(super) fn new(form: Form) -> Self {
-        Page { form, text: String::with_capacity(16 * 1024), family: None }
+    pub(super) fn new(format: Format) -> Self {
+        Page { format, text: String::with_capacity(16 * 1024), family: None }
     }
 
     pub(super) fn finish(mut self) -> String {
-        if self.form == Form::OpenMetrics {
+        if self.format == Format::OpenMetrics {
             self.text.push_str("# EOF\n");
         }
         self.text
     }
 
-    /// A sample, with the values of the family's labels in their order. All samples of a family
-    /// are written one after the other.
+    /// Writes a sample, with the values of the family's labels in order. Callers write all samples of
+    /// a family consecutively.
     pub(super) fn sample(&mut self, family: &'static Family, labels: &[&str], value: Value) {
         self.head(family);
         self.text.push_str(family.name);
@@ -73,23 +81,23 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// The samples of a histogram.
+    /// Writes the samples of a histogram.
     pub(super) fn histogram(
         &mut self,
         family: &'static Family,
         labels: &[&str],
-        classes: &[Class],
+        buckets: &[Bucket],
         sum: Value,
     ) {
         self.head(family);
         let mut count = 0_u64;
-        for class in classes {
-            count += class.count;
+        for bucket in buckets {
+            count += bucket.count;
             self.text.push_str(family.name);
             self.text.push_str("_bucket");
-            self.labels(family, labels, Some(class.most));
+            self.labels(family, labels, Some(bucket.bound));
             self.value(Value::Whole(count));
-            self.exemplar(class.exemplar.as_ref());
+            self.exemplar(bucket.exemplar.as_ref());
             self.text.push('\n');
         }
         for (suffix, value) in [("_sum", sum), ("_count", Value::Whole(count))] {
@@ -101,29 +109,45 @@ impl Page {
         }
     }
 
-    /// What it is, before its first sample.
+    /// Writes the samples of a latency histogram.
+    pub(super) fn latency(
+        &mut self,
+        family: &'static Family,
+        labels: &[&str],
+        latency: &LatencyHistogram,
+    ) {
+        let buckets = latency.buckets().into_iter().map(|bucket| Bucket {
+            bound: bucket.bound.map(|bound| Value::Micros(bound.get())),
+            count: bucket.count,
+            exemplar: bucket.exemplar,
+        });
+        let sum = Value::Micros(latency.sum_micros());
+        self.histogram(family, labels, &buckets.collect::<Vec<_>>(), sum);
+    }
+
+    /// Writes the metadata of a family before its first sample.
     fn head(&mut self, family: &'static Family) {
         if self.family.replace(family.name) == Some(family.name) {
             return;
         }
-        let ending = match family.kind {
+        let suffix = match family.kind {
             FamilyKind::Counter => "_total",
             FamilyKind::Info => "_info",
             FamilyKind::Gauge | FamilyKind::Histogram | FamilyKind::Unknown => "",
         };
-        let (name, kind) = match (self.form, family.kind) {
-            (Form::OpenMetrics, kind) => {
-                (family.name.strip_suffix(ending).unwrap_or(family.name), kind.as_str())
+        let (name, kind) = match (self.format, family.kind) {
+            (Format::OpenMetrics, kind) => {
+                (family.name.strip_suffix(suffix).unwrap_or(family.name), kind.as_str())
             }
-            (Form::Classic, FamilyKind::Info) => (family.name, FamilyKind::Gauge.as_str()),
-            (Form::Classic, FamilyKind::Unknown) => (family.name, "untyped"),
-            (Form::Classic, kind) => (family.name, kind.as_str()),
+            (Format::Classic, FamilyKind::Info) => (family.name, FamilyKind::Gauge.as_str()),
+            (Format::Classic, FamilyKind::Unknown) => (family.name, "untyped"),
+            (Format::Classic, kind) => (family.name, kind.as_str()),
         };
         let help = family.help;
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    fn labels(&mut self, family: &Family, values: &[&str], most: Option<Option<Value>>) {
+    fn labels(&mut self, family: &Family, values: &[&str], bound: Option<Option<Value>>) {
         let mut open = '{';
         for (name, value) in family.labels.iter().zip(values) {
             self.write(format_args!("{open}{name}=\""));
@@ -138,11 +162,11 @@ impl Page {
             self.text.push('"');
             open = ',';
         }
-        if let Some(most) = most {
+        if let Some(bound) = bound {
             self.write(format_args!("{open}le=\""));
-            match most {
+            match bound {
                 None => self.text.push_str("+Inf"),
-                // The same in both forms, so that a series has one name.
+                // The same in both formats, so that a series has one name.
                 Some(Value::Whole(whole)) => self.write(format_args!("{whole}.0")),
                 Some(Value::Micros(micros)) => self.seconds(micros),
             }
@@ -163,7 +187,9 @@ impl Page {
     }
 
     fn exemplar(&mut self, exemplar: Option<&Exemplar>) {
-        let Some(exemplar) = exemplar.filter(|_| self.form == Form::OpenMetrics) else { return };
+        let Some(exemplar) = exemplar.filter(|_| self.format == Format::OpenMetrics) else {
+            return;
+        };
         self.write(format_args!(" # {{trace_id=\"{}\"}} ", exemplar.trace));
         self.seconds(exemplar.duration.get());
         self.text.push(' ');
@@ -181,13 +207,13 @@ impl Page {
     }
 
     fn write(&mut self, text: std::fmt::Arguments<'_>) {
-        // A text takes whatever is written to it.
+        // Writing to a `String` cannot fail.
         let _ = self.text.write_fmt(text);
     }
 }
 
 impl FamilyKind {
-    /// The word that stands for it on the page.
+    /// The name on the page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -208,8 +234,8 @@ mod tests {
     use super::*;
     use tollgate_engine::TraceId;
 
-    fn page(form: Form) -> String {
-        let mut page = Page::new(form);
+    fn page(format: Format) -> String {
+        let mut page = Page::new(format);
         page.sample(&DEGRADED, &["a\"b\\c\nd", "denied"], Value::Whole(3));
         page.sample(&DEGRADED, &["x", "allowed"], Value::Whole(0));
         page.sample(&KEYS, &[], Value::Whole(7));
@@ -219,17 +245,17 @@ mod tests {
                 .unwrap();
         let exemplar =
             Exemplar { trace, duration: Micros::new(30), time: Timestamp::from_micros(1_500_000) };
-        let classes = [
-            Class { most: Some(Value::Micros(25)), count: 2, exemplar: None },
-            Class { most: Some(Value::Micros(1_000_000)), count: 1, exemplar: Some(exemplar) },
-            Class { most: None, count: 1, exemplar: None },
+        let buckets = [
+            Bucket { bound: Some(Value::Micros(25)), count: 2, exemplar: None },
+            Bucket { bound: Some(Value::Micros(1_000_000)), count: 1, exemplar: Some(exemplar) },
+            Bucket { bound: None, count: 1, exemplar: None },
         ];
-        page.histogram(&DURATION, &["http"], &classes, Value::Micros(2_000_030));
+        page.histogram(&DURATION, &["http"], &buckets, Value::Micros(2_000_030));
         page.finish()
     }
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_formats_have_the_same_samples() {
         let classic = "\
 # HELP tollgate_degraded_decisions_total ~
 # TYPE tollgate_degraded_decisions_total counter
@@ -264,14 +290,14 @@ tollgate_decision_duration_seconds_count{surface=\"http\"} 4
                 "le=\"1.0\"} 3",
                 "le=\"1.0\"} 3 # {trace_id=\"0af7651916cd43dd8448eb211c80319c\"} 0.00003 1.5",
             );
-        for (form, expected) in
-            [(Form::Classic, classic.to_owned()), (Form::OpenMetrics, openmetrics + "# EOF\n")]
+        for (format, expected) in
+            [(Format::Classic, classic.to_owned()), (Format::OpenMetrics, openmetrics + "# EOF\n")]
         {
-            let mut said = page(form);
+            let mut text = page(format);
             for family in [&DEGRADED, &KEYS, &BUILD, &DURATION] {
-                said = said.replace(family.help, "~");
+                text = text.replace(family.help, "~");
             }
-            assert_eq!(said, expected, "{form:?}");
+            assert_eq!(text, expected, "{format:?}");
         }
     }
 }

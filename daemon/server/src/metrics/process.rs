@@ -1,34 +1,32 @@
-//! What the system says of this process, from `/proc`; nothing where there is none.
+//! Metrics of this process, from `/proc`. On systems without it they are absent.
 
 use std::fs;
 
 use super::families::{CPU, MAX_FILES, MEMORY, OPEN_FILES, START, THREADS, VIRTUAL_MEMORY};
 use super::page::{Page, Value};
 
-/// µs of a tick of `/proc`: Linux counts a hundred a second there, whatever the kernel's own.
+/// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
 const TICK: u64 = 10_000;
 
-/// Writes what is known.
+/// Writes the metrics that are available.
 pub(super) fn write(page: &mut Page) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let boot = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let cpu = Some(stat_field(&stat, 14) + stat_field(&stat, 15)).filter(|_| !stat.is_empty());
-    let started = number_after(&boot, "btime ").map(|x| x * 1_000_000);
-    let started = started.map(|started| started + stat_field(&stat, 22) * TICK);
-    let bytes = |name| number_after(&status, name).map(|x| x * 1024);
-    // The one that is open to count them is not counted.
-    let files = fs::read_dir("/proc/self/fd").map(|x| x.count().saturating_sub(1));
-    let files = files.ok().and_then(|file| u64::try_from(file).ok());
+    let cpu = stat_field(&stat, 14).zip(stat_field(&stat, 15));
+    let started = number_after(&boot, "btime ").zip(stat_field(&stat, 22));
+    let bytes = |name| number_after(&status, name).map(|kib| Value::Whole(kib * 1024));
+    // Without the file descriptor that lists them.
+    let files = fs::read_dir("/proc/self/fd").map(|files| files.count().saturating_sub(1));
     for (family, value) in [
-        (&CPU, cpu.map(|cpu| Value::Micros(cpu * TICK))),
-        (&MEMORY, bytes("VmRSS:").map(Value::Whole)),
-        (&VIRTUAL_MEMORY, bytes("VmSize:").map(Value::Whole)),
-        (&OPEN_FILES, files.map(Value::Whole)),
+        (&CPU, cpu.map(|(user, system)| Value::Micros((user + system) * TICK))),
+        (&MEMORY, bytes("VmRSS:")),
+        (&VIRTUAL_MEMORY, bytes("VmSize:")),
+        (&OPEN_FILES, files.ok().map(Value::count)),
         (&MAX_FILES, number_after(&limits, "Max open files").map(Value::Whole)),
         (&THREADS, number_after(&status, "Threads:").map(Value::Whole)),
-        (&START, started.map(Value::Micros)),
+        (&START, started.map(|(boot, ticks)| Value::Micros(boot * 1_000_000 + ticks * TICK))),
     ] {
         if let Some(value) = value {
             page.sample(family, &[], value);
@@ -36,36 +34,35 @@ pub(super) fn write(page: &mut Page) {
     }
 }
 
-/// The number after a word that begins a line.
+/// The number after a word at the beginning of a line.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// A field of `/proc/self/stat`, as the manual counts them: from 1, the name of the program in
-/// brackets being the second.
-fn stat_field(stat: &str, number: usize) -> u64 {
-    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let field = after_name.split(' ').nth(number.saturating_sub(3));
-    field.and_then(|field| field.parse().ok()).unwrap_or(0)
+/// A field of `/proc/self/stat`, numbered as in proc(5): from 1; the second is the name of the program
+/// in brackets, which may contain spaces and brackets.
+fn stat_field(stat: &str, number: usize) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    after_name.split(' ').nth(number.checked_sub(3)?)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::Form;
+    use super::super::page::Format;
     use super::*;
 
     #[test]
-    fn a_program_may_have_any_name() {
+    fn the_name_of_the_program_may_contain_brackets() {
         let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 120 30 0 0 20 0 4 0 5000 1 2";
-        assert_eq!([14, 15, 22].map(|it| stat_field(stat, it)), [120, 30, 5000]);
-        assert_eq!(stat_field("", 14), 0);
+        assert_eq!([14, 15, 22].map(|field| stat_field(stat, field)), [120, 30, 5000].map(Some));
+        assert_eq!(stat_field("", 14), None);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_is_known() {
-        let mut page = Page::new(Form::Classic);
+    fn all_metrics_of_this_process_are_written() {
+        let mut page = Page::new(Format::Classic);
         write(&mut page);
         let page = page.finish();
         for family in [&CPU, &MEMORY, &VIRTUAL_MEMORY, &OPEN_FILES, &MAX_FILES, &THREADS, &START] {

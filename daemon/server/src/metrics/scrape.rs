@@ -1,4 +1,4 @@
-//! The page as it is when it is asked for.
+//! The samples of a page, read at the time of the scrape.
 
 use super::families::{
     AUDIT, BUILD, CONNECTIONS, CONNECTIONS_ACCEPTED, CONNECTIONS_CUT, CONNECTIONS_MAX, DECISIONS,
@@ -6,22 +6,21 @@ use super::families::{
     RELOAD_GOOD, RELOAD_TIME, RELOADS, REQUESTS, STORE_BATCH, STORE_DURATION, STORE_ERRORS,
     STORE_RECONNECTS, STORE_REDIRECTIONS, STORE_UNKNOWN, STORE_UP, XDS_CONNECTED, XDS_UPDATES,
 };
-use super::page::{Class, Form, Page, Value};
-use tollgate_engine::{LatencyHistogram, ListenerKind, StoreStatus, Surface};
-
-use super::{process, reference};
+use super::page::{Bucket, Format, Page, Value};
+use super::{compat, process};
 use crate::services::Services;
+use tollgate_engine::{ListenerKind, StoreStatus, Surface};
 
 /// The whole page.
-pub(super) fn text(services: &Services, form: Form) -> String {
-    let mut page = Page::new(form);
+pub(super) fn text(services: &Services, format: Format) -> String {
+    let mut page = Page::new(format);
     decisions(&mut page, services);
     store(&mut page, services);
     memory(&mut page, services);
     connections(&mut page, services);
     operation(&mut page, services);
     if services.engine.active().envoy.reference_metrics {
-        reference::write(&mut page, services);
+        compat::write(&mut page, services);
     }
     page.sample(&BUILD, &[env!("CARGO_PKG_VERSION")], Value::Whole(1));
     process::write(&mut page);
@@ -42,9 +41,7 @@ fn decisions(page: &mut Page, services: &Services) {
         }
     }
     for surface in Surface::ALL {
-        let latency = counters.latency(surface);
-        let sum = Value::Micros(latency.sum_micros());
-        page.histogram(&DURATION, &[surface.as_str()], &classes(latency), sum);
+        page.latency(&DURATION, &[surface.as_str()], counters.latency(surface));
     }
     for policy in policies.iter().filter(|policy| is_used(&policy.degraded)) {
         for (answer, count) in policy.degraded {
@@ -57,19 +54,6 @@ fn decisions(page: &mut Page, services: &Services) {
     }
 }
 
-/// The buckets of a histogram, as the page has them.
-pub(super) fn classes(latency: &LatencyHistogram) -> Vec<Class> {
-    latency
-        .buckets()
-        .into_iter()
-        .map(|bucket| Class {
-            most: bucket.bound.map(|bound| Value::Micros(bound.get())),
-            count: bucket.count,
-            exemplar: bucket.exemplar,
-        })
-        .collect()
-}
-
 fn store(page: &mut Page, services: &Services) {
     let Some(redis) = services.engine.limiter().as_redis() else {
         return page.sample(&STORE_UP, &[], Value::Whole(1));
@@ -77,20 +61,18 @@ fn store(page: &mut Page, services: &Services) {
     let is_reachable = u64::from(services.engine.store_status() == StoreStatus::Reachable);
     page.sample(&STORE_UP, &[], Value::Whole(is_reachable));
     let stats = services.engine.limiter().stats();
-    let class = |(most, count): (Option<u64>, u64)| Class {
-        most: most.map(Value::Micros),
-        count,
-        exemplar: None,
-    };
-    let times: Vec<_> = stats.latency_buckets.into_iter().map(class).collect();
-    page.histogram(&STORE_DURATION, &[], &times, Value::Micros(stats.latency_sum_us));
+    let bucket = |bound: Option<Value>, count| Bucket { bound, count, exemplar: None };
+    let latencies = stats.latency_buckets.into_iter();
+    let latencies: Vec<_> =
+        latencies.map(|(bound, count)| bucket(bound.map(Value::Micros), count)).collect();
+    page.histogram(&STORE_DURATION, &[], &latencies, Value::Micros(stats.latency_sum_us));
     for (kind, count) in stats.errors {
         page.sample(&STORE_ERRORS, &[kind.as_str()], Value::Whole(count));
     }
     let stats = redis.stats();
-    let class = |(most, count)| Class { most: Some(Value::Whole(most)), count, exemplar: None };
-    let end = Class { most: None, count: 0, exemplar: None };
-    let batches: Vec<_> = stats.batches.into_iter().map(class).chain([end]).collect();
+    let batches = stats.batches.into_iter();
+    let batches = batches.map(|(bound, count)| bucket(Some(Value::Whole(bound)), count));
+    let batches: Vec<_> = batches.chain([bucket(None, 0)]).collect();
     page.histogram(&STORE_BATCH, &[], &batches, Value::Whole(stats.requests));
     for (family, count) in [
         (&STORE_RECONNECTS, stats.reconnects),
@@ -103,26 +85,25 @@ fn store(page: &mut Page, services: &Services) {
 
 fn memory(page: &mut Page, services: &Services) {
     let Some(memory) = services.engine.limiter().as_memory() else { return };
-    let occupancy = memory.usage();
-    let whole = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    let usage = memory.usage();
     for (family, count) in [
-        (&KEYS, whole(occupancy.keys)),
-        (&KEYS_MAX, whole(occupancy.max_keys)),
-        (&KEY_EVICTIONS, occupancy.evicted),
-        (&KEYS_REFUSED, occupancy.full),
+        (&KEYS, Value::count(usage.keys)),
+        (&KEYS_MAX, Value::count(usage.max_keys)),
+        (&KEY_EVICTIONS, Value::Whole(usage.evicted)),
+        (&KEYS_REFUSED, Value::Whole(usage.full)),
     ] {
-        page.sample(family, &[], Value::Whole(count));
+        page.sample(family, &[], count);
     }
 }
 
 fn connections(page: &mut Page, services: &Services) {
-    let whole = |n: usize| Value::Whole(u64::try_from(n).unwrap_or(u64::MAX));
     for kind in ListenerKind::ALL {
-        page.sample(&CONNECTIONS, &[kind.as_str()], whole(services.connections.get(kind).count()));
+        let count = Value::count(services.connections.get(kind).count());
+        page.sample(&CONNECTIONS, &[kind.as_str()], count);
     }
-    let most = services.engine.active().bounds.connections;
+    let max = Value::count(services.engine.active().bounds.connections);
     for kind in ListenerKind::ALL {
-        page.sample(&CONNECTIONS_MAX, &[kind.as_str()], whole(most));
+        page.sample(&CONNECTIONS_MAX, &[kind.as_str()], max);
     }
     for kind in ListenerKind::ALL {
         let totals = services.connections.get(kind).totals();
@@ -130,9 +111,9 @@ fn connections(page: &mut Page, services: &Services) {
     }
     for kind in ListenerKind::ALL {
         let totals = services.connections.get(kind).totals();
-        let refused = [("handshake", totals.failed_handshakes), ("crowded", totals.evicted)];
+        let more = [("handshake", totals.failed_handshakes), ("crowded", totals.evicted)];
         for (reason, count) in
-            services.engine.counters.listener(kind).closures().into_iter().chain(refused)
+            services.engine.counters.listener(kind).closures().into_iter().chain(more)
         {
             page.sample(&CONNECTIONS_CUT, &[kind.as_str(), reason], Value::Whole(count));
         }
@@ -159,8 +140,7 @@ fn operation(page: &mut Page, services: &Services) {
     }
     let is_connected = u64::from(services.envoy.discovery.is_connected());
     page.sample(&XDS_CONNECTED, &[], Value::Whole(is_connected));
-    let policies =
-        u64::try_from(services.engine.active().policies.iter().count()).unwrap_or(u64::MAX);
-    page.sample(&POLICIES, &[], Value::Whole(policies));
-    page.sample(&DRAINING, &[], Value::Whole(u64::from(services.lifecycle.is_draining())));
+    let policies = Value::count(services.engine.active().policies.iter().count());
+    page.sample(&POLICIES, &[], policies);
+    page.sample(&DRAINING, &[], Value::Whole(services.lifecycle.is_draining().into()));
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::list_directory;
+use tollgate_config::list_directory;
 
 /// Watched files, with the content that is in use.
 #[derive(Debug, Default)]
@@ -21,12 +21,12 @@ pub(crate) struct Files(Vec<File>);
 struct File {
     path: PathBuf,
     /// The content in use.
-    used: Content,
-    /// The content that the last poll found.
-    found: Content,
+    active: Content,
+    /// The content at the last poll.
+    current: Content,
     stamp: Option<Stamp>,
     /// The number of polls since the stamp last changed.
-    rested: u8,
+    unchanged_polls: u8,
 }
 
 /// The digest of a file; `None` if it cannot be read, for example while it is replaced.
@@ -38,57 +38,59 @@ type Stamp = [u64; 7];
 
 /// A file whose stamp has been the same for this many polls is not read again. Fewer would miss a
 /// second write within one tick of the file system's clock, which can be two seconds long.
-const RESTED: u8 = 10;
+const MAX_UNCHANGED_POLLS: u8 = 10;
 
 impl Files {
     /// Watches files; their current content counts as in use.
-    pub(crate) fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        Files(paths.into_iter().map(File::used).collect())
+    pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Files(paths.into_iter().map(File::new).collect())
     }
 
     /// Polls all files. Returns whether some differ from the content in use and none has changed
     /// since the last poll, so that a slow writer can finish.
     pub(crate) fn have_changed(&mut self) -> bool {
-        let looked: Vec<_> = self.0.iter_mut().map(File::look).collect();
-        let is_settled = looked.iter().all(|looked| *looked != Look::Moving);
-        is_settled && looked.contains(&Look::Other)
+        // Polls every file, without short-circuiting.
+        let polls: Vec<_> = self.0.iter_mut().map(File::poll).collect();
+        !polls.contains(&Poll::Changing) && polls.contains(&Poll::Changed)
     }
 
     /// Whether some differ from the content in use at this moment, even if still being written.
-    pub(crate) fn are_others(&self) -> bool {
-        self.0.iter().any(|x| digest(&x.path) != x.used)
+    pub(crate) fn differ_now(&self) -> bool {
+        self.0.iter().any(|file| digest(&file.path) != file.active)
     }
 }
 
 /// The result of polling a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum Poll {
     /// The content in use.
-    Used,
+    Active,
     /// Another content, the same as at the last poll.
-    Other,
+    Changed,
     /// Content that differs from the last poll.
-    Moving,
+    Changing,
 }
 
 impl File {
-    fn used(path: PathBuf) -> Self {
-        let used = digest(&path);
+    fn new(path: PathBuf) -> Self {
+        let active = digest(&path);
         let stamp = stamp(&path);
-        File { path, used, found: used, stamp, rested: 0 }
+        File { path, active, current: active, stamp, unchanged_polls: 0 }
     }
 
-    fn look(&mut self) -> Look {
+    fn poll(&mut self) -> Poll {
         let stamp = stamp(&self.path);
-        self.rested = if stamp == self.stamp { self.rested.saturating_add(1) } else { 0 };
+        let is_unchanged = stamp == self.stamp;
+        self.unchanged_polls =
+            if is_unchanged { self.unchanged_polls.saturating_add(1) } else { 0 };
         self.stamp = stamp;
-        if self.rested < RESTED {
-            let before = std::mem::replace(&mut self.found, digest(&self.path));
-            if self.found != before {
-                return Look::Moving;
+        if self.unchanged_polls < MAX_UNCHANGED_POLLS {
+            let before = std::mem::replace(&mut self.current, digest(&self.path));
+            if self.current != before {
+                return Poll::Changing;
             }
         }
-        if self.found == self.used { Look::Used } else { Look::Other }
+        if self.current == self.active { Poll::Active } else { Poll::Changed }
     }
 }
 
@@ -123,14 +125,14 @@ fn digest_of_file(path: &Path) -> Content {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    let of = |metadata: Metadata| {
+    let stamp = |metadata: Metadata| {
         let bits =
             [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()]
                 .map(i64::cast_unsigned);
         let [modified, modified_ns, changed, changed_ns] = bits;
         [metadata.dev(), metadata.ino(), metadata.len(), modified, modified_ns, changed, changed_ns]
     };
-    fs::metadata(path).ok().map(of)
+    fs::metadata(path).ok().map(stamp)
 }
 
 #[cfg(test)]
@@ -162,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A change is reported from the second poll that finds it until it is used.
+    /// A change is reported from the second poll that finds it until the content is in use.
     fn assert_reported(files: &mut Files) {
         assert_eq!([0; 3].map(|_| files.have_changed()), [false, true, true]);
     }
@@ -175,7 +177,7 @@ mod tests {
     fn writes_renames_and_swapped_links_are_reported() {
         let folder = Folder::new("changes");
         let path = folder.write("a", "one");
-        let watch = || Files::of([path.clone()]);
+        let watch = || Files::new([path.clone()]);
         let mut files = watch();
         assert_not_reported(&mut files);
         folder.write("a", "two");
@@ -197,7 +199,7 @@ mod tests {
     #[test]
     fn directories_change_when_files_that_are_read_are_added_or_removed() {
         let folder = Folder::new("listing");
-        let watch = || Files::of([folder.0.clone()]);
+        let watch = || Files::new([folder.0.clone()]);
         for (name, is_read) in
             [("a.yaml", true), ("b.yml", true), ("c.txt", false), (".d.yaml", false)]
         {
@@ -225,7 +227,7 @@ mod tests {
     fn a_file_that_is_still_being_written_is_not_reported() {
         let folder = Folder::new("slowly");
         let path = folder.write("a", "one");
-        let mut files = Files::of([path]);
+        let mut files = Files::new([path]);
         for text in ["", "tw", "two"] {
             folder.write("a", text);
             assert!(!files.have_changed());
@@ -237,7 +239,7 @@ mod tests {
     fn rewriting_the_same_content_is_not_reported() {
         let folder = Folder::new("same");
         let path = folder.write("a", "one");
-        let mut files = Files::of([path.clone()]);
+        let mut files = Files::new([path.clone()]);
         folder.write("a", "one");
         assert_not_reported(&mut files);
         fs::remove_file(&path).unwrap();
@@ -252,11 +254,11 @@ mod tests {
     fn a_change_after_reading_has_paused_is_reported() {
         let folder = Folder::new("rests");
         let path = folder.write("a", "one");
-        let mut files = Files::of([path]);
-        for _ in 0..=RESTED {
+        let mut files = Files::new([path]);
+        for _ in 0..=MAX_UNCHANGED_POLLS {
             assert!(!files.have_changed());
         }
-        assert_eq!(files.0[0].rested, RESTED + 1);
+        assert_eq!(files.0[0].unchanged_polls, MAX_UNCHANGED_POLLS + 1);
         folder.write("a", "other");
         assert_reported(&mut files);
     }

@@ -19,73 +19,76 @@ use tollgate::Policy;
 
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
-use crate::config::{Config, ConfigErrors, TokenSecret, watched_paths};
 use crate::services::Services;
+use tollgate_config::{Config, ConfigErrors, TokenSecret, watched_paths};
 
 /// How often files are polled; a change is applied at the second poll that finds it.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The number of polls after which a rejected configuration is tried again. The mistake may be in a
-/// file that it names for the first time: such a file is not watched until it has been active.
-const TRY_AGAIN: u32 = 20;
+/// The number of polls after which a rejected configuration is read again. The error may be in a file
+/// that it names for the first time: such a file is not watched until the configuration is active.
+const POLLS_PER_RETRY: u32 = 20;
 
-type Read = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
-type Applied = dyn Fn(&Config) + Send + Sync;
-type Told = dyn Fn() + Send + Sync;
+type ReadConfig = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
+type OnApplied = dyn Fn(&Config) + Send + Sync;
+type Hook = dyn Fn() + Send + Sync;
 
 /// How to reload the configuration: its source and the triggers.
 pub struct Reload {
     file: Option<PathBuf>,
-    read: Arc<Read>,
-    told: mpsc::Receiver<()>,
-    every: Duration,
-    applied: Arc<Applied>,
-    begun: Box<Told>,
-    ended: Box<Told>,
+    requests: mpsc::Receiver<()>,
+    interval: Duration,
+    hooks: Hooks,
+}
+
+/// The functions of the caller.
+struct Hooks {
+    read: Box<ReadConfig>,
+    before: Box<Hook>,
+    after: Box<Hook>,
+    on_applied: Box<OnApplied>,
 }
 
 impl Reload {
-    /// Calls `read` when `file`, or a file that it names, has changed, and for each message on
-    /// `told`, which a SIGHUP sends.
+    /// Calls `read` when `file`, or a file that it names, has changed, and for each message of
+    /// `requests`, such as one for a SIGHUP.
     pub fn new(
         file: Option<PathBuf>,
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
-        told: mpsc::Receiver<()>,
+        requests: mpsc::Receiver<()>,
     ) -> Self {
-        Reload {
-            file,
-            read: Arc::new(read),
-            told,
-            every: LOOK_EVERY,
-            applied: Arc::new(|_| {}),
-            begun: Box::new(|| {}),
-            ended: Box::new(|| {}),
-        }
+        let hooks = Hooks {
+            read: Box::new(read),
+            before: Box::new(|| {}),
+            after: Box::new(|| {}),
+            on_applied: Box::new(|_| {}),
+        };
+        Reload { file, requests, interval: POLL_INTERVAL, hooks }
     }
 
     /// Sets how often the files are polled; by default four times a second.
     #[must_use]
-    pub fn every(mut self, time: Duration) -> Self {
-        self.every = time;
+    pub fn every(mut self, interval: Duration) -> Self {
+        self.interval = interval;
         self
     }
 
-    /// Calls `begun` before each reload and `ended` after it, whether it succeeds or not. Reading
+    /// Calls `before` before each reload and `after` after it, whether it succeeds or not. Reading
     /// files that changed while the daemon started is part of the start and not a reload.
     #[must_use]
     pub fn around(
         mut self,
-        begun: impl Fn() + Send + Sync + 'static,
-        ended: impl Fn() + Send + Sync + 'static,
+        before: impl Fn() + Send + Sync + 'static,
+        after: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        (self.begun, self.ended) = (Box::new(begun), Box::new(ended));
+        (self.hooks.before, self.hooks.after) = (Box::new(before), Box::new(after));
         self
     }
 
-    /// Calls `tell` with each configuration that a reload has made active.
+    /// Calls `hook` with each configuration that a reload has made active.
     #[must_use]
-    pub fn on_applied(mut self, tell: impl Fn(&Config) + Send + Sync + 'static) -> Self {
-        self.applied = Arc::new(tell);
+    pub fn on_applied(mut self, hook: impl Fn(&Config) + Send + Sync + 'static) -> Self {
+        self.hooks.on_applied = Box::new(hook);
         self
     }
 }
@@ -103,48 +106,43 @@ pub(crate) async fn watch(
     overrides: OverridesFiles,
     services: Arc<Services>,
 ) {
-    let Reload { file, read, mut told, every, applied, begun, ended } = reload;
-    let files = Files::of(files_of(file.as_ref(), &config));
+    let Reload { file, mut requests, interval: period, hooks } = reload;
+    let files = Files::new(files_of(file.as_ref(), &config));
     let mut reloader = Reloader {
         file,
-        read,
-        applied,
-        begun,
-        ended,
+        hooks,
         config,
         files,
         overrides,
-        refusal: None,
-        refused_looks: 0,
+        error: None,
+        polls_since_error: 0,
         services,
     };
-    let mut looks = interval(every);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut can_be_told, mut is_begin) = (true, true);
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut is_open, mut is_first) = (true, true);
     loop {
-        let is_told = tokio::select! {
-            _ = looks.tick() => false,
-            it = told.recv(), if can_be_told => {
-                can_be_told = it.is_some();
-                it.is_some()
+        let is_requested = tokio::select! {
+            _ = ticks.tick() => false,
+            request = requests.recv(), if is_open => {
+                is_open = request.is_some();
+                is_open
             }
         };
+        let is_start = std::mem::take(&mut is_first);
         // Blocking: the files may contain a million overrides.
-        let is_first = std::mem::take(&mut is_begin);
-        let looked = spawn_blocking(move || {
-            if is_first {
-                reloader.begin();
+        let poll = spawn_blocking(move || {
+            if is_start {
+                reloader.start();
             }
-            if is_told || !is_first {
-                reloader.look(is_told);
+            if is_requested || !is_start {
+                reloader.poll(is_requested);
             }
             reloader
         });
-        match looked.await {
-            Ok(looked) => reloader = looked,
-            Err(value) => {
-                return tracing::error!("watching the configuration failed: {value}");
-            }
+        match poll.await {
+            Ok(polled) => reloader = polled,
+            Err(error) => return tracing::error!("watching the configuration failed: {error}"),
         }
     }
 }
@@ -152,42 +150,39 @@ pub(crate) async fn watch(
 /// The active configuration and the watched files.
 struct Reloader {
     file: Option<PathBuf>,
-    read: Arc<Read>,
-    applied: Arc<Applied>,
-    begun: Box<Told>,
-    ended: Box<Told>,
+    hooks: Hooks,
     /// The active configuration, without the override files.
     config: Config,
     files: Files,
     overrides: OverridesFiles,
     /// Why the files were rejected, without the override files.
-    refusal: Option<String>,
-    /// The number of polls since the rejection.
-    refused_looks: u32,
+    error: Option<String>,
+    polls_since_error: u32,
     services: Arc<Services>,
 }
 
 impl Reloader {
     /// Reads the files again, because they may have changed while the daemon started.
-    fn begin(&mut self) {
-        if let Err(why) = self.read_and_apply() {
-            self.refusal = Some(why);
-            self.tell();
+    fn start(&mut self) {
+        if let Err(error) = self.read_and_apply() {
+            self.error = Some(error);
+            self.report();
         }
     }
 
-    fn look(&mut self, is_told: bool) {
+    /// Reloads if a file has changed, or if a reload was requested.
+    fn poll(&mut self, is_requested: bool) {
         let overrides_changed = self.overrides.have_changed();
-        if is_told || self.files.have_changed() {
-            (self.begun)();
-            self.refused_looks = 0;
+        if is_requested || self.files.have_changed() {
+            (self.hooks.before)();
+            self.polls_since_error = 0;
             self.reload(true);
-            (self.ended)();
+            (self.hooks.after)();
         } else if overrides_changed {
             self.reload_overrides();
-        } else if self.refusal.is_some() {
-            self.refused_looks = self.refused_looks.wrapping_add(1);
-            if self.refused_looks.is_multiple_of(TRY_AGAIN) {
+        } else if self.error.is_some() {
+            self.polls_since_error = self.polls_since_error.wrapping_add(1);
+            if self.polls_since_error.is_multiple_of(POLLS_PER_RETRY) {
                 self.reload(false);
             }
         }
@@ -195,16 +190,16 @@ impl Reloader {
 
     /// Reads everything that has changed. A retry that fails for the same reason is not reported
     /// again.
-    fn reload(&mut self, is_news: bool) {
-        let refusal = match self.read_and_apply() {
+    fn reload(&mut self, is_change: bool) {
+        let error = match self.read_and_apply() {
             Ok(true) => None,
             Ok(false) => return,
-            Err(why) => Some(why),
+            Err(error) => Some(error),
         };
-        let is_news = is_news || refusal != self.refusal;
-        self.refusal = refusal;
-        if is_news {
-            self.tell();
+        let is_new = is_change || error != self.error;
+        self.error = error;
+        if is_new {
+            self.report();
         }
     }
 
@@ -212,17 +207,17 @@ impl Reloader {
     fn read_and_apply(&mut self) -> Result<bool, String> {
         let Some(config) = self.read_whole()? else { return Ok(false) };
         self.apply(&config)?;
-        (self.applied)(&config);
+        (self.hooks.on_applied)(&config);
         self.config = config;
         Ok(true)
     }
 
     /// Reads the override files that have changed, even if the configuration was rejected.
     fn reload_overrides(&mut self) {
-        if let Err(why) = self.apply(&self.config.clone()) {
-            self.refusal = Some(why);
+        if let Err(error) = self.apply(&self.config.clone()) {
+            self.error = Some(error);
         }
-        self.tell();
+        self.report();
     }
 
     fn apply(&mut self, config: &Config) -> Result<(), String> {
@@ -232,10 +227,9 @@ impl Reloader {
     }
 
     /// Reports the result to the log, the readiness page and the metrics.
-    fn tell(&self) {
-        let refusals: Vec<_> =
-            self.refusal.iter().cloned().chain(self.overrides.refusal()).collect();
-        if refusals.is_empty() {
+    fn report(&self) {
+        let errors: Vec<_> = self.error.iter().cloned().chain(self.overrides.error()).collect();
+        if errors.is_empty() {
             let policies = self.config.policies.iter().count();
             let rules = self.config.rules.rules.len();
             tracing::info!(policies, rules, "configuration reloaded");
@@ -243,14 +237,14 @@ impl Reloader {
             return self.services.reload_status.set(None);
         }
         self.count(false);
-        let why = refusals.join("\n");
-        tracing::error!("configuration rejected, keeping the previous one: {why}");
-        self.services.reload_status.set(Some(why.into()));
+        let errors = errors.join("\n");
+        tracing::error!("configuration rejected, keeping the previous one: {errors}");
+        self.services.reload_status.set(Some(errors.into()));
     }
 
-    fn count(&self, is_good: bool) {
+    fn count(&self, is_accepted: bool) {
         let engine = &self.services.engine;
-        engine.counters.reloads.count(is_good, engine.clock().now());
+        engine.counters.reloads.count(is_accepted, engine.clock().now());
     }
 
     /// Reads the configuration. Returns `None` if a file changed meanwhile. All files are watched
@@ -258,17 +252,17 @@ impl Reloader {
     fn read_whole(&mut self) -> Result<Option<Config>, String> {
         let mut paths = files_of(self.file.as_ref(), &self.config);
         loop {
-            self.files = Files::of(paths.clone());
-            self.refuse_nothing()?;
-            let read = (self.read)();
+            self.files = Files::new(paths.clone());
+            self.reject_empty_file()?;
+            let read = (self.hooks.read)();
             // An error may come from the half-written change.
-            if self.files.are_others() {
+            if self.files.differ_now() {
                 return Ok(None);
             }
             let config = read.map_err(|error| error.to_string())?;
             let needed = files_of(self.file.as_ref(), &config);
             if needed.iter().all(|needed| paths.contains(needed)) {
-                return self.applicable(config).map(Some);
+                return self.check_restart(config).map(Some);
             }
             paths = needed;
         }
@@ -276,9 +270,10 @@ impl Reloader {
 
     /// Rejects an empty file, which would be a valid configuration without policies. Most programs
     /// truncate a file before they write it, and that moment must not remove every policy.
-    fn refuse_nothing(&self) -> Result<(), String> {
-        let is_empty =
-            |path_buf: &PathBuf| fs::metadata(path_buf).is_ok_and(|x| x.is_file() && x.len() == 0);
+    fn reject_empty_file(&self) -> Result<(), String> {
+        let is_empty = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+        };
         match self.file.as_ref().filter(|file| is_empty(file)) {
             Some(file) => {
                 Err(format!("{}: it is empty; write policies: {{}} to have none", file.display()))
@@ -287,10 +282,11 @@ impl Reloader {
         }
     }
 
-    fn applicable(&self, config: Config) -> Result<Config, String> {
+    /// Rejects changes that need a restart.
+    fn check_restart(&self, config: Config) -> Result<Config, String> {
         let mut fields = self.config.needs_restart(&config);
         if self.services.engine.limiter().as_memory().is_some() {
-            fields.extend(self.other_tables(&config));
+            fields.extend(self.moved_policies(&config));
         }
         if fields.is_empty() {
             return Ok(config);
@@ -300,7 +296,7 @@ impl Reloader {
     }
 
     /// The policies whose keys would have to move to another table of the memory store.
-    fn other_tables(&self, config: &Config) -> Vec<String> {
+    fn moved_policies(&self, config: &Config) -> Vec<String> {
         let has_own = |policy: &Policy| policy.max_keys().is_some();
         let policies = self.config.policies.iter();
         let moved = policies.filter(|old| {

@@ -4,7 +4,8 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, Once};
 
 use tokio::net::UnixStream;
-use tollgate_server::{Listener, Privacy, Tls};
+use tollgate_server::{Config, Listener, Privacy, Tls};
+use tollgate_testkit::Server;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, set_default, set_global_default};
@@ -132,12 +133,18 @@ async fn only_operator_operations_are_audited() {
 
 #[tokio::test]
 async fn operations_over_resp_are_audited() {
+    let mut config = Config::from_yaml(POLICIES).unwrap();
+    config.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
+    assert_operations_are_audited_over_resp(Daemon::start_with_config(config.clone()).await).await;
+    let server = Server::start();
+    let store = Config::from_yaml(&format!("store: {{ url: \"{}\", deadline: 5s }}", server.url()));
+    config.store = store.unwrap().store;
+    assert_operations_are_audited_over_resp(Daemon::start_config_on_store(config).await).await;
+}
+
+async fn assert_operations_are_audited_over_resp(daemon: Daemon) {
     let log = AuditLog::default();
     let _guard = log.subscribe();
-    let daemon = Daemon::start_with_options(|config| {
-        config.tokens = vec![token("ops", "operate", "'*'"), token("app", "check", "'*'")];
-    })
-    .await;
     let mut client = RespClient::connect(&daemon).await;
     for (command, expected) in [
         (

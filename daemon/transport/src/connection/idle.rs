@@ -40,7 +40,7 @@ pub struct IdleTracker {
 /// The idle time after which a connection may be evicted.
 const MIN_IDLE_TO_EVICT: Duration = Duration::from_secs(1);
 
-/// What happens to a connection.
+/// The result of a check of the timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStatus {
     /// Check again after at most this time.
@@ -78,7 +78,7 @@ impl IdleTracker {
     }
 
     /// Asks the connection to close. It stays open if it has become busy.
-    pub fn evict(&self) {
+    pub(super) fn evict(&self) {
         self.is_evicted.store(true, Ordering::Relaxed);
         self.notify();
     }
@@ -91,7 +91,7 @@ impl IdleTracker {
     }
 
     /// Whether it can be evicted: idle for a while.
-    pub fn is_evictable(&self) -> bool {
+    pub(super) fn is_evictable(&self) -> bool {
         !self.is_busy()
             && self.waited() >= MIN_IDLE_TO_EVICT
             && !self.is_evicted.load(Ordering::Relaxed)
@@ -99,7 +99,7 @@ impl IdleTracker {
 
     /// Connections with the greatest priority are evicted first: those without any request, then those
     /// idle the longest.
-    pub fn eviction_priority(&self) -> (bool, Duration) {
+    pub(super) fn eviction_priority(&self) -> (bool, Duration) {
         (!self.had_request(), self.waited())
     }
 

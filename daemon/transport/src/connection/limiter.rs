@@ -40,6 +40,7 @@ struct OpenConnections {
 /// The numbers of connections so far.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionTotals {
+    /// Accepted connections.
     pub accepted: u64,
     /// TLS handshakes that failed or timed out.
     pub failed_handshakes: u64,

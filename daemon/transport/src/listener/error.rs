@@ -11,8 +11,8 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    pub(super) fn unix(path: &Path, why: &str) -> Self {
-        let message = format!("cannot listen at unix:{}: {why}", path.display());
+    pub(super) fn unix(path: &Path, reason: &str) -> Self {
+        let message = format!("cannot listen at unix:{}: {reason}", path.display());
         ListenError { message, is_taken: false }
     }
 

@@ -97,12 +97,12 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Their TLS settings, each once.
+    /// The TLS settings of the listeners, without duplicates.
     pub fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
         let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];
         for tls in listeners.into_iter().flatten().filter_map(|listener| listener.tls.as_ref()) {
-            if !all.iter().any(|x| x.is(tls)) {
+            if !all.iter().any(|other| other.ptr_eq(tls)) {
                 all.push(tls.clone());
             }
         }

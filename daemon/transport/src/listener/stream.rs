@@ -23,12 +23,12 @@ pub enum Stream {
 
 /// Evaluates the same expression for each variant.
 macro_rules! each {
-    ($stream:expr, $it:ident => $does:expr) => {
+    ($stream:expr, $inner:ident => $result:expr) => {
         match $stream {
-            Stream::Tcp($it) => $does,
-            Stream::Unix($it) => $does,
-            Stream::TlsTcp($it) => $does,
-            Stream::TlsUnix($it) => $does,
+            Stream::Tcp($inner) => $result,
+            Stream::Unix($inner) => $result,
+            Stream::TlsTcp($inner) => $result,
+            Stream::TlsUnix($inner) => $result,
         }
     };
 }
@@ -39,7 +39,7 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        each!(self.get_mut(), it => Pin::new(it).poll_read(cx, buffer))
+        each!(self.get_mut(), stream => Pin::new(stream).poll_read(cx, buffer))
     }
 }
 
@@ -49,7 +49,7 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        each!(self.get_mut(), it => Pin::new(it).poll_write(cx, bytes))
+        each!(self.get_mut(), stream => Pin::new(stream).poll_write(cx, bytes))
     }
 
     fn poll_write_vectored(
@@ -57,18 +57,18 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        each!(self.get_mut(), it => Pin::new(it).poll_write_vectored(cx, buffers))
+        each!(self.get_mut(), stream => Pin::new(stream).poll_write_vectored(cx, buffers))
     }
 
     fn is_write_vectored(&self) -> bool {
-        each!(self, it => it.is_write_vectored())
+        each!(self, stream => stream.is_write_vectored())
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(self.get_mut(), it => Pin::new(it).poll_flush(cx))
+        each!(self.get_mut(), stream => Pin::new(stream).poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(self.get_mut(), it => Pin::new(it).poll_shutdown(cx))
+        each!(self.get_mut(), stream => Pin::new(stream).poll_shutdown(cx))
     }
 }

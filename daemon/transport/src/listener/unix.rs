@@ -12,7 +12,7 @@ use super::error::ListenError;
 /// The owner and its group may connect.
 const MODE: u32 = 0o660;
 /// The length of the backlog.
-const WAITING: u32 = 1_024;
+const BACKLOG: u32 = 1_024;
 
 /// A Unix socket; dropping it removes its file.
 #[derive(Debug)]
@@ -26,14 +26,14 @@ pub struct UnixSocket {
 impl UnixSocket {
     /// Listens at a path. A socket file that another process has left behind is replaced.
     pub(super) async fn bind(path: &Path) -> Result<Self, ListenError> {
-        make_way(path).await?;
-        let failed = |error: io::Error| ListenError::unix(path, &why(&error));
+        remove_stale_socket(path).await?;
+        let failed = |error: io::Error| ListenError::unix(path, &reason(&error));
         let socket = tokio::net::UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
         // Set before `listen`, so that no client can connect before the permissions apply.
         fs::set_permissions(path, Permissions::from_mode(MODE)).map_err(failed)?;
         let file = file(path).map_err(failed)?;
-        let listener = socket.listen(WAITING).map_err(failed)?;
+        let listener = socket.listen(BACKLOG).map_err(failed)?;
         Ok(UnixSocket { listener, path: path.to_owned(), file })
     }
 
@@ -49,7 +49,7 @@ impl UnixSocket {
 impl Drop for UnixSocket {
     fn drop(&mut self) {
         // Another process may listen there by now.
-        let is_own = file(&self.path).is_ok_and(|x| x == self.file);
+        let is_own = file(&self.path).is_ok_and(|file| file == self.file);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!("cannot remove the socket file {}: {error}", self.path.display());
         }
@@ -57,17 +57,18 @@ impl Drop for UnixSocket {
 }
 
 fn file(path: &Path) -> io::Result<(u64, u64)> {
-    let value = fs::symlink_metadata(path)?;
-    Ok((value.dev(), value.ino()))
+    let metadata = fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Removes a socket file without a listener; leaves any other file in place.
-async fn make_way(path: &Path) -> Result<(), ListenError> {
+async fn remove_stale_socket(path: &Path) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
-        Ok(value) if value.file_type().is_socket() => {}
+        Ok(metadata) if metadata.file_type().is_socket() => {}
         Ok(_) => {
-            let why = "a file that is not a socket exists there; remove it or choose another path";
-            return Err(ListenError::unix(path, why));
+            let reason =
+                "a file that is not a socket exists there; remove it or choose another path";
+            return Err(ListenError::unix(path, reason));
         }
         // `bind` will report the same error.
         Err(_) => return Ok(()),
@@ -81,13 +82,13 @@ async fn make_way(path: &Path) -> Result<(), ListenError> {
         // Another process has removed it meanwhile.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => {
-            let why = format!("cannot determine whether another process listens there: {error}");
-            Err(ListenError::unix(path, &why))
+            let reason = format!("cannot determine whether another process listens there: {error}");
+            Err(ListenError::unix(path, &reason))
         }
     }
 }
 
-fn why(error: &io::Error) -> String {
+fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => {
             "its directory does not exist; create it or choose another".to_owned()

@@ -21,7 +21,7 @@ use self::client::Client;
 use self::environment::Environment;
 use self::spans::Spans;
 use super::logs::EventLayer;
-use super::runtime::{Service, Tracing};
+use super::tracing_mode::{Service, Tracing};
 
 /// The time limit for exporting the last spans when the daemon stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);

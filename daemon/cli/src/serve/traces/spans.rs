@@ -14,7 +14,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{self, Layer};
 
-use super::EventLayer;
+use crate::serve::logs::EventLayer;
 
 /// Creates a span for each decision event.
 #[derive(Debug)]

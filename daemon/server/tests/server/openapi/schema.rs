@@ -114,3 +114,46 @@ fn matches(pattern: &str, value: &Value) -> bool {
         other => panic!("the validator does not know the pattern {other}"),
     }
 }
+
+#[test]
+fn invalid_values_are_rejected() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": ["integer", "null"], "minimum": 1, "maximum": 3 },
+            "b": { "type": "string", "minLength": 1, "maxLength": 2 },
+            "c": { "type": "array", "items": { "const": true }, "minItems": 1, "maxItems": 2 },
+            "d": { "enum": ["x"] },
+            "e": { "pattern": "^[0-9A-Fa-f]{32}$" },
+        },
+        "required": ["a"],
+        "additionalProperties": false,
+        "allOf": [{ "not": { "required": ["d", "e"] } }],
+        "oneOf": [{ "required": ["b"] }, { "required": ["c"] }],
+    });
+    for (json, is_valid) in [
+        (r#"{"a":1,"b":"é"}"#, true),
+        (r#"{"a":null,"c":[true]}"#, true),
+        (r#"{"a":3,"b":"xx","d":"x"}"#, true),
+        (r#"[]"#, false),
+        (r#"{"b":"x"}"#, false),
+        (r#"{"a":1}"#, false),
+        (r#"{"a":1,"b":"x","c":[true]}"#, false),
+        (r#"{"a":0,"b":"x"}"#, false),
+        (r#"{"a":4,"b":"x"}"#, false),
+        (r#"{"a":1.5,"b":"x"}"#, false),
+        (r#"{"a":"1","b":"x"}"#, false),
+        (r#"{"a":1,"b":""}"#, false),
+        (r#"{"a":1,"b":"xxx"}"#, false),
+        (r#"{"a":1,"c":[]}"#, false),
+        (r#"{"a":1,"c":[false]}"#, false),
+        (r#"{"a":1,"c":[true,true,true]}"#, false),
+        (r#"{"a":1,"b":"x","d":"y"}"#, false),
+        (r#"{"a":1,"b":"x","e":"0a"}"#, false),
+        (r#"{"a":1,"b":"x","d":"x","e":"0000000000000000000000000000000a"}"#, false),
+        (r#"{"a":1,"b":"x","z":1}"#, false),
+    ] {
+        let value = serde_json::from_str(json).unwrap();
+        assert_eq!(check(&Value::Null, &schema, &value).is_ok(), is_valid, "{json}");
+    }
+}

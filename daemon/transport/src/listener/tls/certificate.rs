@@ -8,8 +8,8 @@ use tollgate_store::Clock;
 use x509_cert::Certificate;
 use x509_cert::der::{DateTime, Decode};
 
-/// How long before its expiry a certificate is reported, in seconds.
-const SOON: u64 = 14 * 24 * 60 * 60;
+/// The time before its expiry in which a certificate is reported, in seconds.
+const WARNING_PERIOD: u64 = 14 * 24 * 60 * 60;
 /// The maximum length of a subject, in characters; the rest is cut off.
 const MAX_NAME_LEN: usize = 256;
 
@@ -44,7 +44,7 @@ impl Lifetime {
         if now >= to {
             return Some(format!("it expired at {}, so peers reject it; renew it", self.to));
         }
-        (to - now < SOON).then(|| format!("it expires at {}; renew it", self.to))
+        (to - now < WARNING_PERIOD).then(|| format!("it expires at {}; renew it", self.to))
     }
 }
 

@@ -22,9 +22,9 @@ impl NamedClients {
         verifier: Arc<dyn ClientCertVerifier>,
         name: &str,
     ) -> Result<NamedClients, String> {
-        let wrong =
+        let invalid =
             |_| format!("{name:?} is not a name that a certificate can have; write a host name");
-        let name = ServerName::try_from(name.to_owned()).map_err(wrong)?;
+        let name = ServerName::try_from(name.to_owned()).map_err(invalid)?;
         Ok(NamedClients { verifier, name })
     }
 }

@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 
 use tollgate_config::TlsConfig;
 
-/// A file of `listen.tls` cannot be used: the field, the file and what to do.
+/// A file of `listen.tls` cannot be used: the field, the file, and the reason with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     field: &'static str,
     file: PathBuf,
-    why: String,
+    reason: String,
 }
 
 impl TlsError {
-    pub(super) fn new(field: &'static str, file: &Path, why: impl Into<String>) -> Self {
-        TlsError { field, file: file.to_owned(), why: why.into() }
+    pub(super) fn new(field: &'static str, file: &Path, reason: impl Into<String>) -> Self {
+        TlsError { field, file: file.to_owned(), reason: reason.into() }
     }
 
-    pub(super) fn cert(files: &TlsConfig, why: impl Into<String>) -> Self {
-        TlsError::new("cert", &files.cert, why)
+    pub(super) fn cert(files: &TlsConfig, reason: impl Into<String>) -> Self {
+        TlsError::new("cert", &files.cert, reason)
     }
 
-    pub(super) fn key(files: &TlsConfig, why: impl Into<String>) -> Self {
-        TlsError::new("key", &files.key, why)
+    pub(super) fn key(files: &TlsConfig, reason: impl Into<String>) -> Self {
+        TlsError::new("key", &files.key, reason)
     }
 
     /// The field of `listen.tls` that names the file.
@@ -37,14 +37,14 @@ impl TlsError {
     }
 
     /// The reason, without the name of the file.
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "listen.tls.{}: {}: {}", self.field, self.file.display(), self.why)
+        write!(f, "listen.tls.{}: {}: {}", self.field, self.file.display(), self.reason)
     }
 }
 

@@ -35,7 +35,7 @@ impl Contents {
     }
 
     /// One error for each file that cannot be read.
-    pub(super) fn unread(files: &TlsConfig) -> Vec<TlsError> {
+    pub(super) fn read_errors(files: &TlsConfig) -> Vec<TlsError> {
         let named = [("cert", Some(&files.cert)), ("key", Some(&files.key))];
         let named = named.into_iter().chain([("client_ca", files.client_ca.as_ref())]);
         named.filter_map(|(field, file)| read(field, file?).err()).collect()

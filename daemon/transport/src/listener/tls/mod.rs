@@ -24,9 +24,9 @@ use self::files::Contents;
 use tollgate_config::TlsConfig;
 
 /// How often the files are polled.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The number of polls in a day: a certificate that expires soon is reported once a day.
-const LOOKS_OF_A_DAY: u32 = 43_200;
+const POLLS_PER_DAY: u32 = 43_200;
 
 /// The certificate and key of listeners. Clones share them.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ pub struct Tls(Arc<Shared>);
 struct Shared {
     files: TlsConfig,
     loaded: ArcSwap<Loaded>,
-    /// The last error that was logged, so that it is logged only once.
-    refused: Mutex<Option<TlsError>>,
+    /// The error of the last poll, which is logged only once.
+    last_error: Mutex<Option<TlsError>>,
 }
 
 /// The state that new connections use.
@@ -49,11 +49,11 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn of(files: &TlsConfig, contents: Contents) -> Result<Loaded, TlsError> {
+    fn new(files: &TlsConfig, contents: Contents) -> Result<Loaded, TlsError> {
         let chain = contents.chain(files)?;
         let lifetime =
             certificate::lifetime(&chain).map_err(|error| TlsError::cert(files, error))?;
-        let settings = settings::of(files, &contents, chain)?;
+        let settings = settings::build(files, &contents, chain)?;
         Ok(Loaded { contents, settings: Arc::new(settings), lifetime })
     }
 
@@ -70,20 +70,20 @@ impl Tls {
     /// # Errors
     /// A file cannot be read or used; the error names it and what to do.
     pub fn open(files: TlsConfig) -> Result<Tls, TlsError> {
-        let loaded = Loaded::of(&files, Contents::read(&files)?)?;
+        let loaded = Loaded::new(&files, Contents::read(&files)?)?;
         loaded.warn(&files);
         let loaded = ArcSwap::from_pointee(loaded);
-        Ok(Tls(Arc::new(Shared { files, loaded, refused: Mutex::new(None) })))
+        Ok(Tls(Arc::new(Shared { files, loaded, last_error: Mutex::new(None) })))
     }
 
     /// Returns every error in the files. Reads them, blocking.
-    pub fn mistakes(files: &TlsConfig) -> Vec<TlsError> {
-        let unread = Contents::unread(files);
-        if !unread.is_empty() {
-            return unread;
+    pub fn errors(files: &TlsConfig) -> Vec<TlsError> {
+        let unreadable = Contents::read_errors(files);
+        if !unreadable.is_empty() {
+            return unreadable;
         }
         // The files are checked against each other, so only the first error is meaningful.
-        let loaded = Contents::read(files).and_then(|x| Loaded::of(files, x));
+        let loaded = Contents::read(files).and_then(|contents| Loaded::new(files, contents));
         loaded.err().into_iter().collect()
     }
 
@@ -98,37 +98,31 @@ impl Tls {
         if contents == loaded.load().contents {
             return Ok(false);
         }
-        let new = Loaded::of(files, contents)?;
+        let new = Loaded::new(files, contents)?;
         new.warn(files);
         loaded.store(Arc::new(new));
         Ok(true)
     }
 
     /// Pointer equality; does not compare the files.
-    pub(super) fn is(&self, other: &Tls) -> bool {
+    pub(super) fn ptr_eq(&self, other: &Tls) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Whether clients must present a certificate.
-    #[must_use]
-    pub fn asks_for_certificates(&self) -> bool {
-        self.0.files.client_ca.is_some()
     }
 
     /// Polls the files; never returns.
     pub async fn watch(self) {
-        let mut ticks = interval(LOOK_EVERY);
+        let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut looks: u32 = 0;
+        let mut polls: u32 = 0;
         loop {
             ticks.tick().await;
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_OF_A_DAY) {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_PER_DAY) {
                 self.0.loaded.load().warn(&self.0.files);
             }
             let tls = self.clone();
             match spawn_blocking(move || tls.reload()).await {
-                Ok(looked) => self.tell(looked),
+                Ok(result) => self.log(result),
                 Err(error) => tracing::error!("reading the listen.tls files failed: {error}"),
             }
         }
@@ -136,22 +130,22 @@ impl Tls {
 
     /// Logs the result of a poll, an error only once. While only one of the two files is replaced,
     /// certificate and key do not match.
-    fn tell(&self, looked: Result<bool, TlsError>) {
-        let mut refused = self.0.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        match looked {
+    fn log(&self, result: Result<bool, TlsError>) {
+        let mut last_error = self.0.last_error.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
             Ok(changed) => {
                 if changed {
                     tracing::info!("certificate reloaded");
-                } else if refused.is_some() {
+                } else if last_error.is_some() {
                     tracing::info!("the listen.tls files match the certificate in use again");
                 }
-                *refused = None;
+                *last_error = None;
             }
             Err(error) => {
-                if refused.as_ref() != Some(&error) {
+                if last_error.as_ref() != Some(&error) {
                     tracing::error!("{error}; keeping the previous certificate");
                 }
-                *refused = Some(error);
+                *last_error = Some(error);
             }
         }
     }
@@ -164,8 +158,8 @@ impl Tls {
         let settings = Arc::clone(&self.0.loaded.load().settings);
         let stream = TlsAcceptor::from(settings).accept(stream).await?;
         let (_, session) = stream.get_ref();
-        let shown = session.peer_certificates().and_then(<[_]>::first);
-        let subject = shown.and_then(certificate::subject);
+        let certificate = session.peer_certificates().and_then(<[_]>::first);
+        let subject = certificate.and_then(certificate::subject);
         Ok((stream, subject))
     }
 }

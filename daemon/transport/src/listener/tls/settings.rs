@@ -13,11 +13,11 @@ use super::files::Contents;
 use tollgate_config::TlsConfig;
 
 /// The ALPN protocols, in order of preference.
-const SPOKEN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+const ALPN_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Builds a configuration for TLS 1.2 and 1.3 with this chain. The session cache belongs to the
 /// configuration, so after a change no client resumes a session that a removed authority allowed.
-pub(super) fn of(
+pub(super) fn build(
     files: &TlsConfig,
     contents: &Contents,
     chain: Vec<CertificateDer<'static>>,
@@ -32,8 +32,8 @@ pub(super) fn of(
         None => builder.with_no_client_auth(),
     };
     let settings = builder.with_single_cert(chain, contents.key(files)?);
-    let mut settings = settings.map_err(|error| misfit(files, &error))?;
-    settings.alpn_protocols = SPOKEN.map(<[u8]>::to_vec).to_vec();
+    let mut settings = settings.map_err(|error| pair_error(files, &error))?;
+    settings.alpn_protocols = ALPN_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Ok(settings)
 }
 
@@ -43,7 +43,7 @@ fn verifier(
     provider: Arc<rustls::crypto::CryptoProvider>,
 ) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
     let Some((file, authorities)) = contents.client_ca(files)? else { return Ok(None) };
-    let failed = |why: String| TlsError::new("client_ca", file, why);
+    let failed = |reason: String| TlsError::new("client_ca", file, reason);
     let mut roots = RootCertStore::empty();
     for authority in authorities {
         roots
@@ -58,17 +58,17 @@ fn verifier(
     }))
 }
 
-fn misfit(files: &TlsConfig, error: &Error) -> TlsError {
+fn pair_error(files: &TlsConfig, error: &Error) -> TlsError {
     match error {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
             let cert = files.cert.display();
-            let why = format!(
+            let reason = format!(
                 "it does not match the certificate in {cert}; the first certificate in that file \
                  must belong to this key"
             );
-            TlsError::key(files, why)
+            TlsError::key(files, reason)
         }
-        Error::InvalidCertificate(why) => TlsError::cert(files, format!("{why:?}")),
+        Error::InvalidCertificate(reason) => TlsError::cert(files, format!("{reason:?}")),
         other => TlsError::key(files, format!("{other}; write an RSA, ECDSA or Ed25519 key")),
     }
 }

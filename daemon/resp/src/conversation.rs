@@ -1,71 +1,17 @@
-//! A connection without its socket: its state, and the execution of its commands.
+//! A connection without its socket: bytes in, replies out.
 
-use tollgate_engine::{Access, Digest, Principal, Remote};
-
-use super::command::{Command, CommandCache, Flag, suggest};
-use super::context::{BatchContext, CommandContext, wrong_arity};
-use super::failure::Failure;
-use super::frames::{Args, Frame, FrameBounds, FrameParser, ProtocolError};
+use super::command::{Command, Flag, Handler};
+use super::commands::{find, suggest};
+use super::context::{BatchContext, CommandContext, Session};
+use super::failure::{Failure, ProtocolError};
+use super::frames::{Args, Frame, FrameBounds, FrameParser};
+use super::operation;
 use super::reply_buffer::ReplyBuffer;
-use super::throttle_policies::ThrottlePolicyCache;
-use super::transaction::Transaction;
 
 /// Replies of this length are sent before more commands are executed.
 const FLUSH_LEN: usize = 256 * 1024;
-/// The most bytes of replies that wait to be sent: a transaction has one reply, however long.
-pub(super) const MAX_REPLIES_LEN: usize = 64 * 1024 * 1024;
-
-/// The state of a connection.
-#[derive(Debug)]
-pub(super) struct Session {
-    /// Identifies the connection while the daemon runs.
-    pub(super) id: u64,
-    pub(super) name: String,
-    /// The name and the version of the client library.
-    pub(super) library: [String; 2],
-    /// The token of the connection.
-    pub(super) token: Option<Digest>,
-    pub(super) transaction: Option<Transaction>,
-    pub(super) throttle_policies: ThrottlePolicyCache,
-    command_cache: CommandCache,
-    /// Whether the connection ends once all replies are sent.
-    pub(super) is_closing: bool,
-    /// Whether it ends because of what the client sent.
-    pub(super) is_broken: bool,
-}
 
 impl Session {
-    pub(super) fn new(id: u64) -> Self {
-        Session {
-            id,
-            name: String::new(),
-            library: Default::default(),
-            token: None,
-            transaction: None,
-            throttle_policies: ThrottlePolicyCache::default(),
-            command_cache: CommandCache::default(),
-            is_closing: false,
-            is_broken: false,
-        }
-    }
-
-    /// The authenticated client. Looked up for each batch: a reload may have removed the token.
-    pub(super) fn principal<'a>(
-        &self,
-        remote: &Remote,
-        access: &'a Access,
-    ) -> Option<Principal<'a>> {
-        if access.is_open() {
-            return Some(Principal::Anonymous { is_local: remote.peer.is_local() });
-        }
-        access.find(self.token.as_ref()?)
-    }
-
-    /// Restores the initial state.
-    pub(super) fn reset(&mut self) {
-        (self.name, self.token, self.transaction) = (String::new(), None, None);
-    }
-
     /// Executes a command, or queues it for its transaction.
     fn execute(&mut self, args: Args<'_>, batch: &mut BatchContext<'_>, out: &mut ReplyBuffer) {
         if let Err(failure) = self.try_execute(args, batch, out) {
@@ -83,14 +29,14 @@ impl Session {
         out: &mut ReplyBuffer,
     ) -> Result<(), Failure> {
         let Some(name) = args.get(0) else { unreachable!("a command has a name") };
-        let Some(command) = self.command_cache.find(name) else {
+        let Some(command) = self.command_cache.find(name, find) else {
             return Err(self.unknown(name, args, batch));
         };
         if batch.principal.is_none() && !command.has(Flag::NoAuth) {
             return Err(unauthenticated(command, batch));
         }
         if !command.accepts(args.len()) {
-            return Err(wrong_arity(command));
+            return Err(command.wrong_arity());
         }
         match &mut self.transaction {
             Some(transaction) if !command.has(Flag::NotQueued) => {
@@ -159,7 +105,10 @@ impl CommandContext<'_, '_> {
         if !self.command.scopes.is_empty() && self.command.audited_as.is_none() {
             self.batch.principal()?.authorize(self.command.scopes, self.command.name)?;
         }
-        self.command.execute(self)
+        match self.command.handler {
+            Handler::Operation(spec) => operation::execute(self, spec),
+            Handler::Function(function) => function(self),
+        }
     }
 }
 
@@ -227,7 +176,7 @@ impl Conversation {
 
     /// Closes the connection if its replies are too long.
     pub(super) fn check_replies(&mut self, out: &mut ReplyBuffer) {
-        if out.len() > MAX_REPLIES_LEN {
+        if out.is_too_long() {
             out.clear(FLUSH_LEN);
             out.error("ERR the replies of a transaction are too long; queue fewer commands");
             (self.session.is_closing, self.session.is_broken) = (true, true);

@@ -159,7 +159,7 @@ fn wrong_types_have_the_messages_of_envoyproxy_ratelimit() {
 }
 
 #[test]
-fn what_the_reference_reads_by_chance_is_refused() {
+fn ambiguous_yaml_is_rejected() {
     let rows = [
         ("domain: d\ndomain: e", "line 2: domain is defined twice"),
         ("domain: d\n---\ndomain: e", "line 2: a second document begins here"),
@@ -176,7 +176,7 @@ fn what_the_reference_reads_by_chance_is_refused() {
 }
 
 #[test]
-fn the_files_are_all_read_before_any_is_used() {
+fn all_files_are_parsed_before_domains_are_merged() {
     let d = "{domain: d, descriptors: [{key: k}]}";
     let rows: &[(&[&str], bool, &str)] = &[
         (&[d, "{domain: d}"], false, "2.yaml: duplicate domain 'd' in config file"),
@@ -194,7 +194,7 @@ fn the_files_are_all_read_before_any_is_used() {
 }
 
 #[test]
-fn an_error_tells_file_line_and_message_apart() {
+fn error_has_file_line_and_message() {
     let text = "domain: d\ndescriptors:\n  - key: k\n    rate_limit:\n      unit: foo";
     let error = error(&[text], false);
     assert_eq!((error.file(), error.line()), ("1.yaml", Some(5)));
@@ -202,7 +202,7 @@ fn an_error_tells_file_line_and_message_apart() {
 }
 
 #[test]
-fn a_file_is_read_so_deep_and_no_deeper() {
+fn nesting_beyond_the_maximum_is_rejected() {
     let nested = |depth: usize| {
         let open = "{key: k, descriptors: [".repeat(depth);
         format!("{{domain: d, descriptors: [{open}{}]}}", "]}".repeat(depth))
@@ -214,7 +214,7 @@ fn a_file_is_read_so_deep_and_no_deeper() {
 }
 
 #[test]
-fn aliases_do_not_make_a_small_file_large() {
+fn aliases_that_expand_beyond_the_maximum_are_rejected() {
     let bomb = (1..30).fold("metadata0: &a0 {a: b}\n".to_owned(), |text, y| {
         format!("{text}metadata{y}: &a{y} {{x: *a{0}, y: *a{0}}}\n", y - 1)
     });
@@ -223,7 +223,7 @@ fn aliases_do_not_make_a_small_file_large() {
 }
 
 #[test]
-fn descriptors_are_no_longer_than_a_key_can_be() {
+fn descriptor_paths_longer_than_a_key_are_rejected() {
     let text = |value: usize| {
         format!("{{domain: d, descriptors: [{{key: k, value: {}}}]}}", "v".repeat(value))
     };

@@ -1,13 +1,83 @@
-//! Counting pipelined requests.
+//! Measuring requests: their decisions are counted, and how long they took.
 
 use std::borrow::Cow;
 
-use tollgate::{Decision, Policy, StoreError, Timestamp};
+use tollgate::{Decision, Micros, Policy, StoreError, Timestamp};
 
-use super::event::DecisionEvent;
-use super::policy::{BatchCounters, PolicyCounters, Surface};
 use crate::active::ActiveConfig;
+use crate::counters::{BatchCounters, DecisionEvent, Exemplar, PolicyCounters, Surface, TraceId};
 use crate::engine::Engine;
+
+/// Requests that take longer keep their trace as an exemplar.
+const SLOW: Micros = Micros::from_millis(5);
+
+/// Measures one request from before its execution until its decisions are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestMeter<'a> {
+    engine: &'a Engine,
+    active: &'a ActiveConfig,
+    surface: Surface,
+    traceparent: Option<&'a str>,
+    since: Timestamp,
+}
+
+impl<'a> RequestMeter<'a> {
+    /// Starts the timer.
+    #[inline]
+    pub(crate) fn start(
+        engine: &'a Engine,
+        active: &'a ActiveConfig,
+        surface: Surface,
+        traceparent: Option<&'a str>,
+    ) -> Self {
+        RequestMeter { engine, active, surface, traceparent, since: engine.clock().now() }
+    }
+
+    /// Counts the decisions of all checks of the request, and the time since the start.
+    ///
+    /// A check without a decision counts as an error, unless the request itself is invalid.
+    #[inline]
+    pub(crate) fn count<'d>(
+        self,
+        checks: impl IntoIterator<Item = (&'d Policy, Result<Cow<'d, Decision>, &'d StoreError>)>,
+    ) {
+        let mut event = DecisionEvent::if_enabled();
+        let (mut is_counted, mut is_denied) = (false, false);
+        for (policy, result) in checks {
+            let counters = self.active.counters.get(policy);
+            let answer = match &result {
+                Ok(decision) => counters.count(self.surface, decision),
+                Err(error) if error.failure().is_none() => continue,
+                Err(_) => counters.count_error(self.surface),
+            };
+            if let Some(event) = &mut event {
+                event.add(&counters.policy, answer);
+            }
+            is_counted = true;
+            is_denied |= result.map_or(true, |decision| !decision.allowed);
+        }
+        if is_counted {
+            self.finish(is_denied, event);
+        }
+    }
+
+    #[inline]
+    fn finish(self, is_denied: bool, event: Option<DecisionEvent>) {
+        let RequestMeter { engine, surface, traceparent, since, .. } = self;
+        let now = engine.clock().now();
+        let duration = now.duration_since(since);
+        let latency = engine.counters.latency(surface);
+        latency.count(duration, 1);
+        if (is_denied || duration >= SLOW)
+            && let Some(trace) = traceparent.and_then(TraceId::from_traceparent)
+        {
+            latency.set_exemplar(Exemplar { trace, duration, time: now });
+        }
+        if let Some(event) = event {
+            event.emit(surface, traceparent, since, duration);
+        }
+    }
+}
 
 /// Counts the requests of a pipeline, and adds to the shared counters once for all of them when it
 /// is dropped: an atomic addition costs a good part of a decision.
@@ -61,6 +131,7 @@ impl<'a> BatchMeter<'a> {
         &mut self,
         checks: impl IntoIterator<Item = (&'d Policy, Result<Cow<'d, Decision>, &'d StoreError>)>,
     ) {
+        let mut is_counted = false;
         let mut answers = Vec::new();
         for (policy, result) in checks {
             self.switch_to(policy);
@@ -69,13 +140,13 @@ impl<'a> BatchMeter<'a> {
                 Err(error) if error.failure().is_none() => continue,
                 Err(_) => self.batch.count_error(),
             };
-            answers.push((policy, answer));
+            is_counted = true;
+            if self.emits_events {
+                answers.push((policy, answer));
+            }
         }
-        if answers.is_empty() {
-            return;
-        }
-        self.requests += 1;
-        if self.emits_events {
+        self.requests += u64::from(is_counted);
+        if !answers.is_empty() {
             self.emit(&answers);
         }
     }

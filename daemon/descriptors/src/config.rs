@@ -7,20 +7,20 @@ pub(super) const MAX_DEPTH: usize = 100;
 
 /// A file or resource.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct DomainConfig {
     pub(super) domain: String,
-    pub(super) descriptors: Vec<DescriptorDraft>,
+    pub(super) descriptors: Vec<DescriptorConfig>,
 }
 
 /// A descriptor with its children.
 #[derive(Debug, Default)]
-pub(super) struct DescriptorDraft {
+pub(super) struct DescriptorConfig {
     /// The line, if it comes from a file.
     pub(super) line: Option<usize>,
     pub(super) key: String,
     pub(super) value: String,
-    pub(super) rate_limit: Option<LimitDraft>,
-    pub(super) descriptors: Vec<DescriptorDraft>,
+    pub(super) rate_limit: Option<LimitConfig>,
+    pub(super) descriptors: Vec<DescriptorConfig>,
     pub(super) shadow_mode: bool,
     pub(super) quota_mode: bool,
     pub(super) detailed_metric: bool,
@@ -31,7 +31,7 @@ pub(super) struct DescriptorDraft {
 
 /// The limit of a descriptor.
 #[derive(Debug, Default)]
-pub(super) struct LimitDraft {
+pub(super) struct LimitConfig {
     pub(super) line: Option<usize>,
     pub(super) requests_per_unit: u32,
     pub(super) unit: String,

@@ -1,41 +1,37 @@
-//! What envoyproxy/ratelimit calls its statistics, for StatsD and for Prometheus.
+//! The names of statistics in envoyproxy/ratelimit, for StatsD and for Prometheus.
 
-/// A name as StatsD is told it: what StatsD would take for its own signs is replaced, and an
-/// address of IPv4 is one part.
-pub(super) fn sanitized(name: &str) -> String {
+/// The name in StatsD: characters with a meaning there are replaced, and an IPv4 address is one part.
+pub(super) fn sanitize(name: &str) -> String {
     let mut sanitized = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(letter) = rest.chars().next() {
-        let taken = match address(rest) {
-            Some(length) => length,
-            None => letter.len_utf8(),
-        };
-        let (part, after) = rest.split_at(taken);
-        match part {
-            ":" | "|" => sanitized.push('_'),
-            _ if taken > letter.len_utf8() => sanitized.push_str(&part.replace('.', "_")),
-            _ => sanitized.push_str(part),
+        let address_len = address_len(rest);
+        let (part, after) = rest.split_at(address_len.unwrap_or(letter.len_utf8()));
+        match letter {
+            _ if address_len.is_some() => sanitized.push_str(&part.replace('.', "_")),
+            ':' | '|' => sanitized.push('_'),
+            other => sanitized.push(other),
         }
         rest = after;
     }
     sanitized
 }
 
-/// How long the address of IPv4 is that a text begins with: four numbers of at most three digits.
-fn address(text: &str) -> Option<usize> {
+/// The length of the IPv4 address at the beginning of a text: four numbers of at most three digits.
+fn address_len(text: &str) -> Option<usize> {
     let mut length = 0;
     for part in 0..4 {
         if part > 0 {
             length += text.get(length..)?.starts_with('.').then_some(1)?;
         }
         let digits = text.get(length..)?.bytes().take(3).take_while(u8::is_ascii_digit).count();
-        length += Some(digits).filter(|x| *x > 0)?;
+        length += Some(digits).filter(|digits| *digits > 0)?;
     }
     Some(length)
 }
 
-/// The labels of a statistic, by its name as StatsD is told it: the domain and the first two keys.
-/// What is after them is told of by none.
+/// The labels of a statistic with this name in StatsD: the domain and the first two keys. Further
+/// keys have no label; missing ones are empty.
 pub(super) fn labels(name: &str) -> (&str, &str, Option<&str>) {
     let mut parts = name.split('.');
     let mut next = || parts.next();
@@ -47,8 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_statsd_is_told_them() {
-        for (name, told) in [
+    fn names_are_sanitized_for_statsd() {
+        for (name, expected) in [
             ("d.k_v", "d.k_v"),
             ("d:e|f.k", "d_e_f.k"),
             ("d.ip_10.0.0.1.k", "d.ip_10_0_0_1.k"),
@@ -59,19 +55,19 @@ mod tests {
             ("é.ü", "é.ü"),
             ("", ""),
         ] {
-            assert_eq!(sanitized(name), told);
+            assert_eq!(sanitize(name), expected);
         }
     }
 
     #[test]
-    fn two_keys_are_told_and_no_more() {
-        for (name, told) in [
+    fn the_first_two_keys_become_labels() {
+        for (name, expected) in [
             ("d.k", ("d", "k", None)),
             ("d.k_v.l", ("d", "k_v", Some("l"))),
             ("d.k.l.m.n", ("d", "k", Some("l"))),
             ("d", ("d", "", None)),
         ] {
-            assert_eq!(labels(name), told);
+            assert_eq!(labels(name), expected);
         }
     }
 }

@@ -1,0 +1,106 @@
+//! Resolving the policy of a request.
+
+use std::borrow::Cow;
+
+use tollgate::{Policy, ResolveError};
+
+use crate::access::Principal;
+use crate::active::ActiveConfig;
+use crate::call::PolicySelector;
+use crate::config::Scope;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind, ErrorValue};
+use crate::parameter::Parameter;
+
+/// Resolves a policy for a key: the named policy with its tier or the key's override, or the policy
+/// of inline limits. Checks the principal's rights first.
+///
+/// # Errors
+/// The principal may not use it, or there is no such policy or tier.
+#[inline]
+pub(crate) fn resolve<'a>(
+    engine: &Engine,
+    active: &'a ActiveConfig,
+    principal: Principal<'_>,
+    selector: PolicySelector<'_>,
+    key: &[u8],
+) -> Result<Cow<'a, Policy>, Error> {
+    match selector {
+        PolicySelector { policy: Some(policy), limit: None, tier } => {
+            principal.authorize_policy(policy)?;
+            match active.policies.resolve(policy, key, tier) {
+                Ok(resolved) => Ok(Cow::Borrowed(resolved)),
+                Err(error) => Err(unresolved(error, policy, tier, active)),
+            }
+        }
+        PolicySelector { policy: None, limit: Some(limit), tier: None } => {
+            inline(engine, principal, limit).map(Cow::Owned)
+        }
+        _ => Err(ambiguous(selector, active)),
+    }
+}
+
+fn inline(engine: &Engine, principal: Principal<'_>, limit: &str) -> Result<Policy, Error> {
+    let of_limit = |error: Error| error.with_parameter(Parameter::Limit);
+    principal.authorize(&[Scope::Operate], "a limit in place of a policy").map_err(of_limit)?;
+    let policy = engine.limiter().limit(limit).map_err(|error| {
+        of_limit(Error::bad_request(error.to_string()))
+            .with_value(ErrorValue::Text(limit.to_owned()))
+    })?;
+    principal.authorize_policy(policy.name()).map_err(of_limit)?;
+    Ok(policy)
+}
+
+#[cold]
+fn unresolved(
+    error: ResolveError,
+    policy: &str,
+    tier: Option<&str>,
+    active: &ActiveConfig,
+) -> Error {
+    let value = match (&error, tier) {
+        (ResolveError::Tier(_), Some(tier)) => tier,
+        _ => policy,
+    };
+    let value = ErrorValue::Text(value.to_owned());
+    if policy.is_empty()
+        && let Some(names) = active.policy_names()
+    {
+        let detail = format!("{error}; the policies are {names}");
+        let error = Error::new(ErrorKind::UnknownPolicy, detail);
+        return error.with_parameter(Parameter::Policy).with_value(value);
+    }
+    Error::from(error).with_value(value)
+}
+
+#[cold]
+fn ambiguous(selector: PolicySelector<'_>, active: &ActiveConfig) -> Error {
+    let (detail, parameter) = match selector {
+        PolicySelector { policy: Some(_), .. } => (
+            "policy and limit are mutually exclusive; leave one of them out".to_owned(),
+            Parameter::Limit,
+        ),
+        PolicySelector { limit: Some(_), tier, .. } => {
+            let error = Error::bad_request(
+                "limit and tier are mutually exclusive; only a policy has tiers",
+            )
+            .with_parameter(Parameter::Tier);
+            return match tier {
+                Some(tier) => error.with_value(ErrorValue::Text(tier.to_owned())),
+                None => error,
+            };
+        }
+        _ => {
+            let detail = match active.policy_names() {
+                Some(names) => {
+                    format!("policy is missing; send one of {names}, or limit in its place")
+                }
+                None => {
+                    "policy is missing; none is configured, so send limit in its place".to_owned()
+                }
+            };
+            (detail, Parameter::Policy)
+        }
+    };
+    Error::bad_request(detail).with_parameter(parameter)
+}
