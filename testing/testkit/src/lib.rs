@@ -54,6 +54,7 @@ pub use client::ClientKind;
 pub use cluster::{Cluster, ClusterConfig, Failover, SLOTS, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;
+pub use folder::Folder;
 pub use gateway::{Gateway, GatewayKind};
 pub use generated::assert_up_to_date;
 pub use port::Port;

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-use crate::process::{Daemon, directory, run, tollgate};
+use tollgate_testkit::Folder;
+
+use crate::process::{Daemon, run, tollgate};
 
 /// A limit that recovers in no test's time.
 const SLOW: &str = "2/366d log";
@@ -127,7 +129,7 @@ fn what_cannot_be_asked_exits_with_2_and_says_why() {
 
 #[test]
 fn data_directory_decides_without_a_daemon() {
-    let data = directory();
+    let data = Folder::create();
     let data = data.to_str().unwrap();
     let unreachable = "http://127.0.0.1:1";
     let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data];
@@ -149,12 +151,11 @@ fn data_directory_decides_without_a_daemon() {
     let mine = ["check", "mine", "a", "--url", unreachable, "--data", data, "--config", &file];
     assert_eq!(run(mine).0, 0);
     assert_eq!(run(mine).0, 1);
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn data_directory_of_a_running_daemon_is_rejected() {
-    let data = directory();
+    let data = Folder::create();
     let daemon = Daemon::start([SLOW, "--data", data.to_str().unwrap()]);
     let unreachable = "http://127.0.0.1:1";
     let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data.to_str().unwrap()];
@@ -163,7 +164,6 @@ fn data_directory_of_a_running_daemon_is_rejected() {
     assert!(complaint.contains("is in use by another process"), "{complaint}");
     daemon.stop();
     assert_eq!(run(asked).0, 0);
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! `tollgate config`.
 
-use crate::process::{directory, run, tollgate};
+use tollgate_testkit::Folder;
+
+use crate::process::{run, tollgate};
 
 #[test]
 fn every_file_is_checked_after_an_invalid_one() {
-    let data = directory();
+    let data = Folder::create();
     let path = |name: &str| data.join(name).display().to_string();
     let (good, bad, worse) = (path("good.yaml"), path("bad.yaml"), path("worse.yaml"));
     let rules = "rules: [{ policy: a, key: \"{ip}\" }]\npolicies: { a: { limits: [1/s] } }\n";
@@ -48,12 +50,11 @@ fn every_file_is_checked_after_an_invalid_one() {
             }],
         })
     );
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn referenced_files_are_checked_by_check_and_serve() {
-    let data = directory();
+    let data = Folder::create();
     let (file, csv) = (data.join("tollgate.yaml"), data.join("vip.csv"));
     // Nothing is bound before this is said: else it would be that the port is taken.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -86,12 +87,11 @@ fn referenced_files_are_checked_by_check_and_serve() {
     assert_eq!(error["field"], "policies.a.overrides_file");
     assert_eq!((&error["line"], &error["column"]), (&2.into(), &49.into()));
     assert_eq!(error["named"], serde_json::json!({ "file": csv, "line": 2, "column": null }));
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn effective_configuration_is_printed_with_origins_without_secrets() {
-    let data = directory();
+    let data = Folder::create();
     let file = data.join("tollgate.yaml");
     let yaml = "namespace: shop\ntokens: [{ name: a, token: s3cret, scopes: [check] }]\n";
     std::fs::write(&file, yaml).unwrap();
@@ -109,7 +109,6 @@ fn effective_configuration_is_printed_with_origins_without_secrets() {
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: log.level: \"loud\": "));
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_server::{Config, FAMILIES};
+use tollgate_testkit::Folder;
 
 use crate::promtool::{deploy, promtool};
 
@@ -57,7 +58,7 @@ fn every_alert_is_tested_and_says_what_to_do() {
 
 #[test]
 fn the_manual_has_the_table_of_metrics() {
-    let mut table = "| Metric | Kind | Labels | What it tells |\n|---|---|---|---|\n".to_owned();
+    let mut table = "| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n".to_owned();
     for family in FAMILIES {
         let labels: Vec<_> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (name, kind, labels) = (family.name, family.kind.as_str(), labels.join(", "));
@@ -136,7 +137,7 @@ fn systemd_takes_the_unit() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         return eprintln!("systemd-analyze is not here: the unit is not verified");
     }
-    let folder = crate::process::directory();
+    let folder = Folder::create();
     let unit = folder.join("tollgate.service");
     // The program that it names is not installed here.
     let program = env!("CARGO_BIN_EXE_tollgate");
@@ -145,5 +146,4 @@ fn systemd_takes_the_unit() {
     let output = Command::new("systemd-analyze").arg("verify").arg(&unit).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && !said.contains("tollgate.service"), "{said}");
-    fs::remove_dir_all(folder).unwrap();
 }

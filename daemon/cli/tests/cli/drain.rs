@@ -8,19 +8,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use rustix::process::Signal;
+use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, directory};
+use crate::process::Daemon;
 
 fn start(delay: &str) -> Daemon {
-    let directory = directory();
-    let file = directory.join("tollgate.yaml");
+    let folder = Folder::create();
     let yaml = format!(
         "drain: {{ delay: {delay} }}\npolicies: {{ default: {{ limits: [1000000000/s] }} }}\n"
     );
-    std::fs::write(&file, yaml).unwrap();
-    let daemon = Daemon::start(["--config", file.to_str().unwrap()]);
-    std::fs::remove_dir_all(directory).unwrap();
-    daemon
+    let file = folder.write("tollgate.yaml", yaml);
+    Daemon::start(["--config", file.to_str().unwrap()])
 }
 
 /// One answer from a connection; the end of the connection before its first byte is
@@ -88,7 +86,7 @@ fn requests_before_the_listener_closes_get_responses() {
         for client in clients {
             client.join().unwrap();
         }
-        assert_eq!(daemon.ended(), Some(0));
+        assert_eq!(daemon.wait(), Some(0));
     }
 }
 
@@ -110,6 +108,6 @@ fn wrk_sees_no_error_while_it_is_told_to_stop() {
         let said = String::from_utf8(wrk.wait_with_output().unwrap().stdout).unwrap();
         assert!(said.contains("requests in"), "{said}");
         assert!(!said.contains("Socket errors") && !said.contains("Non-2xx"), "{said}");
-        assert_eq!(daemon.ended(), Some(0));
+        assert_eq!(daemon.wait(), Some(0));
     }
 }

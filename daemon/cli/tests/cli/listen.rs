@@ -6,12 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use rcgen::{CertificateParams, KeyPair};
+use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, directory, tollgate};
+use crate::process::{Daemon, tollgate};
 
 #[test]
 fn the_printed_command_works_at_a_socket_in_the_file_system() {
-    let directory = directory();
+    let directory = Folder::create();
     let path = directory.join("http.sock");
     let address = format!("unix:{}", path.display());
     let mut command = tollgate();
@@ -36,12 +37,11 @@ fn the_printed_command_works_at_a_socket_in_the_file_system() {
     assert_pasted_command_is_answered(&daemon);
     daemon.stop();
     assert!(!path.exists());
-    fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]
 fn the_printed_command_works_with_tls() {
-    let directory = directory();
+    let directory = Folder::create();
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let (cert, file) = (directory.join("cert.pem"), directory.join("tollgate.yaml"));
@@ -57,7 +57,6 @@ fn the_printed_command_works_with_tls() {
     assert!(daemon.url.starts_with("https://127.0.0.1:"), "{}", daemon.greeting);
     assert_pasted_command_is_answered(&daemon);
     daemon.stop();
-    fs::remove_dir_all(directory).unwrap();
 }
 
 fn assert_pasted_command_is_answered(daemon: &Daemon) {

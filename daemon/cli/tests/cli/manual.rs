@@ -3,7 +3,9 @@
 use std::process::{Command, Stdio};
 use std::{fs, io::Write};
 
-use crate::process::{directory, run};
+use tollgate_testkit::Folder;
+
+use crate::process::run;
 
 #[test]
 fn every_shell_gets_its_completions() {
@@ -38,7 +40,7 @@ echo "${COMPREPLY[@]}"
 fn there_is_a_page_for_each_command() {
     let (code, page, _) = run(["man"]);
     assert!(code == 0 && page.contains(".TH tollgate 1"), "{page}");
-    let directory = directory();
+    let directory = Folder::create();
     let (code, printed, _) = run(["man", "--write", directory.to_str().unwrap()]);
     assert_eq!((code, &*printed), (0, ""));
     for name in
@@ -47,7 +49,7 @@ fn there_is_a_page_for_each_command() {
         let page = fs::read_to_string(directory.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
     }
-    fs::remove_dir_all(&directory).unwrap();
-    let (code, _, error) = run(["man", "--write", directory.to_str().unwrap()]);
+    let missing = directory.join("missing");
+    let (code, _, error) = run(["man", "--write", missing.to_str().unwrap()]);
     assert!(code == 2 && error.contains("--write"), "{error}");
 }

@@ -1,27 +1,22 @@
 //! The metrics, as Prometheus and its tool read them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 use tollgate_server::{FAMILIES, FamilyKind};
-use tollgate_testkit::Server;
+use tollgate_testkit::{Folder, Server};
 
 use crate::expressions::{self, Selector};
-use crate::process::{Daemon, directory};
+use crate::process::{Daemon, send};
 use crate::promtool::{Prometheus, get, promtool};
 
 const OPENMETRICS: &str = "application/openmetrics-text;version=1.0.0";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 fn post(daemon: &Daemon, path: &str, body: &str) {
-    let mut stream = TcpStream::connect(daemon.address()).unwrap();
-    let head = format!("POST {path} HTTP/1.1\r\nhost: t\r\nconnection: close\r\n");
-    let trace = format!("traceparent: 00-{TRACE}-b7ad6b7169203331-01\r\n");
-    write!(stream, "{head}{trace}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+    let trace = format!("traceparent: 00-{TRACE}-b7ad6b7169203331-01");
+    let head = format!("POST {path} HTTP/1.1\r\n{trace}");
+    let response = send(daemon.address(), &head, body);
+    assert!(response.starts_with("HTTP/1.1 "), "{response}");
 }
 
 fn page(daemon: &Daemon, accept: &str) -> String {
@@ -97,7 +92,7 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     all.extend(series(&page(&daemon, "")));
     daemon.stop();
     let server = Server::start();
-    let folder = directory();
+    let folder = Folder::create();
     let file = folder.join("tollgate.yaml");
     let text = "policies: { api: { limits: [2/d] } }\nstore: { deadline: 5s }\n";
     std::fs::write(&file, text).unwrap();
@@ -108,7 +103,6 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     post(&daemon, "/v1/check", body);
     all.extend(series(&page(&daemon, "")));
     daemon.stop();
-    std::fs::remove_dir_all(folder).unwrap();
     all
 }
 

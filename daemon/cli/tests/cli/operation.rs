@@ -1,13 +1,14 @@
 //! Operation of the daemon: log, health, notifications to a service manager.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::process::{Daemon, directory, run, tollgate};
+use tollgate_testkit::Folder;
+
+use crate::process::{Daemon, run, send, tollgate};
 
 #[test]
 fn health_is_an_exit_code() {
@@ -22,7 +23,7 @@ fn health_is_an_exit_code() {
 
 /// What the daemon writes to its log, from its start to its end.
 fn log_of(yaml: &str) -> String {
-    let folder = directory();
+    let folder = Folder::create();
     let file = folder.join("tollgate.yaml");
     std::fs::write(&file, format!("policies: {{ api: {{ limits: [2/d] }} }}\n{yaml}")).unwrap();
     let mut daemon = Daemon::start_with(
@@ -37,7 +38,6 @@ fn log_of(yaml: &str) -> String {
     daemon.stop();
     let mut text = String::new();
     log.read_to_string(&mut text).unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
     text
 }
 
@@ -60,7 +60,7 @@ fn log_is_text_or_json() {
 
 #[test]
 fn audit_lines_are_logged_at_any_level() {
-    let folder = directory();
+    let folder = Folder::create();
     let file = folder.join("tollgate.yaml");
     for format in ["text", "json"] {
         let yaml = format!(
@@ -73,13 +73,10 @@ fn audit_lines_are_logged_at_any_level() {
             },
             ["--config", file.to_str().unwrap()],
         );
-        let mut stream = TcpStream::connect(daemon.address()).unwrap();
         let body = r#"{"policy":"api","key":"user:42"}"#;
-        let head = "POST /v1/reset HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
-        write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-        let (mut answer, mut text) = (String::new(), String::new());
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let response = send(daemon.address(), "POST /v1/reset HTTP/1.1", body);
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        let mut text = String::new();
         let mut log = daemon.log().unwrap();
         daemon.stop();
         log.read_to_string(&mut text).unwrap();
@@ -95,12 +92,11 @@ fn audit_lines_are_logged_at_any_level() {
             }
         }
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn service_manager_is_notified_of_start_and_stop() {
-    let folder = directory();
+    let folder = Folder::create();
     let path = folder.join("notify");
     let named = format!("tollgate-{}", std::process::id());
     for is_named in [false, true] {
@@ -133,7 +129,6 @@ fn service_manager_is_notified_of_start_and_stop() {
         daemon.stop();
         told("STOPPING=1");
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::process::directory;
+use tollgate_testkit::Folder;
 
 pub(crate) fn deploy(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
@@ -53,14 +53,14 @@ pub(crate) fn get(address: &str, path: &str, accept: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Prometheus {
     child: Child,
-    folder: PathBuf,
+    _folder: Folder,
     address: String,
 }
 
 impl Prometheus {
     /// Starts one, and waits until it has the daemon's metrics.
     pub(crate) fn start(scraped: &str) -> Self {
-        let folder = directory();
+        let folder = Folder::create();
         // Freed at once: Prometheus does not say which port it was given.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let file = folder.join("prometheus.yaml");
@@ -77,7 +77,7 @@ impl Prometheus {
             .stderr(Stdio::null())
             .spawn();
         let child = child.unwrap_or_else(missing("prometheus"));
-        let prometheus = Prometheus { child, folder, address };
+        let prometheus = Prometheus { child, _folder: folder, address };
         prometheus
             .wait("it does not listen", |prometheu| TcpStream::connect(&prometheu.address).is_ok());
         prometheus.wait("it scrapes nothing", |prometheu| {
@@ -117,6 +117,5 @@ impl Drop for Prometheus {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::process::{Daemon, directory, run, tollgate};
+use tollgate_testkit::Folder;
+
+use crate::process::{Daemon, run, tollgate};
 
 #[test]
 fn printed_commands_lead_to_a_denial_with_an_exact_time() {
@@ -114,7 +116,7 @@ fn port_in_use_names_the_flag_and_a_free_port() {
 
 #[test]
 fn invalid_arguments_exit_with_2_and_the_reason() {
-    let data = directory();
+    let data = Folder::create();
     let file = data.join("tollgate.yaml");
     std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
     let file = file.to_str().unwrap();
@@ -154,12 +156,11 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
         assert_eq!((code, &*said), (2, ""), "{arguments:?}: {complained}");
         assert!(complained.contains(complaint), "{arguments:?}: {complained}");
     }
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn restart_keeps_the_data_directory() {
-    let data = directory();
+    let data = Folder::create();
     let arguments = ["1/366d log", "--data", data.to_str().unwrap()];
     let first = Daemon::start(arguments);
     assert!(first.greeting.contains(": new\n"), "{}", first.greeting);
@@ -174,12 +175,11 @@ fn restart_keeps_the_data_directory() {
     let third = Daemon::start(arguments);
     assert!(third.greeting.contains("not a snapshot of tollgate"), "{}", third.greeting);
     third.stop();
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn saved_state_survives_a_crash() {
-    let data = directory();
+    let data = Folder::create();
     let file = data.join("tollgate.yaml");
     let yaml = format!(
         "store: {{ data: {}/state, snapshot_interval: 100ms }}\npolicies: {{ a: {{ limits: [1/366d log] }} }}",
@@ -198,11 +198,10 @@ fn saved_state_survives_a_crash() {
         }
     }
     first.signal(Signal::KILL);
-    assert_eq!(first.ended(), None);
+    assert_eq!(first.wait(), None);
     let second = Daemon::start(arguments);
     assert_eq!(run(["check", "a", "k", "--url", &second.url]).0, 1);
     second.stop();
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
@@ -219,7 +218,7 @@ fn first_signal_drains_and_second_one_stops_at_once() {
         // Once it is not ready or does not accept connections, the first signal was received.
         while is_ready(daemon.address()) {}
         daemon.signal(signal);
-        assert_eq!(daemon.ended(), Some(code));
+        assert_eq!(daemon.wait(), Some(code));
     }
 }
 

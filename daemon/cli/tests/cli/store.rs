@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tollgate_testkit::Server;
+use tollgate_testkit::{Folder, Server};
 
-use crate::process::{Daemon, directory, run};
+use crate::process::{Daemon, run};
 
 /// A limit that recovers in no test's time.
 const SLOW: &str = "2/366d log";
@@ -33,13 +33,12 @@ fn check_uses_the_store_directly() {
     }
     // A policy by its name, of the samples or of a file.
     assert_eq!(run(["check", "login", "a", "--store", &url]).0, 0);
-    let data = directory();
+    let data = Folder::create();
     let file = data.join("tollgate.yaml");
     std::fs::write(&file, "namespace: mine\npolicies: { mine: { limits: [1/366d log] } }").unwrap();
     let mine = ["check", "mine", "a", "--store", &url, "--config", file.to_str().unwrap()];
     assert_eq!((run(mine).0, run(mine).0), (0, 1));
     assert!(!server.keys("mine").is_empty() && !server.keys("other").is_empty());
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
@@ -108,7 +107,7 @@ fn patient_file(data: &Path) -> String {
 #[test]
 fn daemon_shares_the_state_of_its_store() {
     let server = Server::with(|config| config.password("sesame"));
-    let (url, data) = (server.url(), directory());
+    let (url, data) = (server.url(), Folder::create());
     let file = patient_file(&data);
     let arguments = ["--config", &file, "--store", &url, "--namespace", "shop"];
     let daemons = [Daemon::start(arguments), Daemon::start(arguments)];
@@ -133,14 +132,13 @@ fn daemon_shares_the_state_of_its_store() {
     for daemon in daemons {
         daemon.stop();
     }
-    std::fs::remove_dir_all(data).unwrap();
 }
 
 #[test]
 fn daemon_listens_while_its_store_is_unavailable() {
     let server = Server::start();
     server.kill();
-    let data = directory();
+    let data = Folder::create();
     let file = patient_file(&data);
     let daemon = Daemon::start(["--config", &file, "--store", &server.url()]);
     let away = "unavailable, so on_store_error applies: the server cannot be reached";
@@ -149,5 +147,4 @@ fn daemon_listens_while_its_store_is_unavailable() {
     let came = (0..400).any(|_| run(["check", "slow", "a", "--url", &daemon.url]).0 == 0);
     assert!(came, "the store is found in the background");
     daemon.stop();
-    std::fs::remove_dir_all(data).unwrap();
 }

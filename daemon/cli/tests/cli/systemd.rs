@@ -1,65 +1,55 @@
-//! What a service manager is told.
+//! The messages to a service manager.
 
-use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, directory, tollgate};
+use crate::process::{Daemon, HTTP_ONLY, tollgate};
 
-/// The next that is told, but for signs of life.
-fn told(socket: &UnixDatagram) -> String {
+const WATCHDOG: &str = "WATCHDOG=1\n";
+
+/// Receives the next message other than the watchdog's.
+fn next_status(socket: &UnixDatagram) -> String {
     loop {
-        let text = next(socket);
-        if text != "WATCHDOG=1\n" {
-            return text;
+        let message = next_message(socket);
+        if message != WATCHDOG {
+            return message;
         }
     }
 }
 
-fn next(socket: &UnixDatagram) -> String {
+fn next_message(socket: &UnixDatagram) -> String {
     let mut bytes = [0; 1_024];
     let length = socket.recv(&mut bytes).unwrap();
     String::from_utf8(bytes[..length].to_vec()).unwrap()
 }
 
 #[test]
-fn it_is_told_of_the_beginning_reloads_signs_of_life_and_the_end() {
-    let directory = directory();
-    let path = directory.join("notify");
+fn the_service_manager_is_notified_of_start_reload_watchdog_and_stop() {
+    let folder = Folder::create();
+    let path = folder.join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    // Nothing is waited for so long unless something is wrong.
+    // Longer than any message takes on a busy machine.
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // Signs of life are asked of one process, which is named; a shell becomes it.
+    // The watchdog names the process that it expects messages of; the shell becomes the daemon.
     let mut command = Command::new("sh");
     command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" \"$@\""]).arg(tollgate().get_program());
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").stdin(Stdio::null());
-    command.args([
-        "serve",
-        "10/s",
-        "--http",
-        "127.0.0.1:0",
-        "--metrics",
-        "off",
-        "--grpc",
-        "off",
-        "--resp",
-        "off",
-    ]);
+    command.args(["serve", "10/s"]).args(HTTP_ONLY);
     let daemon = Daemon::spawn(&mut command);
-    assert_eq!(next(&socket), "READY=1\n");
+    assert_eq!(next_message(&socket), "READY=1\n");
     for _ in 0..3 {
-        assert_eq!(next(&socket), "WATCHDOG=1\n");
+        assert_eq!(next_message(&socket), WATCHDOG);
     }
     daemon.signal(Signal::HUP);
-    let reloading = told(&socket);
+    let reloading = next_status(&socket);
     let since = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
     assert!(since.trim().parse::<u64>().unwrap() > 0, "{reloading}");
-    assert_eq!(told(&socket), "READY=1\n");
+    assert_eq!(next_status(&socket), "READY=1\n");
     daemon.signal(Signal::INT);
-    assert_eq!(told(&socket), "STOPPING=1\n");
-    assert_eq!(daemon.ended(), Some(0));
-    fs::remove_dir_all(directory).unwrap();
+    assert_eq!(next_status(&socket), "STOPPING=1\n");
+    assert_eq!(daemon.wait(), Some(0));
 }

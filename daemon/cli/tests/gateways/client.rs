@@ -1,4 +1,4 @@
-//! A client that writes what it likes.
+//! An HTTP client that sends arbitrary requests.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
-/// Long enough for anything that is not stuck.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of a read.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection from one of the loopback addresses.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Client {
     stream: BufReader<TcpStream>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -24,25 +24,25 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Connects from `127.0.0.HOST`. The host 1 is where the gateways are, whom the daemon trusts.
+    /// Connects from `127.0.0.HOST`. The gateways have host 1, which the daemon trusts.
     pub(crate) fn connect(host: u8, port: u16) -> Self {
         let from = SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0));
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&from.into()).unwrap();
         socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).unwrap();
         let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends a request: its first line up to the version, more lines of its head, and its body.
+    /// Sends a request with the first line without version, headers and a body.
     pub(crate) fn send(&mut self, line: &str, headers: &[&str], body: &str) -> Answer {
         let answer = self.try_send(line, headers, body);
-        answer.unwrap_or_else(|| panic!("the connection ends before an answer to {line}"))
+        answer.unwrap_or_else(|| panic!("the connection was closed without a response to {line}"))
     }
 
-    /// Nothing if the connection ends before there is an answer. A line that says HTTP/1.0 is sent as it
-    /// is, without a `Host` that is not given.
+    /// Returns `None` if the connection is closed without a response. A request line with HTTP/1.0 is
+    /// sent unchanged, without a default `Host`.
     pub(crate) fn try_send(&mut self, line: &str, headers: &[&str], body: &str) -> Option<Answer> {
         let is_old = line.ends_with(" HTTP/1.0");
         let mut text = format!("{line}{}\r\n", if is_old { "" } else { " HTTP/1.1" });
@@ -54,7 +54,7 @@ impl Client {
             text.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }
         text.push_str(&format!("\r\n{body}"));
-        // Who is refused early may not be read to the end, but is answered.
+        // The server may reject the request and respond before it has read all of it.
         let _ = self.stream.get_mut().write_all(text.as_bytes());
         self.read(line.starts_with("HEAD "))
     }
@@ -62,7 +62,7 @@ impl Client {
     fn read(&mut self, is_head: bool) -> Option<Answer> {
         let mut status = 100;
         let mut headers = Vec::new();
-        // What goes before the answer, as 100, is none.
+        // Skip informational responses such as 100.
         while status < 200 {
             let first = self.line()?;
             status = first.split(' ').nth(1).and_then(|part| part.parse().ok()).unwrap();
@@ -101,7 +101,7 @@ impl Client {
         String::from_utf8(body).unwrap()
     }
 
-    /// A line, or nothing at the end.
+    /// A line; `None` at the end of the connection.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
@@ -114,18 +114,18 @@ impl Client {
 }
 
 impl Answer {
-    /// A header that comes once; nothing if it does not come.
+    /// The value of a header; `None` if it is missing.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(known, _)| known == name);
         let value = values.next().map(|(_, value)| value.as_str());
-        assert!(values.next().is_none(), "{name} comes twice: {:?}", self.headers);
+        assert!(values.next().is_none(), "{name} is repeated: {:?}", self.headers);
         value
     }
 
-    /// What is left, as the header `RateLimit` says; nothing without it.
-    pub(crate) fn left(&self) -> Option<u64> {
+    /// The remaining requests according to the header `RateLimit`.
+    pub(crate) fn remaining(&self) -> Option<u64> {
         let value = self.header("ratelimit")?;
-        let left = value.split(';').find_map(|part| part.strip_prefix("r="));
-        Some(left.unwrap_or_else(|| panic!("{value}")).parse().unwrap())
+        let remaining = value.split(';').find_map(|part| part.strip_prefix("r="));
+        Some(remaining.unwrap_or_else(|| panic!("{value}")).parse().unwrap())
     }
 }

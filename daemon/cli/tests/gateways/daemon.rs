@@ -1,4 +1,4 @@
-//! The daemon, at a port that it keeps.
+//! The daemon on a fixed port, so that it can be restarted.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,31 +10,31 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The tool.
+/// The binary `tollgate`.
 pub(crate) fn tollgate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     command.env_remove("TOLLGATE_URL").stdin(Stdio::null());
     command
 }
 
-/// A running daemon, killed when this is dropped.
+/// A running daemon, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     child: Child,
     config: PathBuf,
     port: u16,
-    /// Where Envoy's rate limit filter asks, if it does.
+    /// The port for Envoy's rate limit filter.
     grpc: Option<u16>,
 }
 
 impl Daemon {
-    /// Starts one with this configuration and waits until it listens.
+    /// Starts a daemon and waits until it listens.
     pub(crate) fn start(config: &Path, port: u16) -> Self {
         let child = spawn(config, port, None);
         Self { child, config: config.to_owned(), port, grpc: None }
     }
 
-    /// Starts one that Envoy's rate limit filter can ask.
+    /// Starts a daemon for Envoy's rate limit filter.
     pub(crate) fn start_for_envoy(config: &Path, port: u16, grpc: u16) -> Self {
         let child = spawn(config, port, Some(grpc));
         Self { child, config: config.to_owned(), port, grpc: Some(grpc) }
@@ -49,8 +49,8 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
-    /// Starts it again after it was killed, at the same port.
-    pub(crate) fn start_again(&mut self) {
+    /// Starts the daemon again on the same port after [`Self::kill`].
+    pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.config, self.port, self.grpc);
     }
 }
@@ -70,7 +70,7 @@ fn spawn(config: &Path, port: u16, grpc: Option<u16>) -> Child {
     ]);
     command.stdout(log.try_clone().unwrap()).stderr(log);
     let mut child = command.spawn().unwrap();
-    // It takes some milliseconds; after half a minute it will not come.
+    // Half a minute; normally it takes some milliseconds.
     for _ in 0..3_000 {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return child;
@@ -90,7 +90,7 @@ fn log_of(config: &Path) -> String {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have been killed by its test.
+        // The test may have killed it.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if thread::panicking() {

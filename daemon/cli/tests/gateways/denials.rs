@@ -1,14 +1,14 @@
-//! What a client hears, and when.
+//! Denials, and the headers of responses.
 
 use serde_json::Value;
 use tollgate_testkit::GatewayKind;
 
-use crate::stage::Stage;
+use crate::setup::Setup;
 
-/// Five pass and the sixth does not, and hears when to come back, in the headers and in the body.
-pub(crate) fn come_at_the_exact_request(kind: GatewayKind) {
-    let stage = Stage::of(kind);
-    let mut client = stage.client(9);
+/// Denials contain the retry time in a header and in the body, and do not contain the key.
+pub(crate) fn sixth_request_is_denied_with_retry_after(kind: GatewayKind) {
+    let setup = Setup::new(kind);
+    let mut client = setup.client(9);
     for _ in 0..5 {
         let answer = client.send("GET /login?x=1", &[], "");
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -25,64 +25,63 @@ pub(crate) fn come_at_the_exact_request(kind: GatewayKind) {
         let body: Value = serde_json::from_str(&answer.body).unwrap();
         assert_eq!(body["status"], 429, "{answer:?}");
         assert!(body["retry_after"].is_number(), "{answer:?}");
-        assert!(!answer.body.contains("127.0.0"), "the key is told: {answer:?}");
+        assert!(!answer.body.contains("127.0.0"), "the response contains the key: {answer:?}");
     }
-    assert_eq!(stage.reached(), 5);
-    // Another path is another policy.
+    assert_eq!(setup.reached(), 5);
+    // Another path has another policy.
     assert_eq!(client.send("GET /", &[], "").status, 200);
 }
 
-/// What is left reaches the client whether a request passes or not, once.
-pub(crate) fn say_what_is_left(kind: GatewayKind) {
-    let stage = Stage::of(kind);
-    let mut client = stage.client(9);
-    for (left, status) in [4, 3, 2, 1, 0].map(|left| (left, 200)).into_iter().chain([(0, 429); 2]) {
+/// Admitted and denied responses contain each header once.
+pub(crate) fn responses_contain_remaining_requests(kind: GatewayKind) {
+    let setup = Setup::new(kind);
+    let mut client = setup.client(9);
+    for (remaining, status) in
+        [4, 3, 2, 1, 0].map(|remaining| (remaining, 200)).into_iter().chain([(0, 429); 2])
+    {
         let answer = client.send("GET /login", &[], "");
         assert_eq!(answer.status, status, "{answer:?}");
         let policy = answer.header("ratelimit-policy");
         assert_eq!(policy, Some("\"login\";q=5;w=3600"), "{answer:?}");
-        assert_eq!(answer.left(), Some(left), "{answer:?}");
+        assert_eq!(answer.remaining(), Some(remaining), "{answer:?}");
     }
 }
 
-/// Who is out leaves another what is theirs.
-pub(crate) fn count_each_client_alone(kind: GatewayKind) {
-    let stage = Stage::of(kind);
-    stage.spend(9);
-    stage.spend(10);
-    assert_eq!(stage.send(9, "GET /login", &[]).status, 429);
+pub(crate) fn clients_are_limited_separately(kind: GatewayKind) {
+    let setup = Setup::new(kind);
+    setup.spend(9);
+    setup.spend(10);
+    assert_eq!(setup.send(9, "GET /login", &[]).status, 429);
 }
 
-/// Methods without a body, with one, and unknown ones: what passes arrives whole, and all count.
-pub(crate) fn reach_every_method(kind: GatewayKind) {
-    let stage = Stage::of(kind);
-    let mut client = stage.client(9);
+/// Admitted requests arrive with their body.
+pub(crate) fn every_method_is_forwarded_and_limited(kind: GatewayKind) {
+    let setup = Setup::new(kind);
+    let mut client = setup.client(9);
     let body = "x".repeat(100_000);
     let rows = [("HEAD", ""), ("POST", "a=b"), ("PUT", &*body), ("DELETE", ""), ("PATCH", "{}")];
     for (method, body) in rows {
         let answer = client.send(&format!("{method} /login"), &[], body);
         assert_eq!(answer.status, 200, "{method}: {answer:?}");
-        let [reached] = &stage.upstream.take()[..] else {
-            panic!("{method} did not reach it once")
-        };
+        let [reached] = &setup.upstream.take()[..] else { panic!("{method} did not arrive once") };
         assert_eq!((&*reached.method, &*reached.uri), (method, "/login"));
         assert_eq!(reached.body, body.as_bytes(), "{method}");
     }
     for (method, body) in rows {
         // A gateway may close a connection whose body it has not read.
-        let answer = stage.client(9).send(&format!("{method} /login"), &[], body);
+        let answer = setup.client(9).send(&format!("{method} /login"), &[], body);
         assert_eq!(answer.status, 429, "{method}: {answer:?}");
     }
-    assert_eq!(stage.reached(), 0);
+    assert_eq!(setup.reached(), 0);
 }
 
-/// A 403, 429 or 5xx of the application is not taken for one of the daemon.
-pub(crate) fn leave_the_applications_own_statuses(kind: GatewayKind) {
-    let stage = Stage::of(kind);
+/// The gateway does not mistake a 403, 429 or 5xx of the application for a response of the daemon.
+pub(crate) fn statuses_of_the_application_are_unchanged(kind: GatewayKind) {
+    let setup = Setup::new(kind);
     for status in [401, 403, 404, 429, 500, 502, 503] {
-        let answer = stage.send(9, &format!("GET /status/{status}"), &[]);
+        let answer = setup.send(9, &format!("GET /status/{status}"), &[]);
         assert_eq!(answer.status, status, "{answer:?}");
         assert!(answer.body.starts_with("reached GET"), "{answer:?}");
-        assert_eq!(stage.reached(), 1, "{status}");
+        assert_eq!(setup.reached(), 1, "{status}");
     }
 }

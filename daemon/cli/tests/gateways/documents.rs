@@ -13,7 +13,7 @@ pub(crate) fn page(gateway: &str) -> String {
 }
 
 #[test]
-fn pages_show_each_file_as_it_is_printed() {
+fn pages_show_the_files_that_init_prints() {
     for (gateway, files) in gateways() {
         let page = page(gateway);
         for file in files {
@@ -26,9 +26,9 @@ fn pages_show_each_file_as_it_is_printed() {
     }
 }
 
-/// What the tests do to a daemon's file in order that it wants a token.
+/// The tests enable tokens with the command of the page.
 #[test]
-fn pages_say_how_the_daemon_wants_a_token() {
+fn pages_show_how_to_enable_tokens() {
     let (from, to) = TOKENS;
     let line = format!("\nsed -i 's/{from}/{to}/' tollgate.yaml ");
     for (gateway, _) in gateways() {

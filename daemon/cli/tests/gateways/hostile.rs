@@ -1,11 +1,11 @@
-//! Requests of a client that pretends to be another one.
+//! Requests that try to bypass the limit.
 
 use tollgate_testkit::GatewayKind;
 
-use crate::stage::{Script, Stage};
+use crate::setup::{Options, Setup};
 
-/// Headers that name another address, `127.0.0.10`, or another path, method or host, which another
-/// policy would answer for; or a policy and a key themselves.
+/// Headers with another address, `127.0.0.10`, with a path, method or host of another policy, or with a
+/// policy and a key.
 const ROWS: &[&[&str]] = &[
     &["X-Forwarded-For: 127.0.0.10"],
     &["X-Forwarded-For: 127.0.0.10, 127.0.0.1"],
@@ -44,8 +44,8 @@ const ROWS: &[&[&str]] = &[
     &["Content-Type: application/json", "Expect: 100-continue"],
 ];
 
-/// Rules that let go whom such a header would make of a client.
-const FREE: (&str, &str) = (
+/// Rules with a higher limit, which match if the daemon believes such a header.
+const HIGH_LIMITS: (&str, &str) = (
     "  - match: { path: \"/login\" }",
     "  - match: { host: \"free.test\" }\n    policy: per-ip\n    key: \"{ip}\"\n  \
        - match: { path: \"/free\" }\n    policy: per-ip\n    key: \"{ip}\"\n  \
@@ -53,51 +53,51 @@ const FREE: (&str, &str) = (
        - match: { path: \"/login\" }",
 );
 
-fn stage(kind: GatewayKind) -> Stage {
-    let stage = Stage::with(kind, Script { edits: &[FREE], ..Script::default() });
-    // Those rules work where the request itself is such a one: more pass than `login` has.
+fn setup(kind: GatewayKind) -> Setup {
+    let setup = Setup::with(kind, Options { edits: &[HIGH_LIMITS], ..Options::default() });
+    // The rules apply to requests that really match them: more pass than `login` allows.
     for (line, headers) in
         [("GET /free", &[][..]), ("OPTIONS /login", &[]), ("GET /login", &["Host: free.test"])]
     {
         for _ in 0..6 {
-            assert_eq!(stage.send(10, line, headers).status, 200, "{line}");
+            assert_eq!(setup.send(10, line, headers).status, 200, "{line}");
         }
     }
-    stage.reached();
-    stage
+    setup.reached();
+    setup
 }
 
-/// Who is out stays out: the answer is 429, or the gateway itself calls the request a bad one.
-pub(crate) fn headers_do_not_free_a_client(kind: GatewayKind) {
-    let stage = stage(kind);
-    stage.spend(9);
+/// A client above its limit gets 429, or the gateway rejects the request with 400.
+pub(crate) fn forged_headers_do_not_bypass_the_limit(kind: GatewayKind) {
+    let setup = setup(kind);
+    setup.spend(9);
     for row in ROWS {
-        let answer = stage.send(9, "GET /login", row);
+        let answer = setup.send(9, "GET /login", row);
         assert!([400, 429].contains(&answer.status), "{row:?}: {answer:?}");
-        assert!(answer.status == 429 || is_refused_outright(kind, row), "{row:?}: {answer:?}");
+        assert!(answer.status == 429 || is_rejected_by_gateway(kind, row), "{row:?}: {answer:?}");
     }
-    assert_eq!(stage.reached(), 0);
+    assert_eq!(setup.reached(), 0);
 }
 
-/// What a gateway does not even parse.
-fn is_refused_outright(kind: GatewayKind, row: &[&str]) -> bool {
+/// Whether the gateway rejects these headers itself.
+fn is_rejected_by_gateway(kind: GatewayKind, row: &[&str]) -> bool {
     kind == GatewayKind::Envoy && row.iter().any(|row| row.starts_with("Connection:"))
 }
 
-/// A client that poses as others pays for itself, and they for nothing.
-pub(crate) fn headers_are_charged_to_who_sent_them(kind: GatewayKind) {
-    let stage = stage(kind);
+/// The client with the forged address is charged nothing.
+pub(crate) fn forged_headers_charge_the_sender(kind: GatewayKind) {
+    let setup = setup(kind);
     let rows = [0, 2, 7, 18, 24].map(|at| ROWS[at]);
     for row in rows {
-        let answer = stage.send(9, "GET /login", row);
+        let answer = setup.send(9, "GET /login", row);
         assert_eq!(answer.status, 200, "{row:?}: {answer:?}");
     }
-    assert_eq!(stage.send(9, "GET /login", &[]).status, 429);
-    stage.reached();
-    stage.spend(10);
+    assert_eq!(setup.send(9, "GET /login", &[]).status, 429);
+    setup.reached();
+    setup.spend(10);
 }
 
-/// Other ways to write the same path, and queries that mean something to the daemon.
+/// Variants of the same path, and queries with parameters of the daemon.
 const PATHS: &[&str] = &[
     "//login",
     "///login",
@@ -120,25 +120,24 @@ const PATHS: &[&str] = &[
     "http://app.test//login?x=/free",
 ];
 
-/// However it is written, a denied path is denied, with 429.
-pub(crate) fn paths_do_not_free_a_client(kind: GatewayKind) {
-    let stage = stage(kind);
-    stage.spend(9);
+/// Each variant gets 429, or the gateway rejects it with 400.
+pub(crate) fn path_variants_do_not_bypass_the_limit(kind: GatewayKind) {
+    let setup = setup(kind);
+    setup.spend(9);
     for path in PATHS {
-        let answer = stage.send(9, &format!("GET {path}"), &[]);
+        let answer = setup.send(9, &format!("GET {path}"), &[]);
         let is_bad = answer.status == 400;
         assert!(answer.status == 429 || is_bad, "{path}: {answer:?}");
-        // No gateway may call all of them bad.
+        // The gateway must not reject all of them.
         assert!(!is_bad || path.contains('#') || path.contains("%2"), "{path}: {answer:?}");
     }
-    assert_eq!(stage.reached(), 0);
+    assert_eq!(setup.reached(), 0);
 }
 
-/// A request without a path or a host of its own is none that passes undecided.
-pub(crate) fn missing_parts_do_not_free_a_client(kind: GatewayKind) {
+pub(crate) fn requests_without_path_or_host_do_not_bypass_the_limit(kind: GatewayKind) {
     let all = ("path: \"/login\" }", "path: \"/**\" }");
-    let stage = Stage::with(kind, Script { edits: &[FREE, all], ..Script::default() });
-    stage.spend(9);
+    let setup = Setup::with(kind, Options { edits: &[HIGH_LIMITS, all], ..Options::default() });
+    setup.spend(9);
     for (line, headers) in [
         ("GET /login", &["Host:"][..]),
         ("GET /login HTTP/1.0", &[]),
@@ -153,26 +152,25 @@ pub(crate) fn missing_parts_do_not_free_a_client(kind: GatewayKind) {
         ("CONNECT app.test:80", &[]),
         ("g /login", &[]),
     ] {
-        if let Some(answer) = stage.client(9).try_send(line, headers, "") {
+        if let Some(answer) = setup.client(9).try_send(line, headers, "") {
             assert!(answer.status >= 400, "{line} {headers:?}: {answer:?}");
         }
-        assert_eq!(stage.reached(), 0, "{line} {headers:?}");
+        assert_eq!(setup.reached(), 0, "{line} {headers:?}");
     }
 }
 
-/// A request that the daemon would not read is none that it lets pass: a client must not bring about
-/// that nothing is decided.
-pub(crate) fn floods_do_not_free_a_client(kind: GatewayKind) {
-    let stage = stage(kind);
-    stage.spend(9);
+/// A request that is too large for the daemon must not pass without a decision.
+pub(crate) fn oversized_requests_do_not_bypass_the_limit(kind: GatewayKind) {
+    let setup = setup(kind);
+    setup.spend(9);
     let many: Vec<String> = (0..150).map(|at| format!("X-Flood-{at}: x")).collect();
     let large = [format!("X-Flood: {}", "x".repeat(7_000))];
     let huge = [format!("X-Flood: {}", "x".repeat(900_000))];
     let long = format!("GET /login?{}", "x".repeat(7_000));
     let check = |what: &str, line: &str, headers: &[String]| {
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-        // A gateway may end the connection while it is still written to.
-        if let Some(answer) = stage.client(9).try_send(line, &headers, "") {
+        // A gateway may close the connection before it has read the request.
+        if let Some(answer) = setup.client(9).try_send(line, &headers, "") {
             let refusals = [400, 414, 429, 431, 494, 502];
             assert!(refusals.contains(&answer.status), "{what}: {answer:?}");
         }
@@ -182,5 +180,5 @@ pub(crate) fn floods_do_not_free_a_client(kind: GatewayKind) {
     check("huge", "GET /login", &huge);
     check("long", &long, &[]);
     check("all", &long, &many);
-    assert_eq!(stage.reached(), 0);
+    assert_eq!(setup.reached(), 0);
 }

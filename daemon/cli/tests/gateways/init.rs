@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use tollgate_testkit::Folder;
+
 use crate::daemon::tollgate;
 
 const GATEWAYS: [(&str, &[&str]); 6] = [
@@ -18,7 +20,7 @@ pub(crate) fn gateways() -> impl Iterator<Item = (&'static str, Vec<&'static str
     GATEWAYS.iter().map(|(name, files)| (*name, [&["tollgate.yaml"], *files].concat()))
 }
 
-/// Exit code, standard output, standard error.
+/// Runs `init`. Returns the exit code, standard output and standard error.
 pub(crate) fn init(arguments: &[&str]) -> (i32, String, String) {
     let output = tollgate().arg("init").args(arguments).output().unwrap();
     let text = |x| String::from_utf8(x).unwrap();
@@ -26,7 +28,7 @@ pub(crate) fn init(arguments: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn all_files_are_what_each_is_alone() {
+fn output_concatenates_all_files() {
     for (gateway, files) in gateways() {
         let (code, all, _) = init(&[gateway]);
         assert_eq!(code, 0);
@@ -43,7 +45,7 @@ fn all_files_are_what_each_is_alone() {
 }
 
 #[test]
-fn addresses_are_filled_in() {
+fn addresses_replace_placeholders() {
     for (gateway, _) in gateways() {
         let addresses = ["--upstream", "[2001:db8::7]:3007", "--tollgate", "limits.test:8087"];
         let (code, text, error) =
@@ -67,7 +69,7 @@ fn addresses_are_filled_in() {
 }
 
 #[test]
-fn bad_words_say_what_to_type() {
+fn invalid_arguments_are_rejected_with_a_hint() {
     let check = |arguments: &[&str], remedy: &str| {
         let (code, text, error) = init(arguments);
         assert_eq!((code, &*text), (2, ""), "{arguments:?}");
@@ -84,24 +86,21 @@ fn bad_words_say_what_to_type() {
 }
 
 #[test]
-fn files_are_written_and_never_over_others() {
-    let folder = std::env::temp_dir().join(format!("tollgate-init-{}", std::process::id()));
+fn existing_files_are_never_overwritten() {
     for (gateway, files) in gateways() {
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).unwrap();
+        let folder = Folder::create();
         let arguments = [gateway, "--write", folder.to_str().unwrap()];
-        let (code, said, _) = init(&arguments);
-        assert_eq!((code, said.lines().count()), (0, files.len()), "{said}");
+        let (code, output, _) = init(&arguments);
+        assert_eq!((code, output.lines().count()), (0, files.len()), "{output}");
         for file in &files {
             let written = fs::read_to_string(folder.join(file)).unwrap();
             assert_eq!(written, init(&[gateway, "--file", file]).1);
         }
-        // The first is gone, the last is not: nothing is written.
+        // One existing file prevents all writes.
         fs::remove_file(folder.join("tollgate.yaml")).unwrap();
         let (code, _, error) = init(&arguments);
         assert_eq!(code, 2);
         assert!(error.contains("already exists; move it"), "{error}");
         assert!(!folder.join("tollgate.yaml").exists());
     }
-    fs::remove_dir_all(&folder).unwrap();
 }

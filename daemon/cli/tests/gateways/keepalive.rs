@@ -3,19 +3,19 @@
 use tollgate_testkit::{GatewayKind, Port};
 
 use crate::relay::Relay;
-use crate::stage::{Script, Stage};
+use crate::setup::{Options, Setup};
 
-/// A thousand requests of one client, most of them denied, need no more connections than it has.
-fn few_connections(kind: GatewayKind) {
+/// A thousand requests of one client, most of them denied, use at most four connections to the daemon.
+fn check_connections(kind: GatewayKind) {
     if !kind.is_installed() {
         return;
     }
     let daemon_port = Port::reserve();
     let relay = Relay::to(daemon_port.number());
-    let script =
-        Script { relay: Some(relay.port), daemon_port: Some(daemon_port), ..Script::default() };
-    let stage = Stage::with(kind, script);
-    let mut client = stage.client(9);
+    let options =
+        Options { relay: Some(relay.port), daemon_port: Some(daemon_port), ..Options::default() };
+    let setup = Setup::with(kind, options);
+    let mut client = setup.client(9);
     let mut denied = 0;
     for _ in 0..1_000 {
         denied += usize::from(client.send("GET /login", &[], "").status == 429);
@@ -26,21 +26,21 @@ fn few_connections(kind: GatewayKind) {
 }
 
 #[test]
-fn nginx_keeps_its_connections() {
-    few_connections(GatewayKind::Nginx);
+fn nginx_reuses_its_connections() {
+    check_connections(GatewayKind::Nginx);
 }
 
 #[test]
-fn caddy_keeps_its_connections() {
-    few_connections(GatewayKind::Caddy);
+fn caddy_reuses_its_connections() {
+    check_connections(GatewayKind::Caddy);
 }
 
 #[test]
-fn haproxy_keeps_its_connections() {
-    few_connections(GatewayKind::Haproxy);
+fn haproxy_reuses_its_connections() {
+    check_connections(GatewayKind::Haproxy);
 }
 
 #[test]
-fn envoy_keeps_its_connections() {
-    few_connections(GatewayKind::Envoy);
+fn envoy_reuses_its_connections() {
+    check_connections(GatewayKind::Envoy);
 }

@@ -1,9 +1,8 @@
-//! The recipes of `tollgate init`, run: a real client, a real gateway, the daemon and an application.
+//! The configurations of `tollgate init` with real gateways, the daemon and an application.
 //!
 //! A gateway that is not installed is skipped, and standard error says so.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod away;
 mod client;
 mod daemon;
 mod denials;
@@ -13,45 +12,46 @@ mod init;
 mod keepalive;
 mod ratelimit;
 mod relay;
-mod stage;
+mod setup;
 mod tokens;
+mod unavailable;
 
 use tollgate_testkit::GatewayKind;
 
-/// Each of these, for one gateway, as a test of its own.
+/// Defines a module with each of these tests for one gateway.
 macro_rules! gateway {
     ($name:ident, $kind:ident) => {
         mod $name {
             use super::*;
 
             gateway! { @ $kind
-                denials::come_at_the_exact_request,
-                denials::say_what_is_left,
-                denials::count_each_client_alone,
-                denials::reach_every_method,
-                denials::leave_the_applications_own_statuses,
-                hostile::headers_do_not_free_a_client,
-                hostile::headers_are_charged_to_who_sent_them,
-                hostile::paths_do_not_free_a_client,
-                hostile::missing_parts_do_not_free_a_client,
-                hostile::floods_do_not_free_a_client,
-                away::daemon_open,
-                away::daemon_closed,
-                away::daemon_hangs,
-                away::daemon_cannot_decide,
-                away::store_denies,
-                away::store_allows,
-                tokens::tokens_are_the_gateways_own,
-                tokens::tokens_are_needed,
-                tokens::tokens_say_what_a_gateway_may_ask,
+                denials::sixth_request_is_denied_with_retry_after,
+                denials::responses_contain_remaining_requests,
+                denials::clients_are_limited_separately,
+                denials::every_method_is_forwarded_and_limited,
+                denials::statuses_of_the_application_are_unchanged,
+                hostile::forged_headers_do_not_bypass_the_limit,
+                hostile::forged_headers_charge_the_sender,
+                hostile::path_variants_do_not_bypass_the_limit,
+                hostile::requests_without_path_or_host_do_not_bypass_the_limit,
+                hostile::oversized_requests_do_not_bypass_the_limit,
+                unavailable::requests_pass_while_the_daemon_is_down,
+                unavailable::fail_closed_rejects_requests_while_the_daemon_is_down,
+                unavailable::hanging_daemon_is_unavailable,
+                unavailable::untrusted_gateway_gets_no_decision,
+                unavailable::on_store_error_deny_denies_every_request,
+                unavailable::on_store_error_allow_admits_every_request,
+                tokens::gateway_sends_its_own_token,
+                tokens::missing_or_unknown_token_rejects_every_request,
+                tokens::token_without_scope_or_policy_rejects_every_request,
             }
         }
     };
-    (@ $kind:ident $($room:ident::$test:ident,)*) => {$(
+    (@ $kind:ident $($module:ident::$test:ident,)*) => {$(
         #[test]
         fn $test() {
             if GatewayKind::$kind.is_installed() {
-                $room::$test(GatewayKind::$kind);
+                $module::$test(GatewayKind::$kind);
             }
         }
     )*};

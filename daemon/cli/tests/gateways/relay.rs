@@ -1,4 +1,4 @@
-//! A relay that counts the connections which go through it.
+//! A TCP relay that counts connections.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// It relays until the process ends.
+/// Runs until the process ends.
 #[derive(Debug)]
 pub(crate) struct Relay {
     pub(crate) port: u16,
@@ -24,7 +24,7 @@ impl Relay {
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 connections.fetch_add(1, Ordering::SeqCst);
-                // One that the daemon does not take is one that it closes.
+                // If the daemon refuses the connection, dropping `near` closes it.
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
                     pass(near.try_clone().unwrap(), far.try_clone().unwrap());
                     pass(far, near);
@@ -41,7 +41,7 @@ impl Relay {
 
 fn pass(mut from: TcpStream, mut to: TcpStream) {
     thread::spawn(move || {
-        // Either side may break off; the other hears of it.
+        // If one side fails, the other side is closed too.
         let _ = io::copy(&mut from, &mut to);
         let _ = to.shutdown(Shutdown::Write);
     });

@@ -1,13 +1,13 @@
-//! A daemon that wants a token of the gateway.
+//! A daemon that requires a token of the gateway.
 
 use tollgate_testkit::GatewayKind;
 
-use crate::stage::{SECRET, Script, Stage};
+use crate::setup::{Options, SECRET, Setup};
 
-/// The daemon has tokens, as its file says how.
+/// The replacement in the daemon's configuration that enables tokens.
 pub(crate) const TOKENS: (&str, &str) = ("# tokens:", "tokens:");
 
-/// What a client may send in the place of the gateway's token.
+/// Headers with which a client may try to replace the gateway's token.
 const ROWS: &[&[&str]] = &[
     &[],
     &["Tollgate-Token: of-the-client"],
@@ -16,66 +16,65 @@ const ROWS: &[&[&str]] = &[
     &["Connection: close, Tollgate-Token"],
 ];
 
-/// With the line of the recipe its requests are decided, whatever token a client sends, and the client's
-/// own `Authorization` is left to the application.
-pub(crate) fn tokens_are_the_gateways_own(kind: GatewayKind) {
-    let script = Script { edits: &[TOKENS], token: Some(SECRET), ..Script::default() };
-    let stage = Stage::with(kind, script);
-    stage.spend(9);
+/// Requests are decided whatever token the client sends, and the application gets the client's
+/// `Authorization`.
+pub(crate) fn gateway_sends_its_own_token(kind: GatewayKind) {
+    let options = Options { edits: &[TOKENS], token: Some(SECRET), ..Options::default() };
+    let setup = Setup::with(kind, options);
+    setup.spend(9);
     for (at, row) in (10..).zip(ROWS) {
-        // Envoy does not parse that.
+        // Envoy rejects this header.
         if kind == GatewayKind::Envoy && row.iter().any(|row| row.starts_with("Connection:")) {
             continue;
         }
         for expected in [200, 200, 200, 200, 200, 429] {
             let headers = [row, &["Authorization: Bearer of-the-client"][..]].concat();
-            let answer = stage.send(at, "GET /login", &headers);
+            let answer = setup.send(at, "GET /login", &headers);
             assert_eq!(answer.status, expected, "{row:?}: {answer:?}");
         }
-        let reached = stage.upstream.take();
+        let reached = setup.upstream.take();
         assert_eq!(reached.len(), 5, "{row:?}");
         for reached in reached {
             assert_eq!(reached.headers["authorization"], "Bearer of-the-client", "{row:?}");
-            let is_told = reached.headers.values().any(|value| value == SECRET);
-            assert!(!is_told, "the application is told the token: {reached:?}");
+            let has_token = reached.headers.values().any(|value| value == SECRET);
+            assert!(!has_token, "the application gets the token: {reached:?}");
         }
     }
 }
 
-/// Without the line, or with another token, none passes, although the recipe lets pass what is not
-/// decided; not even for a client that has found the token.
-pub(crate) fn tokens_are_needed(kind: GatewayKind) {
+/// No request passes, although the configuration fails open, and even if the client sends a valid
+/// token.
+pub(crate) fn missing_or_unknown_token_rejects_every_request(kind: GatewayKind) {
     for token in [None, Some("unknown")] {
-        let stage = Stage::with(kind, Script { edits: &[TOKENS], token, ..Script::default() });
+        let setup = Setup::with(kind, Options { edits: &[TOKENS], token, ..Options::default() });
         let stolen = format!("Tollgate-Token: {SECRET}");
         for row in [&[][..], &[&*stolen], &["Authorization: Bearer of-the-client"]] {
-            let answer = stage.send(9, "GET /login", row);
-            // Who is told 401 may drop a login that is none of the daemon's.
+            let answer = setup.send(9, "GET /login", row);
+            // A client that gets 401 may discard its login to the application.
             let expected = if kind == GatewayKind::Envoy { 401 } else { 503 };
             assert_eq!(answer.status, expected, "{token:?} {row:?}: {answer:?}");
         }
-        assert_eq!(stage.reached(), 0);
+        assert_eq!(setup.reached(), 0);
     }
 }
 
-/// Nor does one pass with a token that may not ask, or not about this policy.
-pub(crate) fn tokens_say_what_a_gateway_may_ask(kind: GatewayKind) {
+pub(crate) fn token_without_scope_or_policy_rejects_every_request(kind: GatewayKind) {
     let expected = match kind {
-        // It is answered 403 for any denial.
+        // nginx gets 403 for every denial.
         GatewayKind::Nginx => 429,
         GatewayKind::Caddy | GatewayKind::Haproxy => 503,
-        // It hands on what the daemon says.
+        // Envoy forwards the status of the daemon.
         GatewayKind::Envoy => 403,
     };
     for edit in [
         ("scopes: [check]", "scopes: [read]"),
         ("scopes: [check]", "scopes: [check], policies: [per-ip]"),
     ] {
-        let script = Script { edits: &[TOKENS, edit], token: Some(SECRET), ..Script::default() };
-        let stage = Stage::with(kind, script);
-        let answer = stage.send(9, "GET /login", &[]);
+        let options = Options { edits: &[TOKENS, edit], token: Some(SECRET), ..Options::default() };
+        let setup = Setup::with(kind, options);
+        let answer = setup.send(9, "GET /login", &[]);
         assert_eq!(answer.status, expected, "{edit:?}: {answer:?}");
         assert_eq!(answer.header("retry-after"), None, "{answer:?}");
-        assert_eq!(stage.reached(), 0);
+        assert_eq!(setup.reached(), 0);
     }
 }

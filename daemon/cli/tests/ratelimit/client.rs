@@ -1,4 +1,4 @@
-//! A client of the rate limit service, with its messages as lines.
+//! A client of the rate limit service, with requests and responses as lines.
 
 use std::net::SocketAddr;
 
@@ -21,27 +21,27 @@ pub(crate) async fn connect(address: SocketAddr) -> Client {
     RateLimitServiceClient::new(channel(address).await)
 }
 
-/// Asks, and writes the answer as a line.
+/// Sends a request and returns the response, both as a line.
 pub(crate) async fn ask(client: &mut Client, request: &str) -> String {
-    match client.should_rate_limit(request_of(request)).await {
-        Ok(answer) => line_of(answer.get_ref()),
+    match client.should_rate_limit(parse_request(request)).await {
+        Ok(answer) => response_line(answer.get_ref()),
         Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }
 
-/// Reads `domain [+hits] | key=value key=value [+hits] | …`.
-pub(crate) fn request_of(line: &str) -> RateLimitRequest {
+/// Parses `domain [+hits] | key=value key=value [+hits] | …`.
+pub(crate) fn parse_request(line: &str) -> RateLimitRequest {
     let mut parts = line.split('|').map(str::trim);
     let head = parts.next().unwrap();
     let (domain, hits) = head.split_once(" +").unwrap_or((head, "0"));
     RateLimitRequest {
         domain: domain.to_owned(),
-        descriptors: parts.map(descriptor_of).collect(),
+        descriptors: parts.map(parse_descriptor).collect(),
         hits_addend: hits.parse().unwrap(),
     }
 }
 
-fn descriptor_of(text: &str) -> RateLimitDescriptor {
+fn parse_descriptor(text: &str) -> RateLimitDescriptor {
     let mut descriptor = RateLimitDescriptor::default();
     for word in text.split_whitespace() {
         match word.split_once('=') {
@@ -58,9 +58,9 @@ fn descriptor_of(text: &str) -> RateLimitDescriptor {
     descriptor
 }
 
-/// `OK | OK 10/SECOND 9 | …`, without when anything is reset: that may be a day or less.
-pub(crate) fn line_of(answer: &RateLimitResponse) -> String {
-    let statuses = answer.statuses.iter().map(|s| format!(" | {}", status(s)));
+/// `OK | OK 10/SECOND 9 | …`, without the time of the reset, which varies.
+pub(crate) fn response_line(answer: &RateLimitResponse) -> String {
+    let statuses = answer.statuses.iter().map(|descriptor| format!(" | {}", status(descriptor)));
     let code = Code::try_from(answer.overall_code).unwrap().as_str_name();
     format!("{code}{}", statuses.collect::<String>())
 }
@@ -71,8 +71,8 @@ fn status(status: &DescriptorStatus) -> String {
         None => code.to_owned(),
         Some(limit) => {
             let unit = Unit::try_from(limit.unit).unwrap().as_str_name();
-            let (most, left) = (limit.requests_per_unit, status.limit_remaining);
-            format!("{code} {most}/{unit} {left}")
+            let (requests, remaining) = (limit.requests_per_unit, status.limit_remaining);
+            format!("{code} {requests}/{unit} {remaining}")
         }
     }
 }

@@ -1,16 +1,16 @@
-//! The debug port, and the metrics by the reference's names.
+//! The debug port, and the metrics with the names of envoyproxy/ratelimit.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::basic::folder;
+use crate::basic::installation;
 use crate::client;
-use crate::process::{ask, get};
+use crate::process::{get, send};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_debug_port_tells_what_is_in_force_and_what_is_counted() {
-    let folder = folder();
-    let ratelimit = folder.start(&[("BACKEND_TYPE", "memory")]);
+async fn debug_port_shows_limits_and_statistics() {
+    let installation = installation();
+    let ratelimit = installation.start(&[("BACKEND_TYPE", "memory")]);
     let mut client = client::connect(ratelimit.grpc()).await;
     client::ask(&mut client, "basic +2 | key1=v").await;
     client::ask(&mut client, "nowhere | key1=v").await;
@@ -32,19 +32,19 @@ async fn the_debug_port_tells_what_is_in_force_and_what_is_counted() {
     let debug = ratelimit.at("debug");
     assert_eq!(get(debug, "/debug/pprof/profile").0, 404);
     assert_eq!(get(debug, "/nothing").0, 404);
-    assert_eq!(ask(debug, "POST /rlconfig", "").0, 405);
+    assert_eq!(send(debug, "POST /rlconfig", "").0, 405);
     assert!(ratelimit.debug("/metrics").contains("\ntollgate_build_info{"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_metrics_have_the_names_that_dashboards_know() {
-    let folder = folder();
-    folder.limits(
+async fn metrics_have_the_names_of_envoyproxy_ratelimit() {
+    let installation = installation();
+    installation.limits(
         "deep.yaml",
         "domain: deep\ndescriptors:\n  - key: a\n    value: 10.0.0.1\n    descriptors:\n    - key: b\n      \
          detailed_metric: true\n      rate_limit: { unit: day, requests_per_unit: 1 }\n",
     );
-    let ratelimit = folder.start(&[
+    let ratelimit = installation.start(&[
         ("BACKEND_TYPE", "memory"),
         ("USE_STATSD", "false"),
         ("USE_PROMETHEUS", "true"),
@@ -74,18 +74,17 @@ async fn the_metrics_have_the_names_that_dashboards_know() {
     ] {
         assert!(page.contains(&format!("\n{line}\n")), "no {line} in\n{page}");
     }
-    promtool_is_content(&page);
+    assert_promtool_accepts(&page);
 }
 
-/// Has the tool of Prometheus, of the Debian package `prometheus`, look over a page.
-fn promtool_is_content(page: &str) {
+/// Checks a page with promtool of the Debian package `prometheus`.
+fn assert_promtool_accepts(page: &str) {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().unwrap_or_else(|error| panic!("promtool cannot be run: {error}"));
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot run promtool: {error}"));
     child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! The image, and how gateways run the one that it stands in for.
+//! The container image, and the environment of Envoy Gateway.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +7,10 @@ use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::basic::folder;
+use crate::basic::installation;
 use crate::process::get;
 
-/// What Envoy Gateway sets for the container of its rate limit service, with files in place of those
-/// that it mounts, and other ports.
+/// The variables that Envoy Gateway sets for its rate limit service, with other ports and files.
 const GATEWAY: &[(&str, &str)] = &[
     ("RUNTIME_ROOT", "/data"),
     ("RUNTIME_SUBDIRECTORY", "ratelimit"),
@@ -39,43 +38,43 @@ const GATEWAY: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_environment_of_envoy_gateway_is_taken_as_it_is() {
+async fn environment_of_envoy_gateway_is_accepted() {
     let server = tollgate_testkit::Server::start();
-    let folder = folder();
-    let certs = folder.path().join("certs");
-    certificate(&certs);
+    let installation = installation();
+    let certs = installation.path().join("certs");
+    write_certificate(&certs);
     let (address, certs) = (server.address(), certs.display().to_string());
     let values: Vec<_> = GATEWAY
         .iter()
         .map(|(name, value)| (*name, value.replace("/certs", &certs).replace("REDIS", &address)))
         .collect();
     let variables: Vec<_> = values.iter().map(|(name, value)| (*name, &**value)).collect();
-    let mut ratelimit = folder.start(&variables);
-    let heard = ratelimit.hear("PROMETHEUS_MAPPER_YAML is ignored");
-    assert!(heard.contains("GRPC_SERVER_TLS_CA_CERT is ignored"), "{heard}");
-    assert_eq!(heard.matches(" is ignored").count(), 2, "{heard}");
-    // There is no control plane of that name here, and it is healthy all the same, as it was told.
+    let mut ratelimit = installation.start(&variables);
+    let logged = ratelimit.read_log_until("PROMETHEUS_MAPPER_YAML is ignored");
+    assert!(logged.contains("GRPC_SERVER_TLS_CA_CERT is ignored"), "{logged}");
+    assert_eq!(logged.matches(" is ignored").count(), 2, "{logged}");
+    // The control plane is unreachable, and FORCE_START_WITHOUT_INITIAL_CONFIG makes that healthy.
     ratelimit.wait_for_health(200);
     let (status, metrics) = get(ratelimit.at("metrics"), "/metrics");
     assert_eq!(status, 200);
     assert!(metrics.contains("ratelimit_service_config_load_success 0\n"), "{metrics}");
-    // gRPC speaks TLS.
+    // gRPC requires TLS.
     let plain = Endpoint::from_shared(format!("http://{}", ratelimit.grpc())).unwrap();
     let mut health = HealthClient::new(plain.connect_lazy());
-    let asked = health.check(HealthCheckRequest::default()).await;
-    assert!(asked.is_err(), "it speaks without TLS");
+    let response = health.check(HealthCheckRequest::default()).await;
+    assert!(response.is_err(), "gRPC works without TLS");
 }
 
-fn certificate(folder: &Path) {
+fn write_certificate(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    fs::write(folder.join("tls.crt"), made.cert.pem()).unwrap();
-    fs::write(folder.join("ca.crt"), made.cert.pem()).unwrap();
-    fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(folder.join("tls.crt"), generated.cert.pem()).unwrap();
+    fs::write(folder.join("ca.crt"), generated.cert.pem()).unwrap();
+    fs::write(folder.join("tls.key"), generated.signing_key.serialize_pem()).unwrap();
 }
 
 #[test]
-fn the_image_has_the_program_where_the_reference_has_it() {
+fn image_has_the_path_and_ports_of_envoyproxy_ratelimit() {
     let dockerfile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
     let text = fs::read_to_string(dockerfile).unwrap();
     let stages: Vec<_> = text.split("\nFROM ").collect();
@@ -85,6 +84,6 @@ fn the_image_has_the_program_where_the_reference_has_it() {
     assert!(stage.contains("/bin/ratelimit"), "{stage}");
     assert!(stage.contains("ENTRYPOINT [\"/bin/ratelimit\"]"), "{stage}");
     assert!(stage.contains("EXPOSE 8080 8081 6070"), "{stage}");
-    // Who builds without naming a stage gets the last one, which is the daemon by its own name.
+    // Without a target, the last stage is built: the daemon under its own name.
     assert!(stages.last().unwrap().contains("ENTRYPOINT [\"/usr/local/bin/tollgate\"]"));
 }

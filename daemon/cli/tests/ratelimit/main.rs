@@ -11,6 +11,6 @@ mod health;
 mod image;
 mod process;
 mod redis;
-mod refused;
 mod reload;
+mod variables;
 mod xds;

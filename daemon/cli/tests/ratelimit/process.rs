@@ -1,31 +1,27 @@
-//! The program, called as `ratelimit`, with nothing in its environment but what a test says.
+//! Runs the binary under the name `ratelimit`, with a controlled environment.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tollgate_testkit::Folder;
 
-/// A directory of a test's own, with the program in it.
+/// A temporary folder with limits, and the binary under the name `ratelimit`.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Installation(Folder);
 
-impl Folder {
+impl Installation {
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tollgate-ratelimit-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("config")).unwrap();
+        let folder = Folder::create();
+        fs::create_dir(folder.join("config")).unwrap();
         symlink(env!("CARGO_BIN_EXE_tollgate"), folder.join("ratelimit")).unwrap();
-        Folder(folder)
+        Installation(folder)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -37,10 +33,10 @@ impl Folder {
         fs::write(self.0.join("config").join(name), text).unwrap();
     }
 
-    /// The program with this environment and no other.
+    /// The command with these variables and no others, on free ports of the loopback address.
     pub(crate) fn command(&self, variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(self.0.join("ratelimit"));
-        command.env_clear().env("RUNTIME_ROOT", &self.0);
+        command.env_clear().env("RUNTIME_ROOT", self.path());
         for name in ["HOST", "GRPC_HOST", "DEBUG_HOST"] {
             command.env(name, "127.0.0.1");
         }
@@ -52,8 +48,8 @@ impl Folder {
         command
     }
 
-    /// Runs it to its end: exit code, standard output, standard error.
-    pub(crate) fn ends(&self, variables: &[(&str, &str)]) -> (i32, String, String) {
+    /// Runs the command until it exits. Returns the exit code, standard output and standard error.
+    pub(crate) fn run(&self, variables: &[(&str, &str)]) -> (i32, String, String) {
         let Output { status, stdout, stderr } = self.command(variables).output().unwrap();
         let text = |x| String::from_utf8(x).unwrap();
         (status.code().unwrap(), text(stdout), text(stderr))
@@ -64,13 +60,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// It, ready.
+/// A running process that is ready.
 #[derive(Debug)]
 pub(crate) struct Ratelimit {
     child: Child,
@@ -88,9 +78,9 @@ impl Ratelimit {
         let mut greeting = String::new();
         while !greeting.contains("\n  limits ") {
             if output.read_line(&mut greeting).unwrap() == 0 {
-                let mut said = String::new();
-                log.read_to_string(&mut said).unwrap();
-                panic!("it ended: {greeting}{said}");
+                let mut error = String::new();
+                log.read_to_string(&mut error).unwrap();
+                panic!("the process ended: {greeting}{error}");
             }
         }
         let listeners = greeting.lines().filter_map(|line| {
@@ -102,7 +92,7 @@ impl Ratelimit {
         Ratelimit { child, output, log, greeting, listeners }
     }
 
-    /// Where a listener is, by its name in the greeting.
+    /// The address of a listener, by its name in the greeting.
     pub(crate) fn at(&self, name: &str) -> SocketAddr {
         let address: SocketAddr = self.listeners[name].parse().unwrap();
         SocketAddr::from(([127, 0, 0, 1], address.port()))
@@ -123,14 +113,14 @@ impl Ratelimit {
         body
     }
 
-    /// What one statistic of `/stats` is; 0 if there is none.
+    /// The value of a statistic of `/stats`; 0 if it is missing.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let stats = self.debug("/stats");
         let mut values = stats.lines().filter_map(|line| line.split_once(": "));
-        values.find(|(x, _)| *x == name).map_or(0, |(_, x)| x.parse().unwrap())
+        values.find(|(known, _)| *known == name).map_or(0, |(_, value)| value.parse().unwrap())
     }
 
-    /// Asks until it answers this at `/healthcheck`.
+    /// Waits until `/healthcheck` returns this status.
     pub(crate) fn wait_for_health(&self, status: u16) {
         while get(self.http(), "/healthcheck").0 != status {
             thread::yield_now();
@@ -141,17 +131,17 @@ impl Ratelimit {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Reads the log up to a line that has this in it.
-    pub(crate) fn hear(&mut self, said: &str) -> String {
-        let mut heard = String::new();
-        while !heard.contains(said) {
-            assert!(self.log.read_line(&mut heard).unwrap() > 0, "no {said:?} in {heard}");
+    /// Reads the log up to a line that contains this text.
+    pub(crate) fn read_log_until(&mut self, text: &str) -> String {
+        let mut logged = String::new();
+        while !logged.contains(text) {
+            assert!(self.log.read_line(&mut logged).unwrap() > 0, "no {text:?} in {logged}");
         }
-        heard
+        logged
     }
 
-    /// Waits for its end; its exit code.
-    pub(crate) fn ended(mut self) -> Option<i32> {
+    /// Waits for the process to exit. Returns the exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "", "nothing is printed after the greeting");
@@ -166,13 +156,13 @@ impl Drop for Ratelimit {
     }
 }
 
-/// `GET`s a page: the status and the body.
+/// Sends a `GET` request. Returns the status and the body.
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    ask(address, &format!("GET {path}"), "")
+    send(address, &format!("GET {path}"), "")
 }
 
-/// Asks on a connection of its own: the status and the body.
-pub(crate) fn ask(address: SocketAddr, line: &str, body: &str) -> (u16, String) {
+/// Sends a request over a new connection. Returns the status and the body.
+pub(crate) fn send(address: SocketAddr, line: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     let head = format!("{line} HTTP/1.1\r\nhost: t\r\nconnection: close\r\n");

@@ -1,33 +1,34 @@
-//! The same on real servers, by the variables that name them.
+//! The scenarios of [`crate::basic`] on real servers.
 
 use tollgate_testkit::{Cluster, Sentinel, Server};
 
-use crate::basic::{check, folder};
+use crate::basic::{check, installation};
 use crate::client;
 
-/// Answers as on memory, whichever server these variables name.
+/// Checks the scenarios on the server of these variables.
 async fn check_on(variables: &[(&str, &str)]) {
-    let folder = folder();
-    // What is late on a machine that is busy with other tests is no matter here.
-    let patient = [variables, &[("REDIS_TIMEOUT", "10s")]].concat();
-    let ratelimit = folder.start(&patient);
+    let installation = installation();
+    // A long timeout tolerates a busy machine.
+    let variables = [variables, &[("REDIS_TIMEOUT", "10s")]].concat();
+    let ratelimit = installation.start(&variables);
     ratelimit.wait_for_health(200);
     check(&ratelimit, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_server() {
+async fn single_server_has_the_same_responses() {
     let server = Server::start();
     check_on(&[("REDIS_SOCKET_TYPE", "tcp"), ("REDIS_URL", &server.address())]).await;
-    assert!(!server.keys("tollgate").is_empty(), "the limits are there");
+    assert!(!server.keys("tollgate").is_empty(), "the state is on the server");
 }
 
 /// envoyproxy/ratelimit returns an error, on which `failure_mode_deny` in Envoy relies.
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_server_is_away_a_call_that_is_limited_is_an_error() {
+async fn limited_call_is_an_error_while_the_server_is_unavailable() {
     let server = Server::start();
-    let folder = folder();
-    let ratelimit = folder.start(&[("REDIS_URL", &*server.address()), ("REDIS_TIMEOUT", "10s")]);
+    let installation = installation();
+    let ratelimit =
+        installation.start(&[("REDIS_URL", &*server.address()), ("REDIS_TIMEOUT", "10s")]);
     ratelimit.wait_for_health(200);
     let mut client = client::connect(ratelimit.grpc()).await;
     assert_eq!(client::ask(&mut client, "another | key2=v").await, "OK | OK 20/DAY 19");
@@ -44,7 +45,7 @@ async fn while_the_server_is_away_a_call_that_is_limited_is_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_server_at_a_socket() {
+async fn server_on_a_unix_socket_has_the_same_responses() {
     let server = Server::start();
     let path = server.unix_path().display().to_string();
     let variables = [
@@ -58,7 +59,7 @@ async fn one_server_at_a_socket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_asks_for_a_password() {
+async fn server_with_a_password_has_the_same_responses() {
     let server = Server::with(|config| config.password("s3cret"));
     let variables =
         [("REDIS_SOCKET_TYPE", "tcp"), ("REDIS_URL", &*server.address()), ("REDIS_AUTH", "s3cret")];
@@ -66,9 +67,9 @@ async fn a_server_that_asks_for_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_tls() {
+async fn server_with_tls_has_the_same_responses() {
     let server = Server::with(|config| config.tls_auth_clients("yes"));
-    let path = |path_buf: std::path::PathBuf| path_buf.display().to_string();
+    let path = |path: std::path::PathBuf| path.display().to_string();
     let variables = [
         ("REDIS_SOCKET_TYPE", "tcp"),
         ("REDIS_URL", &*server.address()),
@@ -81,14 +82,14 @@ async fn a_server_with_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster() {
+async fn cluster_has_the_same_responses() {
     let cluster = Cluster::start(3, 0);
     let nodes: Vec<_> = cluster.nodes().iter().map(Server::address).collect();
     check_on(&[("REDIS_TYPE", "CLUSTER"), ("REDIS_URL", &nodes.join(","))]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sentinels() {
+async fn sentinels_have_the_same_responses() {
     let sentinel = Sentinel::start();
     let sentinels: Vec<_> = sentinel.sentinels().iter().map(Server::address).collect();
     let url = format!("mymaster,{}", sentinels.join(","));

@@ -1,19 +1,19 @@
-//! Limits that change while it runs.
+//! Changes of limits at run time.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::basic::folder;
+use crate::basic::installation;
 use crate::client::{self, Client};
-use crate::process::Folder;
+use crate::process::Installation;
 
 const MORE: &str = "
 domain: more
 descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]
 ";
 
-/// Asks, without a hit, until the answer is this.
+/// Repeats a request until it has this response.
 async fn wait_for(client: &mut Client, request: &str, expected: &str) {
     while client::ask(client, request).await != expected {
         tokio::task::yield_now().await;
@@ -21,24 +21,25 @@ async fn wait_for(client: &mut Client, request: &str, expected: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_added_holds_and_one_that_is_removed_does_not() {
-    let folder = folder();
-    let mut ratelimit = folder.start(&[("BACKEND_TYPE", "memory"), ("LOG_LEVEL", "info")]);
+async fn added_and_removed_files_take_effect() {
+    let installation = installation();
+    let mut ratelimit = installation.start(&[("BACKEND_TYPE", "memory"), ("LOG_LEVEL", "info")]);
     let mut client = client::connect(ratelimit.grpc()).await;
     let peek = "more | k=v +0";
     assert_eq!(client::ask(&mut client, peek).await, "OK | OK");
-    folder.limits("more.yaml", MORE);
+    installation.limits("more.yaml", MORE);
     wait_for(&mut client, peek, "OK | OK 9/DAY 9").await;
-    // One that is wrong is told of, and changes nothing.
-    folder.limits("wrong.yaml", "domain: more\n");
-    let said = ratelimit.hear("keeping the previous one");
-    assert!(said.contains("wrong.yaml") && said.contains("duplicate domain 'more'"), "{said}");
+    // An invalid file is logged and changes nothing.
+    installation.limits("wrong.yaml", "domain: more\n");
+    let logged = ratelimit.read_log_until("keeping the previous one");
+    assert!(logged.contains("wrong.yaml"), "{logged}");
+    assert!(logged.contains("duplicate domain 'more'"), "{logged}");
     assert_eq!(client::ask(&mut client, peek).await, "OK | OK 9/DAY 9");
-    fs::remove_file(folder.path().join("config/wrong.yaml")).unwrap();
-    fs::remove_file(folder.path().join("config/more.yaml")).unwrap();
+    fs::remove_file(installation.path().join("config/wrong.yaml")).unwrap();
+    fs::remove_file(installation.path().join("config/more.yaml")).unwrap();
     wait_for(&mut client, peek, "OK | OK").await;
-    // They are counted a moment after they hold: the first, and the one without the file. The one
-    // with it is the first where it came before the daemon had looked for the first time.
+    // Counters follow with a short delay. At least the first load and the one after the removal count;
+    // the addition may be part of the first load.
     while ratelimit.stat("ratelimit.service.config_load_success") < 2 {
         tokio::task::yield_now().await;
     }
@@ -46,16 +47,16 @@ async fn a_file_that_is_added_holds_and_one_that_is_removed_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_is_swapped_leads_to_other_limits() {
-    let folder = Folder::new();
-    let at = |name: &str| folder.path().join(name);
+async fn swapped_symlink_reloads_the_limits() {
+    let installation = Installation::new();
+    let at = |name: &str| installation.path().join(name);
     for (version, limit) in [("one", 5), ("two", 7)] {
         fs::create_dir_all(at(version).join("ratelimit/config")).unwrap();
         let text = MORE.replace("requests_per_unit: 9", &format!("requests_per_unit: {limit}"));
         fs::write(at(version).join("ratelimit/config/more.yaml"), text).unwrap();
     }
     symlink("one", at("current")).unwrap();
-    let ratelimit = folder.start(&[
+    let ratelimit = installation.start(&[
         ("BACKEND_TYPE", "memory"),
         ("RUNTIME_ROOT", &at("current").display().to_string()),
         ("RUNTIME_SUBDIRECTORY", "ratelimit"),
@@ -69,16 +70,16 @@ async fn a_link_that_is_swapped_leads_to_other_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_may_come_later_where_that_is_said() {
-    let folder = Folder::new();
-    let root = folder.path().join("later");
-    let place = root.display().to_string();
-    let later = [("BACKEND_TYPE", "memory"), ("RUNTIME_ROOT", &*place)];
-    let (code, _, said) = folder.ends(&later);
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("RUNTIME_ROOT") && said.contains("later/config"), "{said}");
+async fn missing_directory_is_an_error_unless_it_may_start_without_limits() {
+    let installation = Installation::new();
+    let root = installation.path().join("later");
+    let root_text = root.display().to_string();
+    let later = [("BACKEND_TYPE", "memory"), ("RUNTIME_ROOT", &*root_text)];
+    let (code, _, error) = installation.run(&later);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("RUNTIME_ROOT") && error.contains("later/config"), "{error}");
     let forced = [&later[..], &[("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")]].concat();
-    let ratelimit = folder.start(&forced);
+    let ratelimit = installation.start(&forced);
     let mut client = client::connect(ratelimit.grpc()).await;
     assert_eq!(client::ask(&mut client, "more | k=v +0").await, "OK | OK");
     write_later(&root);

@@ -6,7 +6,7 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
 
 use crate::client;
 use crate::control_plane::{ControlPlane, resource};
-use crate::process::{Folder, get};
+use crate::process::{Installation, get};
 
 fn limits(requests_per_unit: u32) -> RateLimitConfig {
     let rate_limit = RateLimitPolicy {
@@ -27,11 +27,11 @@ fn limits(requests_per_unit: u32) -> RateLimitConfig {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_waits_for_its_limits_and_follows_them() {
+async fn limits_of_the_control_plane_are_followed() {
     let mut plane = ControlPlane::start().await;
     let address = plane.address.to_string();
-    let folder = Folder::new();
-    let ratelimit = folder.start(&[
+    let installation = Installation::new();
+    let ratelimit = installation.start(&[
         ("BACKEND_TYPE", "memory"),
         ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
         ("CONFIG_GRPC_XDS_SERVER_URL", &address),
@@ -58,11 +58,11 @@ async fn it_waits_for_its_limits_and_follows_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_does_not_wait_where_that_is_said() {
+async fn process_is_healthy_without_limits_if_configured() {
     let plane = ControlPlane::start().await;
     let address = plane.address.to_string();
-    let folder = Folder::new();
-    let ratelimit = folder.start(&[
+    let installation = Installation::new();
+    let ratelimit = installation.start(&[
         ("BACKEND_TYPE", "memory"),
         ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
         ("CONFIG_GRPC_XDS_SERVER_URL", &address),

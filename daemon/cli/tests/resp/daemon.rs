@@ -1,8 +1,8 @@
-//! What all tests here start.
+//! The daemon of the tests.
 
 use crate::process::{self, TOKENS};
 
-/// Policies that recover in no test's time.
+/// Policies that do not recover during a test.
 const POLICIES: &str = r#"
 policies:
   api: { limits: ["5/d log"] }
@@ -21,18 +21,19 @@ impl Daemon {
         Daemon::start_with("")
     }
 
-    /// One that takes no other token than [`process::SECRET`].
+    /// Starts a daemon that requires the token [`process::SECRET`].
     pub(crate) fn guarded() -> Self {
         Daemon::start_with(TOKENS)
     }
 
+    /// Starts a daemon with additional lines of configuration.
     pub(crate) fn start_with(more: &str) -> Self {
         let config = format!("{POLICIES}{more}");
         let process = process::Daemon::start("--resp", &[("tollgate.yaml", &config)]);
         Daemon { port: process.port, _process: process }
     }
 
-    /// What a client takes as an address.
+    /// The URL for clients.
     pub(crate) fn url(&self, login: &str, more: &str) -> String {
         format!("redis://{login}127.0.0.1:{}/{more}", self.port)
     }

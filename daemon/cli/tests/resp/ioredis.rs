@@ -1,5 +1,4 @@
-//! ioredis, in two lines of versions: its check that a server is ready, and its pipelines, those too
-//! that it makes by itself.
+//! Two major versions of ioredis: the ready check, pipelines and automatic pipelines.
 
 use tollgate_testkit::ClientKind;
 
@@ -7,7 +6,7 @@ use crate::daemon::Daemon;
 use crate::process::SECRET;
 use crate::script::{check_lines, printed};
 
-const SEEN: &str = "
+const EXPECTED: &str = "
 ready ready PONG hello
 loading true
 named shop
@@ -33,15 +32,15 @@ fn check(module: &str) {
     let (daemon, guarded) = (Daemon::start(), Daemon::guarded());
     node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/resp/clients/ioredis.js"));
     node.args([module, &daemon.port.to_string(), &guarded.port.to_string(), SECRET]);
-    check_lines(&printed(node, b""), SEEN);
+    check_lines(&printed(node, b""), EXPECTED);
 }
 
 #[test]
-fn version_5() {
+fn ioredis_5_works() {
     check("ioredis5");
 }
 
 #[test]
-fn version_6() {
+fn ioredis_6_works() {
     check("ioredis6");
 }

@@ -1,6 +1,6 @@
-//! Clients of Redis that others wrote, and the daemon.
+//! Existing Redis clients with the daemon.
 //!
-//! A client that is not installed is skipped, and standard error says so.
+//! Clients that are not installed are skipped with a message on standard error.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod daemon;

@@ -1,4 +1,4 @@
-//! redis-py: its greeting, its pipelines, which are transactions, and its pool.
+//! redis-py: handshake, pipelines in transactions and the connection pool.
 
 use tollgate_testkit::ClientKind;
 
@@ -6,8 +6,8 @@ use crate::daemon::Daemon;
 use crate::process::SECRET;
 use crate::script::{check_lines, printed};
 
-/// What both versions of the protocol give.
-const SEEN: &str = "
+/// The output with both versions of the protocol.
+const EXPECTED: &str = "
 ping True b'hello'
 named shop
 its library redis-py
@@ -53,15 +53,15 @@ fn check(protocol: &str) {
     let (daemon, guarded) = (Daemon::start(), Daemon::guarded());
     python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/resp/clients/redis_py.py"));
     python.args([&daemon.port.to_string(), protocol, &guarded.port.to_string(), SECRET]);
-    check_lines(&printed(python, b""), SEEN);
+    check_lines(&printed(python, b""), EXPECTED);
 }
 
 #[test]
-fn over_resp2() {
+fn redis_py_works_over_resp2() {
     check("2");
 }
 
 #[test]
-fn over_resp3() {
+fn redis_py_works_over_resp3() {
     check("3");
 }

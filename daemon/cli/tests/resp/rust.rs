@@ -1,4 +1,4 @@
-//! The crate `redis`: by URL, in pipelines, by a connection that comes back.
+//! The crate `redis`: URLs, pipelines and the connection manager.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ fn connect(daemon: &Daemon, more: &str) -> Connection {
     Client::open(daemon.url("", more)).unwrap().get_connection().unwrap()
 }
 
-/// A decision by its names.
-fn decision(connection: &mut Connection, words: &[&str]) -> HashMap<String, Value> {
+/// The fields of a decision.
+fn decide(connection: &mut Connection, words: &[&str]) -> HashMap<String, Value> {
     cmd(words[0]).arg(&words[1..]).query(connection).unwrap()
 }
 
@@ -22,30 +22,30 @@ fn field<T: FromRedisValue>(decision: &HashMap<String, Value>, name: &str) -> T 
 }
 
 #[test]
-fn both_protocols_say_the_same() {
+fn both_protocols_return_the_same_decision() {
     let daemon = Daemon::start();
     for (key, protocol) in [("two", "0"), ("three", "0?protocol=resp3")] {
         let mut connection = connect(&daemon, protocol);
         let pong: String = cmd("PING").query(&mut connection).unwrap();
         assert_eq!(pong, "PONG");
-        for (left, allowed) in [(2, true), (1, true), (0, true), (0, false)] {
-            let said = decision(&mut connection, &["TOLLGATE.CHECK", "pair", key]);
-            assert_eq!(field::<bool>(&said, "allowed"), allowed, "{said:?}");
-            assert_eq!(field::<i64>(&said, "remaining"), left, "{said:?}");
-            assert_eq!(field::<i64>(&said, "capacity"), 3, "{said:?}");
-            assert_eq!(field::<i64>(&said, "granted"), i64::from(allowed), "{said:?}");
-            assert_eq!(field::<i64>(&said, "retry_after_us") > 0, !allowed, "{said:?}");
-            let limits: Vec<HashMap<String, Value>> = field(&said, "limits");
+        for (remaining, allowed) in [(2, true), (1, true), (0, true), (0, false)] {
+            let decision = decide(&mut connection, &["TOLLGATE.CHECK", "pair", key]);
+            assert_eq!(field::<bool>(&decision, "allowed"), allowed, "{decision:?}");
+            assert_eq!(field::<i64>(&decision, "remaining"), remaining, "{decision:?}");
+            assert_eq!(field::<i64>(&decision, "capacity"), 3, "{decision:?}");
+            assert_eq!(field::<i64>(&decision, "granted"), i64::from(allowed), "{decision:?}");
+            assert_eq!(field::<i64>(&decision, "retry_after_us") > 0, !allowed, "{decision:?}");
+            let limits: Vec<HashMap<String, Value>> = field(&decision, "limits");
             let names: Vec<String> = limits.iter().map(|limit| field(limit, "limit")).collect();
             assert_eq!(names, ["3/d fixed", "100/d log"]);
         }
-        let never = decision(&mut connection, &["TOLLGATE.CHECK", "pair", "never", "COST", "4"]);
+        let never = decide(&mut connection, &["TOLLGATE.CHECK", "pair", "never", "COST", "4"]);
         assert_eq!(field::<i64>(&never, "retry_after_us"), -2, "{never:?}");
     }
 }
 
 #[test]
-fn a_pipeline_of_ten_thousand_is_answered_in_order() {
+fn ten_thousand_pipelined_commands_get_replies_in_order() {
     let daemon = Daemon::start();
     for (protocol, is_atomic) in [("", false), ("", true), ("0?protocol=resp3", false)] {
         let mut connection = connect(&daemon, protocol);
@@ -67,20 +67,22 @@ fn a_pipeline_of_ten_thousand_is_answered_in_order() {
 }
 
 #[test]
-fn keys_are_bytes() {
+fn keys_may_be_any_bytes() {
     let daemon = Daemon::start();
     let mut connection = connect(&daemon, "");
     let every: Vec<u8> = (0..=255).collect();
-    for (key, left) in [(&every[..], 4), (&every, 3), (&every[1..], 4), (b"\r\n", 4), (b"\0", 4)] {
-        let mut asked = cmd("TOLLGATE.CHECK");
-        let said: HashMap<String, Value> =
-            asked.arg("api").arg(key).query(&mut connection).unwrap();
-        assert_eq!(field::<i64>(&said, "remaining"), left, "{key:?}");
+    for (key, remaining) in
+        [(&every[..], 4), (&every, 3), (&every[1..], 4), (b"\r\n", 4), (b"\0", 4)]
+    {
+        let mut check = cmd("TOLLGATE.CHECK");
+        let decision: HashMap<String, Value> =
+            check.arg("api").arg(key).query(&mut connection).unwrap();
+        assert_eq!(field::<i64>(&decision, "remaining"), remaining, "{key:?}");
     }
 }
 
 #[test]
-fn an_error_leaves_the_connection_as_it_was() {
+fn error_leaves_the_connection_usable() {
     let daemon = Daemon::start();
     let mut connection = connect(&daemon, "");
     for words in [
@@ -94,15 +96,15 @@ fn an_error_leaves_the_connection_as_it_was() {
         let answer: RedisResult<Value> = cmd(words[0]).arg(&words[1..]).query(&mut connection);
         let error = answer.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Server(_)), "{words:?}: {error:?}");
-        let said = decision(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
-        assert_eq!(field::<i64>(&said, "remaining"), 5, "{words:?}");
+        let decision = decide(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
+        assert_eq!(field::<i64>(&decision, "remaining"), 5, "{words:?}");
     }
 }
 
 #[test]
-fn a_token_is_a_password() {
+fn token_is_the_password() {
     let daemon = Daemon::guarded();
-    for (login, is_let_in) in [
+    for (login, is_accepted) in [
         (format!(":{SECRET}@"), true),
         (format!("gateway:{SECRET}@"), true),
         (":guessed@".to_owned(), false),
@@ -111,16 +113,16 @@ fn a_token_is_a_password() {
         for protocol in ["0", "0?protocol=resp3"] {
             let client = Client::open(daemon.url(&login, protocol)).unwrap();
             let connected = client.get_connection();
-            assert_eq!(connected.is_ok(), is_let_in, "{login} {protocol}");
+            assert_eq!(connected.is_ok(), is_accepted, "{login} {protocol}");
             let Ok(mut connection) = connected else { continue };
-            let said = decision(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
-            assert!(field::<bool>(&said, "allowed"));
+            let decision = decide(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
+            assert!(field::<bool>(&decision, "allowed"));
         }
     }
 }
 
 #[tokio::test]
-async fn callers_share_a_connection_and_exactly_the_limit_passes() {
+async fn concurrent_callers_of_one_connection_get_exactly_the_limit() {
     let daemon = Daemon::start();
     let client = Client::open(daemon.url("", "0?protocol=resp3")).unwrap();
     let manager = client.get_connection_manager().await.unwrap();
@@ -130,10 +132,10 @@ async fn callers_share_a_connection_and_exactly_the_limit_passes() {
         callers.spawn(async move {
             let mut allowed = 0;
             for _ in 0..40 {
-                let mut asked = cmd("TOLLGATE.CHECK");
-                let said: HashMap<String, Value> =
-                    asked.arg("many").arg("shared").query_async(&mut manager).await.unwrap();
-                allowed += u32::from(field::<bool>(&said, "allowed"));
+                let mut check = cmd("TOLLGATE.CHECK");
+                let decision: HashMap<String, Value> =
+                    check.arg("many").arg("shared").query_async(&mut manager).await.unwrap();
+                allowed += u32::from(field::<bool>(&decision, "allowed"));
             }
             allowed
         });

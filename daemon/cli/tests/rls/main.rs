@@ -1,6 +1,6 @@
-//! A client of Envoy's rate limit service in another language, and the daemon.
+//! A Python client of Envoy's rate limit service with the daemon.
 //!
-//! Where Python or its packages are not installed it is skipped, and standard error says so.
+//! Skipped with a message on standard error if Python or its packages are not installed.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 #[path = "../resp/process.rs"]
@@ -13,7 +13,7 @@ use tollgate_testkit::ClientKind;
 use process::{Daemon, SECRET, TOKENS};
 use script::{check_lines, printed};
 
-/// Windows that end in hardly any test's time.
+/// Windows of a year or more, so that hardly any ends during a test.
 const RULES: &str = r#"
 domain: shop
 descriptors:
@@ -39,18 +39,18 @@ policies: { api: { limits: [5/d log] } }
 envoy: { config: rules.yaml, dynamic_metadata: true }
 ";
 
-const SEEN: &str = "
+const EXPECTED: &str = "
 first: OK | OK 3/YEAR per-user 2 later
 second: OK | OK 3/YEAR per-user 1 later
 third: OK | OK 3/YEAR per-user 0 later
 fourth: OVER_LIMIT | OVER_LIMIT 3/YEAR per-user 0 later
 no rule: OK | OK 0
 in order: OVER_LIMIT | OK 0 | OK 3/YEAR per-user 3 0s | OVER_LIMIT 3/YEAR per-user 0 later | OK 3/YEAR per-user 3 0s
-what was denied as a whole was not charged: OK | OK 3/YEAR per-user 2 later | OK 3/YEAR per-user 2 later
+a denied request is not charged: OK | OK 3/YEAR per-user 2 later | OK 3/YEAR per-user 2 later
 nested: OK | OK 100/YEAR - 99 later
 not at the end: OK | OK 0
 unlimited: OK | OK 4294967295
-in our notation: OK | OK 7/UNKNOWN - 6 later
+in the notation of Tollgate: OK | OK 7/UNKNOWN - 6 later
 no such domain: OK | OK 0
 a policy's name: OK | OK 5/DAY api 4 later
 of the request: OK | OK 3/YEAR per-user 1 later
@@ -58,9 +58,9 @@ of the descriptor: OK | OK 3/YEAR per-user 0 later
 a peek: OK | OK 3/YEAR per-user 0 later
 a refund: OK | OK 3/YEAR per-user 2 later
 too much: OVER_LIMIT | OVER_LIMIT 3/YEAR per-user 2
-what is left: OK | OK 3/YEAR per-user 0 later
-brought: OK | OK 50/HOUR - 49 later
-brought again: OK | OK 50/HOUR - 48 later
+the rest: OK | OK 3/YEAR per-user 0 later
+an override: OK | OK 50/HOUR - 49 later
+the same override: OK | OK 50/HOUR - 48 later
 with metadata: OK | OK 100/YEAR - 98 later
 metadata: ['descriptors', 'domain', 'metadata']
 no domain: INVALID_ARGUMENT: domain is empty; send that of a file of envoy.config, or the name of a policy
@@ -83,7 +83,7 @@ the token: OK
 ";
 
 #[test]
-fn python_sees_what_envoy_does() {
+fn python_client_gets_the_expected_responses() {
     let Some(mut python) = ClientKind::Python.command() else { return };
     let start = |more| {
         let files = [("tollgate.yaml", &*format!("{CONFIG}{more}")), ("rules.yaml", RULES)];
@@ -92,5 +92,5 @@ fn python_sees_what_envoy_does() {
     let (daemon, guarded) = (start(""), start(TOKENS));
     python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rls/clients/rls.py"));
     python.args([&daemon.port.to_string(), &guarded.port.to_string(), SECRET]);
-    check_lines(&printed(python, b""), SEEN);
+    check_lines(&printed(python, b""), EXPECTED);
 }

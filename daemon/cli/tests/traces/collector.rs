@@ -1,54 +1,54 @@
-//! A collector, as far as it listens.
+//! A mock of an OpenTelemetry collector.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// One batch, as it was sent.
+/// A request with a batch of spans.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct Batch {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-/// Takes whatever is sent, until the test ends.
+/// Accepts every request until the test ends.
 #[derive(Debug)]
 pub(crate) struct Collector {
     pub(crate) url: String,
-    sent: Receiver<Sent>,
+    batches: Receiver<Batch>,
 }
 
 impl Collector {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, sent) = channel();
+        let (sender, batches) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                // It is told before it is answered: who has the answer finds it here.
                 let mut stream = stream.unwrap();
-                let told = tell.send(read(&stream));
+                // Before the response, so that a batch with a response is in the channel.
+                let sent = sender.send(read(&stream));
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
-                if told.is_err() {
+                if sent.is_err() {
                     return;
                 }
             }
         });
-        Collector { url, sent }
+        Collector { url, batches }
     }
 
-    /// What was sent and answered.
-    pub(crate) fn sent(&self) -> Vec<Sent> {
-        self.sent.try_iter().collect()
+    /// The batches that got a response.
+    pub(crate) fn batches(&self) -> Vec<Batch> {
+        self.batches.try_iter().collect()
     }
 }
 
-fn read(stream: &TcpStream) -> Sent {
+fn read(stream: &TcpStream) -> Batch {
     let mut stream = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
-        assert!(stream.read_line(&mut head).unwrap() > 0, "it ends in {head:?}");
+        assert!(stream.read_line(&mut head).unwrap() > 0, "the request ends in {head:?}");
     }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -56,5 +56,5 @@ fn read(stream: &TcpStream) -> Sent {
     });
     let mut body = vec![0; length.unwrap()];
     stream.read_exact(&mut body).unwrap();
-    Sent { head, body }
+    Batch { head, body }
 }

@@ -1,4 +1,4 @@
-//! Decisions as spans: a daemon, a collector.
+//! Export of decisions as spans to a collector.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod collector;
@@ -8,13 +8,15 @@ mod process;
 mod protobuf;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
+use tollgate_testkit::Folder;
+
 use collector::Collector;
-use process::{Daemon, directory};
-use protobuf::{all, number, under};
+use process::{Daemon, HTTP_ONLY};
+use protobuf::{all, nested, number};
 
 const PARENT: &str = "b7ad6b7169203331";
 const SECRET: &str = "a-secret-key";
@@ -23,21 +25,16 @@ policies: { traced: { limits: [1/d log] }, other: { limits: [9/d log] } }
 rules: [{ policy: traced, key: "gate-{header.x-api-key}" }]
 "#;
 
-/// Asks on a connection of its own; the status.
-fn ask(daemon: &Daemon, trace: u8, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(daemon.address()).unwrap();
-    let parent = format!("traceparent: 00-{}-{PARENT}-01", hexadecimal(&[trace; 16]));
-    let length = body.len();
-    let head = format!("{head}\r\nhost: t\r\n{parent}\r\nconnection: close");
-    write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+/// Sends a request with a trace id and returns the status.
+fn send(daemon: &Daemon, trace: u8, head: &str, body: &str) -> String {
+    let head = format!("{head}\r\ntraceparent: 00-{}-{PARENT}-01", hexadecimal(&[trace; 16]));
+    let response = process::send(daemon.address(), &head, body);
+    response.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 fn start(change: impl FnOnce(&mut Command)) -> Daemon {
-    let config = directory().join("tollgate.yaml");
-    std::fs::write(&config, CONFIG).unwrap();
+    let folder = Folder::create();
+    let config = folder.write("tollgate.yaml", CONFIG);
     let arguments = ["--config".as_ref(), config.as_os_str()];
     Daemon::start_with(change, arguments)
 }
@@ -51,12 +48,12 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn attributes(messages: &[&[u8]]) -> BTreeMap<String, String> {
-    let pair = |x: &&[u8]| (text(all(x, 1)[0]), text(under(x, &[2, 1])[0]));
+    let pair = |message: &&[u8]| (text(all(message, 1)[0]), text(nested(message, &[2, 1])[0]));
     messages.iter().map(pair).collect()
 }
 
 #[test]
-fn each_decision_is_a_span_of_its_callers_trace() {
+fn each_decision_is_a_span_in_the_trace_of_its_caller() {
     let collector = Collector::start();
     let daemon = start(|command| {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
@@ -81,23 +78,26 @@ fn each_decision_is_a_span_of_its_callers_trace() {
         (&*gate, "", "429", ("forward_auth", "traced", "denied")),
     ];
     for (trace, (head, body, status, _)) in (1..).zip(&rows) {
-        assert_eq!(ask(&daemon, trace, head, body), *status, "{head} {body}");
+        assert_eq!(send(&daemon, trace, head, body), *status, "{head} {body}");
     }
-    // What is no decision is no span.
-    ask(&daemon, 99, "GET /livez HTTP/1.1", "");
+    // Other requests have no span.
+    send(&daemon, 99, "GET /livez HTTP/1.1", "");
     daemon.stop();
 
-    let sent = collector.sent();
+    let batches = collector.batches();
     let mut spans = BTreeMap::new();
-    for sent in &sent {
-        assert!(sent.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", sent.head);
-        assert!(sent.head.contains("x-tenant: shop\r\n"), "{}", sent.head);
-        assert!(sent.head.contains("content-type: application/x-protobuf\r\n"), "{}", sent.head);
+    for batch in &batches {
+        assert!(batch.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", batch.head);
+        assert!(batch.head.contains("x-tenant: shop\r\n"), "{}", batch.head);
+        assert!(batch.head.contains("content-type: application/x-protobuf\r\n"), "{}", batch.head);
         let secret = SECRET.as_bytes();
-        assert!(!sent.body.windows(secret.len()).any(|sent| sent == secret), "a key is sent");
-        let service = attributes(&under(&sent.body, &[1, 1, 1]));
+        assert!(
+            !batch.body.windows(secret.len()).any(|window| window == secret),
+            "a key is exported"
+        );
+        let service = attributes(&nested(&batch.body, &[1, 1, 1]));
         assert_eq!(service["service.name"], "tollgate");
-        for span in under(&sent.body, &[1, 2, 2]) {
+        for span in nested(&batch.body, &[1, 2, 2]) {
             assert!(spans.insert(hexadecimal(all(span, 1)[0]), span).is_none());
         }
     }
@@ -107,29 +107,29 @@ fn each_decision_is_a_span_of_its_callers_trace() {
         assert_eq!(hexadecimal(all(span, 4)[0]), PARENT);
         assert_eq!(text(all(span, 5)[0]), "decide");
         assert!(number(span, 7) <= number(span, 8) && number(span, 7) > 0);
-        let told = attributes(&all(span, 9));
-        let wanted = [
+        let attributes = attributes(&all(span, 9));
+        let expected = [
             ("tollgate.answer", *answer),
             ("tollgate.policy", *policy),
             ("tollgate.surface", *surface),
         ];
-        let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(told, BTreeMap::from(wanted), "{head}");
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(attributes, BTreeMap::from(expected), "{head}");
     }
 }
 
 #[test]
-fn a_collector_that_is_away_is_one_line_in_the_log() {
-    // Bound and closed again, so that there is no listener.
-    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+fn unreachable_collector_is_logged_once() {
+    // The port of a listener that was just closed.
+    let unreachable = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut daemon = start(|command| {
-        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{away}"));
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{unreachable}"));
         command.env("OTEL_BSP_SCHEDULE_DELAY", "1").stderr(Stdio::piped());
     });
     let mut log = daemon.log().unwrap();
     let body = format!(r#"{{"policy":"other","key":"{SECRET}"}}"#);
     for _ in 0..9 {
-        assert_eq!(ask(&daemon, 1, "POST /v1/check HTTP/1.1", &body), "200");
+        assert_eq!(send(&daemon, 1, "POST /v1/check HTTP/1.1", &body), "200");
     }
     daemon.stop();
     let mut lines = String::new();
@@ -138,22 +138,15 @@ fn a_collector_that_is_away_is_one_line_in_the_log() {
 }
 
 #[test]
-fn what_is_wrong_in_the_environment_ends_it_at_the_start() {
+fn invalid_environment_is_an_error_at_start() {
     let mut command = process::tollgate();
-    command.args([
-        "serve",
-        "--http",
-        "127.0.0.1:0",
-        "--metrics",
-        "off",
-        "--grpc",
-        "off",
-        "--resp",
-        "off",
-    ]);
+    command.arg("serve").args(HTTP_ONLY);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.starts_with("error: OTEL_EXPORTER_OTLP_ENDPOINT is \"localhost:4318\""), "{said}");
+    let error = text(&output.stderr);
+    assert!(
+        error.starts_with("error: OTEL_EXPORTER_OTLP_ENDPOINT is \"localhost:4318\""),
+        "{error}"
+    );
 }

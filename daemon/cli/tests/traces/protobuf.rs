@@ -1,4 +1,4 @@
-//! As much of protobuf as spans need: <https://protobuf.dev/programming-guides/encoding/>.
+//! A protobuf reader for spans: <https://protobuf.dev/programming-guides/encoding/>.
 
 /// A field of a message: a number, or bytes.
 pub(crate) enum Value<'a> {
@@ -29,9 +29,9 @@ pub(crate) fn fields(mut message: &[u8]) -> Vec<(u64, Value<'_>)> {
     fields
 }
 
-/// What all fields of this number hold.
+/// The contents of all fields with this number.
 pub(crate) fn all(message: &[u8], number: u64) -> Vec<&[u8]> {
-    let fields = fields(message).into_iter().filter(|(x, _)| *x == number);
+    let fields = fields(message).into_iter().filter(|(known, _)| *known == number);
     let bytes = fields.map(|(_, value)| match value {
         Value::Bytes(bytes) => bytes,
         Value::Number(value) => panic!("field {number} is the number {value}"),
@@ -39,32 +39,32 @@ pub(crate) fn all(message: &[u8], number: u64) -> Vec<&[u8]> {
     bytes.collect()
 }
 
-/// What all fields hold that are reached by these numbers, one in the other.
-pub(crate) fn under<'a>(message: &'a [u8], path: &[u64]) -> Vec<&'a [u8]> {
+/// The contents of all nested fields with this path of numbers.
+pub(crate) fn nested<'a>(message: &'a [u8], path: &[u64]) -> Vec<&'a [u8]> {
     path.iter().fold(vec![message], |messages, number| {
         messages.into_iter().flat_map(|message| all(message, *number)).collect()
     })
 }
 
-/// A number that stands alone.
+/// The numeric field with this number.
 pub(crate) fn number(message: &[u8], number: u64) -> u64 {
-    let mut fields = fields(message).into_iter().filter(|(x, _)| *x == number);
+    let mut fields = fields(message).into_iter().filter(|(known, _)| *known == number);
     match fields.next() {
         Some((_, Value::Number(number))) => number,
-        _ => panic!("there is no number {number}"),
+        _ => panic!("there is no numeric field {number}"),
     }
 }
 
 fn varint(rest: &mut &[u8]) -> u64 {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
-        let [byte] = *take(rest, 1) else { panic!() };
+        let byte = take(rest, 1)[0];
         value |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             return value;
         }
     }
-    panic!("a number has no end")
+    panic!("a varint is too long")
 }
 
 fn take<'a>(rest: &mut &'a [u8], length: usize) -> &'a [u8] {

@@ -1,13 +1,13 @@
-//! Limits, those that only record, and what the headers say of them.
+//! Limits, shadow limits and response headers.
 
-use super::{BOTH, check, staged};
+use super::{CHARGING_MODES, check, with_setup};
 
 #[test]
-fn a_limit_is_kept_and_told() {
-    for charging in BOTH {
-        staged(charging, |stage| {
+fn requests_above_the_limit_are_denied() {
+    for charging in CHARGING_MODES {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 "
                 /two who=a mood=calm => 200 2 of 3
                 /two who=a mood=calm => 200 1 of 3
@@ -25,10 +25,10 @@ fn a_limit_is_kept_and_told() {
 
 #[test]
 fn shadow_limit_denies_no_request() {
-    for charging in BOTH {
-        staged(charging, |stage| {
+    for charging in CHARGING_MODES {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 "
                 /two who=a mood=shady => 200 2 of 3
                 /two who=a mood=shady => 200 1 of 3
@@ -42,11 +42,11 @@ fn shadow_limit_denies_no_request() {
 }
 
 #[test]
-fn a_value_that_no_rule_names_is_counted_by_itself() {
-    for charging in BOTH {
-        staged(charging, |stage| {
+fn values_without_a_rule_of_their_own_are_counted_separately() {
+    for charging in CHARGING_MODES {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 "
                 /one only=a => 200 1 of 2
                 /one only=a => 200 0 of 2
@@ -58,14 +58,13 @@ fn a_value_that_no_rule_names_is_counted_by_itself() {
     }
 }
 
-/// What has no end of its window near: a whole year at most, and one second at least.
 #[test]
-fn headers_tell_the_window_its_end_and_the_name_of_the_limit() {
-    staged("reference", |stage| {
+fn headers_contain_window_reset_time_and_name_of_the_limit() {
+    with_setup("reference", |setup| {
         let seconds = |x: Option<&str>| -> u32 { x.unwrap().parse().unwrap() };
         let year = 1..=365 * 24 * 60 * 60;
         for status in [200, 429] {
-            let answer = stage.ask("/two who=a plan=basic");
+            let answer = setup.ask("/two who=a plan=basic");
             assert_eq!(answer.status, status);
             let limit = answer.header("x-ratelimit-limit");
             assert_eq!(limit, Some("1, 1;w=31536000;name=\"basic\""));
@@ -78,27 +77,27 @@ fn headers_tell_the_window_its_end_and_the_name_of_the_limit() {
 }
 
 #[test]
-fn of_several_limits_the_one_with_the_least_left_is_told() {
-    staged("atomic", |stage| {
+fn headers_describe_the_limit_with_the_fewest_remaining_requests() {
+    with_setup("atomic", |setup| {
         check(
-            stage,
+            setup,
             "
             /two who=a plan=other mood=calm => 200 2 of 3
             /two who=a plan=basic mood=calm => 200 0 of 1
             /two who=a plan=basic mood=calm => 429 0 of 1
-            # The denied one was charged nothing.
+            # The denied request was not charged.
             /two who=a mood=calm => 200 0 of 3
         ",
         );
     });
-    staged("reference", |stage| {
+    with_setup("reference", |setup| {
         check(
-            stage,
+            setup,
             "
             /two who=a plan=other mood=calm => 200 2 of 3
             /two who=a plan=basic mood=calm => 200 0 of 1
             /two who=a plan=basic mood=calm => 429 0 of 1
-            # The denied one was charged too.
+            # The denied request was charged.
             /two who=a mood=calm => 429 0 of 3
         ",
         );

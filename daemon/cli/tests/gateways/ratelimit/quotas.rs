@@ -1,18 +1,18 @@
-//! Quotas, of which one that is left is enough, and charges after the application's answer.
+//! Quotas, and charges after the response of the application.
 
 use std::thread;
 use std::time::Duration;
 
-use super::stage::Stage;
-use super::{BOTH, check, staged};
+use super::setup::Setup;
+use super::{CHARGING_MODES, check, with_setup};
 
-/// Of several with as little left Envoy tells the first.
+/// Envoy reports the first of several quotas with equally few remaining requests.
 #[test]
-fn a_request_passes_while_one_quota_is_left() {
-    for charging in BOTH {
-        staged(charging, |stage| {
+fn request_passes_while_one_quota_remains() {
+    for charging in CHARGING_MODES {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 "
                 /quota => 200 0 of 1
                 /quota => 200 0 of 1
@@ -24,16 +24,16 @@ fn a_request_passes_while_one_quota_is_left() {
     }
 }
 
-/// What is charged afterwards may go above the limit once, and then nothing passes.
+/// A later charge may exceed the limit once; then no request passes.
 #[test]
-fn what_is_charged_after_the_answer_counts_for_the_next_request() {
-    staged("reference", |stage| {
+fn charge_after_the_response_counts_for_the_next_request() {
+    with_setup("reference", |setup| {
         for (before, after) in [("2 of 2", "1"), ("1 of 2", "0"), ("0 of 2", "over")] {
-            check(stage, &format!("/tokens => 200 {before}"));
-            until_left(stage, "second", after);
+            check(setup, &format!("/tokens => 200 {before}"));
+            wait_for_remaining(setup, "second", after);
         }
         check(
-            stage,
+            setup,
             "
             /tokens => 429 0 of 2
             /left/second => 429 0 of 2
@@ -42,38 +42,38 @@ fn what_is_charged_after_the_answer_counts_for_the_next_request() {
     });
 }
 
-/// The daemon says whose quota is left, and Envoy sends the request there.
+/// The daemon returns the service with a remaining quota, and Envoy routes the request to it.
 #[test]
-fn the_service_with_quota_left_serves() {
-    staged("reference", |stage| {
+fn request_is_routed_to_the_service_with_a_remaining_quota() {
+    with_setup("reference", |setup| {
         for (at, left) in [(0, "0"), (0, "over"), (1, "1"), (1, "0"), (1, "over")] {
-            let answer = stage.ask("/services");
+            let answer = setup.ask("/services");
             assert_eq!(answer.status, 200, "{answer:?}");
             let mut served = [0, 0];
             served[at] = 1;
-            assert_eq!(stage.reached(), served, "{left}: {answer:?}");
-            until_left(stage, ["first", "second"][at], left);
+            assert_eq!(setup.reached(), served, "{left}: {answer:?}");
+            wait_for_remaining(setup, ["first", "second"][at], left);
         }
-        check(stage, "/services => 429 0 of 1");
+        check(setup, "/services => 429 0 of 1");
     });
 }
 
-/// Looks until so much is left of a service's quota, or it is over: Envoy charges after it has
-/// answered.
+/// Waits until the quota of a service has the expected remainder, or is exhausted: Envoy charges after
+/// it has responded.
 #[track_caller]
-fn until_left(stage: &Stage, service: &str, expected: &str) {
-    // It takes some milliseconds; after half a minute it will not come.
+fn wait_for_remaining(setup: &Setup, service: &str, expected: &str) {
+    // Half a minute; normally it takes some milliseconds.
     for _ in 0..3_000 {
-        let answer = stage.ask(&format!("/left/{service}"));
+        let answer = setup.ask(&format!("/left/{service}"));
         let left = match answer.status {
             429 => "over",
             _ => answer.header("x-ratelimit-remaining").unwrap(),
         };
-        stage.reached();
+        setup.reached();
         if left == expected {
             return;
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("{expected} are never left");
+    panic!("the remainder is never {expected}");
 }

@@ -1,8 +1,8 @@
-// What ioredis sees of the daemon, as lines: ioredis.js VERSION PORT TOKEN-PORT TOKEN
+// Prints the replies that ioredis gets, one per line: ioredis.js VERSION PORT TOKEN-PORT TOKEN
 const [version, port, tokenPort, token] = process.argv.slice(2);
 const Redis = require(version);
 
-// A failure ends the run instead of being tried again for ever.
+// A failure ends the run instead of being retried forever.
 const options = { host: "127.0.0.1", maxRetriesPerRequest: 0, retryStrategy: null };
 
 function connect(more) {
@@ -13,9 +13,9 @@ function connect(more) {
   return client;
 }
 
-// A decision by its names, whichever form the protocol gave it.
+// The fields of a decision, a map or a flat list depending on the protocol.
 function fields(reply) {
-  const text = (it) => (Buffer.isBuffer(it) ? it.toString() : it);
+  const text = (value) => (Buffer.isBuffer(value) ? value.toString() : value);
   if (!Array.isArray(reply)) return reply instanceof Map ? Object.fromEntries(reply) : reply;
   const named = {};
   for (let at = 0; at < reply.length; at += 2) named[text(reply[at])] = text(reply[at + 1]);
@@ -28,8 +28,8 @@ function shown(reply) {
 }
 
 const failed = (promise) => promise.then(
-  (it) => `no failure ${it}`,
-  // What to do about it is another test's.
+  (value) => `no failure ${value}`,
+  // Other tests check the hint after the semicolon.
   (error) => `${error.name}: ${error.message}`.split(";")[0],
 );
 
@@ -48,8 +48,8 @@ async function throttle(client) {
   console.log("denied", (await client.call("CL.THROTTLE", "user", 15, 30, 3600, 16))[0]);
   console.log("exists", await client.exists("user"), await client.del("user"));
   const key = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
-  for (const it of [key, key, key.subarray(0, 255)]) {
-    console.log("key", shown(await client.callBuffer("TOLLGATE.CHECK", "api", it)));
+  for (const bytes of [key, key, key.subarray(0, 255)]) {
+    console.log("key", shown(await client.callBuffer("TOLLGATE.CHECK", "api", bytes)));
   }
 }
 
@@ -57,33 +57,34 @@ async function pipelines(client) {
   const pipeline = client.pipeline();
   for (let at = 0; at < 1500; at += 1) pipeline.call("TOLLGATE.CHECK", "many", "pipeline");
   const replies = (await pipeline.exec()).map(([error, reply]) => fields(reply));
-  const left = replies.filter((it) => it.allowed).map((it) => it.remaining);
-  console.log("in order", left.every((it, at) => it === 999 - at), left.length, replies.length);
+  const remaining = replies.filter((reply) => reply.allowed).map((reply) => reply.remaining);
+  const isDescending = remaining.every((count, index) => count === 999 - index);
+  console.log("in order", isDescending, remaining.length, replies.length);
   const multi = client.multi();
   for (const policy of ["api", "no-such-policy", "api"]) multi.call("TOLLGATE.CHECK", policy, "multi");
   const transaction = await multi.exec();
-  console.log("around a failure", transaction.map(([error, it]) => (error ? error.name : shown(it))));
+  console.log("around a failure", transaction.map(([error, reply]) => (error ? error.name : shown(reply))));
 }
 
 async function automatic() {
   const client = connect({ enableAutoPipelining: true });
-  const asks = Array.from({ length: 1500 }, () => client.call("TOLLGATE.CHECK", "many", "automatic"));
-  const allowed = (await Promise.all(asks)).filter((it) => fields(it).allowed);
+  const calls = Array.from({ length: 1500 }, () => client.call("TOLLGATE.CHECK", "many", "automatic"));
+  const allowed = (await Promise.all(calls)).filter((reply) => fields(reply).allowed);
   console.log("in one pipeline", allowed.length);
   await client.quit();
 }
 
 async function tokens() {
-  const asked = async (login) => {
+  const check = async (login) => {
     const client = connect({ port: Number(tokenPort), ...login });
     const answer = await failed(client.call("TOLLGATE.CHECK", "api", "t").then(() => ""));
     client.disconnect();
     return answer.split(" ", 2).join(" ");
   };
-  console.log("the token:", await asked({ password: token }));
-  console.log("by its name:", await asked({ username: "gateway", password: token }));
-  console.log("another:", await asked({ password: "guessed" }));
-  console.log("no token:", await asked({}));
+  console.log("the token:", await check({ password: token }));
+  console.log("by its name:", await check({ username: "gateway", password: token }));
+  console.log("another:", await check({ password: "guessed" }));
+  console.log("no token:", await check({}));
 }
 
 async function run() {

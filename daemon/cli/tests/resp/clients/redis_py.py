@@ -1,4 +1,4 @@
-"""What redis-py sees of the daemon, as lines: redis_py.py PORT PROTOCOL TOKEN-PORT TOKEN"""
+"""Prints the replies that redis-py gets, one per line: redis_py.py PORT PROTOCOL TOKEN-PORT TOKEN"""
 
 import asyncio
 import sys
@@ -9,15 +9,15 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 PORT, PROTOCOL, TOKEN_PORT, TOKEN = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-PATIENCE = 60
+TIMEOUT = 60
 
 
 def connect(**more):
-    return redis.Redis(port=PORT, protocol=PROTOCOL, socket_timeout=PATIENCE, **more)
+    return redis.Redis(port=PORT, protocol=PROTOCOL, socket_timeout=TIMEOUT, **more)
 
 
 def fields(reply):
-    """A decision by its names, whichever form the protocol gave it."""
+    """The fields of a decision, a map or a flat list depending on the protocol."""
     flat = list(reply)
     pairs = reply.items() if isinstance(reply, dict) else zip(flat[::2], flat[1::2])
     return {name if isinstance(name, str) else name.decode(): value for name, value in pairs}
@@ -32,7 +32,7 @@ def failure(work):
     try:
         return f"no failure but {work()!r}"
     except redis.RedisError as error:
-        # What to do about it is another test's.
+        # Other tests check the hint after the semicolon.
         return f"{type(error).__name__}: {error}".partition(";")[0].strip()
 
 
@@ -106,7 +106,7 @@ def verbs(client):
 
 
 async def many_at_once():
-    client = redis.asyncio.Redis(port=PORT, protocol=PROTOCOL, socket_timeout=PATIENCE)
+    client = redis.asyncio.Redis(port=PORT, protocol=PROTOCOL, socket_timeout=TIMEOUT)
 
     async def ask():
         replies = [await client.execute_command("TOLLGATE.CHECK", "many", "async") for _ in range(30)]
@@ -117,19 +117,19 @@ async def many_at_once():
 
 
 def tokens():
-    # By default it would ask again for seconds.
-    once = {"socket_timeout": PATIENCE, "retry": Retry(NoBackoff(), 0)}
+    # The default retries for seconds.
+    once = {"socket_timeout": TIMEOUT, "retry": Retry(NoBackoff(), 0)}
 
-    def asked(**login):
+    def check(**login):
         client = redis.Redis(port=TOKEN_PORT, protocol=PROTOCOL, **once, **login)
         answer = failure(lambda: shown(client.execute_command("TOLLGATE.CHECK", "api", "t")))
         return answer.partition(":")[0]
 
-    print("no token:", asked())
-    print("another:", asked(password="guessed"))
-    print("the token:", asked(password=TOKEN))
-    print("by its name:", asked(username="gateway", password=TOKEN))
-    print("by another:", asked(username="root", password=TOKEN))
+    print("no token:", check())
+    print("another:", check(password="guessed"))
+    print("the token:", check(password=TOKEN))
+    print("by its name:", check(username="gateway", password=TOKEN))
+    print("by another:", check(username="root", password=TOKEN))
 
 
 with connect() as client:

@@ -1,33 +1,31 @@
-//! Envoy with its rate limit filter before two applications, and the daemon that it asks.
+//! Envoy with its rate limit filter, two applications and the daemon.
 
 use std::fs;
-use std::path::PathBuf;
 
-use tollgate_testkit::{Gateway, GatewayKind, Port, Upstream};
+use tollgate_testkit::{Folder, Gateway, GatewayKind, Port, Upstream};
 
 use crate::client::{Answer, Client};
 use crate::daemon::Daemon;
-use crate::stage::folder;
 
-/// All of them, each on a port of its own.
+/// The running programs, each on its own port.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct Setup {
     _gateway: Gateway,
     pub(super) daemon: Daemon,
     pub(super) upstreams: [Upstream; 2],
     port: Port,
     _ports: [Port; 2],
-    folder: PathBuf,
+    _folder: Folder,
 }
 
-impl Stage {
+impl Setup {
     pub(super) fn new(charging: &str) -> Self {
         Self::with(charging, false)
     }
 
-    /// With what is charged, and whether Envoy refuses what is not decided.
-    pub(super) fn with(charging: &str, is_closed: bool) -> Self {
-        let folder = folder();
+    /// Sets `envoy.charging`, and whether Envoy rejects requests without a decision.
+    pub(super) fn with(charging: &str, fails_closed: bool) -> Self {
+        let folder = Folder::create();
         let config = format!(
             "envoy: {{ config: limits.yaml, charging: {charging}, dynamic_metadata: true }}\n"
         );
@@ -38,21 +36,22 @@ impl Stage {
         let daemon = Daemon::start_for_envoy(&path, http.number(), grpc.number());
         let upstreams = [Upstream::start(), Upstream::start()];
         let port = Port::reserve();
-        let [first, second] = upstreams.each_ref().map(|each_ref| port_of(&each_ref.address()));
-        let places = [
+        let [first, second] = upstreams.each_ref().map(|upstream| port_of(&upstream.address()));
+        let values = [
             ("<port>", port.number().to_string()),
             ("<grpc>", grpc.number().to_string()),
-            ("<closed>", is_closed.to_string()),
+            ("<closed>", fails_closed.to_string()),
             ("<first>", first),
             ("<second>", second),
         ];
         let text = include_str!("envoy.yaml").to_owned();
-        let text = places.iter().fold(text, |text, (place, value)| text.replace(place, value));
+        let text =
+            values.iter().fold(text, |text, (placeholder, value)| text.replace(placeholder, value));
         let gateway = Gateway::start(GatewayKind::Envoy, &[("envoy.yaml", text)], &port);
-        Self { _gateway: gateway, daemon, upstreams, port, _ports: [http, grpc], folder }
+        Self { _gateway: gateway, daemon, upstreams, port, _ports: [http, grpc], _folder: folder }
     }
 
-    /// Asks for a path with headers: `/two who=a plan=basic`.
+    /// Sends a request with a path and headers: `/two who=a plan=basic`.
     pub(super) fn ask(&self, line: &str) -> Answer {
         let mut words = line.split(' ');
         let first = format!("GET {}", words.next().unwrap());
@@ -61,19 +60,12 @@ impl Stage {
         Client::connect(1, self.port.number()).send(&first, &headers, "")
     }
 
-    /// Which of the applications have been reached since this was last asked, each how often.
+    /// The number of requests that reached each application since the last call.
     pub(super) fn reached(&self) -> [usize; 2] {
-        self.upstreams.each_ref().map(|each_ref| each_ref.take().len())
+        self.upstreams.each_ref().map(|upstream| upstream.take().len())
     }
 }
 
 fn port_of(address: &str) -> String {
     address.rsplit_once(':').unwrap().1.to_owned()
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // A folder that stays is a nuisance, but no reason to fail a test.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }

@@ -1,13 +1,13 @@
-//! Rules that stand in for others.
+//! Rules that replace others.
 
-use super::{BOTH, check, staged};
+use super::{CHARGING_MODES, check, with_setup};
 
 #[test]
-fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
-    for charging in BOTH {
-        staged(charging, |stage| {
+fn replacement_raises_a_limit_without_affecting_other_requests() {
+    for charging in CHARGING_MODES {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 "
                 /two who=a plan=banned => 429 0 of 0
                 /four who=a plan=banned from=gate to=pardon => 200 1 of 2
@@ -28,12 +28,12 @@ fn a_rule_may_raise_a_limit_and_leaves_the_other_as_it_was() {
 }
 
 #[test]
-fn a_rule_may_stand_in_for_several() {
-    // The third of the reference is charged under both, and Envoy tells the first of them.
-    for (charging, told) in [("atomic", 2), ("reference", 3)] {
-        staged(charging, |stage| {
+fn rule_replaces_several_others() {
+    // With reference charging, the third request is charged under both, and Envoy reports the first.
+    for (charging, limit) in [("atomic", 2), ("reference", 3)] {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 &format!(
                     "
                 /five who=a plan=basic from=gate to=detour category=account => 200 3 of 4
@@ -45,7 +45,7 @@ fn a_rule_may_stand_in_for_several() {
                 /two who=b plan=basic => 429 0 of 1
                 /four who=c plan=other from=gate to=detour => 200 1 of 2
                 /four who=c plan=other from=gate to=detour => 200 0 of 2
-                /four who=c plan=other from=gate to=detour => 429 0 of {told}
+                /four who=c plan=other from=gate to=detour => 429 0 of {limit}
                 /five who=a plan=basic from=gate to=detour category=account => 429 0 of 4
             "
                 ),
@@ -55,11 +55,11 @@ fn a_rule_may_stand_in_for_several() {
 }
 
 #[test]
-fn a_request_that_one_limit_denies_is_charged_under_another_only_as_the_reference_does() {
+fn denied_request_is_charged_under_other_limits_only_with_reference_charging() {
     for (charging, after) in [("atomic", "200 0 of 1"), ("reference", "429 0 of 1")] {
-        staged(charging, |stage| {
+        with_setup(charging, |setup| {
             check(
-                stage,
+                setup,
                 &format!(
                     "
                 /four who=a plan=banned from=gate to=plain => 429 0 of 0

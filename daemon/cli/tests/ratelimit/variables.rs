@@ -1,10 +1,10 @@
 //! Invalid environments, and variables without effect.
 
-use crate::basic::folder;
+use crate::basic::installation;
 
 #[test]
 fn invalid_variables_end_the_program_with_a_remedy() {
-    let folder = folder();
+    let installation = installation();
     for (variables, message) in [
         (
             &[][..],
@@ -30,7 +30,7 @@ fn invalid_variables_end_the_program_with_a_remedy() {
              RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY\n",
         ),
     ] {
-        let (code, output, log) = folder.ends(variables);
+        let (code, output, log) = installation.run(variables);
         assert_eq!((code, &*output), (2, ""), "{variables:?}: {log}");
         assert!(log.contains(message), "{variables:?}: {log}");
     }
@@ -38,21 +38,21 @@ fn invalid_variables_end_the_program_with_a_remedy() {
 
 #[test]
 fn invalid_file_ends_the_program_unless_it_may_start_without_limits() {
-    let folder = folder();
-    folder.limits("wrong.yaml", "domain: wrong\ndescriptors: [{ value: v }]\n");
-    let (code, _, log) = folder.ends(&[("BACKEND_TYPE", "memory")]);
+    let installation = installation();
+    installation.limits("wrong.yaml", "domain: wrong\ndescriptors: [{ value: v }]\n");
+    let (code, _, log) = installation.run(&[("BACKEND_TYPE", "memory")]);
     assert_eq!(code, 2);
     assert!(log.contains("wrong.yaml") && log.contains("descriptor has empty key"), "{log}");
     let forced = [("BACKEND_TYPE", "memory"), ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")];
-    let mut ratelimit = folder.start(&forced);
-    let logged = ratelimit.hear("starting without limits");
+    let mut ratelimit = installation.start(&forced);
+    let logged = ratelimit.read_log_until("starting without limits");
     assert!(logged.contains("descriptor has empty key"), "{logged}");
 }
 
 #[test]
 fn variables_without_effect_are_logged_once() {
-    let folder = folder();
-    let mut ratelimit = folder.start(&[
+    let installation = installation();
+    let mut ratelimit = installation.start(&[
         ("BACKEND_TYPE", "memory"),
         ("STATSD_HOST", "statsd"),
         ("LOCAL_CACHE_SIZE_IN_BYTES", "1000000"),
@@ -63,7 +63,7 @@ fn variables_without_effect_are_logged_once() {
         ("MEMCACHE_TLS", "false"),
         ("TOLLGATE_STORE__URL", "nonsense"),
     ]);
-    let mut logged = ratelimit.hear("REDIS_PERSECOND is ignored: ");
+    let mut logged = ratelimit.read_log_until("REDIS_PERSECOND is ignored: ");
     assert!(logged.contains("STATSD_HOST is ignored: StatsD is not supported"), "{logged}");
     assert!(logged.contains("LOCAL_CACHE_SIZE_IN_BYTES is ignored: "), "{logged}");
     ratelimit.signal(rustix::process::Signal::INT);
@@ -75,9 +75,9 @@ fn variables_without_effect_are_logged_once() {
 
 #[test]
 fn flag_variables_lists_all_variables() {
-    let folder = folder();
+    let installation = installation();
     let list = |arguments: &[&str]| {
-        let output = folder.command(&[]).args(arguments).output().unwrap();
+        let output = installation.command(&[]).args(arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let listed = list(&["--variables"]);
@@ -88,10 +88,10 @@ fn flag_variables_lists_all_variables() {
 
 #[test]
 fn json_log_contains_only_json_lines() {
-    let folder = folder();
+    let installation = installation();
     let port = tollgate_testkit::Port::reserve();
     let number = port.number().to_string();
-    let mut child = folder
+    let mut child = installation
         .command(&[
             ("BACKEND_TYPE", "memory"),
             ("LOG_FORMAT", "json"),

@@ -1,72 +1,69 @@
-//! A client's view of a gateway: behind it the daemon and an application.
+//! A gateway with the daemon and an application behind it.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use tollgate_testkit::{Gateway, GatewayKind, Port, Upstream};
+use tollgate_testkit::{Folder, Gateway, GatewayKind, Port, Upstream};
 
 use crate::client::{Answer, Client};
 use crate::daemon::{Daemon, tollgate};
 use crate::documents::page;
 
-/// How a stage differs from the recipe as it is printed.
+/// The differences from the printed configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Script<'a> {
-    /// Whether the gateway waits for the daemon as long as the recipe says. Otherwise it is patient,
-    /// so that a busy machine is not taken for a daemon that hangs.
-    pub(crate) is_hasty: bool,
-    /// Whether requests are refused while nothing is decided.
-    pub(crate) is_closed: bool,
-    /// What stands in place of parts of the daemon's configuration.
+pub(crate) struct Options<'a> {
+    /// Whether the gateway has the timeouts of the printed configuration. Longer ones tolerate a busy
+    /// machine.
+    pub(crate) has_recipe_timeouts: bool,
+    /// Whether the gateway rejects requests without a decision.
+    pub(crate) fails_closed: bool,
+    /// Replacements in the daemon's configuration.
     pub(crate) edits: &'a [(&'a str, &'a str)],
-    /// Lines below it.
+    /// Lines to append to the daemon's configuration.
     pub(crate) more: &'a str,
-    /// The token that the gateway sends, by what its page says; without it the recipe's line stays a
-    /// comment.
+    /// The token that the gateway sends, configured with the commands of its page.
     pub(crate) token: Option<&'a str>,
-    /// Where the gateway finds the daemon, if not at its own port.
+    /// The port of a relay between the gateway and the daemon.
     pub(crate) relay: Option<u16>,
     pub(crate) daemon_port: Option<Port>,
 }
 
-/// All of them, each on a port of its own.
+/// The running programs, each on its own port.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Setup {
     _gateway: Gateway,
     pub(crate) daemon: Daemon,
     pub(crate) upstream: Upstream,
     pub(crate) port: Port,
     _daemon_port: Port,
-    folder: PathBuf,
+    _folder: Folder,
 }
 
-/// What `gateway.token` holds beside the daemon's configuration.
+/// The token in the file `gateway.token`.
 pub(crate) const SECRET: &str = "5f1d0c9a77e2b4";
 
-/// The same policy for an hour, so that no test is long enough to see it recover.
+/// A longer window, so that no limit recovers during a test.
 const HOURLY: (&str, &str) = ("5/min log", "5/h log");
 
-impl Stage {
-    /// As the recipe is printed.
-    pub(crate) fn of(kind: GatewayKind) -> Self {
-        Self::with(kind, Script::default())
+impl Setup {
+    /// The printed configuration.
+    pub(crate) fn new(kind: GatewayKind) -> Self {
+        Self::with(kind, Options::default())
     }
 
-    pub(crate) fn with(kind: GatewayKind, script: Script<'_>) -> Self {
-        let folder = folder();
+    pub(crate) fn with(kind: GatewayKind, options: Options<'_>) -> Self {
+        let folder = Folder::create();
         let (port, upstream) = (Port::reserve(), Upstream::start());
-        let daemon_port = script.daemon_port.unwrap_or_else(Port::reserve);
-        let asked = script.relay.unwrap_or(daemon_port.number());
-        let recipe = |file| init(kind, file, &upstream.address(), asked, port.number());
+        let daemon_port = options.daemon_port.unwrap_or_else(Port::reserve);
+        let tollgate_port = options.relay.unwrap_or(daemon_port.number());
+        let recipe = |file| init(kind, file, &upstream.address(), tollgate_port, port.number());
 
         let mut config = recipe("tollgate.yaml");
-        for (from, to) in [&[HOURLY], script.edits].concat() {
+        for (from, to) in [&[HOURLY], options.edits].concat() {
             assert!(config.contains(from), "{from} is not in {config}");
             config = config.replace(from, to);
         }
-        config.push_str(script.more);
+        config.push_str(options.more);
         fs::write(folder.join("gateway.token"), format!("{SECRET}\n")).unwrap();
         let path = folder.join("tollgate.yaml");
         fs::write(&path, config).unwrap();
@@ -74,15 +71,22 @@ impl Stage {
 
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
-            let text = if script.is_hasty { text } else { patient(&text) };
-            let text = match script.token {
+            let text = if options.has_recipe_timeouts { text } else { with_long_timeouts(&text) };
+            let text = match options.token {
                 Some(token) => with_token(kind, name, &text, token),
                 None => text,
             };
-            (*name, if script.is_closed { closed(&text) } else { text })
+            (*name, if options.fails_closed { with_fail_closed(&text) } else { text })
         });
         let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
-        Self { _gateway: gateway, daemon, upstream, port, _daemon_port: daemon_port, folder }
+        Self {
+            _gateway: gateway,
+            daemon,
+            upstream,
+            port,
+            _daemon_port: daemon_port,
+            _folder: folder,
+        }
     }
 
     /// A connection to the gateway from `127.0.0.HOST`.
@@ -90,12 +94,12 @@ impl Stage {
         Client::connect(host, self.port.number())
     }
 
-    /// One request over a connection of its own.
+    /// Sends a request over a new connection.
     pub(crate) fn send(&self, host: u8, line: &str, headers: &[&str]) -> Answer {
         self.client(host).send(line, headers, "")
     }
 
-    /// Sends requests from `127.0.0.HOST` until one is denied: exactly the five of the policy pass.
+    /// Exhausts the limit of `127.0.0.HOST`: five requests pass and the sixth is denied.
     #[track_caller]
     pub(crate) fn spend(&self, host: u8) {
         let mut client = self.client(host);
@@ -108,16 +112,9 @@ impl Stage {
         assert_eq!(self.reached(), 5);
     }
 
-    /// How many requests have reached the application since this was last asked.
+    /// The number of requests that reached the application since the last call.
     pub(crate) fn reached(&self) -> usize {
         self.upstream.take().len()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // A folder that stays is a nuisance, but no reason to fail a test.
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -141,9 +138,8 @@ fn init(kind: GatewayKind, file: &str, upstream: &str, tollgate_port: u16, port:
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the recipe says to do in order to refuse: the line below `To refuse it instead` in place of
-/// the one above.
-fn closed(text: &str) -> String {
+/// Applies the comment `To refuse it instead`: the line below it replaces the line above it.
+fn with_fail_closed(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     if let Some(at) = lines.iter().position(|line| line.contains("To refuse it instead")) {
         lines[at + 1] = lines[at + 1].replacen("# ", "", 1);
@@ -152,24 +148,22 @@ fn closed(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// As the gateway's page says to have it send a token: by what is pasted from there.
+/// Runs the commands of the gateway's page that configure the token.
 pub(crate) fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
-    let folder = folder();
+    let folder = Folder::create();
     fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
     fs::write(folder.join(name), text).unwrap();
     let page = page(&format!("{kind:?}").to_lowercase());
-    let of_this = |line: &&str| line.starts_with("sed -i ") && line.contains(name);
-    for line in page.lines().filter(of_this) {
-        let status = Command::new("sh").args(["-c", line]).current_dir(&folder).status();
+    let is_command = |line: &&str| line.starts_with("sed -i ") && line.contains(name);
+    for line in page.lines().filter(is_command) {
+        let status = Command::new("sh").args(["-c", line]).current_dir(folder.path()).status();
         assert!(status.unwrap().success(), "{line}");
     }
-    let text = fs::read_to_string(folder.join(name)).unwrap();
-    fs::remove_dir_all(folder).unwrap();
-    text
+    fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// With much longer time limits, in the words of each gateway.
-fn patient(text: &str) -> String {
+/// Replaces the timeouts of each gateway by long ones.
+fn with_long_timeouts(text: &str) -> String {
     let limits = [
         ("250ms", "15s"),
         ("100ms", "15s"),
@@ -177,14 +171,4 @@ fn patient(text: &str) -> String {
         ("TIMEOUT_MS = 500", "TIMEOUT_MS = 15000"),
     ];
     limits.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
-}
-
-pub(crate) fn folder() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("tollgate-gateways-{}-{number}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir(&folder).unwrap();
-    folder
 }

@@ -1,0 +1,111 @@
+//! Responses to clients while the daemon or its store is unavailable.
+
+use rustix::process::Signal;
+use tollgate_testkit::{GatewayKind, Server};
+
+use crate::setup::{Options, Setup};
+
+/// After a restart of the daemon, requests are limited again.
+pub(crate) fn requests_pass_while_the_daemon_is_down(kind: GatewayKind) {
+    let mut setup = Setup::new(kind);
+    setup.spend(9);
+    setup.daemon.kill();
+    for body in ["", "a=b"] {
+        let answer = setup.client(9).send("POST /login", &[], body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let [reached] = &setup.upstream.take()[..] else {
+            panic!("the request did not arrive once")
+        };
+        assert_eq!(reached.body, body.as_bytes());
+    }
+    // The state in memory is lost.
+    setup.daemon.restart();
+    setup.spend(9);
+}
+
+/// With the fail-closed line of the configuration, the gateway rejects requests.
+pub(crate) fn fail_closed_rejects_requests_while_the_daemon_is_down(kind: GatewayKind) {
+    let mut setup = Setup::with(kind, Options { fails_closed: true, ..Options::default() });
+    setup.spend(9);
+    setup.daemon.kill();
+    for body in ["", "a=b"] {
+        let answer = setup.client(10).send("POST /login", &[], body);
+        assert_eq!(answer.status, 503, "{answer:?}");
+    }
+    assert_eq!(setup.reached(), 0);
+    setup.daemon.restart();
+    setup.spend(9);
+}
+
+/// A daemon that does not respond is unavailable after the timeout of the configuration.
+pub(crate) fn hanging_daemon_is_unavailable(kind: GatewayKind) {
+    for fails_closed in [false, true] {
+        let setup = Setup::with(
+            kind,
+            Options { has_recipe_timeouts: true, fails_closed, ..Options::default() },
+        );
+        setup.daemon.signal(Signal::STOP);
+        let answer = setup.send(9, "GET /login", &[]);
+        let expected = if fails_closed { 503 } else { 200 };
+        assert_eq!(answer.status, expected, "{answer:?}");
+        setup.daemon.signal(Signal::CONT);
+        // Earlier requests may be charged or not, and on a busy machine some may still time out.
+        let is_limited = (0..100).any(|_| setup.send(9, "GET /login", &[]).status == 429);
+        assert!(is_limited, "the daemon does not decide again");
+    }
+}
+
+/// The gateway handles the error of the daemon as if the daemon were unavailable.
+pub(crate) fn untrusted_gateway_gets_no_decision(kind: GatewayKind) {
+    let distrust = [("trusted_proxies: [127.0.0.1, \"::1\"]", "trusted_proxies: []")];
+    for fails_closed in [false, true] {
+        let options = Options { fails_closed, edits: &distrust, ..Options::default() };
+        let setup = Setup::with(kind, options);
+        let expected = if fails_closed { 503 } else { 200 };
+        for _ in 0..6 {
+            let answer = setup.send(9, "GET /login", &[]);
+            assert_eq!(answer.status, expected, "{answer:?}");
+            assert!(!answer.body.contains("trusted_proxies"), "{answer:?}");
+        }
+        assert_eq!(setup.reached(), if fails_closed { 0 } else { 6 });
+    }
+}
+
+/// A degraded denial is a decision: every gateway returns 429, even one that fails open.
+pub(crate) fn on_store_error_deny_denies_every_request(kind: GatewayKind) {
+    with_store_down(kind, "deny", |setup| {
+        // A client within its limit.
+        let answer = setup.send(10, "GET /login", &[]);
+        assert_eq!(answer.status, 429, "{answer:?}");
+        assert_eq!(setup.reached(), 0);
+    });
+}
+
+/// A degraded admission is a decision, even if the gateway fails closed.
+pub(crate) fn on_store_error_allow_admits_every_request(kind: GatewayKind) {
+    with_store_down(kind, "allow", |setup| {
+        for _ in 0..7 {
+            // A client above its limit.
+            let answer = setup.send(9, "GET /login", &[]);
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+        assert_eq!(setup.reached(), 7);
+    });
+}
+
+fn with_store_down(kind: GatewayKind, on_store_error: &str, check: impl Fn(&Setup)) {
+    for fails_closed in [false, true] {
+        let server = Server::start();
+        let line = format!("on_store_error: {on_store_error}");
+        // A long deadline, so that a slow store on a busy machine is not unavailable.
+        let more = format!("store:\n  url: {}\n  deadline: 2s\n", server.url());
+        let edits = [("on_store_error: deny", &*line)];
+        let setup = Setup::with(
+            kind,
+            Options { fails_closed, edits: &edits, more: &more, ..Options::default() },
+        );
+        setup.spend(9);
+        server.kill();
+        check(&setup);
+    }
+}
