@@ -227,6 +227,10 @@ pub(super) mod tests {
             ("USE_STATSD=true UNKNOWN=1", &["USE_STATSD"]),
             ("MEMCACHE_HOST_PORT=a:1", &["MEMCACHE_HOST_PORT"]),
             ("STATSD_PORT=nonsense", &["STATSD_PORT"]),
+            ("REDIS_PERSECOND=0 REDIS_PERSECOND_TLS=false", &[]),
+            ("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM=1", &[]),
+            ("REDIS_PERSECOND=true", &["REDIS_PERSECOND"]),
+            ("REDIS_PERSECOND_TLS=true", &["REDIS_PERSECOND_TLS"]),
         ] {
             let environment = environment(lines);
             let ignored: Vec<_> = environment.ignored().map(|(name, _)| name).collect();

@@ -103,6 +103,8 @@ const fn ignored(
 
 const NO_STATSD: &str = "StatsD is not supported; read `/metrics`, which is also on the debug port";
 
+const ONE_STORE: &str = "there is one store for all limits, the server of REDIS_URL";
+
 const PER_SECOND_DEFAULTS: &[&str] = &[
     "",
     "false",
@@ -112,7 +114,6 @@ const PER_SECOND_DEFAULTS: &[&str] = &[
     "10",
     "10s",
     "0",
-    "1",
     "WAIT",
 ];
 
@@ -271,8 +272,10 @@ pub(super) static GROUPS: &[Group] = &[
              possible"),
         ignored("REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR", &["false"],
             "a server that becomes read-only is always replaced by the new primary"),
-        ignored("REDIS_PERSECOND*", PER_SECOND_DEFAULTS,
-            "there is one store for all limits, the server of REDIS_URL"),
+        ignored("REDIS_PERSECOND", &["false"], ONE_STORE),
+        // Not in the list for all: `1` is also a spelling of `true`.
+        ignored("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", &["1"], ONE_STORE),
+        ignored("REDIS_PERSECOND_*", PER_SECOND_DEFAULTS, ONE_STORE),
     ] },
     Group { title: "Memcached", rows: &[
         ignored("MEMCACHE_*", &["", "2", "0", "false"],

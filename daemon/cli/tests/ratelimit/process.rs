@@ -30,7 +30,9 @@ impl Installation {
 
     /// Writes a file of limits.
     pub(crate) fn limits(&self, name: &str, text: &str) {
-        fs::write(self.0.join("config").join(name), text).unwrap();
+        // Renamed into place, because the running process may read the folder at any time.
+        let written = self.0.write(name, text);
+        fs::rename(written, self.0.join("config").join(name)).unwrap();
     }
 
     /// The command with these variables and no others, on free ports of the loopback address.

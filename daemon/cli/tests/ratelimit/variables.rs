@@ -63,9 +63,10 @@ fn variables_without_effect_are_logged_once() {
         ("MEMCACHE_TLS", "false"),
         ("TOLLGATE_STORE__URL", "nonsense"),
     ]);
-    let mut logged = ratelimit.read_log_until("REDIS_PERSECOND is ignored: ");
+    let mut logged = ratelimit.read_log_until("STATSD_HOST is ignored: ");
     assert!(logged.contains("STATSD_HOST is ignored: StatsD is not supported"), "{logged}");
     assert!(logged.contains("LOCAL_CACHE_SIZE_IN_BYTES is ignored: "), "{logged}");
+    assert!(logged.contains("REDIS_PERSECOND is ignored: "), "{logged}");
     ratelimit.signal(rustix::process::Signal::INT);
     std::io::Read::read_to_string(&mut ratelimit.log, &mut logged).unwrap();
     for name in ["USE_STATSD", "STATSD_PORT", "MEMCACHE_TLS", "TOLLGATE"] {
