@@ -105,9 +105,11 @@ pub struct Decision {
     /// The greatest cost that would be admitted after this decision.
     pub remaining: u64,
     /// When the same cost is admitted if there is no other traffic: exactly then, and not a
-    /// microsecond earlier. `None` if it was admitted, never will be, or the key is blocked for ever.
+    /// microsecond earlier. `None` if it was admitted, never will be, or the key is blocked for
+    /// ever.
     pub retry_after: Option<Micros>,
-    /// The time until decisions are those for an unknown key; `None` if the key is blocked for ever.
+    /// The time until decisions are those for an unknown key; `None` if the key is blocked for
+    /// ever.
     pub reset_after: Option<Micros>,
     /// How long an admitted request must wait before it proceeds.
     pub delay: Micros,
@@ -151,28 +153,8 @@ pub(crate) enum Details {
 impl Decision {
     /// A denial at this time, for the caller to fill in.
     #[inline]
-    pub(crate) const fn denied(time: Timestamp) -> Decision {
-        Decision {
-            allowed: false,
-            reason: Reason::Limit,
-            never: false,
-            capacity: 0,
-            remaining: 0,
-            retry_after: None,
-            reset_after: None,
-            delay: Micros::ZERO,
-            granted: 0,
-            changed: false,
-            source: Source::Store,
-            degraded: false,
-            replayed: false,
-            shadow: false,
-            time,
-            lease: None,
-            reservation: None,
-            binding: 0,
-            details: Details::Single,
-        }
+    pub(crate) fn denied(time: Timestamp) -> Decision {
+        Decision { time, ..Decision::default() }
     }
 
     /// Creates the decision about a key on a list. No limit is checked.
@@ -182,17 +164,24 @@ impl Decision {
             Listed::Allow => (true, Reason::AllowList),
             Listed::Deny => (false, Reason::DenyList),
         };
-        let details = Details::Few(0, Default::default());
-        Decision { allowed, reason, time, details, ..Decision::default() }
+        Decision {
+            allowed,
+            reason,
+            details: Details::Few(0, Default::default()),
+            ..Decision::denied(time)
+        }
     }
 
     /// Creates the decision of a store that has no state to check the limits against.
     #[must_use]
     pub fn from_store(allowed: bool, retry_after: Option<Micros>, time: Timestamp) -> Decision {
-        let details = Details::Few(0, Default::default());
-        let retry_after = retry_after.filter(|_| !allowed);
-        let reason = Reason::Store;
-        Decision { allowed, reason, retry_after, time, details, ..Decision::default() }
+        Decision {
+            allowed,
+            reason: Reason::Store,
+            retry_after: retry_after.filter(|_| !allowed),
+            details: Details::Few(0, Default::default()),
+            ..Decision::denied(time)
+        }
     }
 
     /// Whether the request is admitted.
@@ -223,8 +212,8 @@ impl Decision {
         only.into_iter().chain(several.iter().copied())
     }
 
-    /// Whether the request was admitted only because the policy is a shadow policy: one of its limits
-    /// denied.
+    /// Whether the request was admitted only because the policy is a shadow policy: one of its
+    /// limits denied.
     #[must_use]
     pub fn is_shadow_denial(&self) -> bool {
         self.shadow && self.each_limit().any(|limit| !limit.allowed)

@@ -50,7 +50,7 @@ pub use error::{LimitError, PolicyError, RequestError};
 pub use id::{Id, IdError};
 pub use key::{Block, KeyState};
 pub use limit::{Kind, Limit, Spec};
-pub use notation::{NotationError, NotationErrorKind, parse_duration, parse_limits};
+pub use notation::{NotationError, parse_duration, parse_limits};
 pub use policy::{KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy, PolicyIdentity};
 pub use request::{Check, Cost, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request};
 pub use time::{Micros, Timestamp};

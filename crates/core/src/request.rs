@@ -42,13 +42,13 @@ impl From<u32> for Cost {
     }
 }
 
-/// The operation of a [`Request`]. It works with the cost of each check: the cost to charge, the most
-/// to take, or the amount to refund or to penalize.
+/// The operation of a [`Request`]. It works with the cost of each check: the cost to charge, the
+/// most to take, or the amount to refund or to penalize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Decides and charges. On a policy with a concurrency limit it acquires a lease, so it needs an
-    /// id.
+    /// Decides and charges. On a policy with a concurrency limit it acquires a lease, so it needs
+    /// an id.
     Check {
         /// The id of the lease to acquire.
         lease: Option<Id>,
@@ -57,8 +57,8 @@ pub enum Operation {
     Peek,
     /// Grants the cost or what remains, whichever is less.
     Take,
-    /// Charges now for a request that proceeds after the decision's delay. It is denied if the delay
-    /// would be longer than `max_wait`.
+    /// Charges now for a request that proceeds after the decision's delay. It is denied if the
+    /// delay would be longer than `max_wait`.
     Reserve {
         /// The id of the reservation.
         id: Id,
@@ -72,7 +72,8 @@ pub enum Operation {
     },
     /// Refunds the cost, never beyond the capacity.
     Refund {
-        /// The time of the decision that charged the cost; without it the newest charges are refunded.
+        /// The time of the decision that charged the cost; without it the newest charges are
+        /// refunded.
         time: Option<Timestamp>,
     },
     /// Charges at any level, into a debt of at most one more capacity.
@@ -176,8 +177,8 @@ impl Request<'_> {
     /// Checks the request against the requirements of its operation.
     ///
     /// # Errors
-    /// There is no check, or there are too many; a key is empty or too long; the amount to take, refund
-    /// or penalize is 0; or the operation does not apply to the policy's limits.
+    /// There is no check, or there are too many; a key is empty or too long; the amount to take,
+    /// refund or penalize is 0; or the operation does not apply to the policy's limits.
     pub fn validate(&self) -> Result<(), RequestError> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),

@@ -42,15 +42,10 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..3_usize, 0..12_u8, prop_oneof![Just(1), 0..12_u64], 0..6_u128, 0..SPANS.len())
-        .prop_map(|(version, operation, cost, id, span)| Step {
-            version,
-            operation,
-            cost,
-            id,
-            span,
-        });
-    prop::collection::vec(step, 1..60)
+    let costs = prop_oneof![Just(1), 0..12_u64];
+    let step = |(version, operation, cost, id, span)| Step { version, operation, cost, id, span };
+    let steps = (0..3_usize, 0..12_u8, costs, 0..6_u128, 0..SPANS.len()).prop_map(step);
+    prop::collection::vec(steps, 1..60)
 }
 
 fn operation(step: &Step, now: Timestamp) -> Operation {
@@ -155,7 +150,7 @@ fn list_bytes(before: usize, count: u32, numbers: &[u64]) -> Vec<u8> {
     let (head, tail) = numbers.split_at(before);
     let mut bytes = state_bytes(head);
     bytes.extend_from_slice(&count.to_le_bytes());
-    tail.iter().for_each(|tail| bytes.extend_from_slice(&tail.to_le_bytes()));
+    tail.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     bytes
 }
 
@@ -231,7 +226,7 @@ fn with_detached(detached: &[(&str, u8)]) -> Vec<u8> {
         bytes.extend_from_slice(&u32::try_from(limit.len()).unwrap().to_le_bytes());
         bytes.extend_from_slice(limit.as_bytes());
         bytes.push(*rank);
-        [START, 100_000].iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+        [START, 100_000].iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     }
     bytes.extend_from_slice(&0_u32.to_le_bytes());
     bytes
@@ -257,8 +252,8 @@ fn detached_states_that_no_charge_can_produce_are_rejected() {
 
 #[test]
 fn reservations_under_two_versions_are_decoded() {
-    let versions =
-        ["1/s burst 4", "1/s burst 8"].map(|x| Policy::new("p", parse_limits(x).unwrap()).unwrap());
+    let versions = ["1/s burst 4", "1/s burst 8"]
+        .map(|limits| Policy::new("p", parse_limits(limits).unwrap()).unwrap());
     let mut state = KeyState::default();
     let now = Timestamp::from_micros(START);
     let check = Operation::Check { lease: None };
@@ -284,7 +279,7 @@ fn policies_and_flags_in_another_form_are_rejected() {
     let unnamed: Policy = "10/s burst 20".parse().unwrap();
     let reserved = Policy::reserved("@envoy.shop", ["10/s".parse().unwrap()]).unwrap();
     let all = [named, unnamed, reserved];
-    all.iter().for_each(|x| x.encode(&mut bytes));
+    all.iter().for_each(|policy| policy.encode(&mut bytes));
     let mut from = Bytes::new(&bytes);
     for policy in all {
         assert_eq!(Policy::decode(&mut from), Ok(policy));

@@ -12,7 +12,7 @@ use crate::sync::{Mutex, lock};
 pub enum Clock {
     /// The system clock.
     System(Arc<SystemClock>),
-    /// A clock that advances only when told to, for tests and for replaying logs.
+    /// A manual clock, for tests and for replaying logs.
     Manual(ManualClock),
 }
 
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// A clock that advances only when told to. Clones share the time.
+/// A clock that only its owner sets and advances. Clones share the time.
 ///
 /// # Examples
 /// ```
@@ -81,8 +81,8 @@ const RATE_BITS: u32 = 40;
 /// The wall time at start plus a monotonic clock that includes suspension, slewed towards the wall
 /// clock. It never goes backwards.
 ///
-/// A read costs a read of the CPU's time stamp counter and a multiplication. Every 100 ms, one reader
-/// compares the counter with the system's clocks and adjusts its rate.
+/// A read costs a read of the CPU's time stamp counter and a multiplication. Every 100 ms, one
+/// reader compares the counter with the system's clocks and adjusts its rate.
 #[derive(Debug)]
 pub struct SystemClock {
     counter: quanta::Clock,

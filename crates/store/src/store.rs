@@ -47,8 +47,8 @@ impl Answer {
         self.decisions.iter().any(|decision| decision.never)
     }
 
-    /// Returns how long to wait until the same request is admitted; `None` if the request was admitted
-    /// or if the time is unknown.
+    /// Returns how long to wait until the same request is admitted; `None` if the request was
+    /// admitted or if the time is unknown.
     #[must_use]
     pub fn retry_after(&self) -> Option<Micros> {
         let mut denied = self.decisions.iter().filter(|decision| !decision.allowed);

@@ -45,8 +45,8 @@ impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let wrapping_mul = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((wrapping_mul ^ (wrapping_mul >> 31)) >> 33).unwrap() % end
+        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((value ^ (value >> 31)) >> 33).unwrap() % end
     }
 }
 
@@ -132,7 +132,7 @@ fn victim() {
 
 /// What the victim has reported about its keys.
 #[derive(Default)]
-struct Known {
+struct Ledger {
     /// The maximum number of charges.
     begun: Vec<u64>,
     done: Vec<u64>,
@@ -143,7 +143,7 @@ struct Known {
     saves: u32,
 }
 
-impl Known {
+impl Ledger {
     fn read_line(&mut self, line: &str) {
         let mut words = line.split(' ');
         let word = words.next().unwrap_or_default();
@@ -162,8 +162,8 @@ impl Known {
         }
     }
 
-    /// Compares the state after a restart with the bounds, and continues from there. Returns how many
-    /// charges were lost.
+    /// Compares the state after a restart with the bounds, and continues from there. Returns how
+    /// many charges were lost.
     fn restart(&mut self, has: Vec<u64>) -> u64 {
         for (key, count) in has.iter().enumerate() {
             let most = if key < BLOCKED { 1 } else { u64::MAX };
@@ -205,18 +205,19 @@ impl Life {
         panic!("the victim did not start: {}", self.child.wait().unwrap());
     }
 
-    /// Waits for a number of saves, then of lines; kills the victim and reads the rest of its output.
-    fn end(mut self, known: &mut Known, saves: u32, lines: usize) {
-        let until = known.saves + saves;
-        while known.saves < until {
-            known.read_line(&self.lines.next().unwrap().unwrap());
+    /// Waits for a number of saves, then of lines; kills the victim and reads the rest of its
+    /// output.
+    fn end(mut self, ledger: &mut Ledger, saves: u32, lines: usize) {
+        let until = ledger.saves + saves;
+        while ledger.saves < until {
+            ledger.read_line(&self.lines.next().unwrap().unwrap());
         }
         for line in self.lines.by_ref().take(lines) {
-            known.read_line(&line.unwrap());
+            ledger.read_line(&line.unwrap());
         }
         self.child.kill().unwrap();
         for line in self.lines {
-            known.read_line(&line.unwrap());
+            ledger.read_line(&line.unwrap());
         }
         let status = self.child.wait().unwrap();
         assert_eq!(status.signal(), Some(9), "it ended by itself: {status}");
@@ -236,21 +237,21 @@ fn a_killed_store_restarts_with_all_saved_charges() {
     if env::var_os(DIR).is_some() {
         return;
     }
-    let kills = env::var("TOLLGATE_CRASHES").map_or(100, |x| x.parse::<usize>().unwrap());
+    let kills = env::var("TOLLGATE_CRASHES").map_or(100, |kills| kills.parse::<usize>().unwrap());
     let mut random = Random(RandomState::new().hash_one(kills));
     println!("seed {}", random.0);
     let dir = empty_dir();
     let zeros = || vec![0; KEYS];
-    let mut known = Known { begun: zeros(), done: zeros(), saved: zeros(), ..Known::default() };
+    let mut ledger = Ledger { begun: zeros(), done: zeros(), saved: zeros(), ..Ledger::default() };
     let (mut killed, mut amid, mut lost) = (0, 0, Vec::new());
     for life in 0..=kills {
         let mut victim = Life::begin(&dir, life);
-        lost.push(known.restart(victim.has()));
+        lost.push(ledger.restart(victim.has()));
         let saves = u32::try_from(random.below(4)).unwrap();
-        victim.end(&mut known, saves, random.below(3_000));
+        victim.end(&mut ledger, saves, random.below(3_000));
         if life < kills {
             killed += 1;
-            amid += u32::from(known.at_save.is_some());
+            amid += u32::from(ledger.at_save.is_some());
         }
         for file in fs::read_dir(&dir).unwrap() {
             let name = file.unwrap().file_name().into_string().unwrap();
@@ -258,12 +259,12 @@ fn a_killed_store_restarts_with_all_saved_charges() {
         }
     }
     assert_eq!(killed, kills);
-    let charged: u64 = known.done.iter().sum();
+    let charged: u64 = ledger.done.iter().sum();
     println!(
         "{killed} kills, {amid} amid a save; {} saves, {charged} charges kept, at most {} lost at \
          once, which no finished save had seen",
-        known.saves,
+        ledger.saves,
         lost.iter().max().unwrap()
     );
-    assert!(amid > 0 && known.saves > 0, "the kills missed the saves");
+    assert!(amid > 0 && ledger.saves > 0, "the kills missed the saves");
 }

@@ -6,10 +6,9 @@ use super::state::{
 use crate::id::Id;
 use crate::time::{Micros, Timestamp};
 
-/// A limit of the requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Concurrency {
-    capacity: u64,
+    pub(super) capacity: u64,
     /// How long a lease lasts.
     length: u64,
 }
@@ -85,14 +84,6 @@ impl Concurrency {
         let expired = set.leases.iter().take_while(|lease| lease.end <= at);
         let (first, freed) = expired.fold((0, 0), |(n, sum), lease| (n + 1, sum + lease.cost));
         EntryUsage { at, first, used: set.total - freed }
-    }
-
-    pub(crate) fn fits(&self, usage: &EntryUsage, cost: u64) -> bool {
-        usage.used + cost <= self.capacity
-    }
-
-    pub(crate) fn remaining(&self, usage: &EntryUsage) -> u64 {
-        self.capacity.saturating_sub(usage.used)
     }
 
     /// When `cost`, at most the capacity, fits: once enough leases have expired.

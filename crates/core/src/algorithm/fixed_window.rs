@@ -11,7 +11,7 @@ const MONDAY: u64 = 4 * 86_400 * 1_000_000;
 /// A fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FixedWindow {
-    capacity: u64,
+    pub(super) capacity: u64,
     window: Divisor,
     /// The start of the first aligned window; `None` if the first charge opens the window.
     origin: Option<u64>,
@@ -66,18 +66,6 @@ impl FixedWindow {
             Some(origin) => self.window.floor(t + window - origin) * window + origin,
             None => t + window,
         }
-    }
-
-    pub(crate) fn fits(&self, open: &FixedWindowState, cost: u64) -> bool {
-        open.used + cost <= self.capacity
-    }
-
-    pub(crate) fn remaining(&self, open: &FixedWindowState) -> u64 {
-        self.capacity.saturating_sub(open.used)
-    }
-
-    pub(crate) fn max_penalty(&self, open: &FixedWindowState) -> u64 {
-        (2 * self.capacity).saturating_sub(open.used)
     }
 
     /// Charges the cost, or as much of it as keeps the count within twice the capacity.

@@ -1,8 +1,7 @@
 //! The algorithms: what a limit computes, and the state that it computes with.
 //!
-//! Each algorithm has a file with the same functions. `advance_to` brings state to a time; `fits`,
-//! `remaining`, `fits_at` and `recovers_at` read the result; `charge` and `refund` change the state.
-//! [`Algorithm`] dispatches to them.
+//! Each algorithm has a file. `advance_to` brings state to a time; `fits_at` and `recovers_at` read
+//! the result; `charge` and `refund` change the state. [`Algorithm`] dispatches to them.
 
 mod concurrency;
 mod exact;
@@ -118,49 +117,51 @@ impl Algorithm {
     /// Whether a cost of at most the capacity fits now.
     #[inline]
     pub(crate) fn fits(&self, usage: &Usage, cost: u64) -> bool {
-        match (self, usage) {
-            (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) => bucket.fits(level, cost),
-            (Algorithm::FixedWindow(window), Usage::FixedWindow(state)) => window.fits(state, cost),
-            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
-                window.fits(usage, cost)
-            }
-            (Algorithm::SlidingLog(log), Usage::SlidingLog(usage)) => log.fits(usage, cost),
-            (Algorithm::Concurrency(concurrency), Usage::Concurrency(usage)) => {
-                concurrency.fits(usage, cost)
-            }
-            _ => mismatch(),
+        if let (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) = (self, usage) {
+            return bucket.fits(level, cost);
         }
+        let (used, capacity) = self.used_of_capacity(usage);
+        used + cost <= capacity
     }
 
     /// The greatest cost that fits now.
     #[inline]
     pub(crate) fn remaining(&self, usage: &Usage) -> u64 {
-        match (self, usage) {
-            (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) => bucket.remaining(level),
-            (Algorithm::FixedWindow(window), Usage::FixedWindow(state)) => window.remaining(state),
-            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
-                window.remaining(usage)
-            }
-            (Algorithm::SlidingLog(log), Usage::SlidingLog(usage)) => log.remaining(usage),
-            (Algorithm::Concurrency(concurrency), Usage::Concurrency(usage)) => {
-                concurrency.remaining(usage)
-            }
-            _ => mismatch(),
+        if let (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) = (self, usage) {
+            return bucket.remaining(level);
         }
+        let (used, capacity) = self.used_of_capacity(usage);
+        capacity.saturating_sub(used)
     }
 
     /// The cost that was charged and has not recovered, rounded up.
     pub(crate) fn used(&self, usage: &Usage) -> u64 {
         match (self, usage) {
             (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) => bucket.used(level),
-            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => window.used(usage),
-            (_, Usage::FixedWindow(state)) => state.used,
-            (_, Usage::SlidingLog(usage) | Usage::Concurrency(usage)) => usage.used,
+            _ => self.used_of_capacity(usage).0,
+        }
+    }
+
+    /// The used cost and the capacity of an algorithm that counts whole costs: any except a bucket.
+    #[inline]
+    fn used_of_capacity(&self, usage: &Usage) -> (u64, u64) {
+        match (self, usage) {
+            (Algorithm::FixedWindow(window), Usage::FixedWindow(state)) => {
+                (state.used, window.capacity)
+            }
+            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
+                (window.used(usage), window.capacity)
+            }
+            (Algorithm::SlidingLog(log), Usage::SlidingLog(usage)) => (usage.used, log.capacity),
+            (Algorithm::Concurrency(concurrency), Usage::Concurrency(usage)) => {
+                (usage.used, concurrency.capacity)
+            }
             _ => mismatch(),
         }
     }
 
-    /// When a cost of at most the capacity fits if there is no other traffic, in µs since the epoch.
+    /// When a cost of at most the capacity fits if there is no other traffic, in µs since the
+    /// epoch.
     pub(crate) fn fits_at(&self, state: &LimitState, usage: &Usage, cost: u64) -> u64 {
         match (self, usage) {
             (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) => {
@@ -293,15 +294,11 @@ impl Algorithm {
             (Algorithm::TokenBucket(bucket), Usage::TokenBucket(level)) => {
                 bucket.max_penalty(level)
             }
-            (Algorithm::FixedWindow(window), Usage::FixedWindow(state)) => {
-                window.max_penalty(state)
-            }
-            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
-                window.max_penalty(usage)
-            }
-            (Algorithm::SlidingLog(log), Usage::SlidingLog(usage)) => log.max_penalty(usage),
             (Algorithm::Concurrency(_), _) => 0,
-            _ => mismatch(),
+            _ => {
+                let (used, capacity) = self.used_of_capacity(usage);
+                (2 * capacity).saturating_sub(used)
+            }
         }
     }
 

@@ -1,14 +1,13 @@
-//! Sliding log, and sliding windows in buckets, which are a log with time stamps rounded down to the
-//! precision.
+//! Sliding log, and sliding windows in buckets, which are a log with time stamps rounded down to
+//! the precision.
 
 use super::exact::Divisor;
 use super::state::{Anomalies, EntryUsage, LogEntry, MAX_CLOCK_SKEW, Parameters, SlidingLogState};
 use crate::time::{Micros, Timestamp};
 
-/// A sliding log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlidingLog {
-    capacity: u64,
+    pub(super) capacity: u64,
     /// How long an entry counts.
     horizon: u64,
     /// What time stamps are rounded down to.
@@ -20,7 +19,7 @@ const MAX_SUM: u64 = 1 << 62;
 
 impl SlidingLogState {
     fn sum_before(&self, index: usize) -> u64 {
-        match index.checked_sub(1).and_then(|x| self.entries.get(x)) {
+        match index.checked_sub(1).and_then(|before| self.entries.get(before)) {
             Some(entry) => entry.sum,
             None => self.base,
         }
@@ -58,7 +57,7 @@ impl SlidingLogState {
         let before = self.sum_before(index);
         let entry = self.entries[index];
         let taken = count.min(entry.sum - before);
-        self.entries.range_mut(index..).for_each(|x| x.sum -= taken);
+        self.entries.range_mut(index..).for_each(|entry| entry.sum -= taken);
         if self.sum_before(index + 1) == before {
             self.entries.remove(index);
         }
@@ -117,12 +116,13 @@ impl SlidingLog {
             (before, sum) = (Some(entry.stamp), entry.sum);
             in_order && (1..=debt).contains(&cost)
         });
-        // A log holds at most twice the capacity, and so does each bucket. The log of a strict limit,
-        // which has one bucket more, may have become that of a limit that is not strict.
+        // A log holds at most twice the capacity, and so does each bucket. The log of a strict
+        // limit, which has one bucket more, may have become that of a limit that is not strict.
         let all = if self.is_exact() {
             log.total() - log.base <= debt
         } else {
-            usize::try_from(self.horizon / grain).is_ok_and(|x| log.entries.len() <= x + 1)
+            usize::try_from(self.horizon / grain)
+                .is_ok_and(|buckets| log.entries.len() <= buckets + 1)
         };
         each && all && log.newest().is_none_or(|newest| newest <= Timestamp::MAX.as_micros())
     }
@@ -142,18 +142,6 @@ impl SlidingLog {
         grows && newest.stamp <= Timestamp::MAX.as_micros() && is_within_debt()
     }
 
-    pub(crate) fn fits(&self, usage: &EntryUsage, cost: u64) -> bool {
-        usage.used + cost <= self.capacity
-    }
-
-    pub(crate) fn remaining(&self, usage: &EntryUsage) -> u64 {
-        self.capacity.saturating_sub(usage.used)
-    }
-
-    pub(crate) fn max_penalty(&self, usage: &EntryUsage) -> u64 {
-        (2 * self.capacity).saturating_sub(usage.used)
-    }
-
     /// When `cost`, at most the capacity, fits: once enough of the oldest entries have expired.
     pub(crate) fn fits_at(
         &self,
@@ -161,8 +149,8 @@ impl SlidingLog {
         usage: &EntryUsage,
         cost: u64,
     ) -> u64 {
-        let Some(log) = log.filter(|_| !self.fits(usage, cost)) else { return usage.at };
         let room = self.capacity - cost;
+        let Some(log) = log.filter(|_| usage.used > room) else { return usage.at };
         let total = log.total();
         let last_to_expire = log.entries.partition_point(|entry| total - entry.sum > room);
         log.entries.get(last_to_expire).map_or(usage.at, |entry| entry.stamp + self.horizon)
@@ -233,20 +221,18 @@ impl SlidingLog {
         count: u64,
         time: Option<Timestamp>,
     ) -> u64 {
-        let Some(time) = time else { return self.refund_newest(log, usage, count) };
+        let Some(time) = time else {
+            let mut refunded = 0;
+            while refunded < count && log.entries.len() > usage.first {
+                refunded += log.take_from(log.entries.len() - 1, count - refunded);
+            }
+            return refunded;
+        };
         let stamp = self.grain.floor(time.as_micros()) * self.grain.get();
         match log.entries.binary_search_by_key(&stamp, |entry| entry.stamp) {
             Ok(index) if index >= usage.first => log.take_from(index, count),
             _ => 0,
         }
-    }
-
-    fn refund_newest(&self, log: &mut SlidingLogState, usage: &EntryUsage, count: u64) -> u64 {
-        let mut refunded = 0;
-        while refunded < count && log.entries.len() > usage.first {
-            refunded += log.take_from(log.entries.len() - 1, count - refunded);
-        }
-        refunded
     }
 
     pub(crate) fn migrate(&self, log: &SlidingLogState) -> SlidingLogState {

@@ -1,5 +1,5 @@
-//! Sliding window counter: the count of this window plus the previous one's, weighted by how much of
-//! the previous window the sliding window still covers.
+//! Sliding window counter: the count of this window plus the previous one's, weighted by how much
+//! of the previous window the sliding window still covers.
 
 use super::exact::Divisor;
 use super::state::{Anomalies, MAX_CLOCK_SKEW, Parameters, SlidingWindowState, SlidingWindowUsage};
@@ -11,7 +11,7 @@ use crate::time::{Micros, Timestamp};
 /// ⌊prev·(W − e) / W⌋ + cur + c ≤ L, which is prev·(W − e) + (cur + c)·W ≤ (L + 1)·W − 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlidingWindowCounter {
-    capacity: u64,
+    pub(super) capacity: u64,
     window: Divisor,
     tick: u64,
     /// The length of the window in ticks.
@@ -50,8 +50,8 @@ impl SlidingWindowCounter {
             !implausible
         });
         let Some(counts) = counts else {
-            return self
-                .at(SlidingWindowState { start: self.start(now), current: 0, previous: 0 }, now);
+            let start = self.start(now);
+            return self.at(SlidingWindowState { start, current: 0, previous: 0 }, now);
         };
         let window = self.window.get();
         let t = now.max(counts.start);
@@ -98,22 +98,10 @@ impl SlidingWindowCounter {
         self.ticks.floor(usage.counts.previous * left) + usage.counts.current
     }
 
-    pub(crate) fn fits(&self, usage: &SlidingWindowUsage, cost: u64) -> bool {
-        self.used(usage) + cost <= self.capacity
-    }
-
-    pub(crate) fn remaining(&self, usage: &SlidingWindowUsage) -> u64 {
-        self.capacity.saturating_sub(self.used(usage))
-    }
-
-    pub(crate) fn max_penalty(&self, usage: &SlidingWindowUsage) -> u64 {
-        (2 * self.capacity).saturating_sub(self.used(usage))
-    }
-
     /// When `cost`, at most the capacity, fits.
     pub(crate) fn fits_at(&self, usage: &SlidingWindowUsage, cost: u64) -> u64 {
         let SlidingWindowState { start, current, previous } = usage.counts;
-        if self.fits(usage, cost) {
+        if self.used(usage) + cost <= self.capacity {
             return start + usage.elapsed * self.tick;
         }
         if current + cost <= self.capacity {

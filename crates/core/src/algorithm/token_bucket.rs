@@ -163,8 +163,8 @@ impl TokenBucket {
         TokenBucketState { used: used.min(2 * self.full), ..level }
     }
 
-    /// When `cost`, at most the capacity, may be reserved: a bucket may go into a debt of at most one
-    /// more capacity, a queue may fill its places.
+    /// When `cost`, at most the capacity, may be reserved: a bucket may go into a debt of at most
+    /// one more capacity, a queue may fill its places.
     pub(crate) fn reserves_at(&self, level: &TokenBucketState, cost: u64) -> u64 {
         let room = if self.queue { self.full } else { 2 * self.full };
         let above = (level.used + cost * self.per_token.get()).saturating_sub(room);

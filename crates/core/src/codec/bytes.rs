@@ -7,7 +7,6 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
-/// Writes the reason.
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
@@ -19,6 +18,18 @@ impl core::error::Error for Malformed {}
 /// Fails with `reason` unless `condition` is true.
 pub(super) fn ensure(condition: bool, reason: &'static str) -> Result<(), Malformed> {
     if condition { Ok(()) } else { Err(Malformed(reason)) }
+}
+
+macro_rules! integer {
+    ($type:ident) => {
+        #[doc = concat!("Reads a little-endian `", stringify!($type), "`.")]
+        ///
+        /// # Errors
+        /// Fewer bytes remain.
+        pub fn $type(&mut self) -> Result<$type, Malformed> {
+            self.array().map($type::from_le_bytes)
+        }
+    };
 }
 
 /// A cursor over untrusted bytes.
@@ -79,13 +90,11 @@ impl<'a> Bytes<'a> {
         Ok(*taken)
     }
 
-    /// Reads a byte.
-    ///
-    /// # Errors
-    /// No byte remains.
-    pub fn u8(&mut self) -> Result<u8, Malformed> {
-        self.array().map(u8::from_le_bytes)
-    }
+    integer!(u8);
+    integer!(u16);
+    integer!(u32);
+    integer!(u64);
+    integer!(u128);
 
     /// Reads a flag: a byte that is 0 or 1.
     ///
@@ -95,38 +104,6 @@ impl<'a> Bytes<'a> {
         let value = self.u8()?;
         ensure(value <= 1, "a flag is neither 0 nor 1")?;
         Ok(value == 1)
-    }
-
-    /// Reads a 16-bit integer.
-    ///
-    /// # Errors
-    /// Fewer bytes remain.
-    pub fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    /// Reads a 32-bit integer.
-    ///
-    /// # Errors
-    /// Fewer bytes remain.
-    pub fn u32(&mut self) -> Result<u32, Malformed> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    /// Reads a 64-bit integer.
-    ///
-    /// # Errors
-    /// Fewer bytes remain.
-    pub fn u64(&mut self) -> Result<u64, Malformed> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// Reads a 128-bit integer.
-    ///
-    /// # Errors
-    /// Fewer bytes remain.
-    pub fn u128(&mut self) -> Result<u128, Malformed> {
-        self.array().map(u128::from_le_bytes)
     }
 
     /// Reads a count of items of at least `each` bytes.
@@ -161,16 +138,15 @@ impl<'a> Bytes<'a> {
 const CUT_OFF: Malformed = Malformed("unexpected end of data");
 
 /// Appends a count or a length.
-///
-/// # Panics
-/// The count is 2^32 or more. The greatest counts are far smaller: a key has at most 64 KiB, a log
-/// takes 16 bytes an entry.
-#[expect(clippy::expect_used, reason = "documented under Panics")]
-pub fn put_count(out: &mut Vec<u8>, count: usize) {
+#[expect(clippy::expect_used, reason = "a key has at most 64 KiB, a log 16 bytes an entry")]
+pub(super) fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&u32::try_from(count).expect("a count of 32 bits").to_le_bytes());
 }
 
 /// Appends a length and the bytes.
+///
+/// # Panics
+/// There are 2^32 bytes or more.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_count(out, bytes.len());
     out.extend_from_slice(bytes);

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::bytes::{Bytes, Malformed, ensure, put_bytes, put_count};
-use super::policy::{limit, put_limit};
+use super::{limit, put_limit};
 use crate::algorithm::{
     Algorithm, FixedWindowState, Lease, LeaseSet, LimitState, LogCoverage, LogEntry,
     SlidingLogState, SlidingWindowState, TokenBucketState,

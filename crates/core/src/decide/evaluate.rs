@@ -10,8 +10,8 @@ use crate::limit::Limit;
 use crate::policy::Policy;
 use crate::time::{Micros, Timestamp, duration_until};
 
-/// The results of a policy's limits for a cost before anything is charged; one bit for each limit in
-/// canonical order.
+/// The results of a policy's limits for a cost before anything is charged; one bit for each limit
+/// in canonical order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evaluation {
     cost: u64,
@@ -25,7 +25,6 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Evaluates each limit.
     pub(super) fn new(
         policy: &Policy,
         state: &KeyState,
@@ -64,16 +63,10 @@ impl Evaluation {
         self.fits = if fits { self.fits | bit } else { self.fits & !bit };
     }
 
-    /// The same evaluation in a request that is denied or not.
-    pub(super) const fn denied_if(self, denied: bool) -> Self {
-        Evaluation { denied, ..self }
-    }
-
     pub(super) const fn all_fit(&self) -> bool {
         self.fits == self.all
     }
 
-    /// Whether the cost exceeds the capacity of a limit.
     pub(super) const fn exceeds_capacity(&self) -> bool {
         self.exceeds != 0
     }
@@ -172,8 +165,8 @@ fn describe_limit(
 
 impl Decision {
     /// Combines the decisions of several limits and marks the binding one: the limit whose capacity
-    /// the cost exceeds, else the one with the longest retry, the least remaining, the least capacity,
-    /// or the first in canonical order.
+    /// the cost exceeds, else the one with the longest retry, the least remaining, the least
+    /// capacity, or the first in canonical order.
     fn combine(limits: &mut [LimitDecision], now: Timestamp) -> Decision {
         let rank = |limit: &LimitDecision| {
             (Reverse(limit.never), Reverse(limit.retry_after), limit.remaining, limit.capacity)

@@ -53,8 +53,8 @@ fn decision(
     time: Timestamp,
 ) -> Decision {
     let charges = allowed && !matches!(operation, Operation::Peek);
-    // If the outcome is unknown, the store may hold the lease or the reservation, so the caller gets
-    // its id to release it.
+    // If the outcome is unknown, the store may hold the lease or the reservation, so the caller
+    // gets its id to release it.
     let may_hold = charges && check.cost > Cost::ZERO;
     let lease = match *operation {
         Operation::Check { lease } if check.policy.has_concurrent() => lease,

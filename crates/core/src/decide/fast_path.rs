@@ -1,5 +1,5 @@
-//! The fast path: a check of a policy with one limit, on a key that is not blocked. It decides as the
-//! general path does, but reads the state only once.
+//! The fast path: a check of a policy with one limit, on a key that is not blocked. It decides as
+//! the general path does, but reads the state only once.
 
 use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, TokenBucket, TokenBucketState};
 use crate::decision::{Decision, Reason};

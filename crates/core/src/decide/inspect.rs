@@ -19,8 +19,8 @@ pub struct Inspection {
     pub block: Option<Block>,
     /// Reservations under these limits that have not acted yet, soonest first.
     pub reservations: Vec<ReservationInspection>,
-    /// The time until the state equals that of an unknown key, also in other versions of the policy;
-    /// `None` if it already does. Blocks are not included.
+    /// The time until the state equals that of an unknown key, also in other versions of the
+    /// policy; `None` if it already does. Blocks are not included.
     pub recovers_after: Option<Micros>,
     /// The store's time.
     pub time: Timestamp,

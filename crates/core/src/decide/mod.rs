@@ -5,7 +5,6 @@ mod context;
 mod evaluate;
 mod fallback;
 mod fast_path;
-mod idempotency;
 mod inspect;
 mod operations;
 

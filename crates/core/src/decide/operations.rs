@@ -24,20 +24,32 @@ pub(super) fn execute(
         Operation::Take => take(context, now, anomalies),
         Operation::Reserve { id, max_wait } => reserve(context, id, max_wait, now, anomalies),
         Operation::Cancel { id } => cancel(context, id, now, anomalies),
-        Operation::Refund { time } => refund(context, time, now, anomalies),
+        Operation::Refund { time } => {
+            let count = context.cost;
+            change_each(context, now, anomalies, |algorithm, state, usage, _| {
+                algorithm.refund(state, usage, count, time)
+            })
+        }
         Operation::Penalize => penalize(context, now, anomalies),
         Operation::Reset => reset(context, now),
         Operation::Block { span } => block(context, span, now),
         Operation::Unblock => unblock(context, now),
-        Operation::Renew { lease } => renew(context, lease, now, anomalies),
-        Operation::Release { lease } => release(context, lease, now, anomalies),
+        Operation::Renew { lease } => {
+            change_lease(context, lease, now, anomalies, |algorithm, state, usage, _| {
+                u64::from(algorithm.renew(state, usage, lease))
+            })
+        }
+        Operation::Release { lease } => {
+            change_lease(context, lease, now, anomalies, |algorithm, state, usage, _| {
+                algorithm.release(state, usage, lease)
+            })
+        }
         Operation::Check { .. } | Operation::Acquire { .. } | Operation::Peek => {
             unreachable!("checks and peeks are decided elsewhere")
         }
     }
 }
 
-/// Grants the cost or what remains, whichever is less.
 fn take(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Decision {
     let remaining = context.report(now).remaining;
     let wanted = context.cost;
@@ -58,7 +70,6 @@ fn take(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalie
     decision.shadowed_by(context.policy, wanted)
 }
 
-/// Charges now a request that may proceed after a delay of at most `max_wait`.
 fn reserve(
     context: &mut CheckContext<'_>,
     id: Id,
@@ -150,12 +161,10 @@ fn level_of(state: &LimitState) -> Option<TokenBucketState> {
 /// The first decision about a reservation that the key already holds.
 fn repeat_reservation(context: &CheckContext<'_>, id: Id, now: Timestamp) -> Option<Decision> {
     let reservation = find_reservation(context, id, now)?;
-    let mut decision = context.report(now);
     let granted = reservation.cost;
-    decision.replayed = true;
-    decision.granted = granted;
-    decision.delay = duration_until(now, reservation.acts_at);
-    decision.reservation = Some(id);
+    let delay = duration_until(now, reservation.acts_at);
+    let report = context.report(now);
+    let decision = Decision { replayed: true, granted, delay, reservation: Some(id), ..report };
     Some(decision.shadowed_by(context.policy, granted))
 }
 
@@ -170,7 +179,6 @@ fn find_reservation<'a>(
     reservation.filter(|reservation| reservation.is_of(context.policy))
 }
 
-/// Cancels a reservation, once, before its time.
 fn cancel(
     context: &mut CheckContext<'_>,
     id: Id,
@@ -220,26 +228,9 @@ fn change_each(
     if let Some(original) = original.filter(|_| !changed) {
         *context.state = original;
     }
-    let mut decision = context.report(now);
-    decision.granted = granted;
-    decision.changed = changed;
-    decision
+    Decision { granted, changed, ..context.report(now) }
 }
 
-/// Refunds every limit except concurrency limits.
-fn refund(
-    context: &mut CheckContext<'_>,
-    time: Option<Timestamp>,
-    now: Timestamp,
-    anomalies: &mut Anomalies,
-) -> Decision {
-    let count = context.cost;
-    change_each(context, now, anomalies, |algorithm, state, usage, _| {
-        algorithm.refund(state, usage, count, time)
-    })
-}
-
-/// Charges at any level, into a debt of at most one more capacity.
 fn penalize(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Decision {
     let (count, charge) = (context.cost, context.charge(0));
     let mut charged = Vec::with_capacity(context.policy.limits().len());
@@ -274,30 +265,6 @@ fn unblock(context: &mut CheckContext<'_>, now: Timestamp) -> Decision {
     Decision { changed, ..context.report(now) }
 }
 
-/// Extends a lease that is still held to its whole length from now.
-fn renew(
-    context: &mut CheckContext<'_>,
-    id: Id,
-    now: Timestamp,
-    anomalies: &mut Anomalies,
-) -> Decision {
-    change_lease(context, id, now, anomalies, |algorithm, state, usage, _| {
-        u64::from(algorithm.renew(state, usage, id))
-    })
-}
-
-/// Releases a lease, once.
-fn release(
-    context: &mut CheckContext<'_>,
-    id: Id,
-    now: Timestamp,
-    anomalies: &mut Anomalies,
-) -> Decision {
-    change_lease(context, id, now, anomalies, |algorithm, state, usage, _| {
-        algorithm.release(state, usage, id)
-    })
-}
-
 /// Changes a lease in every limit. It grants the cost of the lease, or nothing if it is not held.
 fn change_lease(
     context: &mut CheckContext<'_>,
@@ -307,10 +274,11 @@ fn change_lease(
     change: impl FnMut(&Algorithm, &mut LimitState, &Usage, &mut Anomalies) -> u64,
 ) -> Decision {
     let cost = context.lease_cost(id, now);
-    let mut decision = change_each(context, now, anomalies, change);
-    decision.changed = cost.is_some();
-    // A lease that is not held grants nothing.
-    decision.granted = cost.unwrap_or(0);
-    decision.lease = Some(id);
-    decision
+    Decision {
+        changed: cost.is_some(),
+        // A lease that is not held grants nothing.
+        granted: cost.unwrap_or(0),
+        lease: Some(id),
+        ..change_each(context, now, anomalies, change)
+    }
 }

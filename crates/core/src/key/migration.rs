@@ -1,21 +1,20 @@
 //! Migration of a key's state when the limits of its policy change.
 //!
 //! While a change is rolled out, processes with different versions of a policy may charge the same
-//! key in turn. Token buckets, queues and sliding window counters keep the state of each version that
-//! has charged the key, in the numbers of that version, and all of them are charged. Other limits
-//! share one state.
+//! key in turn. Token buckets, queues and sliding window counters keep the state of each version
+//! that has charged the key, in the numbers of that version, and all of them are charged. Other
+//! limits share one state.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::state::{DetachedState, KeyState};
+use super::{DetachedState, KeyState};
 use crate::algorithm::{Algorithm, Anomalies, LimitState, Usage};
 use crate::limit::{Identity, Limit};
 use crate::policy::Policy;
 use crate::time::Timestamp;
 
-/// The most detached states of a key.
 pub(crate) const MAX_DETACHED_STATES: usize = 8;
 
 impl KeyState {
@@ -44,8 +43,8 @@ impl KeyState {
 
     /// The states of another policy's limits, without detached states and reservations.
     ///
-    /// Each limit continues its own state. If it has none, it converts the state of the version that
-    /// was charged last: the limit of the same identity and the same rank.
+    /// Each limit continues its own state. If it has none, it converts the state of the version
+    /// that was charged last: the limit of the same identity and the same rank.
     fn converted(&self, policy: &Policy) -> KeyState {
         let mut converted = KeyState::default();
         let limits = policy.limits();
@@ -91,8 +90,8 @@ impl KeyState {
         all
     }
 
-    /// Charges detached states of limits that were charged. `cost` returns the cost for the index of
-    /// a limit and a detached state of it. States that have recovered are dropped.
+    /// Charges detached states of limits that were charged. `cost` returns the cost for the index
+    /// of a limit and a detached state of it. States that have recovered are dropped.
     pub(crate) fn charge_detached(
         &mut self,
         policy: &Policy,

@@ -17,7 +17,6 @@ const MAX_BUCKETS: u64 = 4_096;
 /// The lengths of a tick to try, in µs.
 const TICKS: [u64; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 
-/// Checks each number against its range.
 pub(crate) fn check_ranges(spec: &Spec) -> Result<(), LimitError> {
     if spec.count == 0 {
         return Err(LimitError::ZeroCount);
@@ -173,8 +172,8 @@ fn nearest_token_bucket(spec: &Spec) -> Spec {
 
 /// All divisors of a window in µs, from its prime factors. Only error messages need them.
 ///
-/// A window is at most 366 d and whole milliseconds. Divided by 1000 it is below 2^35, so that trial
-/// division ends within 180,000 steps.
+/// A window is at most 366 d and whole milliseconds. Divided by 1000 it is below 2^35, so that
+/// trial division ends within 180,000 steps.
 fn divisors(mut n: u64) -> Vec<u64> {
     let mut all = vec![1];
     let mut prime = 2;

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::error::{Fault, NotationErrorKind as Error};
+use super::error::{Fault, FaultKind as Error};
 use super::words::Keyword;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Spec};
@@ -16,10 +16,8 @@ pub(super) struct Number {
     pub(super) span: Range<usize>,
 }
 
-/// The window after the slash.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// The position of the slash.
     pub(super) slash: usize,
     pub(super) length: Number,
 }
@@ -54,7 +52,6 @@ impl Draft {
         Ok(())
     }
 
-    /// Builds the limit.
     pub(super) fn limit(&self) -> Result<Limit, Fault> {
         let kind = self.kind()?;
         self.check_options(kind)?;
@@ -64,7 +61,7 @@ impl Draft {
     }
 
     fn find(&self, keyword: Keyword) -> Option<&Clause> {
-        self.clauses.iter().find(|x| x.keyword == keyword)
+        self.clauses.iter().find(|clause| clause.keyword == keyword)
     }
 
     fn number(&self, keyword: Keyword) -> Option<&Number> {
@@ -76,7 +73,7 @@ impl Draft {
     }
 
     fn kind(&self) -> Result<Option<&Clause>, Fault> {
-        let mut kinds = self.clauses.iter().filter(|x| x.keyword.is_kind());
+        let mut kinds = self.clauses.iter().filter(|clause| clause.keyword.is_kind());
         match (kinds.next(), kinds.next()) {
             (Some(kind), Some(other)) => Err(contradiction(other, kind)),
             (kind, _) => Ok(kind),
@@ -168,7 +165,9 @@ impl Draft {
             LimitError::ZeroBurst => number(Keyword::Burst),
             LimitError::Offset { .. } => number(Keyword::Offset),
             LimitError::Precision { .. } => number(Keyword::By),
-            LimitError::CountDenied => self.find(Keyword::CountDenied).map(|x| x.span.clone()),
+            LimitError::CountDenied => {
+                self.find(Keyword::CountDenied).map(|clause| clause.span.clone())
+            }
             // If the count may stay, its capacity is too large.
             LimitError::Inexact { limit, nearest } if limit.count == nearest.count => {
                 number(Keyword::Burst).or(number(Keyword::Queue))

@@ -34,59 +34,30 @@ pub struct NotationError(Box<Inner>);
 struct Inner {
     text: String,
     span: Range<usize>,
-    kind: NotationErrorKind,
+    kind: FaultKind,
 }
 
 /// The fault of the word at the span of a [`NotationError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NotationErrorKind {
+pub(super) enum FaultKind {
     /// The text is too long. The span is the whole text.
-    TooLong {
-        /// The length of the text in bytes.
-        bytes: usize,
-        /// The maximum length in bytes.
-        most: usize,
-    },
+    TooLong { bytes: usize, most: usize },
     /// Something is missing before the word, or at the end if the span is empty.
-    Missing {
-        /// What is missing.
-        what: &'static str,
-        /// What to write.
-        remedy: &'static str,
-    },
+    Missing { what: &'static str, remedy: &'static str },
     /// A number with a sign, a decimal point, an exponent or separators.
     Number,
     /// A number too large for any limit.
-    TooLarge {
-        /// The greatest number of any limit.
-        most: &'static str,
-    },
-    /// A word that is neither a kind nor an option.
-    UnknownWord {
-        /// The most similar known word, if there is one.
-        nearest: Option<&'static str>,
-    },
-    /// A word that is not a unit of time, in the position of one.
-    UnknownUnit {
-        /// The most similar unit, if there is one.
-        nearest: Option<&'static str>,
-    },
+    TooLarge { most: &'static str },
+    /// A word that is neither a kind nor an option, and the most similar one that is.
+    UnknownWord { nearest: Option<&'static str> },
+    /// A word in the position of a unit of time, and the most similar unit.
+    UnknownUnit { nearest: Option<&'static str> },
     /// A known word, a number or a sign in the wrong position.
-    Refused {
-        /// The reason, or what to write instead.
-        remedy: &'static str,
-    },
+    Refused { remedy: &'static str },
     /// A word that repeats an earlier one.
-    Repeated {
-        /// The span of the earlier word.
-        first: Range<usize>,
-    },
+    Repeated { first: Range<usize> },
     /// A word that contradicts another one.
-    Contradiction {
-        /// The span of the other word.
-        other: Range<usize>,
-    },
+    Contradiction { other: Range<usize> },
     /// An option without the word that it needs.
     Needs(&'static str),
     /// Numbers that are not a valid limit.
@@ -99,20 +70,20 @@ pub enum NotationErrorKind {
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     span: Range<usize>,
-    kind: NotationErrorKind,
+    kind: FaultKind,
 }
 
 impl Fault {
-    pub(super) fn new(span: Range<usize>, kind: NotationErrorKind) -> Self {
+    pub(super) fn new(span: Range<usize>, kind: FaultKind) -> Self {
         Fault { span, kind }
     }
 
     pub(super) fn missing(span: Range<usize>, what: &'static str, remedy: &'static str) -> Self {
-        Fault::new(span, NotationErrorKind::Missing { what, remedy })
+        Fault::new(span, FaultKind::Missing { what, remedy })
     }
 
     pub(super) fn refused(span: Range<usize>, remedy: &'static str) -> Self {
-        Fault::new(span, NotationErrorKind::Refused { remedy })
+        Fault::new(span, FaultKind::Refused { remedy })
     }
 }
 
@@ -125,7 +96,7 @@ impl NotationError {
 
     /// Creates an error for valid limits that are not a valid policy.
     pub(crate) fn from_policy(text: &str, error: PolicyError) -> Self {
-        NotationError::new(text, Fault::new(0..text.len(), NotationErrorKind::Policy(error)))
+        NotationError::new(text, Fault::new(0..text.len(), FaultKind::Policy(error)))
     }
 
     /// The text, cut off after 4,096 bytes.
@@ -134,16 +105,14 @@ impl NotationError {
         &self.0.text
     }
 
-    /// The position in [`NotationError::text`] of the word at fault; empty if something is missing at
-    /// the end.
+    /// The position in [`NotationError::text`] of the word at fault; empty if something is missing
+    /// at the end.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.0.span.clone()
     }
 
-    /// The fault.
-    #[must_use]
-    pub fn kind(&self) -> &NotationErrorKind {
+    pub(super) fn kind(&self) -> &FaultKind {
         &self.0.kind
     }
 

@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 use core::ops::Range;
 
-use super::error::{NotationError, NotationErrorKind as Kind};
+use super::error::{FaultKind as Kind, NotationError};
 use super::number;
 
 /// The most bytes of the text in a message.
@@ -17,8 +17,8 @@ const KEYWORDS: &str = "token, fixed, log, sliding, queue, concurrent, burst, fr
                         by, strict, lease and count-denied";
 const UNITS: &str = "ms, s, min, h, d and w";
 
-/// Writes one line: the text, the column of the word, counted in characters from 1, the fault and the
-/// remedy.
+/// Writes one line: the text, the column of the word, counted in characters from 1, the fault and
+/// the remedy.
 impl fmt::Display for NotationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (text, span) = (self.text(), self.span());

@@ -6,9 +6,8 @@ mod error;
 mod message;
 mod number;
 mod parse;
-mod suggest;
 mod token;
 mod words;
 
-pub use error::{NotationError, NotationErrorKind};
+pub use error::NotationError;
 pub use parse::{parse_duration, parse_limits};

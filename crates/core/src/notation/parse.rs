@@ -5,8 +5,7 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use super::draft::{Clause, Draft, Number, Window};
-use super::error::{Fault, MAX_RETAINED, NotationError, NotationErrorKind as Error};
-use super::suggest::suggest;
+use super::error::{Fault, FaultKind as Error, MAX_RETAINED, NotationError};
 use super::token::{Class, Token, Tokens};
 use super::words::{self, Argument, Keyword};
 use crate::limit::Limit;
@@ -27,12 +26,12 @@ const MAX_DURATION: &str = "213503982d";
 /// or `gcra` (a token bucket, also the default), `fixed`, `log`, `sliding`, `queue N` and
 /// `concurrent`. Options are `burst N`, `from-first`, `offset DURATION`, `by DURATION`, `strict`,
 /// `lease DURATION` and `count-denied`. Kind and options may be in any order, words are not
-/// case-sensitive, and spaces are only needed between words. A number consists of decimal digits. The
-/// text may have at most 256 bytes.
+/// case-sensitive, and spaces are only needed between words. A number consists of decimal digits.
+/// The text may have at most 256 bytes.
 ///
 /// # Errors
-/// The text does not have this form, or its numbers are not a valid limit. The error names the word at
-/// fault, its position, and what to write instead.
+/// The text does not have this form, or its numbers are not a valid limit. The error names the word
+/// at fault, its position, and what to write instead.
 ///
 /// # Example
 /// ```
@@ -220,7 +219,7 @@ fn not_a_keyword(token: Token<'_>, may_lack_slash: bool) -> Fault {
                 Fault::missing(token.span, "\"/\"", "write it after the count, as in 10/s")
             }
             None => {
-                let nearest = suggest(token.text, words::keywords());
+                let nearest = words::suggest(token.text, words::keywords());
                 Fault::new(token.span, Error::UnknownWord { nearest })
             }
         },
@@ -255,7 +254,7 @@ fn with_unit(
             _ if Keyword::from_word(word.text).is_some() => missing(word.span),
             Some(remedy) => Fault::refused(word.span, remedy),
             None => {
-                let nearest = suggest(word.text, words::units());
+                let nearest = words::suggest(word.text, words::units());
                 Fault::new(word.span, Error::UnknownUnit { nearest })
             }
         });

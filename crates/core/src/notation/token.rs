@@ -41,14 +41,14 @@ impl<'a> Tokens<'a> {
 
     /// Returns the next token if it is of this class.
     pub(super) fn next_if(&mut self, class: Class) -> Option<Token<'a>> {
-        let token = self.peek().filter(|x| x.class == class)?;
+        let token = self.peek().filter(|token| token.class == class)?;
         self.at = token.span.end;
         Some(token)
     }
 
     /// The position of something missing: the next token, or the end of the last one.
     pub(super) fn gap(&self) -> Range<usize> {
-        self.peek().map_or(self.at..self.at, |x| x.span)
+        self.peek().map_or(self.at..self.at, |token| token.span)
     }
 }
 

@@ -61,7 +61,7 @@ impl OnStoreError {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Policy(Arc<Parts>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 struct Parts {
     name: Box<str>,
     limits: Box<[Limit]>,
@@ -73,7 +73,6 @@ struct Parts {
     deny: KeyList,
     /// Whether one of the lists has a key.
     lists: bool,
-    /// See [`Policy::is_single_limit`].
     single_limit: bool,
     /// A hash of the name, for stores to combine with that of the key.
     name_hash: u64,
@@ -81,8 +80,8 @@ struct Parts {
 
 /// The identity of a policy, which does not keep the policy alive.
 ///
-/// Clones of a policy have the same identity; policies with equal contents do not. A cache uses it as
-/// a key.
+/// Clones of a policy have the same identity; policies with equal contents do not. A cache uses it
+/// as a key.
 #[derive(Clone, Debug)]
 pub struct PolicyIdentity(Weak<Parts>);
 
@@ -121,8 +120,8 @@ impl Policy {
         Policy::named(name.to_owned(), limits.into_iter().collect())
     }
 
-    /// Creates a policy for the limits of another protocol. Its name begins with `@`, so that it never
-    /// shares state with a configured policy.
+    /// Creates a policy for the limits of another protocol. Its name begins with `@`, so that it
+    /// never shares state with a configured policy.
     ///
     /// # Errors
     /// As for [`Policy::new`], for the name after the `@`.
@@ -142,15 +141,9 @@ impl Policy {
         Ok(Policy(Arc::new(Parts {
             name: name.into_boxed_str(),
             limits,
-            shadow: false,
             log_entries: LOG_ENTRIES,
-            max_keys: None,
-            on_store_error: OnStoreError::default(),
-            allow: KeyList::default(),
-            deny: KeyList::default(),
-            lists: false,
-            single_limit: false,
             name_hash,
+            ..Parts::default()
         }))
         .with(|_| ()))
     }
@@ -237,7 +230,8 @@ impl Policy {
         self.0.allow.contains(key).then_some(Listed::Allow)
     }
 
-    /// Whether a policy can have this name: a plain name, a reserved one, or `=` and canonical limits.
+    /// Whether a policy can have this name: a plain name, a reserved one, or `=` and canonical
+    /// limits.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         match name.strip_prefix('=') {
@@ -305,7 +299,10 @@ impl Policy {
     /// The [`Policy::name_hash`] of policies of this name.
     #[must_use]
     pub fn hash_of_name(name: &str) -> u64 {
-        fnv1a(name.as_bytes())
+        // The 64-bit FNV-1a hash.
+        name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
     }
 
     /// Pointer equality; does not compare contents.
@@ -357,13 +354,6 @@ fn is_reserved_name(name: &str) -> bool {
     name.len() <= 128 && name.strip_prefix('@').is_some_and(is_plain_name)
 }
 
-/// The 64-bit FNV-1a hash.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 impl FromStr for Policy {
     type Err = NotationError;
 
@@ -375,7 +365,6 @@ impl FromStr for Policy {
     }
 }
 
-/// The canonical text of limits, joined by `;`.
 struct Canonical<'a>(&'a [Limit]);
 
 impl fmt::Display for Canonical<'_> {

@@ -1,5 +1,5 @@
-//! Eviction from a full shard: recovered entries first, then entries that would admit a request, the
-//! soonest to recover first; never an entry that denies or holds leases.
+//! Eviction from a full shard: recovered entries first, then entries that would admit a request,
+//! the soonest to recover first; never an entry that denies or holds leases.
 //!
 //! Times in the queues are lower bounds. A charge only moves an entry's times later, so a charge
 //! costs nothing here: an entry that comes up too early is queued again with its current time.
@@ -74,14 +74,14 @@ impl Eviction {
                 self.add(slot, &entry.state, now);
             }
         }
-        let mut kept = Vec::new();
+        let mut skipped = Vec::new();
         let mut victim = None;
         while let Some(Reverse((time, slot))) = self.by_recovery.pop() {
             let Some(entry) = shard.entry(slot) else { continue };
             let was_charged = evictable_at(&entry.state, now) > now.as_micros()
                 || entry.state.recovers_at(now) > time.max(now.as_micros());
             if keep.contains(&slot) {
-                kept.push(Reverse((time, slot)));
+                skipped.push(Reverse((time, slot)));
             } else if was_charged {
                 self.add(slot, &entry.state, now);
             } else {
@@ -89,7 +89,7 @@ impl Eviction {
                 break;
             }
         }
-        self.by_recovery.extend(kept);
+        self.by_recovery.extend(skipped);
         victim
     }
 }

@@ -54,7 +54,7 @@ pub struct MemoryStoreBuilder {
 }
 
 impl MemoryStoreBuilder {
-    /// Uses a clock that advances only when told to, for tests and for replaying logs.
+    /// Uses a manual clock, for tests and for replaying logs.
     pub fn clock(mut self, clock: ManualClock) -> Self {
         self.clock = Some(Clock::Manual(clock));
         self
@@ -117,11 +117,11 @@ impl MemoryStoreBuilder {
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Clock,
-    table: Table,
+    pub(crate) table: Table,
     /// The tables of policies with their own `max_keys`.
     own_tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
-    /// Held while a snapshot copies the tables.
-    copying: Mutex<()>,
+    /// Held while a snapshot copies the tables: a shard supports one copy at a time.
+    pub(crate) copying: Mutex<()>,
     table_full: TableFull,
     horizon: Micros,
     id_hasher: HashState,
@@ -134,8 +134,8 @@ pub struct MemoryStore {
 pub struct MemoryStats {
     /// Keys in all tables.
     pub keys: usize,
-    /// Bytes allocated for them.
-    pub bytes: usize,
+    /// The maximum number of keys in all tables.
+    pub max_keys: usize,
     /// Live keys evicted to make room for new ones.
     pub evicted: u64,
     /// New keys for which there was no room.
@@ -144,20 +144,6 @@ pub struct MemoryStats {
     pub implausible: u64,
     /// Log entries merged because a key exceeded the maximum length of its log.
     pub merged: u64,
-}
-
-/// How full a [`MemoryStore`] is, and how many keys that affected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Usage {
-    /// Keys in all tables.
-    pub keys: usize,
-    /// The maximum number of keys in all tables.
-    pub max_keys: usize,
-    /// Live keys evicted to make room for new ones.
-    pub evicted: u64,
-    /// New keys for which there was no room.
-    pub full: u64,
 }
 
 impl MemoryStore {
@@ -228,9 +214,8 @@ impl MemoryStore {
     /// Returns the table of a policy with its own `max_keys`. The table takes on the bound, which
     /// may have changed since the table was created or restored.
     pub(crate) fn own_table(&self, name: &str, bound: usize) -> Arc<Table> {
-        let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
-        let known = tables.get(name).cloned();
-        drop(tables);
+        let known =
+            self.own_tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(table) = known {
             table.set_bound(bound);
             return table;
@@ -240,9 +225,15 @@ impl MemoryStore {
         Arc::clone(tables.entry(name.into()).or_insert_with(new))
     }
 
-    fn tables(&self) -> Vec<Arc<Table>> {
+    /// Returns the tables of policies with their own `max_keys`, by name.
+    pub(crate) fn own_tables(&self) -> Vec<(Box<str>, Arc<Table>)> {
         let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.values().cloned().collect()
+        tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
+    }
+
+    fn for_each_table(&self, mut visit: impl FnMut(&Table)) {
+        visit(&self.table);
+        self.own_tables().iter().for_each(|(_, table)| visit(table));
     }
 
     /// Decides a check of a new key for which there is no room.
@@ -254,43 +245,37 @@ impl MemoryStore {
         decision
     }
 
-    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots of
-    /// each shard. Inserting new keys does the same, so only an idle process needs to call this.
+    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots
+    /// of each shard. Inserting new keys does the same, so only an idle process needs to call this.
     pub fn sweep(&self, slots: usize) {
         let now = self.clock.now();
-        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
+        self.for_each_table(|table| {
             (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, slots));
-        }
+        });
     }
 
-    /// Returns how full the store is. Locks each shard briefly, and reads no keys.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
-            let counts = table.counts();
-            usage.keys += table.keys();
-            usage.max_keys = usage.max_keys.saturating_add(table.bound());
-            usage.evicted += counts.evicted;
-            usage.full += counts.full;
-        }
-        usage
-    }
-
-    /// Returns how full the store is, and counters. Reads every key: not for a hot path.
+    /// Returns how full the store is, and counters. Locks each shard briefly, and reads no keys.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let mut stats = MemoryStats::default();
-        for table in self.tables().iter().map(|table| &**table).chain([&self.table]) {
+        self.for_each_table(|table| {
             let counts = table.counts();
             stats.keys += table.keys();
-            stats.bytes += table.bytes();
+            stats.max_keys = stats.max_keys.saturating_add(table.bound());
             stats.evicted += counts.evicted;
             stats.full += counts.full;
             stats.implausible += counts.anomalies.implausible;
             stats.merged += counts.anomalies.merged;
-        }
+        });
         stats
+    }
+
+    /// Returns the bytes allocated for the keys. Reads every key: not for a hot path.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let mut bytes = 0;
+        self.for_each_table(|table| bytes += table.bytes());
+        bytes
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tollgate_core::{Check, Id, Operation, Request, Timestamp};
+use tollgate_core::{Check, Cost, Id, Operation, Request, Timestamp};
 
 use crate::store::Answer;
 
@@ -13,20 +13,13 @@ struct Arguments {
     checks: Box<[CheckArguments]>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct CheckArguments {
-    policy: Box<str>,
-    key: Box<[u8]>,
-    cost: u64,
-}
+/// The policy, the key and the cost of a check.
+type CheckArguments = (Box<str>, Box<[u8]>, Cost);
 
 impl Arguments {
     fn new(request: &Request<'_>) -> Self {
-        let check = |check: &Check<'_>| CheckArguments {
-            policy: check.policy.name().into(),
-            key: check.key.into(),
-            cost: check.cost.get(),
-        };
+        let check =
+            |check: &Check<'_>| (Box::from(check.policy.name()), Box::from(check.key), check.cost);
         // A repeat without an id of its own gets a new random one, so ids are not compared.
         let any_id = Id::from_u128(0);
         let operation = match request.operation {
@@ -63,7 +56,6 @@ pub(crate) enum Lookup {
 }
 
 impl RequestIds {
-    /// Looks up a request by its id.
     pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Lookup {
         self.remove_expired(now);
         let Some(record) = self.records.get(id).filter(|record| now < record.expires_at) else {

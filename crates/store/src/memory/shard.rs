@@ -12,8 +12,8 @@ use super::eviction::Eviction;
 /// How many slots each insertion checks for recovered entries.
 const SWEEP: usize = 4;
 
-/// How long ago an entry must have recovered before a sweep removes it. Without it, a busy key whose
-/// limit recovers quickly would be removed and inserted repeatedly.
+/// How long ago an entry must have recovered before a sweep removes it. Without it, a busy key
+/// whose limit recovers quickly would be removed and inserted repeatedly.
 const GRACE: Micros = Micros::from_secs(1);
 
 /// The minimum number of slots worth compacting.
@@ -37,7 +37,6 @@ pub(crate) struct Shard {
     pub(super) to_copy: Range<usize>,
 }
 
-/// Counters of a shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Live entries evicted to make room.
@@ -66,7 +65,6 @@ impl Shard {
         self.index.len()
     }
 
-    /// Finds the slot of a key.
     #[inline]
     pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<SlotIndex> {
         let is_match = |slot: &SlotIndex| {
@@ -106,19 +104,14 @@ impl Shard {
         &mut entry.expect("the slot is occupied").state
     }
 
-    /// Returns the entries with their slots.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (SlotIndex, &Entry)> {
         (0..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
-    /// Makes room for one more key; evicts if necessary, see [`Eviction`]. `keep` are not evicted.
-    pub(crate) fn make_room(
-        &mut self,
-        now: Timestamp,
-        keep: &[SlotIndex],
-    ) -> Result<(), ShardFull> {
+    /// Makes room for one more key; evicts if necessary, see [`Eviction`].
+    pub(crate) fn make_room(&mut self, now: Timestamp) -> Result<(), ShardFull> {
         self.sweep(now, SWEEP);
-        self.make_room_for(1, now, keep)
+        self.make_room_for(1, now, &[])
     }
 
     /// Changes the bound. Excess entries are evicted as new keys are inserted.
@@ -131,7 +124,7 @@ impl Shard {
         self.len() + count <= self.bound
     }
 
-    /// Makes room for that many more keys.
+    /// Makes room for that many more keys; `keep` are not evicted.
     pub(crate) fn make_room_for(
         &mut self,
         count: usize,
@@ -233,7 +226,6 @@ impl Shard {
         self.eviction = None;
     }
 
-    /// Returns the bytes allocated for the shard.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.entries.capacity() * size_of::<Option<Entry>>();
         let index = self.index.allocation_size() + self.free.capacity() * size_of::<SlotIndex>();

@@ -8,7 +8,7 @@ use tollgate_core::{
 use super::MemoryStore;
 use super::entry::{Entry, SlotIndex};
 use super::shard::{Shard, ShardFull};
-use super::table::{Address, Table};
+use super::table::Address;
 use crate::key::Key;
 
 impl MemoryStore {
@@ -71,21 +71,16 @@ impl MemoryStore {
         now: Timestamp,
     ) -> Decision {
         let call = Call { operation, policy, key, cost, now };
-        if policy.max_keys().is_none() {
-            return self.decide_in(&self.table, &call);
-        }
-        self.with_table(policy, |table| self.decide_in(table, &call))
-    }
-
-    fn decide_in(&self, table: &Table, call: &Call<'_>) -> Decision {
-        let address = table.address(call.policy, call.key);
-        let mut shard = table.lock(address.shard);
-        match shard.find(address.tag, call.policy, call.key) {
-            Some(slot) => call.decide_known(&mut shard, slot),
-            None => call.decide_new(&mut shard, address).unwrap_or_else(|full| {
-                self.decide_without_room(full.retry_at, call.cost, call.now)
-            }),
-        }
+        self.with_table(policy, |table| {
+            let address = table.address(policy, key);
+            let mut shard = table.lock(address.shard);
+            match shard.find(address.tag, policy, key) {
+                Some(slot) => call.decide_known(&mut shard, slot),
+                None => call
+                    .decide_new(&mut shard, address)
+                    .unwrap_or_else(|full| self.decide_without_room(full.retry_at, cost, now)),
+            }
+        })
     }
 }
 
@@ -131,7 +126,7 @@ impl Call<'_> {
         let mut state = KeyState::default();
         let decision = self.decide(shard, &mut state);
         if !state.is_untouched(self.now) {
-            shard.make_room(self.now, &[])?;
+            shard.make_room(self.now)?;
             shard.insert(Entry::new(address.tag, self.key, state), self.now);
         }
         Ok(decision)

@@ -1,25 +1,21 @@
 //! Copying tables for a snapshot in short steps while they are in use, and restoring them.
 //!
-//! A copy holds a shard's lock for one step at a time, so entries come and go between steps. An entry
-//! stays in its slot, and when all slots move (`Shard::compact`), the range still to copy moves with
-//! them. So an entry that lives throughout is copied. An entry that is removed before it was copied
-//! had recovered, was reset or was evicted: its state is lost to the store, too. If its key is
-//! inserted again behind the cursor, all of its state was charged after the snapshot began, like any
-//! charge behind the cursor. If its key is inserted again ahead of the cursor, it is copied twice,
-//! and a restore uses the later copy.
+//! A copy holds a shard's lock for one step at a time, so entries come and go between steps. An
+//! entry stays in its slot, and when all slots move (`Shard::compact`), the range still to copy
+//! moves with them. So an entry that lives throughout is copied. An entry that is removed before it
+//! was copied had recovered, was reset or was evicted: its state is lost to the store, too. If its
+//! key is inserted again behind the cursor, all of its state was charged after the snapshot began,
+//! like any charge behind the cursor. If its key is inserted again ahead of the cursor, it is
+//! copied twice, and a restore uses the later copy.
 //!
 //! Slots added after the copy began are not copied, so a copy ends however many keys arrive.
 
-use std::sync::{Arc, PoisonError};
-
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
-use super::MemoryStore;
 use super::blocks::BlockKey;
 use super::entry::Entry;
 use super::shard::Shard;
 use super::table::Table;
-use crate::sync::{MutexGuard, lock};
 
 /// The bounds of one step, under one lock: about 20 µs for 256 keys of 24 bytes (13 KB). A step may
 /// exceed `bytes` by one entry; an entry with 16 logs of 10,000 entries takes about 1 ms.
@@ -61,8 +57,8 @@ impl Shard {
         !self.to_copy.is_empty()
     }
 
-    /// Visits the blocks after a policy and key, as [`Shard::copy_step`] visits entries. Returns the
-    /// last block visited, if any.
+    /// Visits the blocks after a policy and key, as [`Shard::copy_step`] visits entries. Returns
+    /// the last block visited, if any.
     pub(crate) fn copy_blocks(
         &self,
         after: Option<&BlockKey>,
@@ -94,9 +90,9 @@ pub(crate) enum KeyRestore {
 }
 
 impl Table {
-    /// Restores a key, in place of an earlier copy. If `fits`, the table as a whole is not full: then
-    /// the key is inserted even if its shard is full, because hashing differs between processes, and
-    /// a table that held all keys before must hold them again.
+    /// Restores a key, in place of an earlier copy. If `fits`, the table as a whole is not full:
+    /// then the key is inserted even if its shard is full, because hashing differs between
+    /// processes, and a table that held all keys before must hold them again.
     pub(crate) fn restore_key(
         &self,
         key: &[u8],
@@ -125,23 +121,6 @@ impl Table {
     pub(crate) fn restore_block(&self, policy: &str, key: &[u8], block: Block) -> bool {
         let address = self.address_under(Policy::hash_of_name(policy), key);
         self.lock(address.shard).blocks.set(policy, key, Some(block)).is_none()
-    }
-}
-
-impl MemoryStore {
-    pub(crate) fn main_table(&self) -> &Table {
-        &self.table
-    }
-
-    /// Returns the tables of policies with their own `max_keys`, by name.
-    pub(crate) fn tables_by_name(&self) -> Vec<(Box<str>, Arc<Table>)> {
-        let tables = self.own_tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect()
-    }
-
-    /// Locks the store for a copy of its tables: a shard supports one copy at a time.
-    pub(crate) fn lock_copying(&self) -> MutexGuard<'_, ()> {
-        lock(&self.copying)
     }
 }
 
@@ -181,7 +160,7 @@ mod tests {
         /// Runs a step; returns whether there are more entries.
         fn copy(&self, step: Step, copied: &mut BTreeMap<u8, u32>) -> bool {
             let mut bytes = 0;
-            self.store.main_table().lock(0).copy_step(step, |key, _| {
+            self.store.table.lock(0).copy_step(step, |key, _| {
                 *copied.entry(key[0]).or_default() += 1;
                 bytes += 10;
                 bytes
@@ -194,13 +173,13 @@ mod tests {
         for steps_before in 0..18 {
             let bench = Bench::new(120);
             let mut copied = BTreeMap::new();
-            bench.store.main_table().lock(0).begin_copy();
+            bench.store.table.lock(0).begin_copy();
             (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
             // Remove four of five entries, so that the shard compacts, then insert others.
             (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.execute(Operation::Reset, key));
-            assert_eq!(bench.store.main_table().lock(0).entries.len(), 120);
+            assert_eq!(bench.store.table.lock(0).entries.len(), 120);
             bench.store.sweep(1);
-            assert_eq!(bench.store.main_table().lock(0).entries.len(), 24);
+            assert_eq!(bench.store.table.lock(0).entries.len(), 24);
             (200..250).for_each(|key| bench.execute(Operation::Check { lease: None }, key));
             let mut steps = 0;
             while bench.copy(STEP, &mut copied) {
@@ -217,7 +196,7 @@ mod tests {
     fn a_key_removed_and_inserted_behind_the_cursor_is_not_copied() {
         let bench = Bench::new(20);
         let mut copied = BTreeMap::new();
-        bench.store.main_table().lock(0).begin_copy();
+        bench.store.table.lock(0).begin_copy();
         bench.copy(STEP, &mut copied);
         // The first slot is behind the cursor, and the next insertion reuses it.
         bench.execute(Operation::Reset, 19);
@@ -234,7 +213,7 @@ mod tests {
         let long = Step { entries: 40, bytes: usize::MAX, slots: 40 };
         let check = |step: Step, count: usize, more: bool| {
             let mut copied = BTreeMap::new();
-            bench.store.main_table().lock(0).begin_copy();
+            bench.store.table.lock(0).begin_copy();
             assert_eq!(bench.copy(step, &mut copied), more, "{step:?}");
             assert_eq!(copied.len(), count, "{step:?}");
         };

@@ -129,7 +129,6 @@ impl Counts {
     }
 }
 
-/// Returns the high 32 bits.
 #[inline]
 const fn high_half(hash: u64) -> u32 {
     let [a, b, c, d, ..] = hash.to_be_bytes();

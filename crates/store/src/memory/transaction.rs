@@ -167,7 +167,8 @@ fn make_room(
     let trial = decide_groups(&Operation::Peek, groups, guards, &none, now, anomalies);
     let counts_denied =
         |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
-    // A peek ignores leases: a key that holds the request's lease may deny the peek and still admit.
+    // A peek ignores leases: a key that holds the request's lease may deny the peek and still
+    // admit.
     let may_hold_lease = match operation {
         Operation::Check { lease } => lease.is_some(),
         operation => matches!(operation, Operation::Acquire { .. }),
@@ -183,9 +184,9 @@ fn make_room(
         }
         let keep: Vec<_> =
             keep.iter().filter(|(lock, _)| *lock == group.lock).map(|(_, slot)| *slot).collect();
-        let made = guards[group.lock].make_room_for(reserved[group.lock] + 1, now, &keep);
-        reserved[group.lock] += usize::from(made.is_ok());
-        made.err()
+        let result = guards[group.lock].make_room_for(reserved[group.lock] + 1, now, &keep);
+        reserved[group.lock] += usize::from(result.is_ok());
+        result.err()
     };
     groups.iter().map(&mut make_room_for).collect()
 }

@@ -53,8 +53,8 @@ pub struct SnapshotDir {
 }
 
 impl SnapshotDir {
-    /// Opens a directory, and creates it if necessary; locks it for this process. Removes an unfinished
-    /// snapshot of an earlier process.
+    /// Opens a directory, and creates it if necessary; locks it for this process. Removes an
+    /// unfinished snapshot of an earlier process.
     ///
     /// # Errors
     /// Returns an error if another process has locked the directory, or if it cannot be created,
@@ -86,30 +86,27 @@ impl SnapshotDir {
 
     /// Builds a store from the newest snapshot, if there is one.
     ///
-    /// An invalid snapshot (damaged, foreign, or of an unknown version) is quarantined: it is renamed
-    /// and reported, and the store starts empty.
+    /// An invalid snapshot (damaged, foreign, or of an unknown version) is quarantined: it is
+    /// renamed and reported, and the store starts empty.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be read, or if an invalid snapshot cannot be renamed.
+    /// Returns an error if the directory cannot be read, or if an invalid snapshot cannot be
+    /// renamed.
     pub fn restore(
         &self,
         builder: MemoryStoreBuilder,
     ) -> Result<(MemoryStore, RestoreReport), SnapshotError> {
         let path = self.path.join(SNAPSHOT);
-        let reading = SnapshotError::on("read", &path);
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok((builder.build(), RestoreReport::default()));
             }
             file => file.and_then(|file| Ok((file.metadata()?.len(), file))),
         };
-        let (length, file) = match file {
-            Ok(file) => file,
-            Err(error) => return Err(reading(error)),
-        };
+        let (length, file) = file.map_err(SnapshotError::on("read", &path))?;
         match builder.clone().restore_from(BufReader::with_capacity(BUFFER, file), length) {
-            Ok((store, report)) => Ok((store, report)),
-            Err(ReadError::Io(error)) => Err(reading(error)),
+            Ok(restored) => Ok(restored),
+            Err(ReadError::Io(error)) => Err(SnapshotError::on("read", &path)(error)),
             Err(ReadError::Invalid(reason)) => {
                 let quarantined = Some(self.quarantine(&path, reason)?);
                 Ok((builder.build(), RestoreReport { quarantined, ..RestoreReport::default() }))
@@ -140,11 +137,12 @@ impl SnapshotDir {
         Ok(QuarantinedSnapshot { path, reason })
     }
 
-    /// Writes a snapshot of the store, which atomically replaces the previous one when it is complete
-    /// and on disk.
+    /// Writes a snapshot of the store, which atomically replaces the previous one when it is
+    /// complete and on disk.
     ///
-    /// This blocks the calling thread until the disk is done, and other threads at most for the time
-    /// it takes to copy 256 keys or 64 KiB. A million keys of 24 bytes need 50 MB and about 0.1 s.
+    /// This blocks the calling thread until the disk is done, and other threads at most for the
+    /// time it takes to copy 256 keys or 64 KiB. A million keys of 24 bytes need 50 MB and about
+    /// 0.1 s.
     ///
     /// # Errors
     /// Returns an error if the snapshot cannot be written. The previous snapshot stays.

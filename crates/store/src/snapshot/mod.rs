@@ -1,8 +1,8 @@
 //! Snapshots of the in-memory store, as bytes and in a directory.
 //!
-//! A snapshot contains the counters of every table, blocks, leases and reservations, and the name and
-//! limits of each policy, which the counters need. Keys that have recovered are omitted. Request ids
-//! are omitted, too: they last 30 s, much of which a restart takes.
+//! A snapshot contains the counters of every table, blocks, leases and reservations, and the name
+//! and limits of each policy, which the counters need. Keys that have recovered are omitted.
+//! Request ids are omitted, too: they last 30 s, much of which a restart takes.
 //!
 //! A snapshot is not of a single point in time: the tables are copied in short steps while requests
 //! are decided. Each key has the state of some time between start and end. So all charges made
@@ -29,8 +29,9 @@
 //! ```
 //!
 //! A key or block can occur twice, if it was removed and inserted during the copy: the later record
-//! counts. Each checksum covers everything before it, so reordered or missing sections are detected.
-//! A CRC-32 detects every change within 32 consecutive bits, so it detects every damaged byte.
+//! counts. Each checksum covers everything before it, so reordered or missing sections are
+//! detected. A CRC-32 detects every change within 32 consecutive bits, so it detects every damaged
+//! byte.
 
 mod copy_buffer;
 mod directory;

@@ -8,7 +8,7 @@ use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::error::InvalidSnapshot;
-use super::format::{FOREVER, MAGIC, Section, VERSION, to_u64};
+use super::format::{BLOCKS, END, FOREVER, KEYS, MAGIC, POLICY, TABLE, VERSION, to_u64};
 use super::report::RestoreReport;
 use crate::key::Key;
 use crate::memory::{KeyRestore, MemoryStore, MemoryStoreBuilder, Table};
@@ -116,7 +116,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads a section into `body`; returns its kind.
-    fn section(&mut self, body: &mut Vec<u8>) -> Result<Section, ReadError> {
+    fn section(&mut self, body: &mut Vec<u8>) -> Result<u8, ReadError> {
         let [kind] = self.read_array()?;
         let length = u32::from_le_bytes(self.read_array()?);
         if u64::from(length) > self.remaining {
@@ -127,44 +127,34 @@ impl<R: Read> Reader<R> {
         self.read_exact(body)?;
         self.checksum.update(body);
         self.verify_checksum()?;
-        Ok(Section::from_byte(kind).ok_or(Malformed("unknown kind of section"))?)
+        Ok(kind)
     }
 }
 
 /// The table that is being restored.
 struct Target<'a> {
-    table: TargetTable<'a>,
-    /// The number of keys inserted.
+    /// The table of all policies without their own `max_keys`.
+    shared: &'a Table,
+    /// The name and the table of a policy that has its own.
+    own: Option<(Box<str>, Arc<Table>)>,
+    /// The number of keys in the table.
     keys: usize,
 }
 
-enum TargetTable<'a> {
-    /// The table of all policies without their own `max_keys`.
-    Shared(&'a Table),
-    /// The table of the policy with this name.
-    Own(Arc<Table>, Box<str>),
-}
-
 impl<'a> Target<'a> {
-    fn new(table: TargetTable<'a>) -> Self {
-        let mut target = Target { table, keys: 0 };
+    fn new(shared: &'a Table, own: Option<(Box<str>, Arc<Table>)>) -> Self {
+        let mut target = Target { shared, own, keys: 0 };
         target.keys = target.table().keys();
         target
     }
 
     fn table(&self) -> &Table {
-        match &self.table {
-            TargetTable::Shared(table) => table,
-            TargetTable::Own(table, _) => table,
-        }
+        if let Some((_, table)) = &self.own { table } else { self.shared }
     }
 
     /// Returns whether the table can hold keys of this policy.
     fn accepts(&self, policy: &str) -> bool {
-        match &self.table {
-            TargetTable::Shared(_) => true,
-            TargetTable::Own(_, name) => **name == *policy,
-        }
+        self.own.as_ref().is_none_or(|(name, _)| **name == *policy)
     }
 }
 
@@ -189,37 +179,36 @@ impl<'a> Restore<'a> {
         let mut restore = Restore { store, now, policies: Vec::new(), target: None, report };
         let mut body = Vec::new();
         loop {
-            let section = reader.section(&mut body)?;
-            restore.section(section, Bytes::new(&body))?;
-            if section == Section::End {
+            let kind = reader.section(&mut body)?;
+            restore.section(kind, Bytes::new(&body))?;
+            if kind == END {
                 break;
             }
         }
         if reader.remaining > 0 {
             return Err(Malformed("data after the end").into());
         }
-        let usage = store.usage();
-        let no_room = restore.report.no_room + usage.evicted;
-        Ok(RestoreReport { keys: to_u64(usage.keys), no_room, ..restore.report })
+        let stats = store.stats();
+        let no_room = restore.report.no_room + stats.evicted;
+        Ok(RestoreReport { keys: to_u64(stats.keys), no_room, ..restore.report })
     }
 
-    fn section(&mut self, section: Section, mut body: Bytes<'_>) -> Result<(), Malformed> {
-        match section {
-            Section::Policy => {
-                self.policies.push(Policy::decode(&mut body)?);
-            }
-            Section::Table => self.target = Some(self.table(&mut body)?),
-            Section::Keys => {
+    fn section(&mut self, kind: u8, mut body: Bytes<'_>) -> Result<(), Malformed> {
+        match kind {
+            POLICY => self.policies.push(Policy::decode(&mut body)?),
+            TABLE => self.target = Some(self.table(&mut body)?),
+            KEYS => {
                 while !body.is_empty() {
                     self.key(Bytes::new(body.prefixed()?))?;
                 }
             }
-            Section::Blocks => {
+            BLOCKS => {
                 while !body.is_empty() {
                     self.block(Bytes::new(body.prefixed()?))?;
                 }
             }
-            Section::End => {}
+            END => {}
+            _ => return Err(Malformed("unknown kind of section")),
         }
         if body.is_empty() { Ok(()) } else { Err(Malformed("excess data in a section")) }
     }
@@ -227,12 +216,13 @@ impl<'a> Restore<'a> {
     fn table(&self, body: &mut Bytes<'_>) -> Result<Target<'a>, Malformed> {
         let (bound, name) = (body.u64()?, body.text()?);
         if bound == 0 && name.is_empty() {
-            return Ok(Target::new(TargetTable::Shared(self.store.main_table())));
+            return Ok(Target::new(&self.store.table, None));
         }
         let bound = usize::try_from(bound).ok().filter(|bound| *bound > 0);
         let bound = bound.filter(|_| Policy::is_name(name));
         let bound = bound.ok_or(Malformed("invalid table"))?;
-        Ok(Target::new(TargetTable::Own(self.store.own_table(name, bound), name.into())))
+        let own = (name.into(), self.store.own_table(name, bound));
+        Ok(Target::new(&self.store.table, Some(own)))
     }
 
     fn key(&mut self, mut record: Bytes<'_>) -> Result<(), Malformed> {

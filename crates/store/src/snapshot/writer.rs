@@ -7,14 +7,15 @@ use tollgate_core::codec::put_bytes;
 use tollgate_core::{Micros, Timestamp};
 
 use super::copy_buffer::CopyBuffer;
-use super::format::{MAGIC, Section, VERSION, to_u64};
+use super::format::{BLOCKS, END, KEYS, MAGIC, POLICY, TABLE, VERSION, to_u64};
 use super::report::SaveReport;
 use crate::clock::monotonic_micros;
 use crate::memory::{MemoryStore, Shard, Step, Table};
+use crate::sync::lock;
 
 impl MemoryStore {
-    /// Writes a snapshot of the store while it is in use. A lock is held at most for the time it takes
-    /// to copy 256 keys or 64 KiB; no lock is held while writing to `out`.
+    /// Writes a snapshot of the store while it is in use. A lock is held at most for the time it
+    /// takes to copy 256 keys or 64 KiB; no lock is held while writing to `out`.
     ///
     /// [`SnapshotDir::save`](crate::SnapshotDir::save) writes a file atomically.
     ///
@@ -40,14 +41,14 @@ impl MemoryStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_snapshot(&self, out: impl Write) -> io::Result<SaveReport> {
-        let _copying = self.lock_copying();
+        let _copying = lock(&self.copying);
         let (start, now) = (monotonic_micros(), self.now());
         let mut writer = Writer::new(out, now)?;
-        writer.table(self.main_table(), None)?;
-        for (name, table) in self.tables_by_name() {
+        writer.table(&self.table, None)?;
+        for (name, table) in self.own_tables() {
             writer.table(&table, Some(&name))?;
         }
-        writer.section(Section::End, &[])?;
+        writer.section(END, &[])?;
         writer.out.flush()?;
         let took = Micros::new(monotonic_micros().saturating_sub(start));
         Ok(SaveReport { took, ..writer.report })
@@ -83,10 +84,10 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.checksum.clone().finalize().to_le_bytes())
     }
 
-    fn section(&mut self, section: Section, body: &[u8]) -> io::Result<()> {
+    fn section(&mut self, kind: u8, body: &[u8]) -> io::Result<()> {
         let length = u32::try_from(body.len());
         let length = length.map_err(|_| io::Error::other("the state of a key exceeds 4 GiB"))?;
-        self.put(&[section.to_byte()])?;
+        self.put(&[kind])?;
         self.put(&length.to_le_bytes())?;
         self.put(body)?;
         self.put_checksum()
@@ -97,7 +98,7 @@ impl<W: Write> Writer<W> {
         let (bound, name) = policy.map_or((0, ""), |name| (to_u64(table.bound()), name));
         let mut body = bound.to_le_bytes().to_vec();
         put_bytes(&mut body, name.as_bytes());
-        self.section(Section::Table, &body)?;
+        self.section(TABLE, &body)?;
         for shard in 0..table.shard_count() {
             table.lock(shard).begin_copy();
             while self.keys(table, shard)? {}
@@ -114,9 +115,9 @@ impl<W: Write> Writer<W> {
         for policy in self.buffer.take_new_policies() {
             let mut body = Vec::new();
             policy.encode(&mut body);
-            self.section(Section::Policy, &body)?;
+            self.section(POLICY, &body)?;
         }
-        self.report.keys += self.write_buffer(Section::Keys)?;
+        self.report.keys += self.write_buffer(KEYS)?;
         Ok(more)
     }
 
@@ -128,7 +129,7 @@ impl<W: Write> Writer<W> {
                 let push = |policy: &str, key: &[u8], block| buffer.push_block(policy, key, block);
                 shard.copy_blocks(last.as_ref(), Step::SHORT, push)
             });
-            self.report.blocks += self.write_buffer(Section::Blocks)?;
+            self.report.blocks += self.write_buffer(BLOCKS)?;
             if last.is_none() {
                 return Ok(());
             }
@@ -147,10 +148,10 @@ impl<W: Write> Writer<W> {
         let start = monotonic_micros();
         let result = copy(&mut shard, &mut self.buffer);
         drop(shard);
-        let held = Micros::new(monotonic_micros().saturating_sub(start));
+        let span = Micros::new(monotonic_micros().saturating_sub(start));
         let report = &mut self.report;
         report.locks += 1;
-        report.longest_lock = report.longest_lock.max(held);
+        report.longest_lock = report.longest_lock.max(span);
         report.most_per_lock = report.most_per_lock.max(self.buffer.count);
         let bytes = to_u64(self.buffer.records.len());
         report.most_bytes_per_lock = report.most_bytes_per_lock.max(bytes);
@@ -158,10 +159,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the buffer as a section, unless it is empty; returns the number of records.
-    fn write_buffer(&mut self, section: Section) -> io::Result<u64> {
+    fn write_buffer(&mut self, kind: u8) -> io::Result<u64> {
         let records = std::mem::take(&mut self.buffer.records);
         if !records.is_empty() {
-            self.section(section, &records)?;
+            self.section(kind, &records)?;
         }
         self.buffer.records = records;
         Ok(self.buffer.count)

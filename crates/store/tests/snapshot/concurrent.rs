@@ -24,7 +24,7 @@ impl Tally {
     }
 
     fn read(all: &[AtomicU64]) -> Vec<u64> {
-        all.iter().map(|x| x.load(Ordering::SeqCst)).collect()
+        all.iter().map(|count| count.load(Ordering::SeqCst)).collect()
     }
 }
 
@@ -43,9 +43,10 @@ fn key(index: usize) -> [u8; 8] {
 
 #[test]
 fn a_snapshot_contains_all_charges_made_before_the_save_started() {
-    let policies = ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|x| named("api", x));
+    let policies =
+        ["1000000/d", "1000000/d fixed; 1000000/d sliding"].map(|limits| named("api", limits));
     let flood = named("flood", "5/d log");
-    let bench = Bench::of(|builder| builder.max_keys(200_000));
+    let bench = Bench::with(|builder| builder.max_keys(200_000));
     let (tally, stop) = (Tally::new(), AtomicBool::new(false));
     let charge = |index: usize| {
         let policy = &policies[index % 2];
@@ -96,7 +97,7 @@ fn a_snapshot_contains_all_charges_made_before_the_save_started() {
 /// Asserts how much is done under one lock; prints how long that takes.
 #[test]
 fn a_lock_is_held_for_a_bounded_step() {
-    let bench = Bench::of(|builder| builder.max_keys(200_000));
+    let bench = Bench::with(|builder| builder.max_keys(200_000));
     let api = named("api", "10/h");
     for index in 0..100_000 {
         assert!(bench.check(&api, &key(index), 1).allowed());
@@ -108,7 +109,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     );
     assert_eq!((report.keys, report.most_per_lock), (100_000, 256));
 
-    let bench = Bench::of(|builder| builder.max_keys(100));
+    let bench = Bench::with(|builder| builder.max_keys(100));
     let log = named("log", "20000/h log");
     for index in 0..10_u8 {
         let mut key = vec![index; 65_536];
@@ -136,7 +137,7 @@ fn a_lock_is_held_for_a_bounded_step() {
 /// lock they would interleave.
 #[test]
 fn two_concurrent_saves_are_both_complete() {
-    let bench = Bench::of(|builder| builder.max_keys(1_000_000));
+    let bench = Bench::with(|builder| builder.max_keys(1_000_000));
     let api = named("api", "10/h");
     (0..150_000).for_each(|index| _ = bench.check(&api, &key(index), 1));
     let barrier = Barrier::new(2);

@@ -8,7 +8,7 @@ use crate::{Bench, builder, id, named};
 
 /// A snapshot with state of every kind.
 fn sample() -> (Bench, Vec<u8>) {
-    let bench = Bench::of(|builder| builder.max_keys(64));
+    let bench = Bench::with(|builder| builder.max_keys(64));
     for limits in ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"]
     {
         bench.check(&limits.parse().unwrap(), b"k", 3);
@@ -72,7 +72,7 @@ fn flipped_bytes_with_valid_checksums_are_rejected_or_restored_consistently() {
         ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"];
     let mut policies: Vec<Policy> = policies.iter().map(|policy| policy.parse().unwrap()).collect();
     policies.push(named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10));
-    policies.extend(["2/s", "3/s; 9/h log"].map(|x| named("api", x)));
+    policies.extend(["2/s", "3/s; 9/h log"].map(|limits| named("api", limits)));
     let mut accepted = 0;
     for at in 0..snapshot.len() {
         for flip in [1, 0x10, 0x80, 0xff] {

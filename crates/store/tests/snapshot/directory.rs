@@ -17,8 +17,10 @@ fn empty_dir(test: &str) -> PathBuf {
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(dir).unwrap().map(|x| x.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -89,8 +91,8 @@ fn an_invalid_snapshot_is_quarantined_and_reported() {
         assert_eq!(fs::read(&quarantined.path).unwrap(), bytes, "the file is unchanged");
         assert!(quarantined.path.starts_with(&place) && !place.join("snapshot").exists());
     }
-    let kept = names(&place);
-    assert_eq!(kept.len(), 4, "the lock and the newest three: {kept:?}");
+    let files = names(&place);
+    assert_eq!(files.len(), 4, "the lock and the newest three: {files:?}");
     assert_eq!(dir.save(&bench.store).unwrap().keys, 1);
     assert_eq!(dir.restore(builder(&bench.clock)).unwrap().1.keys, 1);
 }

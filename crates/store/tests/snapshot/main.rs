@@ -18,6 +18,7 @@ use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Reques
 use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, RestoreReport};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
+const MAX_KEYS: usize = 4_096;
 
 /// A store with a manual clock.
 struct Bench {
@@ -27,10 +28,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Bench::of(|builder| builder)
+        Bench::with(|builder| builder)
     }
 
-    fn of(configure: impl FnOnce(MemoryStoreBuilder) -> MemoryStoreBuilder) -> Self {
+    fn with(configure: impl FnOnce(MemoryStoreBuilder) -> MemoryStoreBuilder) -> Self {
         let clock = ManualClock::at(START);
         let store = configure(builder(&clock)).build();
         Bench { clock, store }
@@ -45,9 +46,15 @@ impl Bench {
 
     /// Restores a snapshot of this store into another store, with a clock set to the same time.
     fn restored(&self) -> (Bench, RestoreReport) {
+        self.restored_with(MAX_KEYS)
+    }
+
+    /// As [`Bench::restored`], with this maximum number of keys.
+    fn restored_with(&self, max_keys: usize) -> (Bench, RestoreReport) {
         let clock = ManualClock::at(self.clock.now());
-        let (store, restored) = builder(&clock).restore(&self.saved()).unwrap();
-        (Bench { clock, store }, restored)
+        let restored = builder(&clock).max_keys(max_keys).restore(&self.saved());
+        let (store, report) = restored.unwrap();
+        (Bench { clock, store }, report)
     }
 
     fn execute_all(&self, operation: Operation, checks: &[Check<'_>]) -> Answer {
@@ -75,7 +82,7 @@ impl Bench {
 }
 
 fn builder(clock: &ManualClock) -> MemoryStoreBuilder {
-    MemoryStore::builder().clock(clock.clone()).max_keys(4_096)
+    MemoryStore::builder().clock(clock.clone()).max_keys(MAX_KEYS)
 }
 
 fn named(name: &str, limits: &str) -> Policy {

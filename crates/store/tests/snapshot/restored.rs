@@ -89,7 +89,7 @@ fn blocks_are_restored_with_their_end() {
 /// A thousand blocks of one shard are copied in several steps.
 #[test]
 fn all_of_many_blocks_are_restored() {
-    let saved = Bench::of(|builder| builder.max_keys(1));
+    let saved = Bench::with(|builder| builder.max_keys(1));
     let policies = ["a", "b", "c"].map(|name| named(name, "5/s"));
     for index in 0..1_000_u32 {
         let policy = &policies[usize::try_from(index % 3).unwrap()];
@@ -148,14 +148,11 @@ fn a_restored_table_has_the_bound_of_its_policy() {
 #[test]
 fn a_full_table_is_restored_completely() {
     let idle = named("idle", "9/h log");
-    let saved = Bench::of(|builder| builder.max_keys(1_024));
+    let saved = Bench::with(|builder| builder.max_keys(1_024));
     (0..9_000_u32).for_each(|key| _ = saved.check(&idle, &key.to_be_bytes(), 1));
     assert_eq!(saved.store.stats().keys, 1_024);
-    let clock = saved.clock.clone();
-    let builder = crate::builder(&clock).max_keys(1_024);
-    let (store, restored) = builder.restore(&saved.saved()).unwrap();
-    assert_eq!((restored.keys, restored.no_room), (1_024, 0));
-    let restored = Bench { clock, store };
+    let (restored, report) = saved.restored_with(1_024);
+    assert_eq!((report.keys, report.no_room), (1_024, 0));
     (9_000..19_000_u32).for_each(|key| _ = restored.check(&idle, &key.to_be_bytes(), 1));
     assert_eq!(restored.store.stats().keys, 1_024, "insertions shrink each shard to its share");
 }
@@ -167,10 +164,8 @@ fn a_smaller_table_keeps_the_keys_that_deny() {
     for key in 0..40_u8 {
         saved.check(if key < 4 { &denying } else { &idle }, &[key], 1);
     }
-    let clock = saved.clock.clone();
-    let (store, restored) = crate::builder(&clock).max_keys(8).restore(&saved.saved()).unwrap();
-    assert_eq!((restored.keys, restored.no_room), (8, 32));
-    let small = Bench { clock, store };
+    let (small, report) = saved.restored_with(8);
+    assert_eq!((report.keys, report.no_room), (8, 32));
     (0..4).for_each(|key| assert!(!small.check(&denying, &[key], 1).allowed(), "{key} is denied"));
 }
 

@@ -22,8 +22,8 @@ const LIMITS: &[&[&str]] = &[
 
 const KEYS: &[&[u8]] = &[b"a", b"user:42|10.0.0.1", b"\0\xff\n", &[b'x'; 65_536]];
 
-/// Returns policies with these limits: with the shared table, with a table of its own, a shadow, one
-/// without a name, and one with a deny list.
+/// Returns policies with these limits: with the shared table, with a table of its own, a shadow,
+/// one without a name, and one with a deny list.
 fn policies(limits: &[&str]) -> Vec<Policy> {
     let own = |text: &&str| named("own", text).with_max_keys(100).with_log_entries(4);
     let mut policies: Vec<_> = limits.iter().map(|text| named("api", text)).collect();
@@ -84,8 +84,8 @@ fn a_restored_store_continues_like_the_saved_store() {
             let saved = Bench::new();
             for _ in 0..80 {
                 step(random, &policies, &[&saved]);
-                // The clock may step back, after which recovered state counts again. Recovered state
-                // is not saved, so after the save the clock only advances.
+                // The clock may step back, after which recovered state counts again. Recovered
+                // state is not saved, so after the save the clock only advances.
                 let now = saved.clock.now().as_micros();
                 let by = *random.one_of(&[0, 0, 1, 100_000, 1_500_000, -700_000]);
                 saved.clock.set(Timestamp::from_micros(now.saturating_add_signed(by)));
