@@ -253,7 +253,7 @@ end
 -- States that have recovered are dropped.
 local function charge_detached(key, cost_of)
   if #key.detached == 0 then return end
-  local limits, kept = limits_of(key.form), {}
+  local limits, unrecovered = limits_of(key.form), {}
   for _, detached in ipairs(key.detached) do
     local limit, state = detached.limit, detached.state
     if recovers_at(limit, state) > now then
@@ -263,8 +263,8 @@ local function charge_detached(key, cost_of)
         local change = algorithm.charge_at_most or algorithm.charge
         detached.state = change(limit, state, algorithm.advance(limit, state), cost)
       end
-      kept[#kept + 1] = detached
+      unrecovered[#unrecovered + 1] = detached
     end
   end
-  key.detached = kept
+  key.detached = unrecovered
 end

@@ -1,5 +1,6 @@
 //! What all parts of a store share.
 
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tollgate_core::Micros;
@@ -76,4 +77,12 @@ impl TopologyEvent {
 
 pub(crate) fn store_closed() -> Failure {
     Failure::new(FailureKind::Unreachable, "the store was closed")
+}
+
+/// Waits for a future; never returns if there is none.
+pub(crate) async fn wait_for<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
 }

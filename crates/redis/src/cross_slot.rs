@@ -24,10 +24,9 @@ use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::context::StoreContext;
 use crate::encode::fingerprint;
-use crate::error;
 use crate::keyspace::Keyspace;
 use crate::request::{
-    Outcome, ParentRequest, PendingRequest, RequestCheck, Response, StoreRequest,
+    self, Delivery, Outcome, ParentRequest, PendingRequest, RequestCheck, StoreRequest,
 };
 use crate::topology::Routes;
 
@@ -212,10 +211,7 @@ impl Dispatcher {
             }
         }
         for inspection in inspections {
-            let response = into_response(inspection.await).map_err(not_charged)?;
-            let Response::Inspection(inspection) = response else {
-                return Err(error::protocol("decisions for an inspection"));
-            };
+            let inspection = request::into_inspection(inspection.await).map_err(not_charged)?;
             let mut leases = inspection.limits.iter().flat_map(|limit| &limit.leases);
             if !leases.any(|held| held.id == lease) {
                 return Ok(false);
@@ -327,18 +323,9 @@ impl Parts {
 
     /// Combines the decisions of the enforced parts, then of the shadows, in the order of the checks.
     fn into_answer(self, decided: Vec<Vec<Decision>>) -> Answer {
-        let mut decisions = vec![None; self.checks];
-        for (part, decided) in self.enforced.iter().chain(&self.shadows).zip(decided) {
-            for (index, decision) in part.indices.iter().zip(decided) {
-                decisions[*index] = Some(decision);
-            }
-        }
-        #[expect(
-            clippy::expect_used,
-            reason = "a default would be a decision that the store did not make"
-        )]
-        let decision = |decision: Option<Decision>| decision.expect("one decision per check");
-        Answer { decisions: decisions.into_iter().map(decision).collect() }
+        let parts = self.enforced.iter().chain(&self.shadows).zip(decided);
+        let by_check = parts.flat_map(|(part, decided)| part.indices.iter().copied().zip(decided));
+        request::in_order(self.checks, by_check)
     }
 }
 
@@ -358,22 +345,8 @@ fn all_allowed(answers: &[Result<Vec<Decision>, StoreError>]) -> bool {
     answers.iter().all(|answer| answer.as_ref().is_ok_and(|decisions| is_allowed(decisions)))
 }
 
-/// Returns the response to a request, or an error if the store was dropped.
-pub(crate) fn into_response(
-    received: Result<Outcome, oneshot::error::RecvError>,
-) -> Result<Response, StoreError> {
-    received.unwrap_or_else(|_| {
-        Err(StoreError::unavailable(FailureKind::ConnectionLost, "the store was closed"))
-    })
-}
-
-fn into_decisions(
-    received: Result<Outcome, oneshot::error::RecvError>,
-) -> Result<Vec<Decision>, StoreError> {
-    match into_response(received)? {
-        Response::Decisions(answer) => Ok(answer.decisions),
-        Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
-    }
+fn into_decisions(delivery: Delivery) -> Result<Vec<Decision>, StoreError> {
+    request::into_answer(delivery).map(|answer| answer.decisions)
 }
 
 /// Peeks and inspections charge nothing, so the outcome of a lost one is known.

@@ -17,7 +17,7 @@ use tollgate_store::{Answer, StoreError};
 use crate::encode::{Call, Slot};
 use crate::encoding::{self, PolicyEncoding, Unreadable};
 use crate::error;
-use crate::request::{Response, StoreRequest};
+use crate::request::{Response, StoreRequest, in_order};
 
 /// A decoded reply.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ impl Execution<'_> {
 
     fn decide(
         &self,
-        kept: &mut [KeyContents],
+        contents: &mut [KeyContents],
         anomalies: &mut Anomalies,
     ) -> Result<Response, StoreError> {
         let malformed = |_| error::protocol("reservation");
@@ -181,34 +181,46 @@ impl Execution<'_> {
             let unreadable = || error::verification("the contents of a key");
             let (index, bytes) = bytes.split_first().ok_or_else(unreadable)?;
             let index = usize::from(*index);
-            let (Some(slot), Some(kept)) = (self.slots.get(index), kept.get_mut(index)) else {
+            let (Some(slot), Some(contents)) = (self.slots.get(index), contents.get_mut(index))
+            else {
                 return Err(unreadable());
             };
-            *kept = KeyContents::parse(&slot.policy, &slot.encoding, bytes);
+            *contents = KeyContents::parse(&slot.policy, &slot.encoding, bytes);
         }
-        if let ([slot], [kept]) = (self.slots, &mut *kept) {
-            let named = match self.request.operation {
+        if let ([slot], [contents]) = (self.slots, &mut *contents) {
+            let operation_id = match self.request.operation {
                 Operation::Reserve { id, .. } | Operation::Cancel { id } => Some(id),
                 _ => None,
             };
             for bytes in self.added_as(b'r') {
-                let (id, bytes) = match named {
+                let (id, bytes) = match operation_id {
                     Some(id) => (id, bytes),
                     None => with_id(bytes).ok_or_else(|| error::protocol("reservation"))?,
                 };
                 let Slot { policy, encoding, .. } = slot;
-                encoding::add_reservation(&mut kept.state, policy, encoding, id, bytes, self.now)
-                    .map_err(malformed)?;
+                encoding::add_reservation(
+                    &mut contents.state,
+                    policy,
+                    encoding,
+                    id,
+                    bytes,
+                    self.now,
+                )
+                .map_err(malformed)?;
             }
             if self.request.inspects {
                 let (policy, cost) = (&slot.policy, slot.cost);
-                let slot =
-                    CheckContext { policy, state: &mut kept.state, block: &mut kept.block, cost };
+                let slot = CheckContext {
+                    policy,
+                    state: &mut contents.state,
+                    block: &mut contents.block,
+                    cost,
+                };
                 return Ok(Response::Inspection(inspect(&slot, self.now)));
             }
         }
         let decisions =
-            decide_slots(&self.request.operation, self.slots, kept, self.now, anomalies);
+            decide_slots(&self.request.operation, self.slots, contents, self.now, anomalies);
         Ok(Response::Decisions(into_answer(self.request, self.slots, decisions)))
     }
 }
@@ -221,17 +233,17 @@ fn with_id(bytes: &[u8]) -> Option<(Id, &[u8])> {
 fn decide_slots(
     operation: &Operation,
     slots: &[Slot],
-    kept: &mut [KeyContents],
+    contents: &mut [KeyContents],
     now: Timestamp,
     anomalies: &mut Anomalies,
 ) -> Vec<Decision> {
     let mut contexts: Vec<_> = slots
         .iter()
-        .zip(kept)
-        .map(|(slot, kept)| CheckContext {
+        .zip(contents)
+        .map(|(slot, contents)| CheckContext {
             policy: &slot.policy,
-            state: &mut kept.state,
-            block: &mut kept.block,
+            state: &mut contents.state,
+            block: &mut contents.block,
             cost: slot.cost,
         })
         .collect();
@@ -241,22 +253,16 @@ fn decide_slots(
 /// Distributes the decisions of the slots to the checks. Checks of one slot share the decision, but
 /// each was granted its own cost.
 fn into_answer(request: &StoreRequest, slots: &[Slot], decisions: Vec<Decision>) -> Answer {
-    let mut by_check = vec![None; request.checks.len()];
-    for (slot, decision) in slots.iter().zip(decisions) {
-        for check in &slot.checks {
+    let by_check = slots.iter().zip(decisions).flat_map(|(slot, decision)| {
+        slot.checks.iter().map(move |check| {
             let mut decision = decision.clone();
             if slot.checks.len() > 1 && decision.granted > 0 {
                 decision.granted = request.checks[*check].cost.get();
             }
-            by_check[*check] = Some(decision);
-        }
-    }
-    #[expect(
-        clippy::expect_used,
-        reason = "a default would be a decision that the store did not make"
-    )]
-    let decision = |decision: Option<Decision>| decision.expect("every check has a slot");
-    Answer { decisions: by_check.into_iter().map(decision).collect() }
+            (*check, decision)
+        })
+    });
+    in_order(request.checks.len(), by_check)
 }
 
 /// Decides a repeated request from the recorded state of its first execution.
@@ -271,8 +277,8 @@ fn decode_repeat(
         let now = Timestamp::from_micros(encoding::number(&mut from)?);
         let recorded_id =
             from.prefixed()?.try_into().ok().map(u128::from_be_bytes).map(Id::from_u128);
-        let mut kept = Vec::with_capacity(slots.len());
-        let mut then = Vec::with_capacity(slots.len());
+        let mut contents = Vec::with_capacity(slots.len());
+        let mut past_slots = Vec::with_capacity(slots.len());
         for slot in slots {
             // The limits may have changed since the first execution.
             let policy = slot.encoding.version(&slot.policy, from.prefixed()?)?;
@@ -282,19 +288,24 @@ fn decode_repeat(
                 Arc::new(PolicyEncoding::new(&policy))
             };
             let (state, block) = encoding::decode_key(&policy, &encoding, from.prefixed()?)?;
-            kept.push(KeyContents { state, block, unreadable: false });
-            then.push(Slot { policy, encoding, ..slot.clone() });
+            contents.push(KeyContents { state, block, unreadable: false });
+            past_slots.push(Slot { policy, encoding, ..slot.clone() });
         }
-        let slots = &then[..];
+        let slots = &past_slots[..];
         let (operation, rest) =
             (with_recorded_id(request.operation, recorded_id), from.take_rest());
-        if let (Operation::Reserve { id, .. } | Operation::Cancel { id }, [slot], [kept], false) =
-            (operation, slots, &mut kept[..], rest.is_empty())
+        if let (
+            Operation::Reserve { id, .. } | Operation::Cancel { id },
+            [slot],
+            [contents],
+            false,
+        ) = (operation, slots, &mut contents[..], rest.is_empty())
         {
             let Slot { policy, encoding, .. } = slot;
-            encoding::add_reservation(&mut kept.state, policy, encoding, id, rest, now)?;
+            encoding::add_reservation(&mut contents.state, policy, encoding, id, rest, now)?;
         }
-        let decisions = decide_slots(&operation, slots, &mut kept, now, &mut Anomalies::default());
+        let decisions =
+            decide_slots(&operation, slots, &mut contents, now, &mut Anomalies::default());
         let mut answer = into_answer(request, slots, decisions);
         answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
         Ok(Response::Decisions(answer))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
-use crate::encoding::{PolicyEncoding, PolicyEncodings, put_number};
+use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
 use crate::keyspace::{Keyspace, Part};
 use crate::request::StoreRequest;
 
@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
             }
             let cost = check.cost.get();
             if let Some(slot) = slots.iter_mut().find(|slot| slot.key_index == key_index) {
-                slot.cost = slot.cost.saturating_add(cost).min(MAX_COST);
+                slot.cost = slot.cost.saturating_add(cost).min(MAX_NUMBER);
                 slot.checks.push(index);
                 continue;
             }
@@ -236,7 +236,7 @@ impl<'a> Writer<'a> {
         match request.operation {
             Operation::Reserve { id, max_wait } => {
                 put_id(out, id);
-                put_number(out, max_wait.get().min(MAX_COST));
+                put_number(out, max_wait.get().min(MAX_NUMBER));
             }
             Operation::Check { lease: Some(id) }
             | Operation::Acquire { lease: id }
@@ -247,7 +247,7 @@ impl<'a> Writer<'a> {
                 put_number(out, time.map_or(0, |time| time.as_micros() + 1))
             }
             Operation::Block { span } => {
-                put_number(out, span.map_or(0, |span| span.get().min(MAX_COST - 1) + 1));
+                put_number(out, span.map_or(0, |span| span.get().min(MAX_NUMBER - 1) + 1));
             }
             _ => {}
         }
@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
             let fingerprint =
                 request.parent.map_or_else(|| fingerprint(request), |parent| parent.fingerprint);
             self.requests.extend(fingerprint.to_be_bytes());
-            put_number(&mut self.requests, self.horizon.get().min(MAX_COST));
+            put_number(&mut self.requests, self.horizon.get().min(MAX_NUMBER));
         }
         self.call.slots[index] = slots;
     }
@@ -294,9 +294,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The maximum cost: it exceeds every capacity, and fits 7 bytes.
-const MAX_COST: u64 = (1 << 53) - 1;
-
 /// Returns the number of an operation in the script's table.
 fn number_of(operation: &Operation) -> u8 {
     match operation {
@@ -332,7 +329,7 @@ pub(crate) fn fingerprint(request: &StoreRequest) -> u128 {
             put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
         }
         Operation::Block { span } => {
-            put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_COST) + 1))
+            put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_NUMBER) + 1))
         }
         Operation::Cancel { id }
         | Operation::Renew { lease: id }

@@ -429,8 +429,9 @@ fn prefixed<'a>(from: &mut Bytes<'a>) -> Result<&'a [u8], Malformed> {
     from.take(len)
 }
 
-/// The greatest number that a double represents exactly together with all lower ones.
-const MAX_NUMBER: u64 = (1 << 53) - 1;
+/// The greatest number that a double represents exactly together with all lower ones. It exceeds
+/// every capacity.
+pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// Decodes a number of 7 bytes.
 pub(crate) fn number(from: &mut Bytes<'_>) -> Result<u64, Malformed> {

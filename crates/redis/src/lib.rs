@@ -31,7 +31,6 @@ mod error;
 mod flush_namespace;
 mod keyspace;
 mod node;
-mod open_error;
 mod options;
 mod request;
 mod script;
@@ -41,8 +40,8 @@ mod topology;
 mod url;
 mod warnings;
 
+pub use error::OpenError;
 pub use flush_namespace::FlushError;
-pub use open_error::OpenError;
 pub use options::{Pem, RedisOptions};
 pub use stats::RedisStats;
 pub use store::RedisStore;

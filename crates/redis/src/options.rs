@@ -7,8 +7,8 @@ use std::time::Duration;
 use tollgate_core::Micros;
 use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
 
+use crate::error::OpenError;
 use crate::keyspace::SLOTS;
-use crate::open_error::OpenError;
 
 /// Options of a [`RedisStore`](crate::RedisStore).
 ///

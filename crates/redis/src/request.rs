@@ -2,8 +2,10 @@
 //! request is sent.
 
 use tokio::sync::oneshot;
-use tollgate_core::{Cost, Inspection, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, StoreError};
+use tollgate_core::{Cost, Decision, Inspection, Operation, Policy, Request, Timestamp};
+use tollgate_store::{Answer, FailureKind, StoreError};
+
+use crate::error;
 
 /// A request whose keys are all in one partition.
 #[derive(Clone, Debug)]
@@ -69,6 +71,48 @@ pub(crate) enum Response {
 }
 
 pub(crate) type Outcome = Result<Response, StoreError>;
+
+/// An outcome, or an error if the store was dropped.
+pub(crate) type Delivery = Result<Outcome, oneshot::error::RecvError>;
+
+fn response(delivery: Delivery) -> Outcome {
+    delivery.unwrap_or_else(|_| {
+        Err(StoreError::unavailable(FailureKind::ConnectionLost, "the store was closed"))
+    })
+}
+
+/// Returns the received decisions.
+pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
+    match response(delivery)? {
+        Response::Decisions(answer) => Ok(answer),
+        Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
+    }
+}
+
+/// Returns the received inspection.
+pub(crate) fn into_inspection(delivery: Delivery) -> Result<Inspection, StoreError> {
+    match response(delivery)? {
+        Response::Inspection(inspection) => Ok(inspection),
+        Response::Decisions(_) => Err(error::protocol("decisions for an inspection")),
+    }
+}
+
+/// Returns the decisions in the order of their checks; each has the index of its check.
+pub(crate) fn in_order(
+    checks: usize,
+    decisions: impl IntoIterator<Item = (usize, Decision)>,
+) -> Answer {
+    let mut ordered = vec![None; checks];
+    for (index, decision) in decisions {
+        ordered[index] = Some(decision);
+    }
+    #[expect(
+        clippy::expect_used,
+        reason = "a default would be a decision that the store did not make"
+    )]
+    let decision = |decision: Option<Decision>| decision.expect("one decision per check");
+    Answer { decisions: ordered.into_iter().map(decision).collect() }
+}
 
 /// A request that waits to be sent.
 #[derive(Debug)]

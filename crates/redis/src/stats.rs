@@ -1,8 +1,7 @@
 //! Statistics of a store.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::Anomalies;
 use tollgate_store::{FailureKind, StoreError};
@@ -40,77 +39,48 @@ pub struct RedisStats {
 /// The upper bounds of the buckets of requests per call.
 const BATCH_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/// The counters behind [`RedisStats`].
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    calls: AtomicU64,
-    requests: AtomicU64,
-    batches: [AtomicU64; BATCH_BOUNDS.len()],
-    corrupt: AtomicU64,
-    implausible: AtomicU64,
-    merged: AtomicU64,
-    pub(crate) reconnects: Counter,
-    pub(crate) noscripts: Counter,
-    pub(crate) redirections: Counter,
-    pub(crate) abandoned: Counter,
-    unknown: AtomicU64,
-    errors: Mutex<BTreeMap<FailureKind, u64>>,
-}
+/// The counters of a store. A call of the script, which is a round trip, takes the lock once.
+#[derive(Debug)]
+pub(crate) struct Counters(Mutex<RedisStats>);
 
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn increment(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+impl Default for Counters {
+    fn default() -> Self {
+        let batches = BATCH_BOUNDS.into_iter().map(|bound| (bound, 0)).collect();
+        Counters(Mutex::new(RedisStats { batches, ..RedisStats::default() }))
     }
 }
 
 impl Counters {
+    /// Returns the counters, locked.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, RedisStats> {
+        // A panic cannot leave a counter half updated.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn record_call(&self, requests: usize) {
         #[expect(clippy::expect_used, reason = "no platform has wider pointers")]
         let requests = u64::try_from(requests).expect("usize fits u64");
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.requests.fetch_add(requests, Ordering::Relaxed);
+        let mut stats = self.lock();
+        stats.calls += 1;
+        stats.requests += requests;
         // MAX_BATCH is below the last bound.
         let bucket = BATCH_BOUNDS.partition_point(|bound| *bound < requests);
-        self.batches[bucket].fetch_add(1, Ordering::Relaxed);
+        stats.batches[bucket].1 += 1;
     }
 
     pub(crate) fn record_reply(&self, corrupt: u64, anomalies: Anomalies) {
-        if corrupt > 0 {
-            self.corrupt.fetch_add(corrupt, Ordering::Relaxed);
-        }
-        if anomalies != Anomalies::default() {
-            self.implausible.fetch_add(anomalies.implausible, Ordering::Relaxed);
-            self.merged.fetch_add(anomalies.merged, Ordering::Relaxed);
+        if corrupt > 0 || anomalies != Anomalies::default() {
+            let mut stats = self.lock();
+            stats.corrupt += corrupt;
+            stats.implausible += anomalies.implausible;
+            stats.merged += anomalies.merged;
         }
     }
 
     pub(crate) fn record_error(&self, error: &StoreError) {
         let Some(kind) = error.failure() else { return };
-        if kind.is_outcome_unknown() {
-            self.unknown.fetch_add(1, Ordering::Relaxed);
-        }
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        *errors.entry(kind).or_default() += 1;
-    }
-
-    pub(crate) fn read(&self) -> RedisStats {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        RedisStats {
-            calls: load(&self.calls),
-            requests: load(&self.requests),
-            batches: BATCH_BOUNDS.into_iter().zip(self.batches.iter().map(load)).collect(),
-            corrupt: load(&self.corrupt),
-            implausible: load(&self.implausible),
-            merged: load(&self.merged),
-            reconnects: load(&self.reconnects.0),
-            noscripts: load(&self.noscripts.0),
-            redirections: load(&self.redirections.0),
-            errors: self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            unknown_outcomes: load(&self.unknown),
-            abandoned: load(&self.abandoned.0),
-        }
+        let mut stats = self.lock();
+        stats.unknown_outcomes += u64::from(kind.is_outcome_unknown());
+        *stats.errors.entry(kind).or_default() += 1;
     }
 }

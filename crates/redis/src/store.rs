@@ -11,14 +11,13 @@ use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError
 
 use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
-use crate::cross_slot::{self, Dispatcher};
+use crate::cross_slot::Dispatcher;
 use crate::encoding::PolicyEncodings;
-use crate::error;
+use crate::error::OpenError;
 use crate::keyspace::{Keyspace, Partitions};
 use crate::node::Node;
-use crate::open_error::OpenError;
 use crate::options::RedisOptions;
-use crate::request::{Outcome, RequestCheck, Response, StoreRequest};
+use crate::request::{self, Outcome, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{ClusterDiscovery, Discovery, Routes, SentinelDiscovery, Topology};
 use crate::url::{self, Login, Servers, Target};
@@ -114,10 +113,7 @@ impl RedisStore {
             RequestCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let partition = self.context().keyspace.partition_of(&check.key);
         let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition);
-        match cross_slot::into_response(receiver.await)? {
-            Response::Inspection(inspection) => Ok(inspection),
-            Response::Decisions(_) => Err(error::protocol("decisions for an inspection")),
-        }
+        request::into_inspection(receiver.await)
     }
 
     /// Checks the configuration of the servers. Servers that are unreachable or reject the command are
@@ -135,7 +131,7 @@ impl RedisStore {
     /// Returns the counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> RedisStats {
-        self.context().counters.read()
+        self.context().counters.lock().clone()
     }
 
     pub(crate) fn context(&self) -> &Arc<StoreContext> {
@@ -232,10 +228,7 @@ impl PendingAnswer {
     async fn receive(self) -> Result<Answer, StoreError> {
         match self {
             PendingAnswer::Invalid(error) => Err(error),
-            PendingAnswer::Single(receiver) => match cross_slot::into_response(receiver.await)? {
-                Response::Decisions(answer) => Ok(answer),
-                Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
-            },
+            PendingAnswer::Single(receiver) => request::into_answer(receiver.await),
             PendingAnswer::CrossSlot(receiver) => receiver.await.unwrap_or_else(|_| {
                 let message = "the store was closed";
                 Err(Failure::new(FailureKind::ConnectionLost, message).into())

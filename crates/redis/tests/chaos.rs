@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::{check, open_with, policy, remaining, wait_until};
+use support::{check, open_with, policy, remaining};
 use tollgate_redis::RedisOptions;
-use tollgate_testkit::{Proxy, Server};
+use tollgate_testkit::{Proxy, Server, wait_until};
 
 const CLIENTS: usize = 16;
 

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::{
-    CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, wait_until,
-};
+use support::{CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining};
 use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Store};
-use tollgate_testkit::{Cluster, Failover, Server};
+use tollgate_testkit::{Cluster, Server, wait_until};
 
 /// Keys with characters that hash tags and cluster slots could misinterpret.
 const UNUSUAL_KEYS: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
@@ -307,7 +305,7 @@ async fn requests_continue_after_a_failover_and_a_killed_primary() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     let primary = cluster.primaries()[0];
     let replica = cluster.replicas_of(primary)[0];
-    cluster.failover(replica, Failover::HandOver);
+    cluster.failover(replica);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (lost, _, _) = load.stop().await;
     assert_eq!(lost, 0, "a handover loses no charge: {:?}", store.stats());

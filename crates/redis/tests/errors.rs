@@ -7,12 +7,12 @@ mod support;
 use std::time::Duration;
 
 use support::{
-    CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, wait_until,
+    CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, start,
 };
 use tollgate_core::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{OpenError, RedisOptions, RedisStore, Warning};
 use tollgate_store::{FailureKind, Key};
-use tollgate_testkit::{Proxy, Server};
+use tollgate_testkit::{Proxy, Server, wait_until};
 
 #[tokio::test]
 async fn each_server_error_is_classified_and_charges_nothing() {
@@ -53,8 +53,7 @@ async fn each_server_error_is_classified_and_charges_nothing() {
 
 #[tokio::test]
 async fn errors_of_a_real_server_are_classified() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     let config = |name: &str, value: &str| {
@@ -244,8 +243,7 @@ async fn a_replaced_password_file_is_read_for_the_next_connection() {
 
 #[tokio::test]
 async fn an_eviction_policy_that_drops_counters_is_a_warning() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     assert_eq!(store.warnings().await, []);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let warnings = store.warnings().await;

@@ -10,7 +10,7 @@ use support::{CHECK, check, decide, execute, named, open, open_with, policy};
 use tollgate_core::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{FlushError, RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, ManualClock};
-use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of};
+use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of, wait_until};
 
 /// Opens a store with its own clock and this namespace.
 fn trial(url: &str, namespace: &str) -> RedisStore {
@@ -264,7 +264,7 @@ async fn a_pass_during_a_migration_is_repeated() {
     let port = proxy.port().to_string();
     cluster.nodes()[from].command(&["CONFIG", "SET", "cluster-announce-port", &port]);
     let announced = format!(":{port}@");
-    support::wait_until("the announced port", async || {
+    wait_until("the announced port", async || {
         let is_known =
             |node: &Server| node.command(&["CLUSTER", "NODES"]).text().contains(&announced);
         cluster.nodes().iter().all(is_known)

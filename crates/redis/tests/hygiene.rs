@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use support::{CHECK, check, decide, execute, kind, named, open, policy};
+use support::{CHECK, check, decide, execute, kind, named, open, policy, start};
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
 use tollgate_redis::RedisStore;
 use tollgate_store::FailureKind;
@@ -32,8 +32,7 @@ async fn charge(store: &RedisStore, policy: &Policy, key: &[u8], cost: u32) -> b
 
 #[tokio::test]
 async fn every_key_expires_after_any_operation() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     for limits in EVERY_KIND {
         let value = policy(limits);
         for cost in [1, 2, 3, 9] {
@@ -60,8 +59,7 @@ async fn every_key_expires_after_any_operation() {
 
 #[tokio::test]
 async fn denials_peeks_and_inspections_write_nothing() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     for limits in EVERY_KIND {
         let value = policy(limits);
         let key = limits.as_bytes();
@@ -99,8 +97,7 @@ fn dump(server: &Server) -> (Vec<(String, Reply, Reply)>, String) {
 
 #[tokio::test]
 async fn corrupt_keys_and_keys_of_other_types_count_as_unknown() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     for limits in EVERY_KIND {
         let value = policy(limits);
         assert!(charge(&store, &value, b"k", 1).await);
@@ -144,8 +141,7 @@ async fn corrupt_keys_and_keys_of_other_types_count_as_unknown() {
 
 #[tokio::test]
 async fn a_corrupt_key_that_a_denial_does_not_read_counts_as_unknown() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let (full, corrupt) = (named("full", "1/h fixed"), named("corrupt", "2/h fixed"));
     assert!(charge(&store, &full, b"k", 1).await);
     for bytes in [&b"junk"[..], b"\xa7\x01\0\0\0junk"] {
@@ -164,8 +160,7 @@ async fn a_corrupt_key_that_a_denial_does_not_read_counts_as_unknown() {
 
 #[tokio::test]
 async fn a_long_log_whose_row_is_missing_short_or_of_another_type_counts_as_unknown() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let value = policy("900/h log");
     let row = format!("tollgate:={value}#l3600000.0.0.:k");
     for damage in ["missing", "short", "another type"] {
@@ -188,8 +183,7 @@ async fn a_long_log_whose_row_is_missing_short_or_of_another_type_counts_as_unkn
 
 #[tokio::test]
 async fn a_charge_restores_a_removed_expiry() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     for limits in EVERY_KIND {
         let value = policy(limits);
         assert!(charge(&store, &value, b"k", 1).await);
@@ -205,8 +199,7 @@ async fn a_charge_restores_a_removed_expiry() {
 
 #[tokio::test]
 async fn a_key_of_a_newer_version_is_an_error_and_not_changed() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let value = named("api", "5/min");
     let newer = b"\xa7\x02 whatever it means";
     server.connect().command(&[b"SET", &b"tollgate:api:k"[..], newer]).unwrap();
@@ -279,8 +272,7 @@ async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usiz
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_is_one_call_and_concurrent_checks_share_calls() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let limits = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
     check(&store, &limits, b"warm").await.unwrap();
     let one = calls_during(&server, async {

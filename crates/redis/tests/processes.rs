@@ -1,13 +1,11 @@
 //! Eight processes check one key: together they are admitted exactly what the limits allow.
-#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod support;
 
-use std::process::{Command, Stdio};
-
 use support::{CHECK, check, execute, named, open};
 use tollgate_core::{Operation, Policy};
-use tollgate_testkit::Server;
+use tollgate_testkit::{Server, admitted_by_processes};
 
 const PROCESSES: usize = 8;
 const CHECKS: usize = 400;
@@ -40,27 +38,12 @@ fn one_of_eight() {
     println!("\nadmitted {admitted}");
 }
 
-/// Runs the eight processes with the limits of each; returns the sum of what they were admitted.
+/// Runs the eight processes with the limits of each; returns the sum of the admitted costs.
 fn run_eight(server: &Server, limits_of: impl Fn(usize) -> String) -> u64 {
-    let program = std::env::current_exe().unwrap();
-    let start = |index| {
-        Command::new(&program)
-            .args(["--exact", "one_of_eight", "--nocapture"])
-            .env(URL, server.url())
-            .env(LIMITS, limits_of(index))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
-    };
-    let running: Vec<_> = (0..PROCESSES).map(start).collect();
-    let admitted = running.into_iter().map(|running| {
-        let output = running.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{text}");
-        let line = text.lines().find_map(|line| line.strip_prefix("admitted "));
-        line.unwrap_or_else(|| panic!("no count: {text}")).parse::<u64>().unwrap()
-    });
-    admitted.sum()
+    let (url, limits) = (server.url(), (0..PROCESSES).map(limits_of).collect::<Vec<_>>());
+    let environments: Vec<_> =
+        limits.iter().map(|limits| vec![(URL, &*url), (LIMITS, &**limits)]).collect();
+    admitted_by_processes("one_of_eight", &environments)
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{check, kind, open, policy, remaining, wait_until};
+use support::{check, kind, open, policy, remaining};
 use tollgate_store::FailureKind;
-use tollgate_testkit::{Sentinel, Server};
+use tollgate_testkit::{Sentinel, Server, wait_until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_primary_is_found_after_a_failover() {

@@ -7,19 +7,18 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{CHECK, check, kind, open, open_with, policy, remaining, wait_until};
+use support::{CHECK, check, kind, open, open_with, policy, remaining, start};
 use tollgate_core::{Check, Cost, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Key, Store};
-use tollgate_testkit::{Proxy, Server};
+use tollgate_testkit::{Proxy, Server, wait_until};
 
 /// The longest time in which a call fails at once on a busy machine.
 const SOON: Duration = Duration::from_millis(100);
 
 #[tokio::test]
 async fn a_check_is_decided_in_one_call() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     store.ready().await.unwrap();
     let two = policy("2/h");
     assert!(check(&store, &two, b"k").await.unwrap().allowed);
@@ -34,8 +33,7 @@ async fn a_check_is_decided_in_one_call() {
 /// Only token buckets and queues have reservations, which an inspection reads from keys of their own.
 #[tokio::test]
 async fn inspection_reads_every_kind_of_limit() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (_server, store) = start();
     for limits in ["9/h", "9/h queue 3", "9/h fixed", "9/h log", "9/h sliding", "9/h sliding by 1m"]
     {
         let policy = policy(limits);
@@ -48,8 +46,7 @@ async fn inspection_reads_every_kind_of_limit() {
 
 #[tokio::test]
 async fn concurrent_requests_share_calls_in_order() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (_server, store) = start();
     store.ready().await.unwrap();
     let many = policy("1000/h");
     let keys: Vec<String> = (0..64).map(|n| format!("k{n}")).collect();
@@ -75,8 +72,7 @@ async fn concurrent_requests_share_calls_in_order() {
 
 #[tokio::test]
 async fn requests_to_a_killed_server_fail_at_once_until_it_restarts() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
     server.kill();
@@ -86,6 +82,8 @@ async fn requests_to_a_killed_server_fail_at_once_until_it_restarts() {
         assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::Unreachable);
     }
     assert!(before.elapsed() < SOON);
+    // The status follows the failed requests with a short delay.
+    wait_until("the status", async || store.ready().await.is_err()).await;
     assert_eq!(kind(store.ready().await), FailureKind::Unreachable);
     server.restart();
     wait_until("the connection", async || check(&store, &policy, b"k").await.is_ok()).await;
@@ -107,8 +105,7 @@ async fn a_server_that_starts_after_the_store_is_connected() {
 
 #[tokio::test]
 async fn a_closed_connection_is_replaced_before_the_next_request() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let policy = policy("1000/h");
     for _ in 0..20 {
         check(&store, &policy, b"k").await.unwrap();
@@ -171,8 +168,7 @@ async fn replies_split_into_single_bytes_are_read() {
 
 #[tokio::test]
 async fn flushed_scripts_are_loaded_again_under_load() {
-    let server = Server::start();
-    let store = open(&server.url());
+    let (server, store) = start();
     let policy = policy("1000000/d fixed");
     store.ready().await.unwrap();
     let mut tasks = tokio::task::JoinSet::new();

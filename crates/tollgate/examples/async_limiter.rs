@@ -4,9 +4,6 @@
 //! In memory its futures are always ready, so no runtime is needed; the `block_on` below is enough. A
 //! store can fail, so a check returns a `Result`; a denial is still no error. The output shows two
 //! threads that share a limiter: five of their ten requests pass.
-//!
-//! A manual clock makes the output reproducible; use `Limiter::open("memory").await?` for the system
-//! clock.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -4,8 +4,6 @@
 //! A counter of requests in flight loses a slot whenever a worker crashes. A lease expires instead.
 //! The output shows that the slot of the crashed worker returns at 60, that the renewed lease stays,
 //! and that a second release has no effect.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

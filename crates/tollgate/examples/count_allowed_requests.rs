@@ -3,8 +3,6 @@
 //! All limits are checked before any is charged. The output shows that a denied request changes
 //! nothing, and that the 20 units used at 6:05 return at 7:05 with the sliding window: clients do not
 //! all recover at the full hour.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -5,8 +5,6 @@
 //! reordered. Here every `count-denied` limit of every key counts every request. The output shows the
 //! same counts for both orders. It also shows that users lose quota when another user exhausts the
 //! address; `count_allowed_requests` avoids that.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -3,8 +3,6 @@
 //! The cost of a transfer is its amount in cents, so that the sum is limited instead of the number of
 //! transfers. A `log` covers any 24 hours; midnight resets nothing. The output shows that a denied
 //! amount leaves room for a smaller one, and that an amount above the limit is denied for ever.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

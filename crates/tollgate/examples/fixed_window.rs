@@ -4,8 +4,6 @@
 //! that crashes before EXPIRE leaves a counter that never ends. Here one step checks, counts and sets
 //! the expiry. The output shows that the boundary of a second (at 1) resets nothing, that 10 of 100
 //! concurrent requests pass, and that expired counters free their memory.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -3,8 +3,6 @@
 //! A token bucket lets a burst pass at once; a leaky bucket spreads it. The decision carries the
 //! `delay` to wait before acting, so that no queue and no worker are needed. The output shows that
 //! request 101 waits 5 s, that the next one is denied, and that departures are 50 ms apart.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -3,8 +3,6 @@
 //!
 //! Separate checks would charge the user for a request that the limit of the address denies. The
 //! output shows that a denied request changes no counter, and which check denied it.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

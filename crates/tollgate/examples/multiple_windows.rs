@@ -3,8 +3,6 @@
 //!
 //! All windows of a key share one entry and one lookup. The output shows which window denies, that a
 //! client that keeps sending stays denied, and that a client that pauses recovers.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

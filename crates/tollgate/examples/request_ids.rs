@@ -4,8 +4,6 @@
 //! Without ids, a client that timed out cannot retry without the risk of a second charge. The output
 //! shows that the retry is marked as replayed and charges nothing, that the same id with a different
 //! cost is an error, that denials are not recorded, and that ids expire after the horizon.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

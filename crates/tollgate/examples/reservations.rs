@@ -3,8 +3,6 @@
 //!
 //! The output shows the delay of each caller, that a request which would wait longer than its limit is
 //! denied and costs nothing, and that a cancellation returns the charge once.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

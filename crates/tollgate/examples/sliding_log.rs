@@ -2,8 +2,6 @@
 //!
 //! A log stores the time and cost of each allowed request. The output shows that each denied request
 //! gets the exact time at which enough old entries expire, and that requests may cost more than one.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

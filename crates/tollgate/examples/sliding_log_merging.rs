@@ -7,8 +7,6 @@
 //! Entries of the same microsecond merge into one with their total cost. A key stores at most 10,000
 //! entries (`Policy::with_log_entries`); beyond that, the two oldest merge at the later time, which is
 //! never more permissive.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -5,8 +5,6 @@
 //! distributed over the previous minute. It is computed in integers and yields an exact `retry_after`.
 //! The output shows the estimate, and both errors of the approximation: requests denied although the
 //! last minute was empty, and 200 requests within a minute.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

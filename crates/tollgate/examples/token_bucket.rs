@@ -3,8 +3,6 @@
 //! The bucket stores exact fractions, and `retry_after` is exact to the microsecond. The output shows
 //! that 100 of 105 requests pass at once, that 50 tokens return after 5 s, and that 100 requests at
 //! intervals of 33 ms lose no fraction of a token.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

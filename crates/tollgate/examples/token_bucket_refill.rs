@@ -3,8 +3,6 @@
 //! Implementations that round the level at each access lose fractions, so that frequent denied
 //! requests starve a client. The output shows that 100,000 denied requests lose nothing, that the next
 //! token arrives after exactly 15 s, and that a key is removed once its bucket is full.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -4,8 +4,6 @@
 //! 11:00:01. A window that starts with the first request prevents this for a client that sends one
 //! burst, but not for a client that opens the window early and waits for its end. Only the sliding log
 //! prevents both.
-//!
-//! A manual clock makes the output reproducible; without `.clock(…)`, the system clock applies.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

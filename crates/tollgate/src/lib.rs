@@ -50,7 +50,7 @@ pub use tollgate_redis::{
 pub use tollgate_store::{
     Answer, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, ManualClock, MemoryStats,
     QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError, StoreError,
-    TableFull, Usage,
+    TableFull,
 };
 
 /// Compiles and runs the examples of the README.

@@ -8,7 +8,7 @@ use tollgate_core::{
 };
 use tollgate_store::{
     Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
-    SaveReport, SnapshotDir, SnapshotError, TableFull, Usage,
+    SaveReport, SnapshotDir, SnapshotError, TableFull,
 };
 
 use crate::id::random_id;
@@ -149,119 +149,6 @@ impl MemoryLimiter {
         }
     }
 
-    /// Returns what a check of this cost would decide; changes nothing.
-    #[must_use]
-    pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.execute_valid(Operation::Peek, policy, key, cost)
-    }
-
-    /// Charges and grants the lesser of `max` and what remains.
-    ///
-    /// # Errors
-    /// Returns an error if `max` is 0 or the policy has a concurrent limit.
-    pub fn take(&self, policy: &Policy, key: Key<'_>, max: Cost) -> Result<Decision, RequestError> {
-        self.execute(Operation::Take, policy, key, max)
-    }
-
-    /// Charges a cost now for work that may start after the decision's delay; denied if the delay
-    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel).
-    ///
-    /// # Errors
-    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
-    pub fn reserve(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        max_wait: Micros,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost)
-    }
-
-    /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
-    /// `changed` is false if its time has come or if it is cancelled already.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
-    pub fn cancel(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        reservation: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
-    }
-
-    /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
-    /// decision, or without it from the newest charges backwards.
-    ///
-    /// # Errors
-    /// Returns an error if the cost is 0 or all limits of the policy are concurrent.
-    pub fn refund(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        time: Option<Timestamp>,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Refund { time }, policy, key, cost)
-    }
-
-    /// Charges a cost regardless of what remains, into a debt of at most one capacity.
-    ///
-    /// # Errors
-    /// Returns an error if the cost is 0 or all limits of the policy are concurrent.
-    pub fn penalize(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Penalize, policy, key, cost)
-    }
-
-    /// Deletes all counters, leases and reservations of a key; a block stays.
-    pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute_valid(Operation::Reset, policy, key, Cost::ZERO)
-    }
-
-    /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is `None`.
-    pub fn block(&self, policy: &Policy, key: Key<'_>, duration: Option<Micros>) -> Decision {
-        self.execute_valid(Operation::Block { span: duration }, policy, key, Cost::ZERO)
-    }
-
-    /// Lifts a block.
-    pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute_valid(Operation::Unblock, policy, key, Cost::ZERO)
-    }
-
-    /// Extends a lease to its full duration from now. `changed` is false if it has expired or was
-    /// released.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has no concurrent limit.
-    pub fn renew(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        lease: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO)
-    }
-
-    /// Releases a lease. `changed` is false if it has expired or was released already.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has no concurrent limit.
-    pub fn release(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        lease: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Release { lease }, policy, key, Cost::ZERO)
-    }
-
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
     /// when they expire.
     #[must_use]
@@ -342,16 +229,121 @@ impl MemoryLimiter {
         directory.save(&self.0.store)
     }
 
-    /// Returns how full the table is. Locks each shard briefly, and reads no keys.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        self.0.store.usage()
-    }
-
-    /// Returns how full the table is, and counters. Reads every key: not for a hot path.
+    /// Returns how full the table is, and counters. Locks each shard briefly, and reads no keys.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         self.0.store.stats()
+    }
+
+    /// Returns the bytes allocated for the keys. Reads every key: not for a hot path.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.store.bytes()
+    }
+}
+
+/// Operations on a single key, one method for each.
+///
+/// # Errors
+/// A method that returns a `Result` returns an error if the operation does not apply to the policy
+/// or to the cost.
+impl MemoryLimiter {
+    /// Returns what a check of this cost would decide; changes nothing.
+    #[must_use]
+    pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
+        self.execute_valid(Operation::Peek, policy, key, cost)
+    }
+
+    /// Charges and grants the lesser of `max` and what remains. `max` is above 0, and the policy
+    /// has no concurrent limit.
+    pub fn take(&self, policy: &Policy, key: Key<'_>, max: Cost) -> Result<Decision, RequestError> {
+        self.execute(Operation::Take, policy, key, max)
+    }
+
+    /// Charges a cost now for work that may start after the decision's delay; denied if the delay
+    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel). All
+    /// limits of the policy are token buckets or queues.
+    pub fn reserve(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        max_wait: Micros,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost)
+    }
+
+    /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
+    /// `changed` is false if its time has come or if it is cancelled already.
+    pub fn cancel(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        reservation: Id,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
+    }
+
+    /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
+    /// decision, or without it from the newest charges backwards. The cost is above 0, and not all
+    /// limits of the policy are concurrent.
+    pub fn refund(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        time: Option<Timestamp>,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Refund { time }, policy, key, cost)
+    }
+
+    /// Charges a cost above 0 regardless of what remains, into a debt of at most one capacity. Not
+    /// all limits of the policy are concurrent.
+    pub fn penalize(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Penalize, policy, key, cost)
+    }
+
+    /// Deletes all counters, leases and reservations of a key; a block stays.
+    pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
+        self.execute_valid(Operation::Reset, policy, key, Cost::ZERO)
+    }
+
+    /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is
+    /// `None`.
+    pub fn block(&self, policy: &Policy, key: Key<'_>, duration: Option<Micros>) -> Decision {
+        self.execute_valid(Operation::Block { span: duration }, policy, key, Cost::ZERO)
+    }
+
+    /// Lifts a block.
+    pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
+        self.execute_valid(Operation::Unblock, policy, key, Cost::ZERO)
+    }
+
+    /// Extends a lease of a concurrent limit to its full duration from now. `changed` is false if
+    /// it has expired or was released.
+    pub fn renew(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        lease: Id,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO)
+    }
+
+    /// Releases a lease of a concurrent limit. `changed` is false if it has expired or was released
+    /// already.
+    pub fn release(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        lease: Id,
+    ) -> Result<Decision, RequestError> {
+        self.execute(Operation::Release { lease }, policy, key, Cost::ZERO)
     }
 }
 

@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate::{
-    Answer, Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, ManualClock, Micros,
-    OnStoreError, Operation, Policy, Reason, Request, RequestError, Source, StoreError, Timestamp,
-    random_id,
+    Answer, Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, LimiterBuilder,
+    ManualClock, Micros, OnStoreError, Operation, Policy, Reason, Request, RequestError, Source,
+    StoreError, Timestamp, random_id,
 };
-use tollgate_testkit::{Cluster, Sentinel, Server};
+use tollgate_testkit::{Cluster, Sentinel, Server, wait_until};
 
 const CHECK: Operation = Operation::Check { lease: None };
 
@@ -24,19 +24,22 @@ fn key() -> Key<'static> {
     Key::new("user:42").unwrap()
 }
 
-/// Opens a limiter with a deadline that is long enough for a busy machine.
+/// Returns a builder with deadlines that are long enough for a busy machine.
+fn builder() -> LimiterBuilder {
+    let deadline = Duration::from_secs(5);
+    Limiter::builder().deadline(deadline).connect_timeout(deadline)
+}
+
 async fn open(server: &Server) -> Limiter {
-    Limiter::builder().deadline(Duration::from_secs(5)).open(&server.url()).await.unwrap()
+    builder().open(&server.url()).await.unwrap()
 }
 
 /// Opens a limiter in memory and one on the server, with the same clock.
 async fn both(server: &Server) -> (ManualClock, [Limiter; 2]) {
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
-    let open = |url| {
-        let builder = Limiter::builder().deadline(Duration::from_secs(5)).clock(clock.clone());
-        async move { builder.open(url).await.unwrap() }
-    };
-    let limiters = [open("memory").await, open(&server.url()).await];
+    let builder = builder().clock(clock.clone());
+    let limiters =
+        [builder.clone().open("memory").await.unwrap(), builder.open(&server.url()).await.unwrap()];
     (clock, limiters)
 }
 
@@ -283,10 +286,7 @@ async fn futures_dropped_at_any_point_leave_the_limiter_intact() {
 async fn clusters_and_sentinels_are_opened_by_their_urls() {
     let (cluster, sentinel) = (Cluster::start(3, 0), Sentinel::start());
     for url in [cluster.url(), sentinel.url()] {
-        let builder = Limiter::builder()
-            .deadline(Duration::from_secs(5))
-            .connect_timeout(Duration::from_secs(5));
-        let limiter = builder.open(&url).await.unwrap();
+        let limiter = builder().open(&url).await.unwrap();
         let api = policy("2/h log");
         let checks =
             ["a", "b", "c"].map(|key| Check { policy: &api, key: key.as_bytes(), cost: Cost::ONE });
@@ -307,8 +307,7 @@ async fn namespaces_have_separate_counts() {
     let server = Server::start();
     let api = policy("1/h");
     for namespace in ["shop", "bank"] {
-        let builder = Limiter::builder().deadline(Duration::from_secs(5)).namespace(namespace);
-        let limiter = builder.open(&server.url()).await.unwrap();
+        let limiter = builder().namespace(namespace).open(&server.url()).await.unwrap();
         assert!(limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
         assert!(!limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
     }
@@ -317,9 +316,7 @@ async fn namespaces_have_separate_counts() {
 #[tokio::test]
 async fn a_limiter_connects_with_tls_and_a_client_certificate() {
     let server = Server::with(|config| config.tls());
-    let builder = Limiter::builder()
-        .deadline(Duration::from_secs(5))
-        .connect_timeout(Duration::from_secs(5))
+    let builder = builder()
         .ca(server.ca_path())
         .client_certificate(server.client_cert_path(), server.client_key_path());
     let limiter = builder.open(&server.url()).await.unwrap();
@@ -329,7 +326,7 @@ async fn a_limiter_connects_with_tls_and_a_client_certificate() {
 
 #[tokio::test]
 async fn an_invalid_url_is_reported_with_a_remedy_and_without_its_password() {
-    for (url, said) in [
+    for (url, expected) in [
         ("redsi://u:secret@h", "unknown store \"redsi://u:***@h\"; expected memory, redis://"),
         ("redis://u:secret@h/x", "write a number, as in /2"),
         ("redis+cluster://a/3", "a cluster has database 0 only"),
@@ -337,28 +334,17 @@ async fn an_invalid_url_is_reported_with_a_remedy_and_without_its_password() {
         ("", "unknown store \"\""),
     ] {
         let error = Limiter::open(url).await.unwrap_err().to_string();
-        assert!(error.contains(said) && !error.contains("secret"), "{url}: {error}");
+        assert!(error.contains(expected) && !error.contains("secret"), "{url}: {error}");
     }
     let builder = Limiter::builder().namespace("a b");
     let error = builder.open("redis://127.0.0.1").await.unwrap_err().to_string();
     assert!(error.contains("namespace"), "{error}");
 }
 
-/// Waits for an effect of a task in the background.
-async fn wait_until(effect: &str, mut condition: impl AsyncFnMut() -> bool) {
-    for _ in 0..4_000 {
-        if condition().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    panic!("timed out waiting for {effect}");
-}
-
 #[tokio::test]
 async fn a_namespace_with_its_own_clock_is_flushed() {
     let server = Server::start();
-    let builder = Limiter::builder().namespace("trial").deadline(Duration::from_secs(5));
+    let builder = builder().namespace("trial");
     let real = builder.clone().open(&server.url()).await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
     assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());

@@ -8,6 +8,18 @@ use tollgate_store::{Key, ManualClock, MemoryStore, Store, StoreError};
 
 use crate::model::{Expected, Model, ModelError};
 
+/// Returns the output of a future that is ready at once, as those of the memory store are.
+///
+/// # Panics
+/// The future is not ready.
+#[expect(clippy::panic, reason = "the memory store never waits")]
+pub fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("the future is not ready at once"),
+    }
+}
+
 /// The error of a system under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SystemError {
@@ -132,14 +144,7 @@ impl SystemUnderTest for MemorySystem {
         {
             return Ok(vec![answer]);
         }
-        let requests = [*request];
-        let mut future = pin!(self.store.decide(&requests));
-        let Poll::Ready(mut answers) =
-            future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-        else {
-            return Err(SystemError::Failed("the memory store is not ready at once".to_owned()));
-        };
-        match answers.pop() {
+        match ready(self.store.decide(std::slice::from_ref(request))).pop() {
             Some(Ok(answer)) => Ok(answer.decisions.iter().map(Expected::from).collect()),
             Some(Err(StoreError::Request(request))) => Err(SystemError::Request(request)),
             answers => Err(SystemError::Failed(format!("{answers:?}"))),

@@ -1,26 +1,9 @@
 //! Every property, on the memory store and on the model itself.
 //!
 //! The same seeds run every time. `TOLLGATE_CASES=100000` runs that many cases of each.
-#![allow(clippy::panic, clippy::print_stdout, reason = "a test")]
 
-use tollgate_conformance::properties::{self, Coverage, Plan, Violation};
+use tollgate_conformance::properties::{self, Plan, assert_holds};
 use tollgate_conformance::system::{MemorySystem, ModelSystem};
-
-fn plan(cases: u32, seed: u8) -> Plan {
-    let override_cases = std::env::var("TOLLGATE_CASES").ok().and_then(|cases| cases.parse().ok());
-    Plan { cases: override_cases.unwrap_or(cases), seed }
-}
-
-/// Asserts that the property holds and that its cases covered admissions, denials and `counts`.
-fn check(plan: Plan, counts: &[&str], outcome: Result<Coverage, Violation>) {
-    let coverage = outcome.unwrap_or_else(|error| panic!("{error}"));
-    println!("{coverage:?}");
-    assert_eq!(coverage.cases, u64::from(plan.cases), "all cases ran");
-    assert!(coverage.admitted > 0 && coverage.denied > 0, "{coverage:?}");
-    for name in counts {
-        assert!(coverage.counted(name) > 0, "no {name}: {coverage:?}");
-    }
-}
 
 /// Runs each property on the memory store, on its fast path, and on the model.
 macro_rules! properties {
@@ -32,22 +15,23 @@ macro_rules! properties {
 
             #[test]
             fn memory() {
-                let plan = plan($cases, 1);
+                let plan = Plan::new($cases, 1);
                 let mut system = MemorySystem::new();
-                check(plan, COUNTS, properties::$name(&mut system, plan));
+                assert_holds(plan, COUNTS, properties::$name(&mut system, plan));
             }
 
             #[test]
             fn memory_fast_path() {
-                let plan = plan($cases, 2);
+                let plan = Plan::new($cases, 2);
                 let mut system = MemorySystem::fast_path();
-                check(plan, COUNTS, properties::$name(&mut system, plan));
+                assert_holds(plan, COUNTS, properties::$name(&mut system, plan));
             }
 
             #[test]
             fn model() {
-                let plan = plan($cases, 3);
-                check(plan, COUNTS, properties::$name(&mut ModelSystem::default(), plan));
+                let plan = Plan::new($cases, 3);
+                let mut system = ModelSystem::default();
+                assert_holds(plan, COUNTS, properties::$name(&mut system, plan));
             }
         }
     )*};

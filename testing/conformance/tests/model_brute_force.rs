@@ -1,5 +1,5 @@
-//! The model by itself against a simulation that keeps the whole history of a key and counts it
-//! from the beginning for every microsecond: no state, no rolling, no search.
+//! The model decides as a simulation that has no state: it counts the whole history of a key from
+//! the beginning, for each microsecond.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use proptest::prelude::*;
@@ -9,14 +9,14 @@ use tollgate_core::{
     Check, Cost, Id, Kind, Limit, Micros, Operation, Policy, Request, Spec, Timestamp,
 };
 
-/// What was charged, and when.
+/// The time and cost of each charge.
 type History = [(u64, u64)];
 
-/// How much of a limit is used, as a fraction: how many parts, and how many make one unit.
+/// The usage of a limit as a fraction: the used parts, and the parts of a unit.
 fn used(spec: &Spec, tick: u64, history: &History, now: u64) -> (u64, u64) {
     let window = spec.window.get();
     let sum = |counts: &dyn Fn(u64) -> bool| {
-        history.iter().filter(|history| counts(history.0)).map(|history| history.1).sum::<u64>()
+        history.iter().filter(|(time, _)| counts(*time)).map(|(_, cost)| cost).sum::<u64>()
     };
     match spec.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
@@ -70,17 +70,18 @@ fn from_first(window: u64, history: &History, now: u64) -> u64 {
     if now < end { count } else { 0 }
 }
 
-/// What one limit says of a check, from its history.
-struct Simulated {
+/// The decision of a limit about a check.
+#[derive(Debug, PartialEq)]
+struct Verdict {
     allowed: bool,
     never: bool,
     remaining: u64,
     retry_after: Option<u64>,
-    reset_after: u64,
+    reset_after: Option<u64>,
     delay: u64,
 }
 
-/// How much will be used, microsecond by microsecond from `now` on, if nothing more is charged.
+/// The used parts in each microsecond from `now` on, without further charges.
 fn course<'a>(
     spec: &'a Spec,
     tick: u64,
@@ -99,13 +100,7 @@ fn course<'a>(
     Box::new((now..).map(move |time| used(spec, tick, history, time).0))
 }
 
-fn simulate(
-    spec: &Spec,
-    tick: u64,
-    history: &mut Vec<(u64, u64)>,
-    now: u64,
-    cost: u64,
-) -> Simulated {
+fn simulate(spec: &Spec, tick: u64, history: &mut Vec<(u64, u64)>, now: u64, cost: u64) -> Verdict {
     let (level, parts) = used(spec, tick, history, now);
     let capacity = spec.capacity() * parts;
     let admits = |used: u64| used + cost * parts <= capacity;
@@ -120,17 +115,18 @@ fn simulate(
     }
     let (used_now, _) = used(spec, tick, history, now);
     let reset = course(spec, tick, history, now).position(|x| x == 0).expect("it recovers");
-    Simulated {
+    Verdict {
         allowed,
         never,
         remaining: capacity.saturating_sub(used_now) / parts,
         retry_after,
-        reset_after: reset.try_into().expect("it is short"),
+        reset_after: Some(reset.try_into().expect("it is short")),
         delay: if waits { departs - now } else { 0 },
     }
 }
 
-/// Plays a trace of (gap, cost) on both and compares what they say.
+/// Plays a trace of (gap, cost) on both and compares the decisions. Returns the numbers of
+/// admissions and denials.
 fn check(spec: Spec, tick: u64, trace: &[(u64, u64)]) -> (u32, u32) {
     let limit: Limit = spec.build().expect("the limit is valid");
     let policy = Policy::new("p", [limit]).expect("the policy is valid");
@@ -144,35 +140,33 @@ fn check(spec: Spec, tick: u64, trace: &[(u64, u64)]) -> (u32, u32) {
             Request { operation: Operation::Check { lease }, checks: &[check], request_id: None };
         let found = model.decide(&request, Timestamp::from_micros(now)).expect("valid").remove(0);
         let simulated = simulate(&spec, tick, &mut history, now, *cost);
-        assert_eq!(tell(&found), tell_simulated(&simulated), "{limit} cost {cost} at {now}");
+        assert_eq!(verdict(&found), simulated, "{limit} cost {cost} at {now}");
         if found.allowed { admitted += 1 } else { denied += 1 }
     }
     (admitted, denied)
 }
 
-type Verdict = (bool, bool, u64, Option<u64>, Option<u64>, u64);
-
-fn tell(it: &Expected) -> Verdict {
-    let retry = it.retry_after.map(Micros::get);
-    let reset = it.reset_after.map(Micros::get);
-    (it.allowed, it.never, it.remaining, retry, reset, it.delay.get())
-}
-
-fn tell_simulated(it: &Simulated) -> Verdict {
-    (it.allowed, it.never, it.remaining, it.retry_after, Some(it.reset_after), it.delay)
+fn verdict(decision: &Expected) -> Verdict {
+    Verdict {
+        allowed: decision.allowed,
+        never: decision.never,
+        remaining: decision.remaining,
+        retry_after: decision.retry_after.map(Micros::get),
+        reset_after: decision.reset_after.map(Micros::get),
+        delay: decision.delay.get(),
+    }
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
-    let us = |n: &u64| Micros::new(*n);
     prop_oneof![
         (1_u64..8).prop_map(|burst| Kind::TokenBucket { burst }),
         (0_u64..8).prop_map(|places| Kind::Queue { places }),
-        (0_u64..3).prop_map(move |it| Kind::Fixed { offset: us(&(it * 1_000)) }),
+        (0_u64..3).prop_map(|n| Kind::Fixed { offset: Micros::new(1_000 * n) }),
         Just(Kind::FixedFromFirst),
         Just(Kind::Log),
         Just(Kind::Sliding),
         (prop::sample::select(vec![1_000_u64, 3_000]), any::<bool>())
-            .prop_map(move |(it, strict)| Kind::SlidingBy { precision: us(&it), strict }),
+            .prop_map(|(us, strict)| Kind::SlidingBy { precision: Micros::new(us), strict }),
         Just(Kind::Concurrent),
     ]
 }
@@ -183,7 +177,7 @@ fn traces() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 #[test]
-fn every_kind_against_its_history() {
+fn the_model_agrees_with_the_history_for_every_kind() {
     let seed = [7; 32];
     let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
@@ -202,9 +196,9 @@ fn every_kind_against_its_history() {
     assert!(admitted.get() > 1_000 && denied.get() > 1_000, "{admitted:?} {denied:?}");
 }
 
-/// A bucket that fits only with ticks of 10 us: 2 * capacity * 1000 is above 2^53.
+/// The bucket is exact only with ticks of 10 us: 2 * capacity * 1000 is above 2^53.
 #[test]
-fn coarse_ticks_against_their_history() {
+fn the_model_agrees_with_the_history_for_coarse_ticks() {
     const CAPACITY: u64 = 9_000_000_000_000;
     let kinds = [Kind::TokenBucket { burst: CAPACITY }, Kind::Queue { places: CAPACITY - 1 }];
     let (mut admitted, mut denied) = (0, 0);
@@ -223,7 +217,7 @@ fn coarse_ticks_against_their_history() {
     assert!(admitted > 40 && denied > 40, "{admitted} {denied}");
 }
 
-/// As [`check`], but for what takes thousands of years to drain.
+/// As [`check`], without reset times, for limits that take thousands of years to drain.
 fn without_reset(policy: &Policy, spec: &Spec, trace: &[(u64, u64)]) -> (u32, u32) {
     let (mut model, mut history, mut now) = (Model::default(), Vec::new(), 40_004);
     let (mut admitted, mut denied) = (0, 0);
@@ -238,8 +232,8 @@ fn without_reset(policy: &Policy, spec: &Spec, trace: &[(u64, u64)]) -> (u32, u3
         let retry = course(spec, 10, &history, now).position(admits).expect("it recovers");
         let allowed = retry == 0;
         let retry = (!allowed).then(|| retry.try_into().expect("it is short"));
-        let said = (found.allowed, found.retry_after.map(Micros::get));
-        assert_eq!(said, (allowed, retry), "{policy} cost {cost} at {now}");
+        let found = (found.allowed, found.retry_after.map(Micros::get));
+        assert_eq!(found, (allowed, retry), "{policy} cost {cost} at {now}");
         if allowed && *cost > 0 {
             history.push((now, *cost));
         }

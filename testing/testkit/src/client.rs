@@ -29,45 +29,35 @@ struct Program {
     is_packaged: bool,
 }
 
-const REDIS_CLI: Program = Program {
-    name: "redis-cli",
-    modules: &[],
-    module_path: None,
-    remedy: "on Debian or Ubuntu: sudo apt-get install redis-tools",
-    is_packaged: true,
-};
-
-const PYTHON: Program = Program {
-    name: "python3",
-    modules: &["target/tools/python/redis", "target/tools/python/grpc"],
-    module_path: Some(("PYTHONPATH", "target/tools/python")),
-    remedy: "cargo xtask test installs what it needs",
-    is_packaged: false,
-};
-
-const NODE: Program = Program {
-    name: "node",
-    modules: &["target/tools/node/node_modules/ioredis5"],
-    module_path: Some(("NODE_PATH", "target/tools/node/node_modules")),
-    remedy: "cargo xtask test installs what it needs",
-    is_packaged: false,
-};
-
 impl ClientKind {
-    fn program(self) -> &'static Program {
+    fn program(self) -> Program {
         match self {
-            Self::RedisCli => &REDIS_CLI,
-            Self::Python => &PYTHON,
-            Self::Node => &NODE,
+            Self::RedisCli => Program {
+                name: "redis-cli",
+                modules: &[],
+                module_path: None,
+                remedy: "on Debian or Ubuntu: sudo apt-get install redis-tools",
+                is_packaged: true,
+            },
+            Self::Python => Program {
+                name: "python3",
+                modules: &["target/tools/python/redis", "target/tools/python/grpc"],
+                module_path: Some(("PYTHONPATH", "target/tools/python")),
+                remedy: "cargo xtask test installs what it needs",
+                is_packaged: false,
+            },
+            Self::Node => Program {
+                name: "node",
+                modules: &["target/tools/node/node_modules/ioredis5"],
+                module_path: Some(("NODE_PATH", "target/tools/node/node_modules")),
+                remedy: "cargo xtask test installs what it needs",
+                is_packaged: false,
+            },
         }
     }
 
     /// The program without arguments. If it is not installed, standard error reports a skipped test
     /// and the command to install it.
-    ///
-    /// # Panics
-    ///
-    /// In CI, if it is missing although `cargo xtask test` installs it.
     #[track_caller]
     pub fn command(self) -> Option<Command> {
         let program = self.program();

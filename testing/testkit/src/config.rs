@@ -43,36 +43,6 @@ impl Config {
         self.line(&format!("user {rules}"))
     }
 
-    /// Sets the number of databases, 16 by default.
-    #[must_use]
-    pub fn databases(self, databases: u32) -> Self {
-        self.line(&format!("databases {databases}"))
-    }
-
-    /// Sets the memory limit in bytes, without eviction unless a line sets a policy.
-    #[must_use]
-    pub fn maxmemory(self, bytes: u64) -> Self {
-        self.line(&format!("maxmemory {bytes}"))
-    }
-
-    /// Lets clients change protected settings such as `dir`.
-    #[must_use]
-    pub fn enable_protected_configs(self) -> Self {
-        self.line("enable-protected-configs yes")
-    }
-
-    /// Lets clients use `DEBUG`.
-    #[must_use]
-    pub fn enable_debug_command(self) -> Self {
-        self.line("enable-debug-command yes")
-    }
-
-    /// Persists writes in an append-only file, so that they survive a restart.
-    #[must_use]
-    pub fn appendonly(self) -> Self {
-        self.line("appendonly yes")
-    }
-
     /// Accepts TLS only, with a generated certificate. Clients need no certificate; see
     /// [`tls_auth_clients`](Self::tls_auth_clients).
     #[must_use]

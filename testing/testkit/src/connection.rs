@@ -28,10 +28,6 @@ impl fmt::Debug for Connection {
 
 impl Connection {
     /// Connects to an address such as `127.0.0.1:6379`, without a password.
-    ///
-    /// # Errors
-    ///
-    /// Socket errors.
     pub fn to(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -50,32 +46,20 @@ impl Connection {
         Self { stream: BufReader::new(Box::new(stream)) }
     }
 
-    /// Sends a command and reads its reply.
-    ///
-    /// # Errors
-    ///
-    /// Socket errors. An error reply of the server is a [`Reply`].
+    /// Sends a command and reads its reply. An error reply of the server is a [`Reply`].
     pub fn command<Arg: AsRef<[u8]>>(&mut self, args: &[Arg]) -> io::Result<Reply> {
         self.send(args)?;
         self.receive()
     }
 
     /// Sends a command without reading its reply; see [`receive`](Self::receive).
-    ///
-    /// # Errors
-    ///
-    /// Socket errors.
     pub fn send<Arg: AsRef<[u8]>>(&mut self, args: &[Arg]) -> io::Result<()> {
         let stream = self.stream.get_mut();
         stream.write_all(&encode(args))?;
         stream.flush()
     }
 
-    /// Reads the next reply.
-    ///
-    /// # Errors
-    ///
-    /// Socket errors, and a timeout of ten seconds.
+    /// Reads the next reply; fails after ten seconds without one.
     pub fn receive(&mut self) -> io::Result<Reply> {
         Reply::read(&mut self.stream, &mut Vec::new())
     }

@@ -12,14 +12,17 @@
 //! - [`ClientKind`] is redis-cli, or Python or Node.js with third-party clients.
 //! - [`Sweep`] lists the keys of a server or cluster and their times to live.
 //!
-//! A server that does not start in time panics with its log.
+//! Every function panics if a server does not do what is needed in time; the message has its log.
+//! It also panics if the server binary is missing, with the command to install it. A test whose
+//! gateway or client is missing is skipped, except in CI for those that `cargo xtask test` installs
+//! there.
 //!
 //! # Example
 //!
 //! ```
 //! use tollgate_testkit::{Reply, Server};
 //!
-//! let server = Server::with(|config| config.databases(2).line("hz 100"));
+//! let server = Server::with(|config| config.line("hz 100"));
 //! assert_eq!(server.command(&["SET", "k", "v"]), Reply::ok());
 //! assert_eq!(server.keys_without_ttl("k"), ["k"]);
 //! assert!(server.url().starts_with("redis://127.0.0.1:"));
@@ -40,6 +43,7 @@ mod folder;
 mod gateway;
 mod generated;
 mod port;
+mod processes;
 mod program;
 mod proxy;
 mod reply;
@@ -51,16 +55,18 @@ mod upstream;
 mod wait;
 
 pub use client::ClientKind;
-pub use cluster::{Cluster, ClusterConfig, Failover, SLOTS, SlotMove, slot_of};
+pub use cluster::{Cluster, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;
 pub use folder::Folder;
 pub use gateway::{Gateway, GatewayKind};
 pub use generated::assert_up_to_date;
 pub use port::Port;
+pub use processes::admitted_by_processes;
 pub use proxy::Proxy;
 pub use reply::Reply;
 pub use sentinel::Sentinel;
 pub use server::Server;
 pub use sweep::Sweep;
 pub use upstream::{Upstream, UpstreamRequest};
+pub use wait::wait_until;

@@ -17,10 +17,6 @@ const PORT_COUNT: u64 = 20_000;
 
 impl Port {
     /// Reserves a free port.
-    ///
-    /// # Panics
-    ///
-    /// If no loopback port is free.
     #[track_caller]
     pub fn reserve() -> Self {
         let random = RandomState::new().hash_one(0);

@@ -2,51 +2,28 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fmt, fs};
+use std::{env, fs};
 
-/// The Redis or Valkey binary is missing.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// `$REDIS_SERVER` names a file that does not exist.
-    Named(PathBuf),
-    NotOnPath,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Named(path) => {
-                write!(formatter, "REDIS_SERVER is {}, which is not a file", path.display())
-            }
-            Self::NotOnPath => formatter.write_str(
-                "neither redis-server nor valkey-server is on the path; on Debian or Ubuntu: \
-                 sudo apt-get install redis-server; or: export REDIS_SERVER=PATH",
-            ),
-        }
-    }
-}
-
-/// The Redis or Valkey binary.
-pub(crate) fn redis_server() -> Result<PathBuf, Missing> {
+/// The Redis or Valkey binary; an error with the command to install it, if it is missing.
+pub(crate) fn redis_server() -> Result<PathBuf, String> {
     let named = env::var_os("REDIS_SERVER").filter(|name| !name.is_empty());
     choose(named.map(PathBuf::from), &path_folders())
 }
 
-fn choose(named: Option<PathBuf>, folders: &[PathBuf]) -> Result<PathBuf, Missing> {
-    match named {
-        Some(named) if named.components().count() > 1 => {
-            if named.is_file() {
-                Ok(named)
-            } else {
-                Err(Missing::Named(named))
-            }
-        }
-        Some(named) => find_in(folders, &named).ok_or(Missing::Named(named)),
-        None => ["redis-server", "valkey-server"]
-            .iter()
-            .find_map(|program| find_in(folders, program.as_ref()))
-            .ok_or(Missing::NotOnPath),
-    }
+fn choose(named: Option<PathBuf>, folders: &[PathBuf]) -> Result<PathBuf, String> {
+    let Some(named) = named else {
+        let mut programs = ["redis-server", "valkey-server"].iter();
+        return programs.find_map(|program| find_in(folders, program.as_ref())).ok_or_else(|| {
+            "neither redis-server nor valkey-server is on the path; on Debian or Ubuntu: \
+             sudo apt-get install redis-server; or: export REDIS_SERVER=PATH"
+                .to_owned()
+        });
+    };
+    let is_path = named.components().count() > 1;
+    let found = if is_path { Some(named.clone()) } else { find_in(folders, &named) };
+    found
+        .filter(|path| path.is_file())
+        .ok_or_else(|| format!("REDIS_SERVER is {}, which is not a file", named.display()))
 }
 
 /// The file of a program on the path.
@@ -71,10 +48,6 @@ pub(crate) fn workspace() -> PathBuf {
 
 /// Reports on standard error that tests of `program` are skipped, even if the harness captures
 /// output.
-///
-/// # Panics
-///
-/// In CI, if the program has a package that `cargo xtask test` installs there.
 #[track_caller]
 pub(crate) fn report_missing(program: &str, remedy: &str, is_packaged: bool) {
     let missing = format!("{program} is not installed; {remedy}");
@@ -96,7 +69,6 @@ mod tests {
         let folders = [PathBuf::from("/nowhere"), folder.path().to_owned()];
         let check = |named: Option<&str>, folders: &[PathBuf], expected: Result<&PathBuf, &str>| {
             let found = choose(named.map(PathBuf::from), folders);
-            let found = found.map_err(|missing| missing.to_string());
             match expected {
                 Ok(path) => assert_eq!(found.as_ref(), Ok(path)),
                 Err(message) => assert!(found.unwrap_err().contains(message), "{message}"),

@@ -33,10 +33,6 @@ impl Reply {
     }
 
     /// The text of a string, number or error. Invalid UTF-8 is replaced; null is empty.
-    ///
-    /// # Panics
-    ///
-    /// If this is an array or a push message.
     #[track_caller]
     pub fn text(&self) -> String {
         match self {
@@ -49,10 +45,6 @@ impl Reply {
     }
 
     /// The number, also if it is a string.
-    ///
-    /// # Panics
-    ///
-    /// If this is not a number.
     #[track_caller]
     pub fn integer(&self) -> i64 {
         match self {
@@ -62,10 +54,6 @@ impl Reply {
     }
 
     /// The elements of an array or a push message.
-    ///
-    /// # Panics
-    ///
-    /// If this is neither.
     #[track_caller]
     pub fn array(&self) -> &[Self] {
         match self {
@@ -74,11 +62,7 @@ impl Reply {
         }
     }
 
-    /// Returns the reply unchanged.
-    ///
-    /// # Panics
-    ///
-    /// If it is an error; `command` is part of the message.
+    /// Returns the reply unchanged; panics with `command` in the message if it is an error.
     #[track_caller]
     pub fn expect_no_error(self, command: &str) -> Self {
         if let Self::Error(error) = &self {

@@ -16,10 +16,6 @@ pub struct Sentinel {
 
 impl Sentinel {
     /// Starts the servers and waits until every sentinel knows all others.
-    ///
-    /// # Panics
-    ///
-    /// If they do not start in time.
     #[track_caller]
     pub fn start() -> Self {
         let primary = Server::start();
@@ -52,10 +48,6 @@ impl Sentinel {
     }
 
     /// The port of the primary, according to the first sentinel that responds.
-    ///
-    /// # Panics
-    ///
-    /// If no sentinel responds.
     #[track_caller]
     pub fn primary_port(&self) -> u16 {
         let serving = self.sentinels.iter().find(|sentinel| sentinel.is_serving());
@@ -82,10 +74,6 @@ impl Sentinel {
     /// Waits until all running sentinels name the same primary, that server is a primary, and a
     /// running replica is connected to it. Sentinels wait about ten seconds before they turn a
     /// restarted primary into a replica.
-    ///
-    /// # Panics
-    ///
-    /// If this takes too long.
     #[track_caller]
     pub fn settle(&self) {
         if wait::until(|| self.is_settled().then_some(())).is_none() {

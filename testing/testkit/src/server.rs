@@ -37,21 +37,12 @@ const MAX_ATTEMPTS: usize = 5;
 
 impl Server {
     /// Starts a server without persistence, in about 20 ms.
-    ///
-    /// # Panics
-    ///
-    /// If the binary is missing or the server does not respond in time. The message contains the
-    /// command to install it, or the log.
     #[track_caller]
     pub fn start() -> Self {
         Self::with(|config| config)
     }
 
     /// Starts a server with the configuration that `configure` returns.
-    ///
-    /// # Panics
-    ///
-    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn with(configure: impl FnOnce(Config) -> Config) -> Self {
         let config = configure(Config::default());
@@ -74,7 +65,7 @@ impl Server {
             Certificates::new(folder.path()).write();
         }
         let file = config.file(folder.path(), port.number(), bus.as_ref().map(Port::number));
-        fs::write(folder.path().join(CONFIG), file).expect("the configuration is written");
+        folder.write(CONFIG, file);
         let server = Self { config, process: Mutex::default(), port, bus, folder };
         server.spawn();
         server
@@ -132,17 +123,8 @@ impl Server {
     }
 
     /// The port of the cluster bus.
-    ///
-    /// # Panics
-    ///
-    /// If this is not a node of a cluster.
     pub(crate) fn bus(&self) -> u16 {
         self.bus.as_ref().expect("a node of a cluster").number()
-    }
-
-    /// The part of a URL before the host.
-    pub(crate) fn login(&self) -> String {
-        self.config.login()
     }
 
     /// `127.0.0.1:PORT`
@@ -176,10 +158,6 @@ impl Server {
     }
 
     /// The process id.
-    ///
-    /// # Panics
-    ///
-    /// If the server was killed.
     #[track_caller]
     pub fn pid(&self) -> u32 {
         self.process().guard.as_ref().map(ChildGuard::pid).expect("the server was killed")
@@ -201,20 +179,12 @@ impl Server {
     }
 
     /// Opens a connection over the Unix socket, with all permissions.
-    ///
-    /// # Panics
-    ///
-    /// If the server does not respond.
     #[track_caller]
     pub fn connect(&self) -> Connection {
         self.try_connect().unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
     }
 
-    /// Sends one command over a new connection.
-    ///
-    /// # Panics
-    ///
-    /// If the server does not reply. An error reply is a [`Reply`].
+    /// Sends one command over a new connection. An error reply is a [`Reply`].
     #[track_caller]
     pub fn command<Arg: AsRef<[u8]>>(&self, args: &[Arg]) -> Reply {
         self.try_command(args).unwrap_or_else(|error| {
@@ -237,10 +207,6 @@ impl Server {
     }
 
     /// Stops the process (`SIGSTOP`): connections stay open without replies.
-    ///
-    /// # Panics
-    ///
-    /// If the server was killed.
     #[track_caller]
     pub fn pause(&self) {
         let pid = self.pid();
@@ -257,10 +223,6 @@ impl Server {
     }
 
     /// Continues a paused process.
-    ///
-    /// # Panics
-    ///
-    /// If the server was killed.
     #[track_caller]
     pub fn resume(&self) {
         let mut process = self.process();
@@ -274,11 +236,7 @@ impl Server {
     }
 
     /// Kills the process if it runs, and starts it again at the same port and folder. Data is lost
-    /// without [`Config::appendonly`].
-    ///
-    /// # Panics
-    ///
-    /// Like [`start`](Self::start).
+    /// without `appendonly yes`.
     #[track_caller]
     pub fn restart(&self) {
         self.kill();

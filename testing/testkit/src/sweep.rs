@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Connection, Server};
+use crate::{Connection, Reply, Server};
 
 /// The keys below a prefix, in every database of a server or all primaries of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,20 +25,20 @@ impl Sweep {
     }
 
     /// Asserts that every key expires within `max_ttl`.
-    ///
-    /// # Panics
-    ///
-    /// If a key expires later or never.
     #[track_caller]
     pub fn assert_all_expire_within(&self, max_ttl: Duration) {
         for (key, ttl) in &self.keys {
             assert!(ttl.is_some_and(|ttl| ttl <= max_ttl), "{key} expires after {ttl:?}");
         }
     }
+}
 
-    fn read(server: &Server, prefix: &str) -> Self {
-        let mut connection = server.connect();
-        let mut sweep = Self::default();
+impl Server {
+    /// The keys that begin with `prefix` in all its databases, and their times to live.
+    #[track_caller]
+    pub fn sweep(&self, prefix: &str) -> Sweep {
+        let mut connection = self.connect();
+        let mut sweep = Sweep::default();
         for database in databases(&mut connection) {
             execute(&mut connection, &["SELECT", &database]);
             for key in scan(&mut connection, prefix) {
@@ -52,34 +52,14 @@ impl Sweep {
         }
         sweep
     }
-}
-
-impl Server {
-    /// The keys that begin with `prefix` in all its databases, and their times to live.
-    ///
-    /// # Panics
-    ///
-    /// If the server does not reply.
-    #[track_caller]
-    pub fn sweep(&self, prefix: &str) -> Sweep {
-        Sweep::read(self, prefix)
-    }
 
     /// The keys that begin with `prefix`, in order.
-    ///
-    /// # Panics
-    ///
-    /// If the server does not reply.
     #[track_caller]
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         self.sweep(prefix).keys.into_keys().collect()
     }
 
     /// The keys that begin with `prefix` and never expire, in order.
-    ///
-    /// # Panics
-    ///
-    /// If the server does not reply.
     #[track_caller]
     pub fn keys_without_ttl(&self, prefix: &str) -> Vec<String> {
         self.sweep(prefix).without_ttl()
@@ -100,7 +80,7 @@ fn scan(connection: &mut Connection, prefix: &str) -> Vec<Vec<u8>> {
         let reply = execute(connection, &["SCAN", &cursor, "COUNT", "1000"]);
         let [next, found] = reply.array() else { panic!("not a reply to SCAN: {reply:?}") };
         for key in found.array() {
-            if let crate::Reply::Bulk(key) = key
+            if let Reply::Bulk(key) = key
                 && key.starts_with(prefix.as_bytes())
             {
                 keys.push(key.clone());
@@ -114,7 +94,7 @@ fn scan(connection: &mut Connection, prefix: &str) -> Vec<Vec<u8>> {
 }
 
 #[track_caller]
-fn execute<Arg: AsRef<[u8]>>(connection: &mut Connection, args: &[Arg]) -> crate::Reply {
+fn execute<Arg: AsRef<[u8]>>(connection: &mut Connection, args: &[Arg]) -> Reply {
     let reply = connection.command(args).expect("the server replies");
     reply.expect_no_error("a command of the sweep")
 }

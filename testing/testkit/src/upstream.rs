@@ -46,10 +46,6 @@ pub struct Upstream {
 
 impl Upstream {
     /// Starts the server.
-    ///
-    /// # Panics
-    ///
-    /// If no port is free.
     #[track_caller]
     pub fn start() -> Self {
         let received = Arc::new(Mutex::default());

@@ -28,7 +28,7 @@ function algorithms.sliding_window()
     return floor(usage.previous * (limit[3] - usage.elapsed) / limit[3]) + usage.current
   end
 
-  local function kept(start, current, previous)
+  local function state_of(start, current, previous)
     if current == 0 and previous == 0 then return nil end
     return {start = start, current = current, previous = previous}
   end
@@ -39,7 +39,7 @@ function algorithms.sliding_window()
     local start, current, previous, next_place = read('<I7I7I7', from, place)
     local is_valid = start <= LAST_TIME and start % limit[1] == 0
       and max(current, previous) <= 2 * limit.capacity
-    return is_valid, kept(start, current, previous), next_place
+    return is_valid, state_of(start, current, previous), next_place
   end
 
   function sliding_window.write(state)
@@ -94,12 +94,12 @@ function algorithms.sliding_window()
       of_previous = min(count - of_current, usage.previous)
     end
     if of_current + of_previous == 0 then return state end
-    return kept(usage.start, usage.current - of_current, usage.previous - of_previous)
+    return state_of(usage.start, usage.current - of_current, usage.previous - of_previous)
   end
 
   function sliding_window.migrate(limit, state)
     local capacity = limit.capacity
-    return kept(state.start, min(state.current, capacity), min(state.previous, capacity))
+    return state_of(state.start, min(state.current, capacity), min(state.previous, capacity))
   end
 
   return sliding_window

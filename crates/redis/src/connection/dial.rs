@@ -118,8 +118,8 @@ impl Dialer {
     ) -> Result<Connection, Failure> {
         let info = self.info().await?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
-        let made = MultiplexedConnection::new_with_config(&info, stream, config).await;
-        let (connection, driver) = made.map_err(error::from_connect)?;
+        let result = MultiplexedConnection::new_with_config(&info, stream, config).await;
+        let (connection, driver) = result.map_err(error::from_connect)?;
         let is_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&is_closed);
         let driver = tokio::spawn(async move {

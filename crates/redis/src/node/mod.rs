@@ -3,7 +3,6 @@
 mod backoff;
 mod batch;
 mod connection_queue;
-mod request_queue;
 mod task;
 
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use super::backoff::Backoff;
 use super::batch::Batch;
 use super::connection_queue::ConnectionQueue;
 use crate::connection::{CallOptions, CommandError, Connection};
-use crate::context::{Status, TopologyEvent, store_closed};
+use crate::context::{Status, TopologyEvent, store_closed, wait_for};
 use crate::error;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
@@ -120,7 +120,7 @@ impl Task {
         let status = match attempt {
             Ok(connection) => {
                 if self.generation > 0 {
-                    self.queue.context.counters.reconnects.increment();
+                    self.queue.context.counters.lock().reconnects += 1;
                 }
                 self.connection = Some(connection);
                 self.generation += 1;
@@ -175,7 +175,7 @@ impl Task {
             Err(CommandError::Server(error))
                 if error.code() == "NOSCRIPT" && batch.script_loads < MAX_SCRIPT_LOADS =>
             {
-                context.counters.noscripts.increment();
+                context.counters.lock().noscripts += 1;
                 batch.script_loads += 1;
                 self.repeats.push_back(batch);
             }
@@ -210,7 +210,7 @@ impl Task {
         if requests.is_empty() {
             return;
         }
-        context.counters.redirections.increment();
+        context.counters.lock().redirections += 1;
         let to = error.details().and_then(|details| redirection(details, &self.address));
         let event = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
@@ -250,16 +250,6 @@ impl Task {
 fn redirection(details: &str, speaker: &Address) -> Option<(u16, Address)> {
     let (slot, address) = details.split_once(' ')?;
     Some((slot.parse().ok()?, Address::from_redirection(address.trim(), speaker)?))
-}
-
-/// Waits for the attempt in progress; never returns if there is none.
-async fn wait_for(
-    attempt: &mut Option<BoxFuture<'static, Result<Connection, Failure>>>,
-) -> Result<Connection, Failure> {
-    match attempt {
-        Some(attempt) => attempt.await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Connects after a delay, and loads the script.

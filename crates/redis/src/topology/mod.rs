@@ -24,7 +24,7 @@ pub(crate) use routes::Routes;
 pub(crate) use sentinels::SentinelDiscovery;
 pub(crate) use slot_map::SlotMap;
 
-use crate::context::{Status, StoreContext, TopologyEvent};
+use crate::context::{Status, StoreContext, TopologyEvent, wait_for};
 use crate::node::Node;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
@@ -238,15 +238,5 @@ impl Topology {
             // The receiver was dropped with the store; nothing to do.
             let _ = sender.send(event);
         });
-    }
-}
-
-/// Waits for the discovery in progress; never returns if there is none.
-async fn wait_for(
-    in_progress: &mut Option<BoxFuture<'static, Result<SlotMap, Failure>>>,
-) -> Result<SlotMap, Failure> {
-    match in_progress {
-        Some(discovery) => discovery.await,
-        None => std::future::pending().await,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::open_error::OpenError;
+use crate::error::OpenError;
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub(crate) use address::Address;
 
-use crate::open_error::OpenError;
+use crate::error::OpenError;
 
 /// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,11 +9,11 @@
 )]
 
 use std::path::Path;
-use std::time::Duration;
 
 use tollgate_core::{Check, Cost, Decision, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{Answer, FailureKind, Store, StoreError};
+use tollgate_testkit::Server;
 
 pub const CHECK: Operation = Operation::Check { lease: None };
 
@@ -24,6 +24,13 @@ pub fn policy(limits: &str) -> Policy {
 /// Creates a named policy of these limits.
 pub fn named(name: &str, limits: &str) -> Policy {
     Policy::new(name, tollgate_core::parse_limits(limits).unwrap()).unwrap()
+}
+
+/// Starts a server, and opens a store on it.
+pub fn start() -> (Server, RedisStore) {
+    let server = Server::start();
+    let store = open(&server.url());
+    (server, store)
 }
 
 pub fn open(url: &str) -> RedisStore {
@@ -74,17 +81,6 @@ pub fn kind<T: std::fmt::Debug>(result: Result<T, StoreError>) -> FailureKind {
         Err(StoreError::Unavailable(unavailable)) => unavailable.kind,
         result => panic!("no failure of the store: {result:?}"),
     }
-}
-
-/// Waits for an effect of a task in the background.
-pub async fn wait_until(effect: &str, mut condition: impl AsyncFnMut() -> bool) {
-    for _ in 0..2_000 {
-        if condition().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("timed out waiting for {effect}");
 }
 
 /// Returns the ACL rule in the crate's documentation.

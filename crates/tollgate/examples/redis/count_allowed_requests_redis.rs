@@ -4,17 +4,13 @@
 //! One script call checks all limits before it charges any, and a denied request writes nothing. The
 //! output shows that a denied request changes nothing, and that the 20 units used at 6:05 return at
 //! 7:05.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use tollgate::{Cost, Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, random_id};
+use tollgate::{Cost, Key, Limiter, ManualClock, Micros, Policy, Timestamp, random_id};
 
 /// The minute after 6:00, the second, the cost, the quota left, and the seconds until a retry
 /// succeeds.
@@ -26,7 +22,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let namespace = format!("example-count-allowed-requests-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
-    let limiter = open(&namespace, &clock).await?;
+    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
+    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
+    let limiter = builder.clock(clock.clone()).open(&url).await?;
     let policy: Policy = "10/s fixed; 120/min fixed; 240/h sliding by 1m".parse()?;
     let user = Key::new("user:42")?;
     println!("{policy}\n\ntime      cost  left");
@@ -64,11 +62,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!((&remaining[..], decision.retry_after()), expected);
     }
     Ok(())
-}
-
-/// Opens a limiter like another process would: same server, same namespace.
-async fn open(namespace: &str, clock: &ManualClock) -> Result<Limiter, OpenError> {
-    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
-    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
-    builder.clock(clock.clone()).open(&url).await
 }

@@ -3,10 +3,6 @@
 //!
 //! The script declares all keys, as a cluster requires, and every `count-denied` limit counts every
 //! request. The output shows the same counts for both orders of the limits.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;

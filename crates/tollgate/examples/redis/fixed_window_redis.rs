@@ -3,10 +3,6 @@
 //! A counter built from GET, INCR and EXPIRE lets concurrent requests exceed the limit, and a client
 //! that crashes before EXPIRE leaves a counter that never ends. Here one script call checks, counts
 //! and sets the expiry. The output shows that 10 of 100 concurrent checks of four processes pass.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;

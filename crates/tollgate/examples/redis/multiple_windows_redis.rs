@@ -3,17 +3,13 @@
 //!
 //! All windows of a key are in one hash slot and take one script call. The output shows which window
 //! denies, and that a client that keeps sending stays denied.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use tollgate::{Cost, Key, Limiter, ManualClock, Micros, OpenError, Policy, Timestamp, random_id};
+use tollgate::{Cost, Key, Limiter, ManualClock, Micros, Policy, Timestamp, random_id};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -21,7 +17,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let namespace = format!("example-multiple-windows-{}", random_id());
     let start = Timestamp::from_micros(1_763_640_000_000_000);
     let clock = ManualClock::at(start);
-    let limiter = open(&namespace, &clock).await?;
+    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
+    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
+    let limiter = builder.clock(clock.clone()).open(&url).await?;
     let per_ip: Policy = "1000/s sliding by 1s count-denied; 5000/10s sliding by 1s count-denied; \
                           7000/15s sliding by 1s count-denied"
         .parse()?;
@@ -58,11 +56,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(passed[0], [1000, 1000, 1000, 1000, 1000, 0, 1000, 1000, 1000]);
     assert_eq!(passed[1][5..], [0; 13]);
     Ok(())
-}
-
-/// Opens a limiter like another process would: same server, same namespace.
-async fn open(namespace: &str, clock: &ManualClock) -> Result<Limiter, OpenError> {
-    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
-    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
-    builder.clock(clock.clone()).open(&url).await
 }

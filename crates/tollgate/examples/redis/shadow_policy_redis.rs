@@ -3,10 +3,6 @@
 //!
 //! Each request is also counted for its user by a policy that never denies (`shadow`), in the same
 //! step. When an address is denied, the counts show which users caused it.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
@@ -14,17 +10,18 @@ use std::error::Error;
 use std::time::Duration;
 
 use tollgate::{
-    Check, Cost, Key, KeyBuf, Limiter, ManualClock, OpenError, Operation, Policy, Request,
-    Timestamp, random_id,
+    Check, Cost, Key, KeyBuf, Limiter, ManualClock, Operation, Policy, Request, Timestamp,
+    random_id,
 };
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // A new namespace for each run, so that runs are independent.
     let namespace = format!("example-shadow-policy-{}", random_id());
-    let start = Timestamp::from_micros(1_763_640_000_000_000);
-    let clock = ManualClock::at(start);
-    let limiter = open(&namespace, &clock).await?;
+    let clock = ManualClock::at(Timestamp::from_micros(1_763_640_000_000_000));
+    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
+    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
+    let limiter = builder.clock(clock).open(&url).await?;
     let per_ip: Policy = "10/s fixed from-first".parse()?;
     let per_user = Policy::new("user-at-ip", ["1000/s fixed from-first".parse()?])?.shadow();
     let ip = "203.0.113.7";
@@ -56,11 +53,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     assert_eq!(calls, [3, 3, 15]);
     Ok(())
-}
-
-/// Opens a limiter like another process would: same server, same namespace.
-async fn open(namespace: &str, clock: &ManualClock) -> Result<Limiter, OpenError> {
-    let url = env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1:6379".into());
-    let builder = Limiter::builder().namespace(namespace).deadline(Duration::from_secs(5));
-    builder.clock(clock.clone()).open(&url).await
 }

@@ -6,10 +6,6 @@
 //! extend the wait.
 //!
 //! A short log is packed into the string with the key's other state; a long log has a key of its own.
-//!
-//! The first argument is the server's URL. A manual clock makes the output reproducible; without
-//! `.clock(…)`, the server's clock applies. The example also allows five seconds per decision; the
-//! default is 15 ms.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;

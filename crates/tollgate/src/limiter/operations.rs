@@ -6,11 +6,13 @@ use tollgate_store::{Key, StoreError};
 use super::Limiter;
 use crate::id::random_id;
 
+/// Operations on a single key, one method for each.
+///
+/// # Errors
+/// A method returns an error if the operation does not apply to the policy or to the cost, or if
+/// the store failed and the operation does not [decide](Operation::decides).
 impl Limiter {
     /// Returns what a check of this cost would decide; changes nothing.
-    ///
-    /// # Errors
-    /// Reserved for later versions: returns no error today.
     pub async fn peek(
         &self,
         policy: &Policy,
@@ -20,10 +22,8 @@ impl Limiter {
         self.execute(Operation::Peek, policy, key, cost).await
     }
 
-    /// Charges and grants the lesser of `max` and what remains.
-    ///
-    /// # Errors
-    /// Returns an error if `max` is 0 or the policy has a concurrent limit.
+    /// Charges and grants the lesser of `max` and what remains. `max` is above 0, and the policy
+    /// has no concurrent limit.
     pub async fn take(
         &self,
         policy: &Policy,
@@ -34,10 +34,8 @@ impl Limiter {
     }
 
     /// Charges a cost now for work that may start after the decision's delay; denied if the delay
-    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel).
-    ///
-    /// # Errors
-    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue.
+    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel). All
+    /// limits of the policy are token buckets or queues.
     pub async fn reserve(
         &self,
         policy: &Policy,
@@ -50,10 +48,6 @@ impl Limiter {
 
     /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
     /// `changed` is false if its time has come or if it is cancelled already.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has a limit that is neither a token bucket nor a queue, or if the
-    /// store failed.
     pub async fn cancel(
         &self,
         policy: &Policy,
@@ -64,11 +58,8 @@ impl Limiter {
     }
 
     /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
-    /// decision, or without it from the newest charges backwards.
-    ///
-    /// # Errors
-    /// Returns an error if the cost is 0, if all limits of the policy are concurrent, or if the store
-    /// failed.
+    /// decision, or without it from the newest charges backwards. The cost is above 0, and not all
+    /// limits of the policy are concurrent.
     pub async fn refund(
         &self,
         policy: &Policy,
@@ -79,11 +70,8 @@ impl Limiter {
         self.execute(Operation::Refund { time }, policy, key, cost).await
     }
 
-    /// Charges a cost regardless of what remains, into a debt of at most one capacity.
-    ///
-    /// # Errors
-    /// Returns an error if the cost is 0, if all limits of the policy are concurrent, or if the store
-    /// failed.
+    /// Charges a cost above 0 regardless of what remains, into a debt of at most one capacity. Not
+    /// all limits of the policy are concurrent.
     pub async fn penalize(
         &self,
         policy: &Policy,
@@ -94,17 +82,11 @@ impl Limiter {
     }
 
     /// Deletes all counters, leases and reservations of a key; a block stays.
-    ///
-    /// # Errors
-    /// Returns an error if the store failed.
     pub async fn reset(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
         self.execute(Operation::Reset, policy, key, Cost::ZERO).await
     }
 
     /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is `None`.
-    ///
-    /// # Errors
-    /// Returns an error if the store failed.
     pub async fn block(
         &self,
         policy: &Policy,
@@ -115,18 +97,12 @@ impl Limiter {
     }
 
     /// Lifts a block.
-    ///
-    /// # Errors
-    /// Returns an error if the store failed.
     pub async fn unblock(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
         self.execute(Operation::Unblock, policy, key, Cost::ZERO).await
     }
 
-    /// Extends a lease to its full duration from now. `changed` is false if it has expired or was
-    /// released.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has no concurrent limit or if the store failed.
+    /// Extends a lease of a concurrent limit to its full duration from now. `changed` is false if
+    /// it has expired or was released.
     pub async fn renew(
         &self,
         policy: &Policy,
@@ -136,10 +112,8 @@ impl Limiter {
         self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO).await
     }
 
-    /// Releases a lease. `changed` is false if it has expired or was released already.
-    ///
-    /// # Errors
-    /// Returns an error if the policy has no concurrent limit or if the store failed.
+    /// Releases a lease of a concurrent limit. `changed` is false if it has expired or was released
+    /// already.
     pub async fn release(
         &self,
         policy: &Policy,

@@ -1,6 +1,5 @@
 //! Overrides: other limits for some keys of a policy.
 
-mod error;
 mod pattern;
 
 use std::collections::hash_map::Entry;
@@ -12,9 +11,11 @@ use foldhash::fast::RandomState;
 use ipnet::IpNet;
 use tollgate_core::{KeyList, NotationError, Policy};
 
-pub use error::{MAX_OVERRIDES, OverrideError, PatternError};
-pub use pattern::KeyPattern;
+pub use pattern::{KeyPattern, PatternError};
 use pattern::{Shape, network_of_key};
+
+/// The maximum number of rows in one [`Overrides`].
+pub const MAX_OVERRIDES: usize = 1_000_000;
 
 /// Other limits for some keys of a policy. Immutable; clones share the rows.
 ///
@@ -57,6 +58,12 @@ struct Rows {
     network_lengths: BTreeSet<u8>,
     /// The distinct limits that the rows give.
     overrides: Vec<Override>,
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        self.exact.len() + self.prefixes.len() + self.networks.len()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -111,7 +118,7 @@ impl Overrides {
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.exact.len() + self.0.prefixes.len() + self.0.networks.len()
+        self.0.len()
     }
 
     /// Returns whether there are no rows.
@@ -166,7 +173,6 @@ impl fmt::Debug for Overrides {
 #[derive(Default)]
 pub struct OverridesBuilder {
     rows: Rows,
-    len: usize,
     /// The index of the override that a text gives, by the text as written.
     by_text: HashMap<Box<str>, u32>,
     /// The same, by the canonical text.
@@ -193,10 +199,11 @@ impl OverridesBuilder {
         pattern: KeyPattern<'_>,
         limits: &str,
     ) -> Result<(), OverrideError> {
-        if self.len >= MAX_OVERRIDES {
+        let number = self.len();
+        if number >= MAX_OVERRIDES {
             return Err(OverrideError::TooMany);
         }
-        let row = Row { index: self.override_index(limits)?, number: to_u32(self.len) };
+        let row = Row { index: self.override_index(limits)?, number: to_u32(number) };
         let rows = &mut self.rows;
         match pattern.0 {
             Shape::Exact(key) => insert(&mut rows.exact, key.into(), row)?,
@@ -210,7 +217,6 @@ impl OverridesBuilder {
                 rows.network_lengths.insert(network.prefix_len());
             }
         }
-        self.len += 1;
         Ok(())
     }
 
@@ -233,13 +239,13 @@ impl OverridesBuilder {
     /// Returns the number of rows added.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.rows.len()
     }
 
     /// Returns whether no row was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Builds the overrides.
@@ -272,7 +278,7 @@ fn insert<K: Eq + std::hash::Hash>(
 
 impl fmt::Debug for OverridesBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OverridesBuilder").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("OverridesBuilder").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -315,3 +321,39 @@ fn to_u32(index: usize) -> u32 {
 fn to_usize(index: u32) -> usize {
     index.try_into().expect("an index fits usize")
 }
+
+/// Why an override was not added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OverrideError {
+    /// The pattern is invalid.
+    Pattern(PatternError),
+    /// The text is neither limits nor `unlimited`.
+    Limits(NotationError),
+    /// An earlier row has the same pattern.
+    Duplicate {
+        /// The position of that row in the order of addition, from 0.
+        first: usize,
+    },
+    /// There are [`MAX_OVERRIDES`] rows already.
+    TooMany,
+}
+
+impl fmt::Display for OverrideError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OverrideError::Pattern(pattern) => pattern.fmt(f),
+            OverrideError::Limits(limits) => write!(f, "{limits} (write unlimited for no limit)"),
+            OverrideError::Duplicate { .. } => {
+                f.write_str("an earlier row has the same pattern; remove one of them")
+            }
+            OverrideError::TooMany => write!(
+                f,
+                "more than {MAX_OVERRIDES} overrides; match several keys with one row, such as \
+                 bot-*, or use tiers"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OverrideError {}

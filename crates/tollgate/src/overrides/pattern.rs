@@ -1,12 +1,11 @@
 //! Patterns: which keys an override applies to.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use tollgate_core::MAX_KEY_LEN;
-
-use super::error::PatternError;
 
 /// Which keys an override applies to.
 ///
@@ -163,3 +162,62 @@ fn looks_like_address(text: &str) -> bool {
     (text.contains('.') && text.bytes().all(v4))
         || (text.matches(':').count() > 1 && text.bytes().all(v6))
 }
+
+/// Why a key pattern is invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// The pattern is empty.
+    Empty,
+    /// The pattern has more bytes than a key can have.
+    Long(usize),
+    /// The pattern is a star alone.
+    Everything,
+    /// A star is not at the end.
+    Star,
+    /// A backslash does not precede a star, a slash or a backslash.
+    Backslash,
+    /// The address of a network has bits set beyond the prefix length.
+    BeyondLength {
+        /// The network that contains the address.
+        network: Box<str>,
+    },
+    /// The prefix length of a network exceeds the bits of its address.
+    Length {
+        /// The number of bits of the address.
+        max: u8,
+    },
+    /// The text before the slash looks like an address, but is not a complete one.
+    Address,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatternError::Empty => f.write_str("the pattern is empty; write a key such as user:42"),
+            PatternError::Long(length) => {
+                write!(f, "the pattern is {length} bytes long; a key has at most {MAX_KEY_LEN}")
+            }
+            PatternError::Everything => f.write_str(
+                "* alone matches every key; change the limits of the policy instead",
+            ),
+            PatternError::Star => f.write_str(
+                r"* matches the rest of a key and must come last; write \* for a literal star",
+            ),
+            PatternError::Backslash => f.write_str(
+                r"a backslash must precede *, / or \; write \\ for a literal backslash",
+            ),
+            PatternError::BeyondLength { network } => {
+                write!(f, "the address has bits set beyond the prefix length; write {network}")
+            }
+            PatternError::Length { max } => {
+                write!(f, r"the prefix length is at most {max}; write \/ for a literal slash")
+            }
+            PatternError::Address => f.write_str(
+                r"incomplete network address; write it as 10.0.0.0/8 or 2001:db8::/32, or write \/ for a literal slash",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PatternError {}

@@ -1,19 +1,19 @@
 //! Named policies, and the variant of each that applies to a key.
 
 mod cache;
-mod error;
 mod variants;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt;
 
-use tollgate_core::{Policy, parse_limits};
+use tollgate_core::{NotationError, Policy, PolicyError, parse_limits};
 
 use crate::overrides::Overrides;
 use crate::tiers::Tiers;
 pub(crate) use cache::PolicyCache;
-pub use error::{DefineError, ResolveError, UnknownPolicy, UnknownTier};
 use variants::PolicyVariants;
+pub use variants::UnknownTier;
 
 /// Named policies.
 ///
@@ -170,5 +170,77 @@ impl Policies {
     fn nearest(&self, name: &str) -> Option<&str> {
         let ranked = self.0.keys().map(|known| (strsim::levenshtein(known, name), &**known));
         ranked.filter(|(distance, _)| *distance <= 2).min().map(|(_, known)| known)
+    }
+}
+
+/// Why a policy was not defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DefineError {
+    /// The name is taken.
+    Duplicate(Box<str>),
+    /// The limits cannot be parsed.
+    Notation(NotationError),
+    /// The name is invalid, or the limits do not form a policy.
+    Policy(PolicyError),
+}
+
+impl fmt::Display for DefineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DefineError::Duplicate(name) => {
+                write!(f, "policy {name:?} already exists; choose another name")
+            }
+            DefineError::Notation(notation) => notation.fmt(f),
+            DefineError::Policy(policy) => policy.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DefineError {}
+
+/// The name of an unknown policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy {
+    name: Box<str>,
+    nearest: Option<Box<str>>,
+}
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no policy {:?}", self.name)?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
+            None => f.write_str("; define it or pass a limit instead"),
+        }
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+/// Why no policy was found for a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// The policy is unknown.
+    Policy(UnknownPolicy),
+    /// The tier is unknown.
+    Tier(UnknownTier),
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResolveError::Policy(policy) => policy.fmt(f),
+            ResolveError::Tier(tier) => tier.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ResolveError {}
+
+impl From<UnknownPolicy> for ResolveError {
+    fn from(unknown: UnknownPolicy) -> Self {
+        ResolveError::Policy(unknown)
     }
 }

@@ -1,11 +1,12 @@
 //! The variants of a policy: its limits for tiers and overridden keys.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::Policy;
 
-use super::error::{ResolveError, UnknownTier};
+use super::ResolveError;
 use crate::overrides::{Match, Overrides};
 use crate::tiers::Tiers;
 
@@ -93,3 +94,31 @@ impl OverrideVariants {
         &self.variants[found.index]
     }
 }
+
+/// The name of an unknown tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTier {
+    policy: Box<str>,
+    name: Box<str>,
+    /// The tiers of the policy, sorted.
+    names: Box<[Box<str>]>,
+}
+
+/// The maximum number of tiers listed in a message.
+const MAX_NAMES_LISTED: usize = 8;
+
+impl fmt::Display for UnknownTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "policy {:?} has no tier {:?}; ", self.policy, self.name)?;
+        let Some((first, others)) = self.names.split_first() else {
+            return f.write_str("it has no tiers: omit the tier or define it");
+        };
+        write!(f, "it has {first}")?;
+        for name in others.iter().take(MAX_NAMES_LISTED - 1) {
+            write!(f, ", {name}")?;
+        }
+        f.write_str(if self.names.len() > MAX_NAMES_LISTED { ", …" } else { "" })
+    }
+}
+
+impl std::error::Error for UnknownTier {}

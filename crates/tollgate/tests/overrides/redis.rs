@@ -1,10 +1,9 @@
 //! Overrides on a real server that processes with and without them share.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tollgate::{Cost, Key, Limiter, Policies};
-use tollgate_testkit::Server;
+use tollgate_testkit::{Server, admitted_by_processes};
 
 use crate::rows::overrides;
 
@@ -80,29 +79,12 @@ async fn one_of_two() {
 #[test]
 fn two_processes_with_and_without_the_override_admit_at_most_the_larger() {
     let server = Server::start();
-    let program = std::env::current_exe().unwrap();
+    let url = server.url();
     for (base, of_vip) in LIMITS {
         server.command(&["FLUSHALL"]);
-        let running: Vec<_> = [None, Some(of_vip)]
-            .into_iter()
-            .map(|of_vip| {
-                let mut process = Command::new(&program);
-                process.args(["--exact", "redis::one_of_two", "--nocapture"]);
-                process.env(URL, server.url()).env(BASE, base);
-                process.envs(of_vip.map(|vip| (OVERRIDE, *vip)));
-                process.stdout(Stdio::piped()).spawn().unwrap()
-            })
-            .collect();
-        let admitted: u64 = running
-            .into_iter()
-            .map(|running| {
-                let output = running.wait_with_output().unwrap();
-                let text = String::from_utf8(output.stdout).unwrap();
-                assert!(output.status.success(), "{text}");
-                let count = text.lines().find_map(|line| line.strip_prefix("admitted "));
-                count.unwrap_or_else(|| panic!("no count: {text}")).parse::<u64>().unwrap()
-            })
-            .sum();
+        let without = vec![(URL, &*url), (BASE, *base)];
+        let with = vec![(URL, &*url), (BASE, *base), (OVERRIDE, *of_vip)];
+        let admitted = admitted_by_processes("redis::one_of_two", &[without, with]);
         // Each process checks more often than the smaller limit, and both more than the larger.
         assert!((300..=500).contains(&admitted), "{base} and {of_vip}: {admitted}");
     }

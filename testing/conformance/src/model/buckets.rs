@@ -1,4 +1,5 @@
-//! The sliding window in buckets: the cost that was charged in each interval.
+//! The sliding window in buckets: the cost that was charged in each interval. A sliding log has
+//! buckets of 1 µs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ pub(super) struct Buckets {
     length: Int,
     /// How long after its start a bucket counts.
     counts_for: Int,
-
+    /// The most buckets; beyond that the oldest are merged.
+    most_buckets: usize,
     /// Start of the bucket and its count.
     buckets: BTreeMap<Int, Int>,
 }
@@ -18,7 +20,11 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(super) fn new(window: Int, length: Int, strict: bool) -> Self {
         let counts_for = if strict { window + length } else { window };
-        Buckets { length, counts_for, buckets: BTreeMap::new() }
+        Buckets { length, counts_for, most_buckets: usize::MAX, buckets: BTreeMap::new() }
+    }
+
+    pub(super) fn log(window: Int, most_entries: usize) -> Self {
+        Buckets { most_buckets: most_entries, ..Buckets::new(window, 1, false) }
     }
 
     pub(super) fn newest(&self) -> Int {
@@ -45,6 +51,12 @@ impl Buckets {
         *self.buckets.entry(self.start(time)).or_default() += units;
         let gone = time - self.counts_for;
         self.buckets.retain(|start, _| *start > gone);
+        while self.buckets.len() > self.most_buckets
+            && let Some((_, oldest)) = self.buckets.pop_first()
+            && let Some(mut next) = self.buckets.first_entry()
+        {
+            *next.get_mut() += oldest;
+        }
     }
 
     /// Charges a denied cost: the bucket's count goes up to `most`.

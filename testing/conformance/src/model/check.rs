@@ -7,7 +7,7 @@ use super::expected::Expected;
 use super::key::Block;
 use super::limit::LimitUsage;
 use super::number::{Int, bits64};
-use super::{Model, ModelError};
+use super::{Answer, Model, ModelError};
 
 /// The checks of one policy and key, decided as one check of the summed cost.
 struct Group<'a> {
@@ -45,32 +45,15 @@ struct Judgment {
 
 /// How the request as a whole is decided.
 #[derive(Clone, Copy)]
-struct Run {
-    lease: Option<Id>,
-    is_peek: bool,
-    now: Int,
+pub(super) struct Run {
+    pub(super) lease: Option<Id>,
+    pub(super) is_peek: bool,
+    pub(super) now: Int,
 }
 
 impl Model {
-    pub(super) fn check(
-        &mut self,
-        checks: &[Check<'_>],
-        lease: Option<Id>,
-        now: Int,
-    ) -> Result<Vec<Expected>, ModelError> {
-        self.decide_all(checks, Run { lease, is_peek: false, now })
-    }
-
-    pub(super) fn peek(
-        &mut self,
-        checks: &[Check<'_>],
-        now: Int,
-    ) -> Result<Vec<Expected>, ModelError> {
-        self.decide_all(checks, Run { lease: None, is_peek: true, now })
-    }
-
     /// Grants what remains, up to the cost. If nothing remains, it is a denied check of cost 1.
-    pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+    pub(super) fn take(&mut self, check: &Check<'_>, now: Int) -> Answer {
         let limits = self.read(check, now)?;
         let remaining = limits.iter().map(LimitUsage::remaining).min().unwrap_or(0);
         let grant = remaining.min(Int::from(check.cost.get()));
@@ -82,7 +65,11 @@ impl Model {
     }
 
     /// Decides the enforced groups together, then each shadow group alone.
-    fn decide_all(&mut self, checks: &[Check<'_>], run: Run) -> Result<Vec<Expected>, ModelError> {
+    pub(super) fn decide_all(
+        &mut self,
+        checks: &[Check<'_>],
+        run: Run,
+    ) -> Result<Vec<Expected>, ModelError> {
         let mut groups = grouped(checks);
         for group in &mut groups {
             group.held = self.held(group, run)?;

@@ -76,8 +76,8 @@ impl Key {
             .filter(|detached| detached.0 == identity)
             .map(|detached| &detached.1);
         let versions: Vec<&StoredLimit> =
-            own.into_iter().chain(detached).filter(|state| !state.is_nothing()).collect();
-        let exact = versions.iter().find(|state| state.is_by(limit.spec()));
+            own.into_iter().chain(detached).filter(|state| !state.shape.is_nothing()).collect();
+        let exact = versions.iter().find(|state| state.spec == *limit.spec());
         exact.or(versions.first()).copied()
     }
 
@@ -87,7 +87,9 @@ impl Key {
         let is_continued = |identity: Identity, stored: &StoredLimit| {
             let mut both = limits.iter().zip(&identities);
             let same = both.find(|(_, other)| **other == identity);
-            same.is_some_and(|(limit, _)| !identity.keeps_versions() || stored.is_by(limit.spec()))
+            same.is_some_and(|(limit, _)| {
+                !identity.keeps_versions() || stored.spec == *limit.spec()
+            })
         };
         let own = std::mem::take(&mut self.own);
         let mut detached: Vec<_> = own.into_iter().collect();
@@ -108,7 +110,7 @@ impl Key {
     /// Charges the detached states of a limit as the limit itself was charged.
     fn charge_detached(&mut self, limit: &LimitUsage, now: Int) {
         let is_charged = |identity: Identity, stored: &StoredLimit| {
-            let counts = !limit.charged_denied || stored.counts_denied();
+            let counts = !limit.charged_denied || stored.spec.count_denied;
             limit.charged > 0 && identity == limit.identity && counts
         };
         for (identity, stored) in &mut self.detached {

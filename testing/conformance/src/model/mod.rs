@@ -15,21 +15,19 @@ mod number;
 mod operations;
 mod request_ids;
 mod shape;
-mod sliding_log;
 mod sliding_window;
 mod stored;
-mod tick;
 mod token_bucket;
 mod validate;
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{
-    Check, Kind, Limit, Micros, Operation, Request, RequestError, Spec, Timestamp,
-};
+use tollgate_core::{Check, Kind, Micros, Operation, Request, RequestError, Spec, Timestamp};
 
+use check::Run;
 pub use expected::Expected;
 use key::{Block, Key};
+use leases::LeaseSet;
 use number::Int;
 use request_ids::Memory;
 
@@ -61,6 +59,9 @@ impl From<RequestError> for ModelError {
         ModelError::Request(error)
     }
 }
+
+/// The decision about a check.
+type Answer = Result<Expected, ModelError>;
 
 /// The identity of state: the name of the policy and the key.
 type Place = (String, Vec<u8>);
@@ -102,25 +103,21 @@ impl Model {
     }
 
     fn decide_new(&mut self, request: &Request<'_>, now: Int) -> Result<Vec<Expected>, ModelError> {
+        let mut decide_all =
+            |lease, is_peek| self.decide_all(request.checks, Run { lease, is_peek, now });
         match request.operation {
-            Operation::Check { lease } => return self.check(request.checks, lease, now),
-            Operation::Acquire { lease } => return self.check(request.checks, Some(lease), now),
-            Operation::Peek => return self.peek(request.checks, now),
-            _ => {}
+            Operation::Check { lease } => decide_all(lease, false),
+            Operation::Acquire { lease } => decide_all(Some(lease), false),
+            Operation::Peek => decide_all(None, true),
+            operation => {
+                let decide = |check| self.decide_one(&operation, check, now);
+                request.checks.iter().map(decide).collect()
+            }
         }
-        let mut answers = Vec::new();
-        for check in request.checks {
-            answers.push(self.decide_one(&request.operation, check, now)?);
-        }
-        Ok(answers)
     }
 
-    fn decide_one(
-        &mut self,
-        operation: &Operation,
-        check: &Check<'_>,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
+    fn decide_one(&mut self, operation: &Operation, check: &Check<'_>, now: Int) -> Answer {
+        let units = Int::from(check.cost.get());
         match *operation {
             Operation::Take => self.take(check, now),
             Operation::Reserve { id, max_wait } => {
@@ -128,16 +125,17 @@ impl Model {
             }
             Operation::Cancel { id } => self.cancel(check, id, now),
             Operation::Refund { time } => {
-                self.refund(check, time.map(|time| Int::from(time.as_micros())), now)
+                let charged = time.map(|time| Int::from(time.as_micros()));
+                self.change(check, now, |limit| limit.refund(units, charged))
             }
-            Operation::Penalize => self.penalize(check, now),
+            Operation::Penalize => self.change(check, now, |limit| limit.penalize(units)),
             Operation::Reset => self.reset(check, now),
             Operation::Block { span } => {
                 self.block(check, span.map(|span| Int::from(span.get())), now)
             }
             Operation::Unblock => self.unblock(check, now),
-            Operation::Renew { lease } => self.renew(check, lease, now),
-            Operation::Release { lease } => self.release(check, lease, now),
+            Operation::Renew { lease } => self.change_lease(check, lease, now, LeaseSet::renew),
+            Operation::Release { lease } => self.change_lease(check, lease, now, LeaseSet::release),
             _ => Err(ModelError::Unknown),
         }
     }
@@ -151,25 +149,16 @@ pub fn tick_of(spec: &Spec) -> Option<Micros> {
     let capacity = Int::from(spec.capacity());
     let tick = match spec.kind {
         Kind::TokenBucket { .. } | Kind::Queue { .. } => {
-            tick::tick(count, window, tick::bucket_product(count, capacity))
+            number::tick(count, window, number::bucket_product(count, capacity))
         }
-        Kind::Sliding => tick::tick(count, window, tick::weighted_product(capacity)),
+        Kind::Sliding => number::tick(count, window, number::weighted_product(capacity)),
         // The sum of all buckets, each of which may hold twice the capacity. A strict version of the
         // limit may have left one more bucket.
         Kind::SlidingBy { precision, .. } => {
             let buckets = window / Int::from(precision.get()) + 1;
-            (2 * capacity * buckets < tick::EXACT).then_some(1)
+            (2 * capacity * buckets < number::EXACT).then_some(1)
         }
-        _ => (2 * capacity < tick::EXACT).then_some(1),
+        _ => (2 * capacity < number::EXACT).then_some(1),
     };
     tick.map(describe::micros)
-}
-
-/// The limits that keep their state when a policy changes from `old` to `new`: for each new limit the
-/// index of the old limit whose state it continues.
-#[must_use]
-pub fn survivors(old: &[Limit], new: &[Limit]) -> Vec<Option<usize>> {
-    let old = limit::Identity::for_limits(old);
-    let new = limit::Identity::for_limits(new);
-    new.iter().map(|new| old.iter().position(|other| other == new)).collect()
 }

@@ -9,16 +9,10 @@ use super::leases::LeaseSet;
 use super::limit::LimitUsage;
 use super::number::{Int, bits64};
 use super::shape::Shape;
-use super::{Model, ModelError, place};
+use super::{Answer, Model, place};
 
 impl Model {
-    pub(super) fn reserve(
-        &mut self,
-        check: &Check<'_>,
-        id: Id,
-        max_wait: Int,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
+    pub(super) fn reserve(&mut self, check: &Check<'_>, id: Id, max_wait: Int, now: Int) -> Answer {
         if let Some(reservation) = self.reservation(check, id, now) {
             return self.repeat_reservation(check, id, &reservation, now);
         }
@@ -69,7 +63,7 @@ impl Model {
         id: Id,
         reservation: &Reservation,
         now: Int,
-    ) -> Result<Expected, ModelError> {
+    ) -> Answer {
         Ok(Expected {
             delay: micros(reservation.acts_at - now),
             granted: bits64(reservation.cost),
@@ -79,12 +73,7 @@ impl Model {
         })
     }
 
-    pub(super) fn cancel(
-        &mut self,
-        check: &Check<'_>,
-        id: Id,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
+    pub(super) fn cancel(&mut self, check: &Check<'_>, id: Id, now: Int) -> Answer {
         let mut limits = self.read(check, now)?;
         let Some(reservation) = self.reservation(check, id, now) else {
             return Ok(Expected { reservation: Some(id), ..self.settled(check, now)? });
@@ -100,28 +89,13 @@ impl Model {
         Ok(Expected { granted, changed: true, reservation: Some(id), ..settled })
     }
 
-    pub(super) fn refund(
-        &mut self,
-        check: &Check<'_>,
-        charged: Option<Int>,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
-        let units = Int::from(check.cost.get());
-        self.change(check, now, |limit| limit.refund(units, charged))
-    }
-
-    pub(super) fn penalize(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
-        let units = Int::from(check.cost.get());
-        self.change(check, now, |limit| limit.penalize(units))
-    }
-
     /// Changes each limit separately; granted is the largest change.
-    fn change(
+    pub(super) fn change(
         &mut self,
         check: &Check<'_>,
         now: Int,
         change: impl Fn(&mut LimitUsage) -> Int,
-    ) -> Result<Expected, ModelError> {
+    ) -> Answer {
         let mut limits = self.read(check, now)?;
         let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
         let changed = limits.iter().any(|limit| limit.touched);
@@ -129,55 +103,32 @@ impl Model {
         Ok(Expected { granted, changed, ..self.settled(check, now)? })
     }
 
-    pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+    pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Answer {
         let changed = self.keys.remove(&place(check)).is_some_and(|key| key.is_used(now));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
-    pub(super) fn block(
-        &mut self,
-        check: &Check<'_>,
-        span: Option<Int>,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
+    pub(super) fn block(&mut self, check: &Check<'_>, span: Option<Int>, now: Int) -> Answer {
         let before = self.blocked(check, now);
         self.blocks.insert(place(check), Block { end: span.map(|span| now + span), lapsed: false });
         let changed = before != self.blocked(check, now);
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
-    pub(super) fn unblock(&mut self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+    pub(super) fn unblock(&mut self, check: &Check<'_>, now: Int) -> Answer {
         let changed = self.blocked(check, now).is_some();
         self.blocks.remove(&place(check));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
-    pub(super) fn renew(
-        &mut self,
-        check: &Check<'_>,
-        lease: Id,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
-        self.lease(check, lease, now, LeaseSet::renew)
-    }
-
-    pub(super) fn release(
-        &mut self,
-        check: &Check<'_>,
-        lease: Id,
-        now: Int,
-    ) -> Result<Expected, ModelError> {
-        self.lease(check, lease, now, LeaseSet::release)
-    }
-
     /// Changes a lease in every concurrent limit that holds it; granted is its cost.
-    fn lease(
+    pub(super) fn change_lease(
         &mut self,
         check: &Check<'_>,
         lease: Id,
         now: Int,
         change: impl Fn(&mut LeaseSet, Id, Int) -> bool,
-    ) -> Result<Expected, ModelError> {
+    ) -> Answer {
         let mut limits = self.read(check, now)?;
         let held = limits.iter().filter_map(|limit| limit.held(lease)).max();
         for limit in &mut limits {
@@ -193,7 +144,7 @@ impl Model {
     }
 
     /// The decision that reports the state after an operation.
-    fn settled(&self, check: &Check<'_>, now: Int) -> Result<Expected, ModelError> {
+    fn settled(&self, check: &Check<'_>, now: Int) -> Answer {
         let rows = self.read(check, now)?.iter().map(row).collect();
         Ok(decision(rows, true, self.blocked(check, now), now))
     }

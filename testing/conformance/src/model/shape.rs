@@ -7,7 +7,6 @@ use super::buckets::Buckets;
 use super::fixed_window::FixedWindow;
 use super::leases::LeaseSet;
 use super::number::Int;
-use super::sliding_log::SlidingLog;
 use super::sliding_window::SlidingWindowCounter;
 use super::token_bucket::TokenBucket;
 
@@ -17,7 +16,7 @@ pub(super) enum Shape {
     TokenBucket(TokenBucket),
     FixedWindow(FixedWindow),
     SlidingWindow(SlidingWindowCounter),
-    SlidingLog(SlidingLog),
+    SlidingLog(Buckets),
     Buckets(Buckets),
     LeaseSet(LeaseSet),
 }
@@ -42,7 +41,7 @@ impl Shape {
             Kind::Sliding => Shape::SlidingWindow(
                 SlidingWindowCounter::new(count, window).ok_or(ModelError::Inexact)?,
             ),
-            Kind::Log => Shape::SlidingLog(SlidingLog::new(window, log_entries)),
+            Kind::Log => Shape::SlidingLog(Buckets::log(window, log_entries)),
             Kind::SlidingBy { precision, strict } => {
                 Shape::Buckets(Buckets::new(window, Int::from(precision.get()), strict))
             }
@@ -64,9 +63,8 @@ impl Shape {
         match self {
             Shape::TokenBucket(bucket) => bucket.newest(),
             Shape::FixedWindow(window) => window.newest(),
-            Shape::SlidingWindow(weighted) => weighted.newest(),
-            Shape::SlidingLog(log) => log.newest(),
-            Shape::Buckets(precision) => precision.newest(),
+            Shape::SlidingWindow(counter) => counter.newest(),
+            Shape::SlidingLog(buckets) | Shape::Buckets(buckets) => buckets.newest(),
             Shape::LeaseSet(leases) => leases.newest(),
         }
     }
@@ -76,9 +74,8 @@ impl Shape {
         match self {
             Shape::TokenBucket(bucket) => bucket.used(time),
             Shape::FixedWindow(window) => window.used(time),
-            Shape::SlidingWindow(weighted) => weighted.used(time),
-            Shape::SlidingLog(log) => log.used(time),
-            Shape::Buckets(precision) => precision.used(time),
+            Shape::SlidingWindow(counter) => counter.used(time),
+            Shape::SlidingLog(buckets) | Shape::Buckets(buckets) => buckets.used(time),
             Shape::LeaseSet(leases) => leases.used(time),
         }
     }
@@ -88,9 +85,8 @@ impl Shape {
         match self {
             Shape::TokenBucket(bucket) => bucket.charge(time, parts),
             Shape::FixedWindow(window) => window.charge(time, parts),
-            Shape::SlidingWindow(weighted) => weighted.charge(time, parts),
-            Shape::SlidingLog(log) => log.charge(time, parts),
-            Shape::Buckets(precision) => precision.charge(time, parts),
+            Shape::SlidingWindow(counter) => counter.charge(time, parts),
+            Shape::SlidingLog(buckets) | Shape::Buckets(buckets) => buckets.charge(time, parts),
             Shape::LeaseSet(leases) => {
                 if let Some(id) = lease {
                     leases.acquire(id, time, parts);
@@ -103,9 +99,12 @@ impl Shape {
     pub(super) fn charge_denied(&mut self, time: Int, units: Int, capacity: Int) {
         match self {
             Shape::FixedWindow(window) => window.charge_denied(time, units, 2 * capacity),
-            Shape::SlidingWindow(weighted) => weighted.charge_denied(time, units, 2 * capacity),
-            Shape::SlidingLog(log) => log.charge_denied(time, units, capacity),
-            Shape::Buckets(precision) => precision.charge_denied(time, units, 2 * capacity),
+            Shape::SlidingWindow(counter) => counter.charge_denied(time, units, 2 * capacity),
+            Shape::SlidingLog(log) => {
+                log.charge(time, units);
+                log.clip(capacity);
+            }
+            Shape::Buckets(buckets) => buckets.charge_denied(time, units, 2 * capacity),
             // These never count denied requests.
             Shape::TokenBucket(_) | Shape::LeaseSet(_) => {}
         }
@@ -117,7 +116,7 @@ impl Shape {
             Shape::TokenBucket(bucket) => {
                 bucket.charge_within(time, units * bucket.parts, most * bucket.parts)
             }
-            Shape::SlidingWindow(weighted) => weighted.charge_denied(time, units, most),
+            Shape::SlidingWindow(counter) => counter.charge_denied(time, units, most),
             // The versions of these share one state.
             Shape::FixedWindow(_)
             | Shape::SlidingLog(_)
@@ -130,7 +129,7 @@ impl Shape {
     pub(super) fn is_nothing(&self) -> bool {
         match self {
             Shape::TokenBucket(bucket) => bucket.is_nothing(),
-            Shape::SlidingWindow(weighted) => weighted.is_nothing(),
+            Shape::SlidingWindow(counter) => counter.is_nothing(),
             _ => false,
         }
     }
@@ -140,9 +139,10 @@ impl Shape {
         match self {
             Shape::TokenBucket(bucket) => bucket.refund(time, units * bucket.parts, charged),
             Shape::FixedWindow(window) => window.refund(time, units, charged),
-            Shape::SlidingWindow(weighted) => weighted.refund(time, units, charged),
-            Shape::SlidingLog(log) => log.refund(time, units, charged),
-            Shape::Buckets(precision) => precision.refund(time, units, charged),
+            Shape::SlidingWindow(counter) => counter.refund(time, units, charged),
+            Shape::SlidingLog(buckets) | Shape::Buckets(buckets) => {
+                buckets.refund(time, units, charged)
+            }
             Shape::LeaseSet(_) => 0,
         }
     }
@@ -152,11 +152,9 @@ impl Shape {
         match (self, other) {
             (Shape::TokenBucket(bucket), Shape::TokenBucket(other)) => bucket.migrate(other),
             (Shape::FixedWindow(window), Shape::FixedWindow(other)) => window.migrate(other),
-            (Shape::SlidingWindow(weighted), Shape::SlidingWindow(other)) => {
-                weighted.migrate(other)
-            }
-            (Shape::SlidingLog(log), Shape::SlidingLog(other)) => log.migrate(other),
-            (Shape::Buckets(precision), Shape::Buckets(other)) => precision.migrate(other),
+            (Shape::SlidingWindow(counter), Shape::SlidingWindow(other)) => counter.migrate(other),
+            (Shape::SlidingLog(buckets), Shape::SlidingLog(other))
+            | (Shape::Buckets(buckets), Shape::Buckets(other)) => buckets.migrate(other),
             (Shape::LeaseSet(leases), Shape::LeaseSet(other)) => leases.migrate(other),
             // Limits of different kinds have different identities.
             _ => {}
@@ -168,9 +166,8 @@ impl Shape {
         match self {
             Shape::TokenBucket(bucket) => bucket.clip(most * bucket.parts),
             Shape::FixedWindow(window) => window.clip(most),
-            Shape::SlidingWindow(weighted) => weighted.clip(most),
-            Shape::SlidingLog(log) => log.clip(most),
-            Shape::Buckets(precision) => precision.clip(most),
+            Shape::SlidingWindow(counter) => counter.clip(most),
+            Shape::SlidingLog(buckets) | Shape::Buckets(buckets) => buckets.clip(most),
             Shape::LeaseSet(_) => {}
         }
     }

@@ -1,7 +1,6 @@
 //! The sliding window counter: the count of this window and a part of that of the previous one.
 
-use super::number::Int;
-use super::tick::{tick, weighted_product};
+use super::number::{Int, tick, weighted_product};
 
 /// A sliding window counter and its counts. Times are in ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]

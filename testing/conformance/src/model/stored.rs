@@ -30,7 +30,7 @@ impl StoredLimit {
     /// Whether it counts at `now` although it had recovered, or had moved to a later window.
     pub(super) fn is_undefined(&self, now: Int) -> bool {
         let rolled = match &self.shape {
-            Shape::SlidingWindow(weighted) => weighted.starts_before(now, self.latest),
+            Shape::SlidingWindow(counter) => counter.starts_before(now, self.latest),
             _ => false,
         };
         self.is_used(now) && (self.lapsed || rolled)
@@ -45,20 +45,6 @@ impl StoredLimit {
     /// The first time at which nothing is used.
     pub(super) fn recovers(&self, now: Int) -> Int {
         first(now, |time| !self.is_used(time))
-    }
-
-    /// Whether everything was refunded.
-    pub(super) fn is_nothing(&self) -> bool {
-        self.shape.is_nothing()
-    }
-
-    /// Whether it was charged by exactly these numbers.
-    pub(super) fn is_by(&self, spec: &Spec) -> bool {
-        self.spec == *spec
-    }
-
-    pub(super) fn counts_denied(&self) -> bool {
-        self.spec.count_denied
     }
 
     /// Charges what another version of the limit was charged, up to twice the capacity.

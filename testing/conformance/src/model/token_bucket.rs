@@ -2,8 +2,7 @@
 //!
 //! The level is stored in parts of a unit, `parts` of which make one; every tick drains `rate`.
 
-use super::number::{Int, divide_up, gcd};
-use super::tick::{bucket_product, tick};
+use super::number::{Int, bucket_product, divide_up, gcd, tick};
 
 /// A token bucket or a queue and its level.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use tollgate_core::{Kind, Limit, Micros};
 
-use super::play::{Response, build_trace, count, describe, play};
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
+use super::play::{Response, describe, play_steps};
+use super::player::TestRequest;
+use super::runner::{FailureReason, Outcome, Plan, run};
 use super::strategies::single_policies;
 use super::trace::check_steps;
 use crate::model;
@@ -19,18 +19,10 @@ pub(super) struct Admitted {
 }
 
 /// In a trace of checks of one key, no span admits more than the bound of the limit.
-///
-/// # Errors
-/// The smallest trace that admits more.
-pub fn admissions_stay_within_bound(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn admissions_stay_within_bound(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     run(plan, &(single_policies("p"), check_steps(1, 1, false)), |(policy, steps), coverage| {
         let policies = [policy];
-        let trace = build_trace(&policies, Player::at(START, false), &steps);
-        let answers = play(system, &trace);
-        count(coverage, &answers);
+        let (trace, answers) = play_steps(system, &policies, &steps, false, coverage);
         let admitted = admitted(&trace, &answers);
         let limit = &policies[0].limits()[0];
         let result = check_spans(limit, &admitted)

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use tollgate_core::{Kind, Micros, Policy, Spec, Timestamp};
 
-use super::play::{CHECK, build_trace, count, decide, describe, play, single_answer, single_check};
-use super::player::{Player, START};
-use super::runner::{Coverage, Plan, Violation, run};
-use super::strategies::{policies, single_policies};
+use super::play::{CHECK, decide, describe, play_steps, single_answer, single_check};
+use super::player::START;
+use super::runner::{Coverage, Outcome, Plan, run};
+use super::strategies::{several_policies, single_policies};
 use super::trace::steps;
 use crate::system::SystemUnderTest;
 
@@ -27,19 +27,10 @@ fn max_recovery(spec: &Spec) -> u128 {
 
 /// However the clock steps, a key recovers within twice the recovery time of its limit plus 10 s,
 /// the largest plausible difference between clocks.
-///
-/// # Errors
-/// The smallest trace after which a key does not recover.
-pub fn clock_steps_do_not_lock_keys(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(2, 2, true));
-    run(plan, &cases, |((a, b), steps), coverage| {
-        let policies = [a, b];
-        let trace = build_trace(&policies, Player::at(START, true), &steps);
-        let answers = play(system, &trace);
-        count(coverage, &answers);
+pub fn clock_steps_do_not_lock_keys(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(2, 2, true));
+    run(plan, &cases, |(policies, steps), coverage| {
+        let (trace, answers) = play_steps(system, &policies, &steps, true, coverage);
         for (request, answer) in trace.iter().zip(&answers) {
             let Ok(answer) = answer else { continue };
             for ((policy, _, _), decision) in request.checks.iter().zip(answer) {
@@ -79,13 +70,10 @@ fn drain(
 
 /// A clock that stands still admits the capacity. After a step back of any span the store admits at
 /// most the capacity once more; after a plausible step back it admits nothing.
-///
-/// # Errors
-/// The smallest case that admits more.
 pub fn clock_step_admits_one_more_capacity(
     system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Coverage, Violation> {
+) -> Outcome {
     let back = prop_oneof![Just(1_u64), 1_u64..10_000_000, 1_u64..10 * YEAR];
     run(plan, &(single_policies("p"), back), |(policy, back), coverage| {
         let capacity = policy.limits()[0].capacity();

@@ -2,10 +2,10 @@
 
 use tollgate_core::{Cost, Id, Operation, Policy};
 
-use super::play::{Response, build_trace, count, expect_equal, play};
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, Plan, Violation, run};
-use super::strategies::policies;
+use super::play::{Response, build_trace, expect_equal, play, play_steps};
+use super::player::TestRequest;
+use super::runner::{Outcome, Plan, run};
+use super::strategies::several_policies;
 use super::trace::steps;
 use crate::system::SystemUnderTest;
 
@@ -15,22 +15,13 @@ fn counts_denied(policies: &[Policy]) -> bool {
 
 /// Without the requests that were denied by policies that do not count denials, the other answers
 /// are the same.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn denials_leave_no_trace(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false));
-    run(plan, &cases, |((a, b), steps), coverage| {
-        let policies = [a, b];
+pub fn denials_leave_no_trace(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(2, 2, false));
+    run(plan, &cases, |(policies, steps), coverage| {
         if counts_denied(&policies) || policies.iter().any(Policy::is_shadow) {
             return Ok(());
         }
-        let trace = build_trace(&policies, Player::at(START, false), &steps);
-        let answers = play(system, &trace);
-        count(coverage, &answers);
+        let (trace, answers) = play_steps(system, &policies, &steps, false, coverage);
         let denied = |response: &Response| match response {
             Ok(decisions) => decisions.iter().any(|decision| !decision.allowed),
             Err(_) => true,
@@ -43,18 +34,10 @@ pub fn denials_leave_no_trace(
 }
 
 /// Peeks and checks of cost 0 between the requests do not change the answers.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn peeks_leave_no_trace(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 0_u64..30);
-    run(plan, &cases, |((a, b), steps, cost), coverage| {
-        let trace = build_trace(&[a, b], Player::at(START, false), &steps);
-        let expected = play(system, &trace);
-        count(coverage, &expected);
+pub fn peeks_leave_no_trace(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(2, 2, false), 0_u64..30);
+    run(plan, &cases, |(policies, steps, cost), coverage| {
+        let (trace, expected) = play_steps(system, &policies, &steps, false, coverage);
         let with_peeks = |request: &TestRequest| {
             let peek =
                 TestRequest { operation: Operation::Peek, request_id: None, ..request.clone() };
@@ -75,20 +58,11 @@ pub fn peeks_leave_no_trace(
 }
 
 /// Requests for other keys, and for the same key under another policy, do not change the answers.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn keys_are_independent(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(1, 1, false), steps(2, 3, false));
-    run(plan, &cases, |((a, b), mine, theirs), coverage| {
-        let policies = [a, b];
-        let trace = build_trace(&policies, Player::at(START, false), &mine);
-        let expected = play(system, &trace);
-        count(coverage, &expected);
-        let mut others = build_trace(&policies, Player::at(START, false), &theirs);
+pub fn keys_are_independent(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(1, 1, false), steps(2, 3, false));
+    run(plan, &cases, |(policies, mine, theirs), coverage| {
+        let (trace, expected) = play_steps(system, &policies, &mine, false, coverage);
+        let mut others = build_trace(&policies, &theirs, false);
         for other in &mut others {
             other.request_id = None;
             for (policy, key, _) in &mut other.checks {

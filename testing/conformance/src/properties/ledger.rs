@@ -7,7 +7,7 @@ use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Spec, Timestamp}
 
 use super::play::{decide, single_answer};
 use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
+use super::runner::{FailureReason, Outcome, Plan, run};
 use super::trace::{Step, lease_steps, reservation_steps};
 use crate::model::Expected;
 use crate::system::SystemUnderTest;
@@ -68,13 +68,7 @@ impl HeldLeases {
 
 /// At most as many leases are held as there are places. A release frees its own lease, once. A
 /// renewal extends a lease from now, unless it has expired.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn leases_match_ledger(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn leases_match_ledger(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (1_u64..9, 1_u64..40, lease_steps());
     run(plan, &cases, |(count, ms, steps), coverage| {
         let spec = Spec::new(count, Micros::from_millis(ms), Kind::Concurrent);
@@ -94,13 +88,7 @@ pub fn leases_match_ledger(
 
 /// A reservation acts at its reported time. Before that time it can be cancelled once, which refunds
 /// at most its cost.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn reservations_match_ledger(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn reservations_match_ledger(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let kinds = prop_oneof![
         (1_u64..9).prop_map(|burst| Kind::TokenBucket { burst }),
         (0_u64..9).prop_map(|places| Kind::Queue { places }),

@@ -1,8 +1,9 @@
 //! Properties of every store on random traces. Each property is a function over a
 //! [`SystemUnderTest`](crate::system::SystemUnderTest).
 //!
-//! A plan states the number of cases and the seed. A property returns the coverage of its cases, and
-//! its caller asserts that it is sufficient: a property without any denial would prove nothing.
+//! A plan states the number of cases and the seed. A property returns the coverage of its cases, or
+//! the smallest case that violates it. [`assert_holds`] also asserts that the coverage is
+//! sufficient: a property without any denial would prove nothing.
 
 mod bound;
 mod change;
@@ -38,4 +39,4 @@ pub use order::{answers_are_consistent, order_changes_nothing};
 pub use probe::predictions_are_exact;
 pub use refund::{refund_keeps_within_capacity, refund_undoes_a_check};
 pub use request_ids::{repeats_charge_once, request_ids_expire_at_horizon};
-pub use runner::{Coverage, Plan, Violation};
+pub use runner::{Coverage, Outcome, Plan, Violation, assert_holds};

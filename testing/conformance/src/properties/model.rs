@@ -5,56 +5,39 @@ use tollgate_core::{Policy, Timestamp};
 
 use super::play::{decide, decide_all, differences};
 use super::player::{Player, START};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
-use super::strategies::{policies, versions};
+use super::runner::{Coverage, FailureReason, Outcome, Plan, run};
+use super::strategies::{several_policies, versions};
 use super::trace::{Step, steps};
 use crate::system::{ModelSystem, SystemUnderTest};
 
 /// The system and the model answer a trace over three policies and two keys equally.
-///
-/// # Errors
-/// The smallest trace on which they differ.
-pub fn equals_model(system: &mut impl SystemUnderTest, plan: Plan) -> Result<Coverage, Violation> {
+pub fn equals_model(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     equals(system, plan, false)
 }
 
 /// The same with a clock that steps backwards and forwards, by a microsecond to ten years.
-///
-/// # Errors
-/// The smallest trace on which they differ.
-pub fn equals_model_with_clock_steps(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn equals_model_with_clock_steps(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     equals(system, plan, true)
 }
 
-fn equals(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-    backwards: bool,
-) -> Result<Coverage, Violation> {
+fn equals(system: &mut impl SystemUnderTest, plan: Plan, backwards: bool) -> Outcome {
     let starts = prop_oneof![
         8 => Just(START),
         1 => Just(Timestamp::EPOCH),
         1 => Just(Timestamp::from_micros(8_400_000_000_000_001)),
     ];
-    let three = (policies("p0"), policies("p1"), policies("p2"));
-    let cases = (three, starts, steps(3, 2, backwards));
-    run(plan, &cases, |((a, b, c), start, steps), coverage| {
-        play_both(system, &[a, b, c], Player::at(start, backwards), &steps, coverage)
+    let cases = (several_policies::<3>(), starts, steps(3, 2, backwards));
+    run(plan, &cases, |(policies, start, steps), coverage| {
+        play_both(system, &policies, Player::at(start, backwards), &steps, coverage)
     })
 }
 
 /// The same for three versions of one policy that are used alternately, or for more versions than a
 /// key keeps state of.
-///
-/// # Errors
-/// The smallest trace on which they differ.
 pub fn equals_model_through_policy_changes(
     system: &mut impl SystemUnderTest,
     plan: Plan,
-) -> Result<Coverage, Violation> {
+) -> Outcome {
     let few = (versions(3), steps(3, 2, false));
     let many = (versions(12), steps(12, 1, false));
     run(plan, &prop_oneof![5 => few, 1 => many], |(versions, steps), coverage| {
@@ -63,16 +46,10 @@ pub fn equals_model_through_policy_changes(
 }
 
 /// The same for batches of requests, which are decided in order at one time.
-///
-/// # Errors
-/// The smallest trace on which they differ.
-pub fn equals_model_in_batches(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let three = (policies("p0"), policies("p1"), policies("p2"));
-    run(plan, &(three, steps(3, 2, false), 1..16_usize), |((a, b, c), steps, batch), coverage| {
-        play_batches(system, &[a, b, c], &steps, batch, coverage)
+pub fn equals_model_in_batches(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<3>(), steps(3, 2, false), 1..16_usize);
+    run(plan, &cases, |(policies, steps, batch), coverage| {
+        play_batches(system, &policies, &steps, batch, coverage)
     })
 }
 

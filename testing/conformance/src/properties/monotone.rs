@@ -7,9 +7,9 @@ use super::play::{
     CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,
     single_check,
 };
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
-use super::strategies::{policies, single_policies};
+use super::player::{START, TestRequest};
+use super::runner::{FailureReason, Outcome, Plan, run};
+use super::strategies::{policies, several_policies, single_policies};
 use super::trace::{check_steps, steps};
 use crate::model::{self, Expected};
 use crate::system::SystemUnderTest;
@@ -17,20 +17,14 @@ use crate::system::SystemUnderTest;
 const KEY: &[u8] = b"k\0";
 
 /// A cost that is admitted is also admitted with less used.
-///
-/// # Errors
-/// The smallest trace after which it is denied.
-pub fn less_used_admits_more(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn less_used_admits_more(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (policies("p"), steps(1, 1, false), (1_u64..10, 0_u64..10, 0_u64..4_000_000));
     run(plan, &cases, |(policy, steps, (more, cost, later)), coverage| {
         let all_leases = policy.limits().iter().all(Limit::is_concurrent);
         if policy.is_shadow() || all_leases {
             return Ok(());
         }
-        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         let now = trace.last().map_or(START, |trace| trace.time);
         let mut probe = |penalty: u64| {
             play(system, &trace);
@@ -63,18 +57,12 @@ fn higher(spec: &Spec) -> Option<Limit> {
 }
 
 /// In the same state, a higher limit admits every cost that a lower limit admits.
-///
-/// # Errors
-/// The smallest trace after which it does not.
-pub fn higher_limit_admits_more(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn higher_limit_admits_more(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (single_policies("p"), check_steps(1, 1, false), (0_u64..12, 0_u64..4_000_000));
     run(plan, &cases, |(policy, steps, (cost, later)), coverage| {
         let Some(limit) = higher(policy.limits()[0].spec()) else { return Ok(()) };
         let Ok(higher) = Policy::new("p", [limit]) else { return Ok(()) };
-        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         let then =
             trace.last().map_or(START, |trace| trace.time).saturating_add(Micros::new(later));
         let mut probe = |policy: &Policy| {
@@ -98,21 +86,14 @@ fn later(time: Timestamp, times: u64) -> Timestamp {
 }
 
 /// A trace that is shifted by a multiple of the windows has the same answers.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn shifted_time_changes_nothing(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..150);
-    run(plan, &cases, |((a, b), steps, times), coverage| {
-        let windows =
-            [&a, &b].map(|policy| policy.limits().iter().map(|limit| limit.spec().window.get()));
-        if windows.into_iter().flatten().any(|window| !ALL_WINDOWS.is_multiple_of(window)) {
+pub fn shifted_time_changes_nothing(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(2, 2, false), 1_u64..150);
+    run(plan, &cases, |(policies, steps, times), coverage| {
+        let mut limits = policies.iter().flat_map(Policy::limits);
+        if limits.any(|limit| !ALL_WINDOWS.is_multiple_of(limit.spec().window.get())) {
             return Ok(());
         }
-        let early = build_trace(&[a, b], Player::at(START, false), &steps);
+        let early = build_trace(&policies, &steps, false);
         let far = early.last().is_some_and(|early| {
             later(early.time, times)
                 >= Timestamp::MAX.saturating_sub(Micros::new(800 * 86_400_000_000))
@@ -157,13 +138,7 @@ fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
 }
 
 /// Limits and costs that are multiplied by the same factor have the same decisions.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn scaled_units_change_nothing(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn scaled_units_change_nothing(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (policies("p"), check_steps(1, 1, false), 2_u64..60);
     run(plan, &cases, |(policy, steps, times), coverage| {
         let limits = policy.limits().iter().map(|limit| scaled(limit.spec(), times));
@@ -173,7 +148,7 @@ pub fn scaled_units_change_nothing(
         if policy.is_shadow() || large.limits().len() != policy.limits().len() {
             return Ok(());
         }
-        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         let fits =
             |request: &TestRequest| request.checks.iter().all(|check| check.2.get() < 1 << 40);
         let small: Vec<TestRequest> = trace.into_iter().filter(fits).collect();

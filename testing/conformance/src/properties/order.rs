@@ -2,27 +2,18 @@
 
 use tollgate_core::{Micros, Policy};
 
-use super::play::{Response, build_trace, count, describe, expect_equal, play};
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
-use super::strategies::policies;
+use super::play::{Response, describe, expect_equal, play, play_steps};
+use super::player::TestRequest;
+use super::runner::{FailureReason, Outcome, Plan, run};
+use super::strategies::several_policies;
 use super::trace::steps;
 use crate::model::Expected;
 use crate::system::SystemUnderTest;
 
 /// Limits and checks in another order have the same answers, in that order.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn order_changes_nothing(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let three = (policies("p0"), policies("p1"), policies("p2"));
-    run(plan, &(three, steps(3, 2, false)), |((a, b, c), steps), coverage| {
-        let trace = build_trace(&[a, b, c], Player::at(START, false), &steps);
-        let expected = play(system, &trace);
-        count(coverage, &expected);
+pub fn order_changes_nothing(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    run(plan, &(several_policies::<3>(), steps(3, 2, false)), |(policies, steps), coverage| {
+        let (trace, expected) = play_steps(system, &policies, &steps, false, coverage);
         let reversed: Vec<TestRequest> = trace.iter().map(reversed).collect();
         let mut found = play(system, &reversed);
         for answer in found.iter_mut().flatten() {
@@ -50,18 +41,9 @@ fn reversed(request: &TestRequest) -> TestRequest {
 
 /// The decision of a policy follows from those of its limits, and a request is granted completely or
 /// not at all.
-///
-/// # Errors
-/// The smallest trace with an inconsistent answer.
-pub fn answers_are_consistent(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let three = (policies("p0"), policies("p1"), policies("p2"));
-    run(plan, &(three, steps(3, 2, true)), |((a, b, c), steps), coverage| {
-        let trace = build_trace(&[a, b, c], Player::at(START, true), &steps);
-        let answers = play(system, &trace);
-        count(coverage, &answers);
+pub fn answers_are_consistent(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    run(plan, &(several_policies::<3>(), steps(3, 2, true)), |(policies, steps), coverage| {
+        let (trace, answers) = play_steps(system, &policies, &steps, true, coverage);
         for (request, answer) in trace.iter().zip(&answers) {
             let Ok(answer) = answer else { continue };
             let mut enforced = answer.iter().filter(|decision| !decision.shadow);

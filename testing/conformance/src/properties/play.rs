@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
 
-use super::player::{Player, TestRequest};
+use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, FailureReason};
 use super::trace::Step;
 use crate::model::Expected;
@@ -39,14 +39,14 @@ pub(crate) fn play(system: &mut impl SystemUnderTest, trace: &[TestRequest]) -> 
     trace.iter().map(|request| decide(system, request)).collect()
 }
 
-/// The requests of these steps. The answers of the model determine times, so that the same trace can
-/// be played on several systems.
+/// The requests of these steps; `backwards` states whether the clock may step back. The answers of the
+/// model determine times, so that the same trace can be played on several systems.
 pub(crate) fn build_trace(
     policies: &[Policy],
-    mut player: Player,
     steps: &[Step],
+    backwards: bool,
 ) -> Vec<TestRequest> {
-    let mut model = ModelSystem::default();
+    let (mut model, mut player) = (ModelSystem::default(), Player::at(START, backwards));
     let next = |step: &Step| {
         let request = player.next(policies, step);
         if let Ok(answer) = decide(&mut model, &request) {
@@ -55,6 +55,20 @@ pub(crate) fn build_trace(
         request
     };
     steps.iter().map(next).collect()
+}
+
+/// Plays the trace of these steps, and counts the decisions and errors. Returns both.
+pub(crate) fn play_steps(
+    system: &mut impl SystemUnderTest,
+    policies: &[Policy],
+    steps: &[Step],
+    backwards: bool,
+    coverage: &mut Coverage,
+) -> (Vec<TestRequest>, Vec<Response>) {
+    let trace = build_trace(policies, steps, backwards);
+    let answers = play(system, &trace);
+    count(coverage, &answers);
+    (trace, answers)
 }
 
 /// A request with one check.
@@ -106,7 +120,7 @@ pub(crate) fn differences(expected: &Response, found: &Response) -> Vec<String> 
     match (expected, found) {
         (Ok(expected), Ok(found)) if expected.len() == found.len() => {
             let both = expected.iter().zip(found);
-            both.flat_map(|(expected, found)| expected.differences_from(found)).collect()
+            both.flat_map(|(expected, found)| expected.differences(found)).collect()
         }
         (expected, found) if expected == found => Vec::new(),
         (expected, found) => vec![format!("expected {expected:?}, found {found:?}")],

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tollgate_core::{Micros, Operation, Policy, Reason, Timestamp};
 
 use super::play::{CHECK, build_trace, count, decide, describe, play, single_answer, single_check};
-use super::player::{Player, START, TestRequest, shifted};
-use super::runner::{Coverage, FailureReason, Plan, Violation, run};
+use super::player::{START, TestRequest, shifted};
+use super::runner::{Coverage, FailureReason, Outcome, Plan, run};
 use super::strategies::policies;
 use super::trace::{check_steps, steps};
 use crate::model::Expected;
@@ -113,13 +113,7 @@ impl<S: SystemUnderTest> Probe<'_, S> {
 /// After any trace of one key, at any time: a denied cost is denied until its retry time and then
 /// admitted; the remaining cost is admitted and one more is not; at its reset time the key has
 /// recovered.
-///
-/// # Errors
-/// The smallest trace after which a prediction is wrong.
-pub fn predictions_are_exact(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn predictions_are_exact(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let later = prop_oneof![3 => Just(0_i64), 1 => 0_i64..100_000, 1 => 0_i64..100_000_000];
     let traces = prop_oneof![steps(1, 1, false), check_steps(1, 1, false)];
     let cases = (
@@ -133,7 +127,7 @@ pub fn predictions_are_exact(
             return Ok(());
         }
         let policies = [policy];
-        let mut trace = build_trace(&policies, Player::at(START, false), &steps);
+        let mut trace = build_trace(&policies, &steps, false);
         let now = shifted(trace.last().map_or(START, |request| request.time), later);
         count(coverage, &play(system, &trace));
         let mut probe = Probe { system, policy: &policies[0], trace: &trace, now };

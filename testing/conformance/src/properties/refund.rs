@@ -7,8 +7,8 @@ use super::play::{
     CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,
     single_check,
 };
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, Plan, Violation, run};
+use super::player::{START, TestRequest};
+use super::runner::{Outcome, Plan, run};
 use super::strategies::policies;
 use super::trace::steps;
 use crate::system::SystemUnderTest;
@@ -20,20 +20,14 @@ fn has_concurrent(policy: &Policy) -> bool {
 }
 
 /// A check that is refunded at once, with the time of its decision, does not change later answers.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn refund_undoes_a_check(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn refund_undoes_a_check(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (policies("p"), steps(1, 1, false), 0_usize..40, 1_u64..10);
     run(plan, &cases, |(policy, steps, place, cost), coverage| {
         let policy = policy.with_log_entries(10_000);
         if policy.is_shadow() || has_concurrent(&policy) {
             return Ok(());
         }
-        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         // A refund with a time depends on whether another cost waits behind it in the queue.
         let queue =
             policy.limits().iter().any(|limit| matches!(limit.spec().kind, Kind::Queue { .. }));
@@ -78,19 +72,13 @@ fn check_and_refund(policy: &Policy, time: Timestamp, cost: u64) -> [TestRequest
 
 /// A refund leaves at most the capacity, and refunds nothing of an unknown key. Without a time, a
 /// large refund restores the capacity.
-///
-/// # Errors
-/// The smallest trace after which a refund does not.
-pub fn refund_keeps_within_capacity(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn refund_keeps_within_capacity(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (policies("p"), steps(1, 1, false), any::<bool>());
     run(plan, &cases, |(policy, steps, with_time), coverage| {
         if has_concurrent(&policy) {
             return Ok(());
         }
-        let trace = build_trace(std::slice::from_ref(&policy), Player::at(START, false), &steps);
+        let trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         count(coverage, &play(system, &trace));
         let now = trace.last().map_or(START, |trace| trace.time);
         let time = with_time.then_some(now);

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use tollgate_core::{Cost, Micros, Operation};
 
 use super::play::{Response, build_trace, count, decide, describe, expect_equal, play};
-use super::player::{Player, START, TestRequest};
-use super::runner::{Coverage, Plan, Violation, run};
-use super::strategies::policies;
+use super::player::TestRequest;
+use super::runner::{Outcome, Plan, run};
+use super::strategies::{policies, several_policies};
 use super::trace::steps;
 use crate::system::{SystemError, SystemUnderTest};
 
@@ -20,16 +20,10 @@ fn is_remembered(request: &TestRequest, answer: &Response) -> bool {
 
 /// A repeated request returns the first answer; with other arguments it is an error. Neither changes
 /// later answers.
-///
-/// # Errors
-/// The smallest trace with a different answer.
-pub fn repeats_charge_once(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
-    let cases = ((policies("p0"), policies("p1")), steps(2, 2, false), 1_u64..9);
-    run(plan, &cases, |((a, b), steps, more), coverage| {
-        let mut trace = build_trace(&[a, b], Player::at(START, false), &steps);
+pub fn repeats_charge_once(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let cases = (several_policies::<2>(), steps(2, 2, false), 1_u64..9);
+    run(plan, &cases, |(policies, steps, more), coverage| {
+        let mut trace = build_trace(&policies, &steps, false);
         for (index, request) in trace.iter_mut().enumerate() {
             request.request_id = Some(index.to_string().into_bytes());
         }
@@ -60,16 +54,10 @@ pub fn repeats_charge_once(
 }
 
 /// A request id is forgotten at the end of its horizon, not before.
-///
-/// # Errors
-/// The smallest trace after which it is not.
-pub fn request_ids_expire_at_horizon(
-    system: &mut impl SystemUnderTest,
-    plan: Plan,
-) -> Result<Coverage, Violation> {
+pub fn request_ids_expire_at_horizon(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (policies("p"), steps(1, 1, false), prop::bool::ANY);
     run(plan, &cases, |(policy, steps, before), coverage| {
-        let mut trace = build_trace(&[policy], Player::at(START, false), &steps);
+        let mut trace = build_trace(&[policy], &steps, false);
         trace.iter_mut().for_each(|request| request.request_id = None);
         let Some(mut last) = trace.pop() else { return Ok(()) };
         last.request_id = Some(b"id".to_vec());

@@ -18,6 +18,21 @@ pub struct Plan {
     pub seed: u8,
 }
 
+impl Plan {
+    /// Returns a plan with this number of cases, or with that of the environment variable
+    /// `TOLLGATE_CASES`.
+    ///
+    /// # Panics
+    /// The variable is not a number.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a misspelt number must not run fewer cases")]
+    pub fn new(cases: u32, seed: u8) -> Self {
+        let from_environment = std::env::var("TOLLGATE_CASES").ok();
+        let number = |text: String| text.parse().expect("TOLLGATE_CASES is a number");
+        Plan { cases: from_environment.map_or(cases, number), seed }
+    }
+}
+
 /// The coverage of the cases of a property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
@@ -49,12 +64,6 @@ impl Coverage {
     pub(crate) fn count(&mut self, name: &'static str) {
         *self.counts.entry(name).or_default() += 1;
     }
-
-    /// The count of this name.
-    #[must_use]
-    pub fn counted(&self, name: &str) -> u64 {
-        self.counts.get(name).copied().unwrap_or(0)
-    }
 }
 
 /// A violated property, with the reason and the smallest failing case.
@@ -69,6 +78,25 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
+/// The coverage of a property that holds, or its violation.
+pub type Outcome = Result<Coverage, Violation>;
+
+/// Asserts that a property holds, and that its cases covered admissions, denials and `counts`.
+///
+/// # Panics
+/// The property is violated, or its coverage is insufficient.
+#[track_caller]
+#[expect(clippy::panic, clippy::print_stdout, reason = "an assertion of tests")]
+pub fn assert_holds(plan: Plan, counts: &[&str], outcome: Outcome) {
+    let coverage = outcome.unwrap_or_else(|violation| panic!("{violation}"));
+    println!("{coverage:?}");
+    assert_eq!(coverage.cases, u64::from(plan.cases), "all cases ran");
+    assert!(coverage.admitted > 0 && coverage.denied > 0, "{coverage:?}");
+    for name in counts {
+        assert!(coverage.counts.contains_key(name), "no {name}: {coverage:?}");
+    }
+}
+
 /// The reason why a case fails.
 pub(crate) type FailureReason = String;
 
@@ -77,7 +105,7 @@ pub(crate) fn run<S: Strategy>(
     plan: Plan,
     cases: &S,
     check: impl FnMut(S::Value, &mut Coverage) -> Result<(), FailureReason>,
-) -> Result<Coverage, Violation> {
+) -> Outcome {
     let config = Config {
         cases: plan.cases,
         failure_persistence: None,

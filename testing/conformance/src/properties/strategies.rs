@@ -99,6 +99,11 @@ pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
     policies.boxed()
 }
 
+/// Policies with the names `p0`, `p1` and so on, each with one to four limits.
+pub(crate) fn several_policies<const N: usize>() -> [BoxedStrategy<Policy>; N] {
+    std::array::from_fn(|index| policies(["p0", "p1", "p2"][index]))
+}
+
 /// The same limit with other numbers. Its identity (kind, window and precision) stays.
 pub(crate) fn renumbered(spec: Spec, count: u64, capacity: u64, denied: bool) -> Spec {
     let (kind, count) = match spec.kind {

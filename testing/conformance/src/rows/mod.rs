@@ -33,7 +33,6 @@
 
 mod compare;
 mod expected;
-mod files;
 mod parse;
 mod policies;
 mod request;
@@ -43,6 +42,5 @@ mod spans;
 mod tests;
 mod words;
 
-pub use files::{files, read};
 pub use parse::{ParseError, Rows};
-pub use run::{Failure, Report, run};
+pub use run::{Failure, Report, files, read, run, run_all};

@@ -86,12 +86,6 @@ impl Rows {
         }
     }
 
-    /// The name of the file.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
     /// The number of rows.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -173,7 +167,7 @@ impl Reader {
         let request = parse_request(&mut words, &self.scope.policies, self.scope.base)?;
         let expected = parse_expected(&words.rest(), request.checks.len())?;
         if turns == 0 {
-            return Err("a row is asked at least once".into());
+            return Err("a row runs at least once".into());
         }
         if !expected.all().all(|expectation| expectation.is_even(turns)) {
             return Err(format!("a range does not go in whole steps over {turns} turns"));

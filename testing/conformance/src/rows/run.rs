@@ -1,6 +1,7 @@
-//! Runs rows on a store and compares its answers with the expectations.
+//! Runs the rows of the files of `rows/` on a store and compares its answers with the expectations.
 
-use std::fmt;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use tollgate_core::{Micros, Timestamp};
 use tollgate_store::{Answer, Store, StoreError};
@@ -54,6 +55,43 @@ impl fmt::Display for Report {
     }
 }
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rows")
+}
+
+/// The names of all files below `rows/`, sorted.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files() -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    find(&folder(), &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn find(below: &Path, found: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(below)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rows") {
+            let name = path.strip_prefix(folder()).unwrap_or(&path);
+            found.push(name.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Reads and parses a file.
+///
+/// # Errors
+/// The file cannot be read, or a line is invalid.
+pub fn read(name: &str) -> io::Result<Rows> {
+    let text = fs::read_to_string(folder().join(name))?;
+    Rows::parse(name, &text).map_err(io::Error::other)
+}
+
 /// Runs every section on its own store, which `fresh` creates; it may be a namespace of a shared store.
 /// `set_time` sets the clock of the stores.
 pub async fn run<S: Store>(
@@ -79,6 +117,26 @@ pub async fn run<S: Store>(
         }
     }
     report
+}
+
+/// Runs every file of `rows/`, as [`run`] does.
+///
+/// # Errors
+/// A file cannot be read, or a line is invalid.
+pub async fn run_all<S: Store>(
+    mut fresh: impl FnMut() -> S,
+    mut set_time: impl FnMut(Timestamp),
+) -> io::Result<Report> {
+    let mut all = Report::default();
+    for name in files()? {
+        let rows = read(&name)?;
+        let report = run(&rows, &mut fresh, &mut set_time).await;
+        assert_eq!(report.rows, rows.count(), "{name}: every row runs");
+        all.rows += report.rows;
+        all.requests += report.requests;
+        all.failures.extend(report.failures);
+    }
+    Ok(all)
 }
 
 /// Returns the number of requests of a row, and the differences in the first repetition that has any.

@@ -1,23 +1,17 @@
 //! Tests of the row language: valid and invalid lines, and reports of failures.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use tollgate_core::{Micros, Timestamp};
 use tollgate_store::{ManualClock, MemoryStore};
 
 use super::spans::{moment, span};
 use super::*;
+use crate::system::ready;
 
 fn report(text: &str) -> Report {
     let rows = Rows::parse("a.rows", text).unwrap();
     let clock = ManualClock::default();
     let fresh = || MemoryStore::builder().clock(clock.clone()).build();
-    let run = pin!(run(&rows, fresh, |time| clock.set(time)));
-    match run.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(report) => report,
-        Poll::Pending => panic!("the memory store answers at once"),
-    }
+    ready(run(&rows, fresh, |time| clock.set(time)))
 }
 
 #[test]

@@ -4,10 +4,11 @@ mod nodes;
 mod slot;
 mod slot_move;
 
-pub use slot::{SLOTS, slot_of};
+use slot::SLOTS;
+pub use slot::slot_of;
 pub use slot_move::SlotMove;
 
-use crate::{Config, Server, Sweep, wait};
+use crate::{Reply, Server, Sweep, wait};
 use nodes::{Member, execute, view};
 
 /// A cluster of primaries and replicas. Methods identify a node by its index in
@@ -17,71 +18,18 @@ pub struct Cluster {
     nodes: Vec<Server>,
 }
 
-/// Configuration of a [`Cluster`].
-#[derive(Clone, Debug)]
-pub struct ClusterConfig {
-    node_timeout_ms: u32,
-    node: Config,
-}
-
-impl ClusterConfig {
-    /// Sets how long a node may be silent before it counts as failed, 1000 ms by default. Shorter
-    /// values cause false failovers on a busy machine.
-    #[must_use]
-    pub fn node_timeout_ms(mut self, node_timeout_ms: u32) -> Self {
-        self.node_timeout_ms = node_timeout_ms;
-        self
-    }
-
-    /// Configures each node. With a password, slots that contain keys cannot move, because `MIGRATE`
-    /// does not log in.
-    #[must_use]
-    pub fn node(mut self, configure: impl FnOnce(Config) -> Config) -> Self {
-        self.node = configure(self.node);
-        self
-    }
-}
-
-/// How a replica is promoted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failover {
-    /// The primary cooperates, so no write is lost.
-    HandOver,
-    /// `TAKEOVER`: without consent of the primary or the other nodes.
-    TakeOver,
-}
-
 impl Cluster {
     /// Starts a cluster and waits until every node reports `cluster_state:ok`. This takes about three
     /// seconds, two of which are Redis's delay before a node serves.
-    ///
-    /// # Panics
-    ///
-    /// If it does not start in time.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
-        Self::with(primaries, replicas_per, |config| config)
-    }
-
-    /// Starts a cluster with the configuration that `configure` returns.
-    ///
-    /// # Panics
-    ///
-    /// Like [`start`](Self::start).
-    #[track_caller]
-    pub fn with(
-        primaries: usize,
-        replicas_per: usize,
-        configure: impl FnOnce(ClusterConfig) -> ClusterConfig,
-    ) -> Self {
-        let config = configure(ClusterConfig { node_timeout_ms: 1000, node: Config::default() });
         let node = || {
-            Server::with(|_| {
+            Server::with(|config| {
                 config
-                    .node
-                    .clone()
                     .cluster()
-                    .line(&format!("cluster-node-timeout {}", config.node_timeout_ms))
+                    // How long a node may be silent before it counts as failed. Shorter values
+                    // cause false failovers on a busy machine.
+                    .line("cluster-node-timeout 1000")
                     // Replicas do not migrate, and can be promoted however old their data is.
                     .line("cluster-migration-barrier 100")
                     .line("cluster-replica-validity-factor 0")
@@ -101,15 +49,10 @@ impl Cluster {
     /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,…` of all nodes.
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(Server::address).collect();
-        let login = self.node(0).login();
-        format!("redis+cluster://{login}{}", addresses.join(","))
+        format!("redis+cluster://{}", addresses.join(","))
     }
 
     /// The node that owns `slot`.
-    ///
-    /// # Panics
-    ///
-    /// If the slot has no owner.
     #[track_caller]
     pub fn primary_of_slot(&self, slot: u16) -> usize {
         let members = self.view();
@@ -139,24 +82,17 @@ impl Cluster {
         replicas
     }
 
-    /// Promotes a replica and waits until all nodes agree.
+    /// Promotes a replica, with the cooperation of its primary so that no write is lost, and waits
+    /// until all nodes agree.
     ///
     /// Do not promote the same node twice within five seconds, by this method or by killing its
     /// primary: Redis 7.0 counts the votes of the first election again, and the cluster does not
     /// converge.
-    ///
-    /// # Panics
-    ///
-    /// If the node refuses, as a primary does, or the promotion takes too long.
     #[track_caller]
-    pub fn failover(&self, replica: usize, how: Failover) {
-        let command: &[&str] = match how {
-            Failover::HandOver => &["CLUSTER", "FAILOVER"],
-            Failover::TakeOver => &["CLUSTER", "FAILOVER", "TAKEOVER"],
-        };
+    pub fn failover(&self, replica: usize) {
         let node = self.node(replica);
-        node.command(command).expect_no_error("CLUSTER FAILOVER");
-        let role = || node.command(&["ROLE"]).array().first().map(crate::Reply::text);
+        execute(node, &["CLUSTER", "FAILOVER"]);
+        let role = || node.command(&["ROLE"]).array().first().map(Reply::text);
         wait::until(|| (role()? == "master").then_some(()))
             .unwrap_or_else(|| panic!("the replica was not promoted\n{}", node.log()));
         self.settle();
@@ -172,10 +108,6 @@ impl Cluster {
     }
 
     /// Waits until all running nodes agree, every slot is served, and every replica is connected.
-    ///
-    /// # Panics
-    ///
-    /// If this takes too long.
     #[track_caller]
     pub fn settle(&self) {
         if wait::until(|| self.is_settled().then_some(())).is_none() {
@@ -225,7 +157,14 @@ impl Cluster {
         for (node, primary) in replicas.zip(ids.iter().take(primaries).cycle()) {
             execute(node, &["CLUSTER", "REPLICATE", primary]);
         }
-        self.settle_joined(primaries);
+        let has_replicas = || {
+            let members = view(self.node(0))?;
+            let replicas = members.iter().filter(|member| member.primary.is_some()).count();
+            (replicas == self.nodes.len() - primaries).then_some(())
+        };
+        wait::until(has_replicas)
+            .unwrap_or_else(|| panic!("replicas are missing: {:#?}", self.view()));
+        self.settle();
     }
 
     /// Introduces every node to every other, which is faster than gossip.
@@ -244,18 +183,6 @@ impl Cluster {
         };
         wait::until(|| self.nodes.iter().all(knows_all).then_some(()))
             .unwrap_or_else(|| panic!("the nodes do not meet: {:#?}", self.view()));
-    }
-
-    #[track_caller]
-    fn settle_joined(&self, primaries: usize) {
-        let has_replicas = || {
-            let members = view(self.node(0))?;
-            let replicas = members.iter().filter(|member| member.primary.is_some()).count();
-            (replicas == self.nodes.len() - primaries).then_some(())
-        };
-        wait::until(has_replicas)
-            .unwrap_or_else(|| panic!("replicas are missing: {:#?}", self.view()));
-        self.settle();
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Hash slots.
 
 /// The number of slots of a cluster.
-pub const SLOTS: u16 = 16_384;
+pub(super) const SLOTS: u16 = 16_384;
 
 /// The slot of a key: the CRC16 of the key, or of the text between its first `{` and the next `}`,
 /// modulo 16,384.

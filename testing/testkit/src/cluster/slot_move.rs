@@ -86,10 +86,6 @@ impl SlotMove<'_> {
     }
 
     /// Assigns the slot to the target, and waits until all nodes agree.
-    ///
-    /// # Panics
-    ///
-    /// If keys are left at the source.
     #[track_caller]
     pub fn finish(self) {
         let target = id(self.target());
@@ -97,13 +93,6 @@ impl SlotMove<'_> {
         self.set(self.target(), &["NODE", &target]);
         self.set(self.source(), &["NODE", &target]);
         self.cluster.settle();
-    }
-
-    /// Cancels the migration. Clients can no longer reach keys that have moved.
-    #[track_caller]
-    pub fn abandon(self) {
-        self.set(self.source(), &["STABLE"]);
-        self.set(self.target(), &["STABLE"]);
     }
 
     #[track_caller]

@@ -2,11 +2,11 @@
 
 mod programs;
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
-use std::{env, fs};
 
 use self::programs::Program;
 use crate::child_guard::ChildGuard;
@@ -27,21 +27,8 @@ pub enum GatewayKind {
 }
 
 impl GatewayKind {
-    fn program(self) -> &'static Program {
-        match self {
-            Self::Nginx => &programs::NGINX,
-            Self::Caddy => &programs::CADDY,
-            Self::Haproxy => &programs::HAPROXY,
-            Self::Envoy => &programs::ENVOY,
-        }
-    }
-
     /// Whether it is installed. If not, standard error reports a skipped test and the command to
     /// install it.
-    ///
-    /// # Panics
-    ///
-    /// In CI, if it is missing although `cargo xtask test` installs it.
     #[track_caller]
     pub fn is_installed(self) -> bool {
         let program = self.program();
@@ -80,11 +67,6 @@ impl Gateway {
     ///
     /// The files are those of an operator: nginx gets a main file that includes them, and paths of
     /// the installation folder are replaced.
-    ///
-    /// # Panics
-    ///
-    /// If the gateway is not installed or does not listen in time. The message contains the command
-    /// to install it, or the log.
     #[track_caller]
     pub fn start(kind: GatewayKind, files: &[(&str, String)], port: &Port) -> Self {
         let program = kind.program();
@@ -92,13 +74,13 @@ impl Gateway {
         let binary = binary.unwrap_or_else(|| panic!("{}: {}", program.name, program.remedy));
         let folder = Folder::create();
         for (name, text) in files {
-            fs::write(folder.path().join(name), text).expect("a file is written");
+            folder.write(name, text);
         }
         let command = (program.prepare)(&binary, folder.path());
         let args: Vec<&OsStr> = command.iter().map(OsString::as_os_str).collect();
         let guard = ChildGuard::start(&args, &folder.path().join(LOG), folder.path());
         let mut gateway = Self { guard, folder };
-        gateway.wait_until_ready(program, port.number());
+        gateway.wait_until_ready(&program, port.number());
         gateway
     }
 

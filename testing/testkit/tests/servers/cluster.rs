@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_testkit::{Cluster, Connection, Failover, Reply, Server, slot_of};
+use tollgate_testkit::{Cluster, Connection, Reply, Server, slot_of};
 
 #[test]
 fn cluster_serves_every_slot_and_slots_move() {
@@ -39,7 +39,6 @@ fn cluster_serves_every_slot_and_slots_move() {
 
     cluster.move_slot(slot, from);
     assert_eq!(cluster.primary_of_slot(slot), from);
-    cluster.begin_move(slot, to).abandon();
     assert_eq!(source.command(&["GET", "{a}none"]), Reply::Null);
 
     let other = &cluster.nodes()[cluster.primary_of_slot(slot_of("{b}"))];
@@ -50,14 +49,12 @@ fn cluster_serves_every_slot_and_slots_move() {
 
 #[test]
 fn replica_is_promoted_by_command_and_after_failure() {
-    let cluster = Cluster::with(3, 1, |config| {
-        config.node_timeout_ms(800).node(|node| node.line("maxmemory-policy noeviction"))
-    });
+    let cluster = Cluster::start(3, 1);
     let slot = slot_of("k");
     let first = cluster.primary_of_slot(slot);
     assert_eq!(cluster.nodes()[first].command(&["SET", "k", "v"]), Reply::ok());
     let second = cluster.replicas_of(first)[0];
-    cluster.failover(second, Failover::HandOver);
+    cluster.failover(second);
     assert_eq!(cluster.primary_of_slot(slot), second);
     assert_eq!(cluster.replicas_of(second), [first]);
     assert_eq!(cluster.nodes()[second].command(&["GET", "k"]).text(), "v");
@@ -74,7 +71,7 @@ fn replica_is_promoted_by_command_and_after_failure() {
 
     let third = (first + 1) % 3;
     let fourth = cluster.replicas_of(third)[0];
-    cluster.failover(fourth, Failover::TakeOver);
+    cluster.failover(fourth);
     assert_eq!(cluster.replicas_of(fourth), [third]);
     // A paused primary counts as failed.
     cluster.nodes()[fourth].pause();

@@ -36,10 +36,10 @@ fn dropped_server_leaves_no_process_and_no_folder() {
 fn configuration_reaches_the_server() {
     let server = Server::with(|config| {
         config
-            .databases(3)
-            .maxmemory(64 << 20)
-            .enable_protected_configs()
-            .enable_debug_command()
+            .line("databases 3")
+            .line("maxmemory 67108864")
+            .line("enable-protected-configs yes")
+            .line("enable-debug-command yes")
             .line("maxmemory-policy noeviction")
     });
     for (name, expected) in
@@ -95,7 +95,7 @@ fn paused_server_replies_after_resume() {
 
 #[test]
 fn killed_server_restarts_at_the_same_port() {
-    let server = Server::with(|config| config.appendonly());
+    let server = Server::with(|config| config.line("appendonly yes"));
     server.command(&["SET", "kept", "1"]);
     let (port, pid) = (server.port(), server.pid());
     server.kill();
