@@ -1,8 +1,21 @@
-//! The clock of a run: nanoseconds since its start, and the wall clock at that moment.
+//! The clock of a run, and a timer with the precision of the kernel.
+//!
+//! The runtime's own timers have a resolution of one millisecond, which would add to every latency
+//! measured at a fixed rate. A kernel timer is exact up to the delay of the scheduler.
 
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
+#[cfg(target_os = "linux")]
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+#[cfg(target_os = "linux")]
+use tokio::io::unix::AsyncFd;
 
 /// Nanoseconds since the start of a run.
 pub(crate) type Nanos = u64;
@@ -48,4 +61,64 @@ pub(crate) fn nanos(duration: Duration) -> Nanos {
 pub(crate) fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("a non-negative CPU time")
+}
+
+/// Wakes one task. The kernel timer is created on first use.
+#[derive(Debug, Default)]
+pub(crate) struct PreciseTimer {
+    #[cfg(target_os = "linux")]
+    timer: Option<AsyncFd<OwnedFd>>,
+}
+
+impl PreciseTimer {
+    /// Waits until `deadline`.
+    pub(crate) async fn sleep_until(&mut self, clock: &Clock, deadline: Nanos) -> io::Result<()> {
+        match deadline.saturating_sub(clock.now()) {
+            0 => Ok(()),
+            remaining => self.sleep(Duration::from_nanos(remaining)).await,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn sleep(&mut self, duration: Duration) -> io::Result<()> {
+        let timer = match self.timer.take() {
+            Some(timer) => timer,
+            None => new_timer()?,
+        };
+        let timer = self.timer.insert(timer);
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let it_value = Timespec {
+            tv_sec: duration.as_secs().try_into().map_err(io::Error::other)?,
+            tv_nsec: duration.subsec_nanos().into(),
+        };
+        let once = Itimerspec { it_interval: zero, it_value };
+        timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            let mut guard = timer.readable().await?;
+            let mut expirations = [0; 8];
+            let read =
+                guard.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut expirations)?));
+            match read {
+                Ok(read) => return read.map(|_| ()),
+                Err(_would_block) => continue,
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn sleep(&mut self, duration: Duration) -> io::Result<()> {
+        tokio::time::sleep(duration).await;
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[expect(
+    deprecated,
+    reason = "its replacement is unsafe because some types may change their descriptor; an \
+              `OwnedFd` never does"
+)]
+fn new_timer() -> io::Result<AsyncFd<OwnedFd>> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)
 }

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -26,13 +25,13 @@ use tonic::codegen::{Service, http};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Code, Status};
 
-use crate::connection::{ConnectionEnd, Reconnect};
+use crate::clock::PreciseTimer;
+use crate::connection::{self, ConnectionEnd, Connector, SessionEnd};
 use crate::error::LoadError;
 use crate::keys::Keys;
 use crate::plan::{CheckSpec, Endpoint, LimitedBy};
 use crate::reply::{Decision, ErrorKind, RequestError};
 use crate::tally::SentRequest;
-use crate::timer::PreciseTimer;
 use crate::worker::Worker;
 
 /// Builds the requests of a plan for Envoy's rate limit service.
@@ -221,27 +220,19 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
 /// Sends requests over `first`, and over new connections whenever one ends.
 pub(crate) async fn drive(
     worker: &Rc<Worker>,
+    connector: &Connector,
     grpc: &Rc<Grpc>,
     first: io::Result<TcpStream>,
 ) -> ConnectionEnd {
-    let (mut reconnect, mut stream) = (Reconnect::default(), first);
-    loop {
-        let opened = match stream {
-            Ok(stream) => grpc.open(stream).await,
-            Err(error) => Err(RequestError::new(ErrorKind::Refused, error)),
-        };
-        match opened {
-            Ok(client) if run_streams(worker, grpc, &client).await => {
-                return ConnectionEnd::Finished;
-            }
-            Ok(_) => {}
-            Err(error) => worker.record_error(error),
+    connection::drive(worker, connector, first, async |stream| match grpc.open(stream).await {
+        Ok(client) if run_streams(worker, grpc, &client).await => SessionEnd::Finished,
+        Ok(_) => SessionEnd::Failed,
+        Err(error) => {
+            worker.record_error(error);
+            SessionEnd::Failed
         }
-        stream = match reconnect.next(worker).await {
-            ControlFlow::Continue(next) => next,
-            ControlFlow::Break(end) => return end,
-        };
-    }
+    })
+    .await
 }
 
 /// Runs as many streams as may be in flight; returns whether all requests were sent.

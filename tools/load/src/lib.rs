@@ -2,12 +2,12 @@
 //!
 //! A [`Plan`] describes the target, the requests and their rate. [`Runner::new`] sends one probe
 //! that charges nothing; [`Runner::run`] sends the load and returns an [`Outcome`]. Each thread
-//! drives its share of the connections; a request is a copy of a template with the number of the key
-//! filled in.
+//! drives its share of the connections; a request is a copy of a template with the number of the
+//! key filled in.
 //!
-//! Without a rate, a response triggers the next request (closed loop). With a rate, every request is
-//! scheduled in advance, and its latency counts from the scheduled time (open loop), so that a slow
-//! response also counts for the requests that waited behind it.
+//! Without a rate, a response triggers the next request (closed loop). With a rate, every request
+//! is scheduled in advance, and its latency counts from the scheduled time (open loop), so that a
+//! slow response also counts for the requests that waited behind it.
 
 mod clock;
 mod connection;
@@ -23,7 +23,6 @@ mod run;
 mod schedule;
 mod session;
 mod tally;
-mod timer;
 pub mod verify;
 mod wire;
 mod worker;

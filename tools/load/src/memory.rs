@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tokio::sync::watch::Receiver;
-use tollgate::{Cost, Key, MemoryLimiter, Policy, Reason};
+use tollgate::{Cost, Id, Key, MemoryLimiter, Policy, Reason};
 
 use crate::clock::Nanos;
 use crate::keys::Keys;
 use crate::reply::Decision;
 use crate::tally::{Counts, SentRequest};
+use crate::wire::Template;
 use crate::worker::Worker;
 
 /// The limiter that all threads share.
@@ -17,7 +18,7 @@ pub(crate) struct Memory {
     limiter: MemoryLimiter,
     policy: Policy,
     cost: Cost,
-    keys: Keys,
+    key: Template,
 }
 
 /// How many requests are made between two checks for a stop.
@@ -27,17 +28,17 @@ const MIN_SLEEP: Nanos = 200_000;
 
 impl Memory {
     #[expect(clippy::expect_used, reason = "supported targets have at least 32-bit addresses")]
-    pub(crate) fn new(policy: Policy, cost: Cost, keys: Keys) -> Self {
+    pub(crate) fn new(policy: Policy, cost: Cost, keys: &Keys) -> Self {
         let count = usize::try_from(keys.count).expect("32 bits fit a usize");
         // Twice the keys, so that none is evicted.
         let limiter = MemoryLimiter::builder().max_keys(count.saturating_mul(2).max(1_024)).build();
-        Memory { limiter, policy, cost, keys }
+        Memory { limiter, policy, cost, key: Template::default().key(keys) }
     }
 
     /// Sends requests until none is left, or the run is stopped.
     #[expect(clippy::expect_used, reason = "the length of the prefix is checked with the plan")]
     pub(crate) fn drive(&self, worker: &Worker, stop: &Receiver<bool>) {
-        let mut name = self.keys.name(0).into_bytes();
+        let mut text = Vec::new();
         let mut now = worker.clock.now();
         let mut counts = Counts::default();
         for number in 1.. {
@@ -52,9 +53,10 @@ impl Memory {
                 now = wait(worker, due, stop);
             }
             let key = worker.choose_key();
-            self.write_number(&mut name, key);
+            text.clear();
+            self.key.write(key, 0, Id::from_u128(0), &mut text);
             worker.count_sent();
-            let name = Key::new(&name).expect("a key of valid length");
+            let name = Key::new(&text).expect("a key of valid length");
             let decision = self.limiter.check_cost(&self.policy, name, self.cost);
             let request = SentRequest { key, due, sent: now };
             now = worker.clock.now();
@@ -66,17 +68,6 @@ impl Memory {
             }
         }
         worker.add_progress(counts);
-    }
-
-    /// Replaces the number at the end of a key.
-    fn write_number(&self, name: &mut [u8], key: u32) {
-        let start = name.len() - self.keys.width();
-        let digits = &mut name[start..];
-        digits.fill(b'0');
-        let mut text = itoa::Buffer::new();
-        for (place, digit) in digits.iter_mut().rev().zip(text.format(key).bytes().rev()) {
-            *place = digit;
-        }
     }
 
     fn hold(

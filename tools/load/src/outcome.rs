@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use tollgate::Limit;
 
 use crate::reply::ErrorKind;
-use crate::tally::{Counts, Tally};
+use crate::tally::Counts;
 use crate::verify::Verdict;
 
 /// The outcome of a run, or of the part before it ended early.
@@ -89,7 +89,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    fn from_histogram(histogram: &Histogram<u64>) -> Self {
+    pub(crate) fn from_histogram(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Latency::default();
         }
@@ -133,31 +133,4 @@ pub struct Verification {
     pub dropped: u64,
     /// Whether replies contained the store's time.
     pub by_store_time: bool,
-}
-
-impl Outcome {
-    pub(crate) fn new(
-        tally: Tally,
-        end: EndReason,
-        elapsed: Duration,
-        due: u64,
-        generator: GeneratorUsage,
-        verification: Option<Verification>,
-    ) -> Self {
-        let errors = ErrorKind::ALL.into_iter().zip(tally.errors).zip(tally.first_errors);
-        let errors = errors
-            .filter_map(|((kind, count), first)| Some(ErrorCount { kind, count, first: first? }));
-        Outcome {
-            end,
-            elapsed,
-            due: due.max(tally.sent),
-            sent: tally.sent,
-            decisions: tally.decisions,
-            degraded: tally.degraded,
-            errors: errors.collect(),
-            latency: Latency::from_histogram(&tally.latency),
-            generator,
-            verification,
-        }
-    }
 }

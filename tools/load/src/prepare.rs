@@ -1,27 +1,30 @@
 //! Validates a plan and probes its target.
 
-use std::time::Duration;
-
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tollgate::{Cost, Limit, MAX_KEY_LEN, Policy};
 
-use crate::connection::connect;
+use crate::connection::Connector;
 use crate::error::LoadError;
 use crate::grpc::Grpc;
 use crate::memory::Memory;
 use crate::plan::{Command, Endpoint, LimitedBy, Plan, Target};
 use crate::reply::Reply;
-use crate::session::parse_greeting_reply;
 use crate::tally::AdmissionTimes;
-use crate::wire::{Http, Resp, Wire};
+use crate::wire::{Wire, parse_greeting_reply};
 
-/// Makes requests to one kind of target.
+/// Makes requests to the target.
 #[derive(Clone, Debug)]
 pub(crate) enum Client {
+    Memory(Memory),
+    Remote(Connector, Protocol),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Protocol {
     Wire(Wire),
     Grpc(Grpc),
-    Memory(Memory),
 }
 
 /// A plan whose target has answered a probe.
@@ -35,8 +38,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Sends one request that charges nothing, to check the address, the credentials and the policy.
-    /// If admissions are verified, the reply also provides the limits.
+    /// Sends one request that charges nothing, to check the address, the credentials and the
+    /// policy. If admissions are verified, the reply also provides the limits.
     ///
     /// # Errors
     /// The plan is invalid, the target is unreachable, or it rejects the probe.
@@ -90,20 +93,27 @@ impl Runner {
 
 fn client(plan: &Plan, has_leases: bool) -> Result<Client, LoadError> {
     let (check, keys) = (&plan.check, &plan.keys);
+    let remote = |endpoint: &Endpoint, protocol| {
+        let connector = Connector { address: endpoint.address(), timeout: plan.load.timeout };
+        Client::Remote(connector, protocol)
+    };
     Ok(match &plan.target {
         Target::Http(endpoint) => {
-            Client::Wire(Wire::Http(Http::new(endpoint, check, keys, has_leases)))
+            remote(endpoint, Protocol::Wire(Wire::http(endpoint, check, keys, has_leases)))
         }
         Target::Resp(endpoint, command) => {
-            Client::Wire(Wire::Resp(Resp::new(endpoint, *command, check, keys, has_leases)?))
+            let wire = Wire::resp(endpoint, *command, check, keys, has_leases)?;
+            remote(endpoint, Protocol::Wire(wire))
         }
-        Target::Grpc(endpoint) => Client::Grpc(Grpc::new(endpoint, check, keys)?),
+        Target::Grpc(endpoint) => {
+            remote(endpoint, Protocol::Grpc(Grpc::new(endpoint, check, keys)?))
+        }
         Target::Memory => {
             let LimitedBy::Limits(text) = &check.limited_by else {
                 let reason = "a limiter in process has no policies; use --limit";
                 return Err(LoadError::InvalidPlan(reason.to_owned()));
             };
-            Client::Memory(Memory::new(inline_policy(text)?, cost(check.cost)?, keys.clone()))
+            Client::Memory(Memory::new(inline_policy(text)?, cost(check.cost)?, keys))
         }
     })
 }
@@ -125,17 +135,17 @@ async fn probe_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
         LimitedBy::Limits(text) => inline_policy(text)?.limits().to_vec(),
         LimitedBy::Policy(_) => Vec::new(),
     };
-    let Some(endpoint) = plan.target.endpoint() else { return Ok(inline) };
-    let limit = plan.load.timeout;
-    let stream = connect(endpoint, limit).await.map_err(|error| LoadError::Unreachable {
-        address: endpoint.address(),
+    let Client::Remote(connector, protocol) = client(plan, false)? else { return Ok(inline) };
+    let address = &connector.address;
+    let stream = connector.connect().await.map_err(|error| LoadError::Unreachable {
+        address: address.clone(),
         reason: error.to_string(),
     })?;
-    let texts = match client(plan, false)? {
-        Client::Wire(wire) => probe(&wire, stream, endpoint, limit).await?,
-        Client::Grpc(grpc) => {
-            let probed = grpc.probe(stream, limit).await.map_err(|error| {
-                probe_failed(endpoint, error.message, "is this the gRPC address of a daemon?")
+    let texts = match protocol {
+        Protocol::Wire(wire) => probe(&wire, stream, &connector).await?,
+        Protocol::Grpc(grpc) => {
+            let probed = grpc.probe(stream, connector.timeout).await.map_err(|error| {
+                probe_failed(address, error.message, "is this the gRPC address of a daemon?")
             })?;
             if let (false, LimitedBy::Policy(domain)) = (probed.is_limited, &plan.check.limited_by)
             {
@@ -143,7 +153,6 @@ async fn probe_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
             }
             Vec::new()
         }
-        Client::Memory(_) => Vec::new(),
     };
     if !inline.is_empty() {
         return Ok(inline);
@@ -151,47 +160,43 @@ async fn probe_limits(plan: &Plan) -> Result<Vec<Limit>, LoadError> {
     let limits = texts.iter().map(|text| text.parse::<Limit>()).collect::<Result<_, _>>();
     limits.map_err(|error| {
         let hint = "is this a tollgate daemon of another version?";
-        probe_failed(endpoint, error.to_string(), hint)
+        probe_failed(address, error.to_string(), hint)
     })
 }
 
-fn probe_failed(endpoint: &Endpoint, reason: String, hint: &'static str) -> LoadError {
-    LoadError::ProbeFailed { address: endpoint.address(), reason, hint }
+fn probe_failed(address: &str, reason: String, hint: &'static str) -> LoadError {
+    LoadError::ProbeFailed { address: address.to_owned(), reason, hint }
 }
 
 async fn probe(
     wire: &Wire,
     stream: TcpStream,
-    endpoint: &Endpoint,
-    limit: Duration,
+    connector: &Connector,
 ) -> Result<Vec<String>, LoadError> {
-    match timeout(limit, exchange(wire, &stream)).await {
-        Ok(exchanged) => exchanged.map_err(|reason| probe_failed(endpoint, reason, wire.hint())),
+    let Connector { address, timeout: limit } = connector;
+    match timeout(*limit, exchange(wire, stream)).await {
+        Ok(exchanged) => exchanged.map_err(|reason| probe_failed(address, reason, wire.hint())),
         Err(_elapsed) => {
             let reason = format!("no response within {limit:?}");
-            Err(probe_failed(endpoint, reason, wire.hint()))
+            Err(probe_failed(address, reason, wire.hint()))
         }
     }
 }
 
 /// Sends the greeting and the probe; returns the limits in the reply.
-async fn exchange(wire: &Wire, stream: &TcpStream) -> Result<Vec<String>, String> {
+async fn exchange(wire: &Wire, mut stream: TcpStream) -> Result<Vec<String>, String> {
     let to_text = |error: std::io::Error| error.to_string();
-    let mut output = wire.greeting().map_or_else(Vec::new, <[u8]>::to_vec);
-    output.extend_from_slice(wire.probe());
-    let mut written = 0;
-    while written < output.len() {
-        stream.writable().await.map_err(to_text)?;
-        written += ignore_would_block(stream.try_write(&output[written..])).map_err(to_text)?;
+    if let Some(greeting) = wire.greeting() {
+        stream.write_all(greeting).await.map_err(to_text)?;
     }
+    stream.write_all(wire.probe()).await.map_err(to_text)?;
     let mut input = Vec::new();
     loop {
-        stream.readable().await.map_err(to_text)?;
-        let has_ended = matches!(stream.try_read_buf(&mut input), Ok(0));
+        let read = stream.read_buf(&mut input).await.map_err(to_text)?;
         if let Some(limits) = parse_probe_reply(wire, &input)? {
             return Ok(limits);
         }
-        if has_ended {
+        if read == 0 {
             return Err("the server closed the connection".to_owned());
         }
     }
@@ -212,12 +217,5 @@ fn parse_probe_reply(wire: &Wire, input: &[u8]) -> Result<Option<Vec<String>>, S
         Some(Reply::Decision(_)) => Ok(Some(wire.limits(rest))),
         Some(Reply::Error(error)) => Err(error.message),
         None => Ok(None),
-    }
-}
-
-fn ignore_would_block(written: std::io::Result<usize>) -> std::io::Result<usize> {
-    match written {
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(0),
-        other => other,
     }
 }

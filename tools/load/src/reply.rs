@@ -105,16 +105,6 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All kinds, in the order of their declaration.
-    pub const ALL: [ErrorKind; 6] = [
-        ErrorKind::Refused,
-        ErrorKind::Lost,
-        ErrorKind::Timeout,
-        ErrorKind::Unavailable,
-        ErrorKind::Rejected,
-        ErrorKind::Protocol,
-    ];
-
     /// The name in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

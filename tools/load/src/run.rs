@@ -9,15 +9,15 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 
 use crate::clock::{Clock, thread_cpu_time};
-use crate::connection::{ConnectionEnd, connect};
+use crate::connection::{ConnectionEnd, Connector};
 use crate::error::LoadError;
 use crate::grpc;
-use crate::outcome::{EndReason, GeneratorUsage, Outcome, Verification};
-use crate::plan::{Endpoint, Load};
-use crate::prepare::{Client, Runner};
+use crate::outcome::{EndReason, ErrorCount, GeneratorUsage, Latency, Outcome, Verification};
+use crate::plan::Load;
+use crate::prepare::{Client, Protocol, Runner};
 use crate::session;
 use crate::tally::{AdmissionTimes, MAX_ADMISSIONS, Progress, Tally};
 use crate::verify::{TimeSource, Verifier};
@@ -61,7 +61,6 @@ impl Runner {
         let threads = load.threads.clamp(1, load.connections.max(1));
         let hold = load.hold.filter(|_| self.has_leases);
         let config = WorkerConfig {
-            endpoint: self.plan.target.endpoint().cloned().unwrap_or_else(unused_endpoint),
             load: Load { threads, hold, ..load.clone() },
             selector: self.plan.keys.selector(),
             times: self.admission_times(),
@@ -113,7 +112,20 @@ impl Runner {
             tally.merge(result.tally);
         }
         let verification = self.verification(&mut tally);
-        Outcome::new(tally, end, elapsed.expect("a thread"), due, generator, verification)
+        let errors = std::mem::take(&mut tally.errors).into_iter();
+        let errors = errors.map(|(kind, (count, first))| ErrorCount { kind, count, first });
+        Outcome {
+            end,
+            elapsed: elapsed.expect("a thread"),
+            due: tally.sent.max(due),
+            sent: tally.sent,
+            decisions: tally.decisions,
+            degraded: tally.degraded,
+            errors: errors.collect(),
+            latency: Latency::from_histogram(&tally.latency),
+            generator,
+            verification,
+        }
     }
 
     fn verification(&self, tally: &mut Tally) -> Option<Verification> {
@@ -134,11 +146,6 @@ fn system(reason: &str) -> LoadError {
     LoadError::System(reason.to_owned())
 }
 
-/// The endpoint of a target in process, which never connects.
-fn unused_endpoint() -> Endpoint {
-    Endpoint { host: String::new(), port: 0, user: None, password: None }
-}
-
 fn run_thread(
     config: &WorkerConfig,
     client: &Client,
@@ -147,23 +154,27 @@ fn run_thread(
     random: Rng,
     mut stop: Receiver<bool>,
 ) -> io::Result<ThreadResult> {
-    if let Client::Memory(memory) = client {
-        let worker = Worker::new(config, start.wait(), thread, random);
-        memory.drive(&worker, &stop);
-        return Ok(thread_result(&worker, false));
-    }
+    let (connector, protocol) = match client {
+        Client::Memory(memory) => {
+            let worker = Worker::new(config, start.wait(), thread, random);
+            memory.drive(&worker, &stop);
+            return Ok(thread_result(&worker, false));
+        }
+        Client::Remote(connector, protocol) => (connector, protocol),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let local = LocalSet::new();
     let (total, threads) = (config.load.connections, config.load.threads);
     let connections = total / threads + usize::from(thread < total % threads);
-    // A thread without a runtime still waits at the barrier; otherwise the others would wait forever.
+    // A thread without a runtime still waits at the barrier; otherwise the others would wait
+    // forever.
     let streams =
-        runtime.as_ref().map(|runtime| runtime.block_on(connect_all(config, connections)));
+        runtime.as_ref().map(|runtime| runtime.block_on(connect_all(connector, connections)));
     let worker = Rc::new(Worker::new(config, start.wait(), thread, random));
     let streams = streams.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let is_target_gone = runtime?.block_on(local.run_until(async {
         tokio::select! {
-            is_target_gone = drive_all(&worker, client, streams) => is_target_gone,
+            is_target_gone = drive_all(&worker, connector, protocol, streams) => is_target_gone,
             _ = stop.wait_for(|is_stopped| *is_stopped) => false,
         }
     }));
@@ -176,10 +187,10 @@ fn thread_result(worker: &Worker, is_target_gone: bool) -> ThreadResult {
     ThreadResult { tally, due, elapsed, cpu: thread_cpu_time(), is_target_gone }
 }
 
-async fn connect_all(config: &WorkerConfig, connections: usize) -> Vec<io::Result<TcpStream>> {
+async fn connect_all(connector: &Connector, connections: usize) -> Vec<io::Result<TcpStream>> {
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
-        streams.push(connect(&config.endpoint, config.load.timeout).await);
+        streams.push(connector.connect().await);
     }
     streams
 }
@@ -187,22 +198,20 @@ async fn connect_all(config: &WorkerConfig, connections: usize) -> Vec<io::Resul
 /// Drives all connections; returns whether every one of them gave up.
 async fn drive_all(
     worker: &Rc<Worker>,
-    client: &Client,
+    connector: &Connector,
+    protocol: &Protocol,
     streams: Vec<io::Result<TcpStream>>,
 ) -> bool {
     let mut tasks = Vec::with_capacity(streams.len());
     for stream in streams {
-        let worker = Rc::clone(worker);
-        tasks.push(match client.clone() {
-            Client::Wire(wire) => {
-                tokio::task::spawn_local(
-                    async move { session::drive(&worker, &wire, stream).await },
-                )
+        let (worker, connector) = (Rc::clone(worker), connector.clone());
+        tasks.push(match protocol.clone() {
+            Protocol::Wire(wire) => {
+                spawn_local(async move { session::drive(&worker, &connector, &wire, stream).await })
             }
-            Client::Grpc(grpc) => tokio::task::spawn_local(async move {
-                grpc::drive(&worker, &Rc::new(grpc), stream).await
+            Protocol::Grpc(grpc) => spawn_local(async move {
+                grpc::drive(&worker, &connector, &Rc::new(grpc), stream).await
             }),
-            Client::Memory(_) => unreachable!("a limiter in process has no connections"),
         });
     }
     let mut is_target_gone = true;

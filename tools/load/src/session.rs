@@ -2,62 +2,35 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind as IoErrorKind};
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tollgate::Id;
 
-use crate::clock::{Nanos, nanos};
-use crate::connection::{ConnectionEnd, Reconnect, connect};
+use crate::clock::{Nanos, PreciseTimer, nanos};
+use crate::connection::{self, ConnectionEnd, Connector, SessionEnd};
 use crate::reply::{Decision, ErrorKind, Reply, RequestError};
 use crate::tally::SentRequest;
-use crate::timer::PreciseTimer;
-use crate::wire::Wire;
+use crate::wire::{Wire, parse_greeting_reply};
 use crate::worker::Worker;
 
 /// Sends requests over `first`, and over new connections whenever one ends.
 pub(crate) async fn drive(
     worker: &Worker,
+    connector: &Connector,
     wire: &Wire,
     first: io::Result<TcpStream>,
 ) -> ConnectionEnd {
-    let (mut reconnect, mut stream, mut leases) = (Reconnect::default(), first, VecDeque::new());
-    loop {
-        match stream {
-            Ok(connected) => {
-                let mut session = Session::new(worker, wire, connected, leases);
-                let end = session.run().await;
-                // Leases outlive a connection.
-                leases = session.leases;
-                match end {
-                    SessionEnd::Finished => return ConnectionEnd::Finished,
-                    SessionEnd::Closed => {
-                        stream = connect(&worker.endpoint, worker.timeout).await;
-                        continue;
-                    }
-                    SessionEnd::Failed => {}
-                }
-            }
-            Err(error) => worker.record_error(RequestError::new(ErrorKind::Refused, error)),
-        }
-        stream = match reconnect.next(worker).await {
-            ControlFlow::Continue(next) => next,
-            ControlFlow::Break(end) => return end,
-        };
-    }
-}
-
-/// Why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SessionEnd {
-    /// All requests are sent and answered.
-    Finished,
-    /// The server announced that it closes the connection.
-    Closed,
-    /// The connection cannot be used any more.
-    Failed,
+    // Leases outlive a connection.
+    let mut leases = VecDeque::new();
+    connection::drive(worker, connector, first, async |stream| {
+        let mut session = Session::new(worker, wire, stream, std::mem::take(&mut leases));
+        let end = session.run().await;
+        leases = session.leases;
+        end
+    })
+    .await
 }
 
 /// A request whose reply has not arrived.
@@ -310,18 +283,6 @@ impl<'a> Session<'a> {
             self.leases.push_back(HeldLease { key, id, until, admission });
         }
     }
-}
-
-/// The length of the reply to a greeting, once it is complete.
-///
-/// # Errors
-/// The server rejected the greeting; the error is its reply.
-pub(crate) fn parse_greeting_reply(input: &[u8]) -> Result<Option<usize>, String> {
-    let Some(end) = input.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
-    if !input.starts_with(b"+OK") {
-        return Err(String::from_utf8_lossy(&input[..end]).into_owned());
-    }
-    Ok(Some(end + 2))
 }
 
 fn lost(error: io::Error) -> RequestError {

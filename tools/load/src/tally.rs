@@ -1,5 +1,6 @@
 //! What one thread has counted and measured.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
@@ -95,9 +96,8 @@ pub(crate) struct Tally {
     /// Decisions without the store.
     pub(crate) degraded: Counts,
     pub(crate) sent: u64,
-    pub(crate) errors: [u64; ErrorKind::ALL.len()],
-    /// The message of the first error of each kind.
-    pub(crate) first_errors: [Option<String>; ErrorKind::ALL.len()],
+    /// The number of failed requests of each kind, and the message of the first.
+    pub(crate) errors: BTreeMap<ErrorKind, (u64, String)>,
     pub(crate) admissions: Vec<Admission>,
     /// Admissions that were not kept because the tally was full.
     pub(crate) dropped: u64,
@@ -121,8 +121,7 @@ impl Tally {
             decisions: Counts::default(),
             degraded: Counts::default(),
             sent: 0,
-            errors: Default::default(),
-            first_errors: Default::default(),
+            errors: BTreeMap::new(),
             admissions: Vec::new(),
             dropped: 0,
             max_admissions,
@@ -184,9 +183,7 @@ impl Tally {
     /// Records `count` requests that failed with the same error.
     pub(crate) fn record_errors(&mut self, error: RequestError, count: u64) {
         if count > 0 {
-            let index = index_of(error.kind);
-            self.errors[index] += count;
-            self.first_errors[index].get_or_insert(error.message);
+            self.errors.entry(error.kind).or_insert((0, error.message)).0 += count;
         }
     }
 
@@ -197,20 +194,12 @@ impl Tally {
         self.decisions.merge(other.decisions);
         self.degraded.merge(other.degraded);
         self.sent += other.sent;
-        for (count, more) in self.errors.iter_mut().zip(other.errors) {
-            *count += more;
-        }
-        for (first, other) in self.first_errors.iter_mut().zip(other.first_errors) {
-            *first = first.take().or(other);
+        for (kind, (count, message)) in other.errors {
+            self.errors.entry(kind).or_insert((0, message)).0 += count;
         }
         self.admissions.extend(other.admissions);
         self.dropped += other.dropped;
     }
-}
-
-#[expect(clippy::expect_used, reason = "`ALL` lists every kind")]
-fn index_of(kind: ErrorKind) -> usize {
-    ErrorKind::ALL.iter().position(|other| *other == kind).expect("a kind of `ALL`")
 }
 
 /// A histogram with three significant digits of every latency up to an hour; about 250 kB.

@@ -9,7 +9,7 @@ use tollgate::Id;
 
 use crate::clock::{Clock, Nanos, nanos};
 use crate::keys::KeySelector;
-use crate::plan::{Endpoint, Load};
+use crate::plan::Load;
 use crate::reply::{Decision, RequestError};
 use crate::schedule::Schedule;
 use crate::tally::{AdmissionTimes, Counts, Progress, SentRequest, Tally};
@@ -17,8 +17,6 @@ use crate::tally::{AdmissionTimes, Counts, Progress, SentRequest, Tally};
 /// What all threads share.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerConfig {
-    /// The target; unused in process.
-    pub(crate) endpoint: Endpoint,
     pub(crate) load: Load,
     pub(crate) selector: KeySelector,
     pub(crate) times: Option<AdmissionTimes>,
@@ -31,7 +29,6 @@ pub(crate) struct WorkerConfig {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) clock: Clock,
-    pub(crate) endpoint: Endpoint,
     pub(crate) timeout: Duration,
     pub(crate) pipeline: usize,
     /// How long to hold each lease, under a concurrent limit.
@@ -50,7 +47,6 @@ impl Worker {
         let load = &config.load;
         Worker {
             clock,
-            endpoint: config.endpoint.clone(),
             timeout: load.timeout,
             pipeline: load.pipeline.max(1),
             hold: load.hold.map(nanos),

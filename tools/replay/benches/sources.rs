@@ -1,6 +1,6 @@
-//! The cost per line of each step from a file to ordered events, for a log with a million addresses:
-//! `cargo bench -p tollgate-replay --bench sources`. Prints the best of several rounds, on one thread
-//! unless stated otherwise.
+//! The cost per line of each step from a file to ordered events, for a log with a million
+//! addresses: `cargo bench -p tollgate-replay --bench sources`. Prints the best of several rounds,
+//! on one thread unless stated otherwise.
 #![expect(
     clippy::as_conversions,
     clippy::disallowed_methods,
@@ -14,6 +14,7 @@
 use std::fs;
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tollgate::{Cost, Micros};
-use tollgate_replay::generate::{Traffic, write_combined};
+use tollgate_replay::generate::{Traffic, address_of, write_combined};
 use tollgate_replay::input::{Block, Input, Part};
 use tollgate_replay::log::{Fields, Format, Line, Reader, Stamp};
 use tollgate_replay::order::Order;
@@ -47,9 +48,11 @@ fn main() {
         write_combined(&traffic, io::sink()).unwrap();
     });
     show("parse combined", lines, Some(log.len()), || parse(Format::Combined, &log));
-    let json = as_json(&log);
+    let json = rewritten(&traffic, "", json_line);
     show("parse JSON", lines, Some(json.len()), || parse(Format::Json, &json));
-    let csv = as_csv(&log);
+    let csv = rewritten(&traffic, "time,key,cost,note\n", |at, address| {
+        format!("{at},{address},1,/api/v1/items/17\n")
+    });
     show("parse CSV", lines, Some(csv.len()), || parse(Format::Csv, &csv));
     order(lines);
     files(&folder, &log, lines);
@@ -88,36 +91,25 @@ fn lines_of(log: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn as_json(log: &[u8]) -> Vec<u8> {
-    rewritten(log, "", |line, to| {
-        let (at, address, target) = line;
-        writeln!(
-            to,
-            r#"{{"ts":{at}.25,"level":"info","request":{{"remote_ip":"{address}","method":"GET","host":"a.example","uri":"{target}","headers":{{"User-Agent":["curl/8.5"]}}}},"duration":0.001,"status":200}}"#
-        )
-    })
-}
-
-fn as_csv(log: &[u8]) -> Vec<u8> {
-    rewritten(log, "time,key,cost,note\n", |(at, address, target), to| {
-        writeln!(to, "{at}.25,{address},1,{target}")
-    })
-}
-
+/// The traffic with one line for each request, from its time and its address.
 fn rewritten(
-    log: &[u8],
+    traffic: &Traffic,
     header: &str,
-    put: impl Fn((&str, &str, &str), &mut Vec<u8>) -> io::Result<()>,
+    line: impl Fn(String, Ipv4Addr) -> String,
 ) -> Vec<u8> {
-    let mut reader = Reader::open(Some(Format::Combined), log, &Fields::default()).unwrap();
-    let mut to = header.as_bytes().to_vec();
-    for line in lines_of(log) {
-        let line = reader.read(line).unwrap().unwrap();
-        let text = |x: Option<&[u8]>| String::from_utf8(x.unwrap().to_vec()).unwrap();
-        let (at, address) = (line.time.at.to_string(), text(line.address));
-        put((&at, &address, &text(line.target)), &mut to).unwrap();
+    let mut text = header.to_owned();
+    for request in traffic.events() {
+        text += &line(request.at.to_string(), address_of(request.key));
     }
-    to
+    text.into_bytes()
+}
+
+fn json_line(at: String, address: Ipv4Addr) -> String {
+    format!(
+        "{{\"ts\":{at},\"level\":\"info\",\"request\":{{\"remote_ip\":\"{address}\",\
+         \"method\":\"GET\",\"host\":\"a.example\",\"uri\":\"/api/v1/items/17\",\
+         \"headers\":{{\"User-Agent\":[\"curl/8.5\"]}}}},\"duration\":0.001,\"status\":200}}\n"
+    )
 }
 
 fn order(lines: u64) {

@@ -1,8 +1,8 @@
 //! The operations in a log that has a column for them, and their parameters.
 //!
-//! The columns have the names of the fields of the HTTP API: `request_id`, `lease_id`, `reservation_id`,
-//! `max_wait` and `for` (both in seconds or with a unit). `charged_at` is the time of the decision that a
-//! refund refers to.
+//! The columns have the names of the fields of the HTTP API: `request_id`, `lease_id`,
+//! `reservation_id`, `max_wait` and `for` (both in seconds or with a unit). `charged_at` is the
+//! time of the decision that a refund refers to.
 
 use std::fmt;
 
@@ -10,10 +10,6 @@ use tollgate::{Cost, Id, Micros, Operation, Timestamp, parse_duration};
 
 use crate::log::{Line, TimeUnit, parse_time};
 use crate::request::Skip;
-
-/// The column of the operation and those of its parameters.
-pub const FIELDS: [&str; 7] =
-    ["verb", "request_id", "lease_id", "reservation_id", "max_wait", "for", "charged_at"];
 
 /// The operation of line `number`; `check` by default.
 ///
@@ -51,8 +47,8 @@ pub fn operation(line: &Line<'_>, number: u64) -> Result<Operation, Skip> {
             return Err(invalid(
                 "verb",
                 name,
-                &"expected check, peek, take, reserve, cancel, refund, penalize, reset, block, unblock, \
-                  acquire, renew or release",
+                &"expected check, peek, take, reserve, cancel, refund, penalize, reset, block, \
+                  unblock, acquire, renew or release",
             ));
         }
     })
@@ -70,7 +66,6 @@ pub fn cost(line: &Line<'_>) -> Result<Cost, Skip> {
 }
 
 /// The idempotency key of a line.
-#[must_use]
 pub fn request_id(line: &Line<'_>) -> Option<Vec<u8>> {
     line.field("request_id").filter(|field| !field.is_empty()).map(<[u8]>::to_vec)
 }

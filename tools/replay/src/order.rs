@@ -9,21 +9,21 @@ use crate::log::Stamp;
 
 /// Orders events that are almost in the order of their time.
 ///
-/// An event is released with all earlier ones once an event arrives that is later by at least `reorder`.
-/// Events of equal time keep their order. The resolution is one second: all events of a second are released
-/// together, so the events in the second of the newest one are ordered even if `reorder` is zero. An event
-/// whose second has been released is late: it is counted, and released at the earliest open time, so that
-/// time never goes backwards. Whether an event is late depends only on the order of events, and not on the
-/// calls of [`Order::release`].
+/// An event is released with all earlier ones once an event arrives that is later by at least
+/// `reorder`. Events of equal time keep their order. The resolution is one second: all events of a
+/// second are released together, so the events in the second of the newest one are ordered even if
+/// `reorder` is zero. An event whose second has been released is late: it is counted, and released
+/// at the earliest open time, so that time never goes backwards. Whether an event is late depends
+/// only on the order of events, and not on the calls of [`Order::release`].
 ///
-/// Rotated logs are read oldest first (`access.log.1`, then `access.log`); a log older than the previous one
-/// is late.
+/// Rotated logs are read oldest first (`access.log.1`, then `access.log`); a log older than the
+/// previous one is late.
 ///
-/// With `spread`, times with a resolution of one second are spread over their second: the i-th of n events,
-/// from 0, is moved by i/n of a second. Other times are unchanged.
+/// With `spread`, times with a resolution of one second are spread over their second: the i-th of n
+/// events, from 0, is moved by i/n of a second. Other times are unchanged.
 ///
-/// An event in order takes about 10 ns. Memory is needed only for the events within `reorder`, whatever the
-/// gaps between them.
+/// An event in order takes about 10 ns. Memory is needed only for the events within `reorder`,
+/// whatever the gaps between them.
 ///
 /// ```
 /// use tollgate::{Micros, Timestamp};
@@ -38,9 +38,8 @@ use crate::log::Stamp;
 /// let mut events = Vec::new();
 /// order.release(&mut events);
 /// order.finish(&mut events);
-/// let found: Vec<_> = events.iter().map(|(at, name)| (at.to_string(), *name)).collect();
-/// let found: Vec<_> = found.iter().map(|(at, name)| (at.as_str(), *name)).collect();
-/// assert_eq!(found, [("100", 'a'), ("100.5", 'b'), ("101", 'c'), ("440", 'e'), ("500", 'd')]);
+/// let found: Vec<_> = events.iter().map(|(at, name)| format!("{name} {at}")).collect();
+/// assert_eq!(found, ["a 100", "b 100.5", "c 101", "e 440", "d 500"]);
 /// assert_eq!(order.late(), 1);
 /// ```
 #[derive(Clone, Debug)]
@@ -56,7 +55,7 @@ pub struct Order<T> {
     /// Whether a time was spread.
     has_spread: bool,
     /// The memory of released seconds, for reuse.
-    free: Vec<Second<T>>,
+    free: Vec<Vec<(u32, T)>>,
 }
 
 /// How many released seconds are kept for reuse.
@@ -64,7 +63,6 @@ const MAX_FREE: usize = 4;
 
 impl<T: Copy> Order<T> {
     /// Events may be `reorder` late; `spread` spreads times with a resolution of one second.
-    #[must_use]
     pub fn new(reorder: Micros, spread: bool) -> Self {
         Order {
             seconds: VecDeque::new(),
@@ -79,13 +77,11 @@ impl<T: Copy> Order<T> {
     }
 
     /// The number of late events.
-    #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
     /// Whether a time was spread over its second.
-    #[must_use]
     pub fn has_spread(&self) -> bool {
         self.has_spread
     }
@@ -111,8 +107,7 @@ impl<T: Copy> Order<T> {
 
     /// Appends the events that are due to `into`, with their times.
     pub fn release(&mut self, into: &mut Vec<(Timestamp, T)>) {
-        let open = self.open;
-        self.release_before(open, into);
+        self.release_before(self.open, into);
     }
 
     /// Appends all remaining events to `into`.
@@ -127,7 +122,7 @@ impl<T: Copy> Order<T> {
         {
             second.release(into);
             if self.free.len() < MAX_FREE {
-                self.free.push(second);
+                self.free.push(second.events);
             }
         }
     }
@@ -149,8 +144,9 @@ impl<T: Copy> Order<T> {
     }
 
     fn insert(&mut self, at: usize, second: u64) -> usize {
-        let mut new = self.free.pop().unwrap_or_default();
-        new.reset(second);
+        let mut events = self.free.pop().unwrap_or_default();
+        events.clear();
+        let new = Second { second, events, spread: 0, in_order: true, last: 0 };
         self.seconds.insert(at, new);
         at
     }
@@ -170,7 +166,6 @@ const SPREAD: u32 = u32::MAX;
 struct Second<T> {
     second: u64,
     events: Vec<(u32, T)>,
-    /// The number of events to spread.
     spread: u64,
     /// Whether the other events are in order.
     in_order: bool,
@@ -178,20 +173,7 @@ struct Second<T> {
     last: u32,
 }
 
-impl<T> Default for Second<T> {
-    fn default() -> Self {
-        Second { second: 0, events: Vec::new(), spread: 0, in_order: true, last: 0 }
-    }
-}
-
 impl<T: Copy> Second<T> {
-    /// Empties it for another second and keeps the memory.
-    fn reset(&mut self, second: u64) {
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        *self = Second { second, events, ..Second::default() };
-    }
-
     fn push_spread(&mut self, event: T) {
         self.spread += 1;
         self.events.push((SPREAD, event));

@@ -1,8 +1,10 @@
-//! What a log line requests of a rate limiter.
+//! What a log line requests of a rate limiter, and the limits that a replay compares.
 
-use tollgate::{Check, Cost, Operation, Policy, Request};
+use std::fmt;
 
-use crate::candidate::Candidate;
+use tollgate::{Check, Cost, Operation, Policy};
+
+use crate::convert::index;
 use crate::log::Line;
 
 /// Turns log lines into requests: the key, the policy and the cost.
@@ -65,27 +67,17 @@ pub struct LogCheck {
 }
 
 impl LogRequest {
-    /// The policy of each check under a candidate; `None` where the candidate has none.
-    pub(crate) fn policies(&self, candidate: &Candidate) -> Vec<Option<Policy>> {
+    /// The policy of each check under a candidate.
+    pub(crate) fn policies(&self, candidate: &Candidate) -> Vec<Policy> {
         let policy = |check: &LogCheck| {
-            check.variant.clone().or_else(|| candidate.policy(check.policy, &check.key))
+            check.variant.clone().unwrap_or_else(|| candidate.policy(check.policy, &check.key))
         };
         self.checks.iter().map(policy).collect()
     }
 
-    /// The checks that have a policy.
-    pub(crate) fn checks<'a>(&'a self, policies: &'a [Option<Policy>]) -> Vec<Check<'a>> {
+    pub(crate) fn checks<'a>(&'a self, policies: &'a [Policy]) -> Vec<Check<'a>> {
         let checks = self.checks.iter().zip(policies);
-        checks
-            .filter_map(|(check, policy)| {
-                Some(Check { policy: policy.as_ref()?, key: &check.key, cost: check.cost })
-            })
-            .collect()
-    }
-
-    /// The request for a store.
-    pub(crate) fn request<'a>(&'a self, checks: &'a [Check<'a>]) -> Request<'a> {
-        Request { operation: self.operation, checks, request_id: self.request_id.as_deref() }
+        checks.map(|(check, policy)| Check { policy, key: &check.key, cost: check.cost }).collect()
     }
 
     /// The highest cost of a check, for operations that spend.
@@ -96,6 +88,69 @@ impl LogRequest {
             | Operation::Reserve { .. }
             | Operation::Acquire { .. } => self.checks.iter().map(|check| check.cost.get()).max(),
             _ => None,
+        }
+    }
+}
+
+/// How many candidates a replay can compare.
+pub const MAX_CANDIDATES: usize = 16;
+
+/// Returns the variant of a policy, given by its number, for a key.
+pub type PolicyResolver = Box<dyn Fn(u32, &[u8]) -> Policy + Send + Sync>;
+
+/// Limits that are evaluated independently of other candidates.
+#[derive(Debug)]
+pub struct Candidate {
+    /// The name in the report.
+    pub name: String,
+    /// The limits.
+    pub policy: CandidatePolicy,
+    /// The names of the policies by number, if lines have different policies.
+    pub policy_names: Vec<String>,
+}
+
+/// The limits of a candidate.
+pub enum CandidatePolicy {
+    /// The same policy for every key.
+    Fixed(Policy),
+    /// A policy for each key.
+    PerKey(PolicyResolver),
+}
+
+impl fmt::Debug for CandidatePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CandidatePolicy::Fixed(policy) => f.debug_tuple("Fixed").field(policy).finish(),
+            CandidatePolicy::PerKey(_) => f.write_str("PerKey"),
+        }
+    }
+}
+
+impl Candidate {
+    /// A candidate with the same limits for every key.
+    pub fn new(name: impl Into<String>, policy: Policy) -> Self {
+        let policy = CandidatePolicy::Fixed(policy);
+        Candidate { name: name.into(), policy, policy_names: Vec::new() }
+    }
+
+    /// The name of a policy, if there are several.
+    pub(crate) fn policy_name(&self, number: u32) -> Option<&str> {
+        self.policy_names.get(index(number)).map(String::as_str)
+    }
+
+    /// The policy, if it is the same for every key.
+    pub(crate) fn fixed_policy(&self) -> Option<&Policy> {
+        match &self.policy {
+            CandidatePolicy::Fixed(policy) => Some(policy),
+            CandidatePolicy::PerKey(_) => None,
+        }
+    }
+
+    /// The policy for a key.
+    pub(crate) fn policy(&self, number: u32, key: &[u8]) -> Policy {
+        match &self.policy {
+            CandidatePolicy::Fixed(policy) => policy.clone(),
+            CandidatePolicy::PerKey(resolve) => resolve(number, key),
         }
     }
 }

@@ -1,27 +1,21 @@
 //! Runs a replay, from the first block of a log to the report.
 
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate::Micros;
 
-use crate::candidate::Candidate;
-use crate::convert::{index, to_u32};
 use crate::decide::{
-    CandidateStore, DecisionRecord, ParallelReplay, Partition, Summary, TimedRequest,
+    CandidateStore, DecisionRecord, Event, ParallelReplay, Partition, Summary, TimedRequest,
     decide_sequentially,
 };
 use crate::error::ReplayError;
 use crate::generate::{Traffic, key_of};
-use crate::input::Block;
-use crate::lines::{Log, LogLines, Progress};
-use crate::log::Reader;
 use crate::order::Order;
-use crate::read::{PlainChecks, Requests, hash};
-use crate::report::{Report, Source, extend_span};
-use crate::request::{LogCheck, LogRequest, RequestExtractor};
-use crate::threads::for_each_on;
+use crate::read::{Log, LogLines, PlainChecks, Progress, hash, read_requests};
+use crate::report::{Report, Source, Span, extend_span};
+use crate::request::{Candidate, LogCheck, LogRequest, RequestExtractor};
+use crate::threads::for_each;
 
 /// The settings of a replay.
 #[derive(Clone, Debug)]
@@ -36,8 +30,8 @@ pub struct Options {
     pub strict: bool,
     /// How many of the most denied keys are listed.
     pub worst: usize,
-    /// The share of keys that a suggestion may deny, in millionths. With it, all requests are kept, 24
-    /// bytes each.
+    /// The share of keys that a suggestion may deny, in millionths. With it, all requests are kept,
+    /// 24 bytes each.
     pub suggest: Option<u32>,
 }
 
@@ -50,6 +44,7 @@ impl Default for Options {
 }
 
 /// A replay that is ready to run.
+#[expect(missing_debug_implementations, reason = "a callback has no text form")]
 pub struct Replay<'a> {
     /// The candidates.
     pub candidates: &'a [Candidate],
@@ -61,24 +56,7 @@ pub struct Replay<'a> {
     pub progress: &'a mut dyn FnMut(Progress),
 }
 
-impl fmt::Debug for Replay<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Replay { candidates, options, stop, progress: _ } = self;
-        let mut shown = f.debug_struct("Replay");
-        shown.field("candidates", candidates).field("options", options).field("stop", stop);
-        shown.finish_non_exhaustive()
-    }
-}
-
-/// The work of one thread.
-#[derive(Debug)]
-struct ReadTask {
-    block: Block,
-    reader: Reader,
-    checks: PlainChecks,
-}
-
-impl Replay<'_> {
+impl<'a> Replay<'a> {
     /// Replays a log whose lines make one plain check each, on several threads.
     ///
     /// # Errors
@@ -89,9 +67,7 @@ impl Replay<'_> {
         extractor: &dyn RequestExtractor,
     ) -> Result<Report, ReplayError> {
         let threads = self.options.threads.max(1);
-        let order = Order::new(self.options.reorder, self.options.spread);
-        let keeps_trace = self.options.suggest.is_some();
-        let mut keys = ParallelReplay::new(self.candidates, order, threads, keeps_trace);
+        let mut keys = self.parallel_replay(Order::new(self.options.reorder, self.options.spread));
         let mut lines = LogLines::new(log, self.options.strict);
         let mut reads: Vec<PlainChecks> = Vec::new();
         while !self.is_stopped() {
@@ -101,15 +77,14 @@ impl Replay<'_> {
             }
             reads.resize_with(blocks.len(), PlainChecks::default);
             let parts = keys.parts();
-            let mut tasks: Vec<_> = blocks
-                .into_iter()
-                .zip(reads.drain(..))
-                .map(|((block, reader), checks)| ReadTask { block, reader, checks })
-                .collect();
-            for_each_on(threads, &mut tasks, |task| {
-                task.checks.read(&mut task.reader, task.block.bytes(), extractor, parts);
+            let mut tasks: Vec<_> = blocks.into_iter().zip(reads.drain(..)).collect();
+            let share = tasks.len().div_ceil(threads);
+            for_each(&mut tasks.chunks_mut(share).collect::<Vec<_>>(), |share| {
+                for ((block, reader), checks) in share.iter_mut() {
+                    checks.read(reader, block.bytes(), extractor, parts);
+                }
             });
-            for ReadTask { block, mut checks, .. } in tasks {
+            for ((block, _), mut checks) in tasks {
                 lines.count(&block, std::mem::take(&mut checks.counts))?;
                 reads.push(checks);
             }
@@ -118,11 +93,7 @@ impl Replay<'_> {
             (self.progress)(lines.progress());
         }
         keys.finish();
-        let mut source = lines.source;
-        source.interrupted = self.is_stopped();
-        source.late = keys.order.late();
-        source.spread = keys.order.has_spread();
-        source.span = keys.span;
+        let source = self.finished_source(lines.source, &keys.order, keys.span);
         Ok(self.summary(keys.partitions, source))
     }
 
@@ -131,17 +102,14 @@ impl Replay<'_> {
     /// # Errors
     /// There are too many keys.
     pub fn synthetic(self, traffic: &Traffic, name: String) -> Result<Report, ReplayError> {
-        let threads = self.options.threads.max(1);
-        let order = Order::new(Micros::ZERO, false);
-        let keeps_trace = self.options.suggest.is_some();
-        let mut keys = ParallelReplay::new(self.candidates, order, threads, keeps_trace);
+        let mut keys = self.parallel_replay(Order::new(Micros::ZERO, false));
         let mut requests = traffic.events();
         let mut so_far = Progress::default();
         while !self.is_stopped() {
             let mut taken = 0;
             for request in requests.by_ref().take(BATCH) {
                 let key = key_of(request.key);
-                keys.push(request.at, key.as_bytes(), request.cost, hash(key.as_bytes(), 0));
+                keys.push(request.at, key.as_bytes(), hash(key.as_bytes(), 0));
                 taken += 1;
             }
             if taken == 0 {
@@ -152,14 +120,13 @@ impl Replay<'_> {
             so_far.lines += taken;
             (self.progress)(so_far);
         }
-        let interrupted = self.is_stopped();
-        let source =
-            Source { names: vec![name], interrupted, span: keys.span, ..Source::default() };
+        let source = Source { names: vec![name], ..Source::default() };
+        let source = self.finished_source(source, &keys.order, keys.span);
         Ok(self.summary(keys.partitions, source))
     }
 
-    /// Replays a log sequentially: a store decides each request for each candidate, and `output` gets each
-    /// decision in the order of the log.
+    /// Replays a log sequentially: a store decides each request for each candidate, and `output`
+    /// gets each decision in the order of the log.
     ///
     /// Reading the log between decisions may block.
     ///
@@ -172,10 +139,11 @@ impl Replay<'_> {
         stores: &[CandidateStore],
         output: &mut dyn FnMut(&DecisionRecord<'_>) -> std::io::Result<()>,
     ) -> Result<Report, ReplayError> {
-        let mut order: Order<u32> = Order::new(self.options.reorder, self.options.spread);
+        let mut order: Order<u64> = Order::new(self.options.reorder, self.options.spread);
         let mut lines = LogLines::new(log, self.options.strict);
         let mut partition = Partition::new(self.candidates.len(), self.options.suggest.is_some());
-        let mut waiting = Waiting::default();
+        // The requests that wait until no earlier request can arrive, by the number of their line.
+        let mut waiting: BTreeMap<u64, LogRequest> = BTreeMap::new();
         let (mut released, mut span) = (Vec::new(), None);
         let mut is_finished = false;
         while !is_finished {
@@ -185,11 +153,12 @@ impl Replay<'_> {
             };
             is_finished = blocks.is_empty();
             for (block, mut reader) in blocks {
-                let mut read = Requests::default();
-                read.read(&mut reader, block.bytes(), extractor, lines.rows);
-                lines.count(&block, read.counts)?;
-                for (stamp, number, request) in read.requests {
-                    order.push(stamp, waiting.put(number, request));
+                let (counts, read) =
+                    read_requests(&mut reader, block.bytes(), extractor, lines.rows);
+                lines.count(&block, counts)?;
+                for (stamp, number, request) in read {
+                    order.push(stamp, number);
+                    waiting.insert(number, request);
                 }
             }
             if is_finished {
@@ -197,8 +166,10 @@ impl Replay<'_> {
             } else {
                 order.release(&mut released)
             }
-            for (at, place) in released.drain(..) {
-                let (number, request) = waiting.take(place);
+            for (at, number) in released.drain(..) {
+                let Some(request) = waiting.remove(&number) else {
+                    unreachable!("each line is released once");
+                };
                 extend_span(&mut span, at);
                 let number_of = |check: &LogCheck| {
                     let hash = hash(&check.key, check.policy);
@@ -206,7 +177,7 @@ impl Replay<'_> {
                 };
                 let keys: Option<Vec<u32>> = request.checks.iter().map(number_of).collect();
                 let keys = keys.ok_or(ReplayError::TooManyKeys)?;
-                let complete_before = waiting.first().unwrap_or(lines.rows);
+                let complete_before = waiting.keys().next().copied().unwrap_or(lines.rows);
                 let timed =
                     TimedRequest { number, complete_before, at, request: &request, keys: &keys };
                 decide_sequentially(stores, self.candidates, &mut partition, timed, output).await?;
@@ -217,16 +188,23 @@ impl Replay<'_> {
             }
             (self.progress)(lines.progress());
         }
-        let mut source = lines.source;
-        source.interrupted = self.is_stopped();
-        source.late = order.late();
-        source.spread = order.has_spread();
-        source.span = span;
+        let source = self.finished_source(lines.source, &order, span);
         Ok(self.summary(vec![partition], source))
+    }
+
+    fn parallel_replay(&self, order: Order<Event>) -> ParallelReplay<'a> {
+        let Options { threads, suggest, .. } = self.options;
+        ParallelReplay::new(self.candidates, order, threads, suggest.is_some())
     }
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A source with the results of its order.
+    fn finished_source<T: Copy>(&self, source: Source, order: &Order<T>, span: Span) -> Source {
+        let (late, spread) = (order.late(), order.has_spread());
+        Source { interrupted: self.is_stopped(), late, spread, span, ..source }
     }
 
     fn check_key_count(&self, partitions: &[Partition]) -> Result<(), ReplayError> {
@@ -243,43 +221,9 @@ impl Replay<'_> {
     }
 }
 
-/// How many blocks each thread reads before all threads decide. Starting a thread takes about 20 µs,
-/// reading a block two milliseconds.
+/// How many blocks each thread reads before all threads decide. Starting a thread takes about 20
+/// µs, reading a block two milliseconds.
 const BLOCKS: usize = 4;
 
 /// How many synthetic requests are decided at a time.
 const BATCH: usize = 65_536;
-
-/// Requests that wait until no earlier request can arrive, in reusable slots.
-#[derive(Debug, Default)]
-struct Waiting {
-    places: Vec<Option<(u64, LogRequest)>>,
-    free: Vec<u32>,
-    /// The line numbers of the requests.
-    numbers: BTreeSet<u64>,
-}
-
-impl Waiting {
-    fn put(&mut self, number: u64, request: LogRequest) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            to_u32(self.places.len() - 1)
-        });
-        self.places[index(place)] = Some((number, request));
-        self.numbers.insert(number);
-        place
-    }
-
-    /// The lowest line number.
-    fn first(&self) -> Option<u64> {
-        self.numbers.first().copied()
-    }
-
-    fn take(&mut self, place: u32) -> (u64, LogRequest) {
-        self.free.push(place);
-        let taken = self.places[index(place)].take();
-        let (number, request) = taken.unwrap_or_else(|| unreachable!("a slot is taken once"));
-        self.numbers.remove(&number);
-        (number, request)
-    }
-}

@@ -8,7 +8,8 @@ use tokio::task::LocalSet;
 
 use super::*;
 
-/// What a server sends for a request: a status, a body, and the trailers unless it resets the stream.
+/// What a server sends for a request: a status, a body, and the trailers unless it resets the
+/// stream.
 #[derive(Clone, Copy, Debug)]
 struct Script {
     http_status: u16,

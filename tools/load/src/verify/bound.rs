@@ -2,13 +2,10 @@
 
 use tollgate::{Kind, Limit};
 
-use super::admission::{Admission, TimeSource};
-use super::grid::{Excess, Grid};
+use super::admission::{Admission, Excess, Grid, TimeSource};
 use super::linear::Linear;
-use super::overlap::Overlap;
-use super::spaced::Spaced;
-use super::weighted::Weighted;
-use super::within::Within;
+use super::overlap::{Hold, Overlap};
+use super::spans::{Spaced, Weighted, Within};
 
 /// A bound on all admissions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +54,7 @@ fn bounds(limit: &Limit, source: TimeSource, has_delay: bool) -> Vec<Bound> {
         Kind::Queue { places } if has_delay => vec![
             token_bucket(limit, source),
             Bound::Spaced(Spaced { count, window, tick }),
-            Bound::Overlap(Overlap::queue(places.saturating_add(1), tick)),
+            Bound::Overlap(Overlap { max: places.saturating_add(1), hold: Hold::Queue(tick) }),
         ],
         Kind::Queue { .. } => vec![token_bucket(limit, source)],
         Kind::Fixed { offset } => {
@@ -75,7 +72,7 @@ fn bounds(limit: &Limit, source: TimeSource, has_delay: bool) -> Vec<Bound> {
         }
         Kind::Sliding => weighted(count, window, tick, source),
         Kind::Concurrent if source == TimeSource::Store => {
-            vec![Bound::Overlap(Overlap::leases(count, window))]
+            vec![Bound::Overlap(Overlap { max: count, hold: Hold::Lease(window) })]
         }
         _ => Vec::new(),
     }
@@ -89,12 +86,12 @@ fn token_bucket(limit: &Limit, source: TimeSource) -> Bound {
     let linear = match source {
         TimeSource::Store => Linear {
             grid: Grid { unit: limit.tick().get(), shift: 0 },
-            room: full,
+            base: full,
             rate: count * tick,
             per: window,
         },
         TimeSource::Client => {
-            Linear { grid: Grid::MICROS, room: full + count * (tick - 1), rate: count, per: window }
+            Linear { grid: Grid::MICROS, base: full + count * (tick - 1), rate: count, per: window }
         }
     };
     Bound::Linear(linear.dated_by(source))
@@ -103,8 +100,8 @@ fn token_bucket(limit: &Limit, source: TimeSource) -> Bound {
 fn weighted(count: u64, window: u64, tick: u64, source: TimeSource) -> Vec<Bound> {
     let (max, length) = (i128::from(count), i128::from(window));
     // ⌈x/W⌉ is at most (x + W − 1)/W, and a span of length 0 admits L.
-    let room = max * length + (length - 1 - max).max(0);
-    let linear = Linear { grid: Grid::MICROS, room, rate: max, per: length };
+    let base = max * length + (length - 1 - max).max(0);
+    let linear = Linear { grid: Grid::MICROS, base, rate: max, per: length };
     let mut bounds = vec![Bound::Linear(linear.dated_by(source))];
     if source == TimeSource::Store {
         bounds.push(Bound::Weighted(Weighted { max: count, window, tick }));
@@ -127,15 +124,15 @@ impl Buckets {
         let (count, length, n) = (i128::from(max), i128::from(unit), i128::from(number));
         if is_aligned {
             let grid = Grid { unit, shift };
-            let linear = Linear { grid, room: count * n, rate: count, per: n };
+            let linear = Linear { grid, base: count * n, rate: count, per: n };
             return vec![
                 Bound::Within(Within { grid, span: number, max: u128::from(max) }),
                 Bound::Linear(linear),
             ];
         }
         let per = n * length;
-        let room = count * per + count * (length - 1);
-        let linear = Linear { grid: Grid::MICROS, room, rate: count, per };
+        let base = count * per + count * (length - 1);
+        let linear = Linear { grid: Grid::MICROS, base, rate: count, per };
         let spans = (1..=2).map(|factor: u64| {
             let span = (factor * number - 1).saturating_mul(unit).saturating_add(1);
             Within { grid: Grid::MICROS, span, max: u128::from(max) * u128::from(factor) }

@@ -1,13 +1,12 @@
-//! A bound that grows linearly with the length of a span: S·per ≤ room + rate·T.
+//! A bound that grows linearly with the length of a span: S·per ≤ base + rate·T.
 
-use super::admission::{Admission, TimeSource};
-use super::grid::{Excess, Grid};
+use super::admission::{Admission, Excess, Grid, TimeSource};
 
-/// S·per ≤ room + rate·T.
+/// S·per ≤ base + rate·T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Linear {
     pub(super) grid: Grid,
-    pub(super) room: i128,
+    pub(super) base: i128,
     pub(super) rate: i128,
     pub(super) per: i128,
 }
@@ -22,7 +21,7 @@ impl Linear {
         match source {
             TimeSource::Store => self,
             TimeSource::Client => Linear {
-                room: (self.room + self.rate * CLOCK_JUMP) * CLOCK_DRIFT,
+                base: (self.base + self.rate * CLOCK_JUMP) * CLOCK_DRIFT,
                 rate: self.rate * (CLOCK_DRIFT + 1),
                 per: self.per * CLOCK_DRIFT,
                 ..self
@@ -32,9 +31,9 @@ impl Linear {
 
     /// The largest excess.
     ///
-    /// A span from a to b exceeds the bound by S·per + rate·a − rate·b − room. The admissions are
-    /// visited in the order of their ends; a tree over all starts keeps the maximum of S·per + rate·a.
-    /// O(n log n).
+    /// A span from a to b exceeds the bound by S·per + rate·a − rate·b − base. The admissions are
+    /// visited in the order of their ends; a tree over all starts keeps the maximum of S·per +
+    /// rate·a. O(n log n).
     pub(super) fn worst(&self, cost: u64, admissions: &[Admission]) -> Option<Excess> {
         let mut starts: Vec<u64> =
             admissions.iter().map(|admission| self.grid.number(admission.from)).collect();
@@ -47,7 +46,7 @@ impl Linear {
             let (start, end) = (self.grid.number(admission.from), self.grid.number(admission.to()));
             let at = starts.partition_point(|other| *other < start);
             tree.add(at, charge, self.rate.saturating_mul(i128::from(start)));
-            let over = tree.best() - self.rate.saturating_mul(i128::from(end)) - self.room;
+            let over = tree.best() - self.rate.saturating_mul(i128::from(end)) - self.base;
             worst = worst.max((over, end));
         }
         let (over, end) = worst;
@@ -60,20 +59,20 @@ impl Linear {
         let mut starts: Vec<u64> = inside.map(|inside| self.grid.number(inside.from)).collect();
         starts.sort_unstable();
         let mut worst = (i128::MIN, 0, end);
-        let mut admitted = 0_u128;
+        let mut admitted = 0_i128;
         for &start in starts.iter().rev() {
-            admitted = admitted.saturating_add(u128::from(cost));
+            admitted = admitted.saturating_add(i128::from(cost));
             let span = self.rate.saturating_mul(i128::from(end) - i128::from(start));
-            let charge = i128::try_from(admitted).unwrap_or(i128::MAX).saturating_mul(self.per);
+            let charge = admitted.saturating_mul(self.per);
             worst = worst.max((charge.saturating_sub(span), admitted, start));
         }
         let (_, admitted, start) = worst;
         let span = i128::from(end.saturating_sub(start));
-        let bound = (self.room + self.rate.saturating_mul(span)) / self.per;
+        let bound = (self.base + self.rate.saturating_mul(span)) / self.per;
         Excess {
             from: self.grid.start(start),
             to: self.grid.start(end.saturating_add(1)).saturating_sub(1),
-            admitted,
+            admitted: admitted.unsigned_abs(),
             bound: bound.unsigned_abs(),
         }
     }

@@ -1,18 +1,17 @@
 //! A bound on what is held at the same time.
 
-use super::admission::Admission;
-use super::grid::Excess;
+use super::admission::{Admission, Excess};
 
 /// At most `max` is held at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
-    max: u64,
-    hold: Hold,
+    pub(super) max: u64,
+    pub(super) hold: Hold,
 }
 
 /// How long a slot is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
+pub(super) enum Hold {
     /// Until the lease is released, at most for this long.
     Lease(u64),
     /// Until this long before the request leaves the queue.
@@ -20,14 +19,6 @@ enum Hold {
 }
 
 impl Overlap {
-    pub(super) fn leases(max: u64, lease: u64) -> Self {
-        Overlap { max, hold: Hold::Lease(lease) }
-    }
-
-    pub(super) fn queue(max: u64, tick: u64) -> Self {
-        Overlap { max, hold: Hold::Queue(tick) }
-    }
-
     /// The time after which the slot is certainly held, and the last time at which it is.
     fn span(&self, admission: &Admission) -> Option<(u64, u64)> {
         let end = match self.hold {

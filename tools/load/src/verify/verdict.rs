@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 
 use tollgate::Limit;
 
-use super::admission::{Admission, TimeSource};
+use super::admission::{Admission, Excess, TimeSource};
 use super::bound::{Bound, all_bounds};
-use super::grid::Excess;
 
 /// A span in which certainly more was admitted than the limit allows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,101 +1,86 @@
 //! `POST /v1/check` over HTTP/1.1.
 
-use serde_json::{Value, json};
-use tollgate::Id;
+use std::borrow::Cow;
 
-use super::decision;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Requests;
 use super::template::{Placeholder, Template};
 use crate::keys::Keys;
 use crate::plan::{CheckSpec, Endpoint, LimitedBy};
-use crate::reply::{ErrorKind, ParseResult, ParsedReply, ProtocolError, Reply, RequestError};
-
-/// Encodes requests to the HTTP API and parses its responses.
-#[derive(Clone, Debug)]
-pub(crate) struct Http {
-    probe: Vec<u8>,
-    check: Template,
-    release: Template,
-}
+use crate::reply::{
+    Decision, ErrorKind, ParseResult, ParsedReply, ProtocolError, Reply, RequestError,
+};
 
 const MAX_HEADERS: usize = 32;
 const MAX_BODY: usize = 1024 * 1024;
 const MAX_HEAD_LEN: usize = 64 * 1024;
 
-impl Http {
-    pub(crate) fn new(
-        endpoint: &Endpoint,
-        check: &CheckSpec,
-        keys: &Keys,
-        has_leases: bool,
-    ) -> Self {
-        let authorization = match &endpoint.password {
-            Some(token) => format!("authorization: Bearer {token}\r\n"),
-            None => String::new(),
-        };
-        let request = |path: &str, fields: &[(&str, Field)]| {
-            let body = body(check, keys, fields);
-            let head = format!(
-                "POST /v1/{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
-                 {authorization}content-length: {}\r\n\r\n",
-                endpoint.address(),
-                body.len(),
-            );
-            Template::default().text(&head).append(&body)
-        };
-        let cost = ("cost", Field::Value(json!(check.cost)));
-        let lease = ("lease_id", Field::Lease);
-        let probe = request("peek?status=200", &[("cost", Field::Value(json!(0)))]);
-        let check = match has_leases {
-            true => request("acquire", &[cost, lease.clone()]),
-            false => request("check", &[cost]),
-        };
-        Http { probe: probe.bytes().to_vec(), check, release: request("release", &[lease]) }
-    }
-
-    pub(super) fn probe(&self) -> &[u8] {
-        &self.probe
-    }
-
-    pub(super) fn write_check(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
-        self.check.write(key, 0, lease, out);
-    }
-
-    pub(super) fn write_release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
-        self.release.write(key, 0, lease, out);
-    }
-
-    pub(super) fn parse(&self, input: &[u8]) -> ParseResult {
-        let Some(Response { status, body, length, is_last }) = response(input)? else {
-            return Ok(None);
-        };
-        let reply = match decision::parse(body) {
-            Some(decision) if matches!(status, 200 | 422 | 429) || decision.degraded => {
-                Reply::Decision(decision)
-            }
-            _ => {
-                let kind = if status >= 500 { ErrorKind::Unavailable } else { ErrorKind::Rejected };
-                let message = match decision::problem_detail(body) {
-                    Some(detail) => format!("{status} {detail}"),
-                    None => status.to_string(),
-                };
-                Reply::Error(RequestError::new(kind, message))
-            }
-        };
-        Ok(Some(ParsedReply { reply, length, is_last }))
-    }
-
-    pub(super) fn limits(&self, input: &[u8]) -> Vec<String> {
-        match response(input) {
-            Ok(Some(response)) => decision::limits(response.body),
-            _ => Vec::new(),
-        }
+pub(super) fn requests(
+    endpoint: &Endpoint,
+    check: &CheckSpec,
+    keys: &Keys,
+    has_leases: bool,
+) -> Requests {
+    let authorization = match &endpoint.password {
+        Some(token) => format!("authorization: Bearer {token}\r\n"),
+        None => String::new(),
+    };
+    let request = |path: &str, fields: &[(&str, Field)]| {
+        let body = body(check, keys, fields);
+        let head = format!(
+            "POST /v1/{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             {authorization}content-length: {}\r\n\r\n",
+            endpoint.address(),
+            body.len(),
+        );
+        Template::default().text(&head).append(&body)
+    };
+    let cost = |cost| ("cost", Field::Cost(cost));
+    let lease = ("lease_id", Field::Lease);
+    Requests {
+        probe: request("peek?status=200", &[cost(0)]),
+        check: match has_leases {
+            true => request("acquire", &[cost(check.cost), lease]),
+            false => request("check", &[cost(check.cost)]),
+        },
+        release: request("release", &[lease]),
     }
 }
 
+pub(super) fn parse(input: &[u8]) -> ParseResult {
+    let Some(Response { status, body, length, is_last }) = response(input)? else {
+        return Ok(None);
+    };
+    let reply = match parse_decision(body) {
+        Some(decision) if matches!(status, 200 | 422 | 429) || decision.degraded => {
+            Reply::Decision(decision)
+        }
+        _ => {
+            let kind = if status >= 500 { ErrorKind::Unavailable } else { ErrorKind::Rejected };
+            let message = match problem_detail(body) {
+                Some(detail) => format!("{status} {detail}"),
+                None => status.to_string(),
+            };
+            Reply::Error(RequestError::new(kind, message))
+        }
+    };
+    Ok(Some(ParsedReply { reply, length, is_last }))
+}
+
+pub(super) fn limits(input: &[u8]) -> Vec<String> {
+    let Ok(Some(response)) = response(input) else { return Vec::new() };
+    let Ok(decision) = serde_json::from_slice::<Value>(response.body) else { return Vec::new() };
+    let limits = decision["limits"].as_array().into_iter().flatten();
+    limits.filter_map(|limit| limit["limit"].as_str().map(str::to_owned)).collect()
+}
+
 /// The value of a field of the body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Field {
-    Value(Value),
+    Cost(u64),
     Lease,
 }
 
@@ -114,7 +99,7 @@ fn body(check: &CheckSpec, keys: &Keys, fields: &[(&str, Field)]) -> Template {
     for (name, value) in fields {
         body = body.text(&format!(",\"{name}\":"));
         body = match value {
-            Field::Value(value) => body.text(&value.to_string()),
+            Field::Cost(cost) => body.text(&cost.to_string()),
             Field::Lease => body.text("\"").placeholder(Placeholder::Lease).text("\""),
         };
     }
@@ -156,22 +141,62 @@ fn response(input: &[u8]) -> Result<Option<Response<'_>>, ProtocolError> {
     Ok(body.map(|body| Response { status, body, length: start + length, is_last }))
 }
 
+#[derive(Debug, Deserialize)]
+struct DecisionBody<'a> {
+    allowed: bool,
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+    #[serde(default)]
+    degraded: bool,
+    #[serde(borrow)]
+    time: &'a RawValue,
+    #[serde(borrow)]
+    delay: &'a RawValue,
+}
+
+/// Parses a decision.
+fn parse_decision(body: &[u8]) -> Option<Decision> {
+    let value: DecisionBody<'_> = serde_json::from_slice(body).ok()?;
+    let (time, delay) = (micros(value.time.get())?, micros(value.delay.get())?);
+    Some(Decision::from_fields(value.allowed, value.degraded, &value.reason, time, delay))
+}
+
+/// The detail of a problem document (RFC 9457).
+fn problem_detail(body: &[u8]) -> Option<String> {
+    let problem: Value = serde_json::from_slice(body).ok()?;
+    Some(problem["detail"].as_str()?.to_owned())
+}
+
+/// The microseconds of a number of seconds with up to six decimals.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 6 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 10_u64.checked_pow(u32::try_from(6 - part.len()).ok()?)?;
+    let part: u64 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part * scale)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tollgate::Id;
 
-    fn http(leases: bool) -> Http {
+    use super::*;
+    use crate::wire::Wire;
+
+    fn http(leases: bool) -> Wire {
         let endpoint =
             Endpoint { host: "::1".into(), port: 80, user: None, password: Some("t".into()) };
         let limited_by = LimitedBy::Limits("10/s".into());
         let keys = Keys { prefix: "a\"".into(), count: 11, zipf: None, seed: 1 };
-        Http::new(&endpoint, &CheckSpec { limited_by, cost: 3 }, &keys, leases)
+        Wire::http(&endpoint, &CheckSpec { limited_by, cost: 3 }, &keys, leases)
     }
 
     #[test]
     fn a_request_contains_the_key() {
         let mut out = Vec::new();
-        http(false).write_check(7, Id::from_u128(0), &mut out);
+        http(false).write_check(7, 0, Id::from_u128(0), &mut out);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "POST /v1/check HTTP/1.1\r\nhost: [::1]:80\r\ncontent-type: application/json\r\n\
@@ -208,5 +233,18 @@ mod tests {
         check("503 Service Unavailable", &degraded, Ok(false));
         assert!(http(false).parse(b"+PONG\r\n").is_err());
         assert!(http(false).parse(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn times_are_exact_to_the_microsecond() {
+        let check =
+            |text: &str, expected: Option<u64>| assert_eq!(micros(text), expected, "{text}");
+        check("1763650000.123456", Some(1_763_650_000_123_456));
+        check("0", Some(0));
+        check("0.1", Some(100_000));
+        check("0.1234567", None);
+        check("-1", None);
+        check("1e3", None);
+        check("99999999999999999999", None);
     }
 }

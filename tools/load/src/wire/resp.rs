@@ -1,7 +1,8 @@
 //! `TOLLGATE.CHECK`, `CL.THROTTLE`, and the usual counter on a plain Redis.
 
-use tollgate::{Id, Kind, Limit};
+use tollgate::{Kind, Limit};
 
+use super::Requests;
 use super::cursor::{Cursor, Item, MAX_DEPTH, Stop};
 use super::template::{Placeholder, Template};
 use crate::error::LoadError;
@@ -10,22 +11,6 @@ use crate::plan::{CheckSpec, Command, Endpoint, LimitedBy};
 use crate::reply::{
     Decision, ErrorKind, ParseResult, ParsedReply, ProtocolError, Reply, RequestError,
 };
-
-/// Encodes RESP commands and parses their replies.
-#[derive(Clone, Debug)]
-pub(crate) struct Resp {
-    command: Command,
-    greeting: Option<Vec<u8>>,
-    requests: Requests,
-}
-
-#[derive(Clone, Debug)]
-struct Requests {
-    probe: Template,
-    check: Template,
-    /// Empty for commands without leases.
-    release: Template,
-}
 
 /// An argument of a command.
 #[derive(Clone, Debug)]
@@ -42,10 +27,8 @@ impl Arg<'_> {
         let empty = Template::default();
         match self {
             Arg::Text(text) => empty.text(text),
-            Arg::Key(keys) => empty.text(&keys.prefix).placeholder(Placeholder::Key(keys.width())),
-            Arg::KeyAndMinute(keys) => {
-                Arg::Key(keys).template().text(":").placeholder(Placeholder::Minute)
-            }
+            Arg::Key(keys) => empty.key(keys),
+            Arg::KeyAndMinute(keys) => empty.key(keys).text(":").placeholder(Placeholder::Minute),
             Arg::Lease => empty.placeholder(Placeholder::Lease),
         }
     }
@@ -71,83 +54,64 @@ pub fn token_bucket(limits: &str) -> Option<[u64; 3]> {
     spec.window.get().is_multiple_of(second).then_some([burst - 1, spec.count, seconds])
 }
 
-/// The length of the windows of a plain counter in µs, and the lifetime of their keys in seconds.
-const MINUTE: u64 = 60_000_000;
+/// The lifetime of a plain counter in seconds: the window of a minute.
 const COUNTER_TTL: &str = "60";
 
-impl Resp {
-    /// # Errors
-    /// The command cannot express the limits.
-    pub(crate) fn new(
-        endpoint: &Endpoint,
-        command: Command,
-        check: &CheckSpec,
-        keys: &Keys,
-        has_leases: bool,
-    ) -> Result<Self, LoadError> {
-        let requests = match command {
-            Command::Check => check_requests(check, keys, has_leases),
-            Command::Throttle => throttle_requests(check, keys)?,
-            Command::Counter { .. } => counter_requests(keys),
-        };
-        Ok(Resp { command, greeting: greeting(endpoint), requests })
-    }
-
-    /// What the user can check if the probe fails.
-    pub(super) fn hint(&self) -> &'static str {
-        match self.command {
-            Command::Counter { .. } => {
-                "--threshold needs a Redis server; omit it to test a tollgate daemon"
-            }
-            _ => "is this a tollgate daemon? a plain Redis server needs --threshold",
-        }
-    }
-
-    pub(super) fn greeting(&self) -> Option<&[u8]> {
-        self.greeting.as_deref()
-    }
-
-    pub(super) fn probe(&self) -> &[u8] {
-        self.requests.probe.bytes()
-    }
-
-    pub(super) fn write_check(&self, key: u32, wall: u64, lease: Id, out: &mut Vec<u8>) {
-        self.requests.check.write(key, wall / MINUTE, lease, out);
-    }
-
-    pub(super) fn write_release(&self, key: u32, lease: Id, out: &mut Vec<u8>) {
-        self.requests.release.write(key, 0, lease, out);
-    }
-
-    pub(super) fn parse(&self, input: &[u8]) -> ParseResult {
-        let mut cursor = Cursor::new(input);
-        let parsed = match self.command {
-            Command::Check => parse_decision(&mut cursor),
-            Command::Throttle => parse_throttle(&mut cursor),
-            Command::Counter { threshold } => parse_counter(&mut cursor, threshold),
-        };
-        match parsed {
-            Ok(Some(reply)) => {
-                Ok(Some(ParsedReply { reply, length: cursor.position(), is_last: false }))
-            }
-            Ok(None) => Err(ProtocolError("the reply has an unexpected type")),
-            Err(Stop::Incomplete) => Ok(None),
-            Err(Stop::Invalid(error)) => Err(error),
-        }
-    }
-
-    pub(super) fn limits(&self, input: &[u8]) -> Vec<String> {
-        // A reply that cannot be parsed contains no limits; `parse` reports the error.
-        parse_limits(&mut Cursor::new(input)).unwrap_or_default()
-    }
-}
-
-fn greeting(endpoint: &Endpoint) -> Option<Vec<u8>> {
+pub(super) fn greeting(endpoint: &Endpoint) -> Option<Vec<u8>> {
     let password = endpoint.password.as_deref()?;
     let mut args = vec![Arg::Text("AUTH")];
     args.extend(endpoint.user.as_deref().map(Arg::Text));
     args.push(Arg::Text(password));
     Some(command(&args).bytes().to_vec())
+}
+
+/// The length of the reply to a greeting, once it is complete.
+///
+/// # Errors
+/// The server rejected the greeting; the error is its reply.
+pub(crate) fn parse_greeting_reply(input: &[u8]) -> Result<Option<usize>, String> {
+    let Some(end) = input.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
+    if !input.starts_with(b"+OK") {
+        return Err(String::from_utf8_lossy(&input[..end]).into_owned());
+    }
+    Ok(Some(end + 2))
+}
+
+/// # Errors
+/// The command cannot express the limits.
+pub(super) fn requests(
+    command: Command,
+    check: &CheckSpec,
+    keys: &Keys,
+    has_leases: bool,
+) -> Result<Requests, LoadError> {
+    Ok(match command {
+        Command::Check => check_requests(check, keys, has_leases),
+        Command::Throttle => throttle_requests(check, keys)?,
+        Command::Counter { .. } => counter_requests(keys),
+    })
+}
+
+pub(super) fn parse(command: Command, input: &[u8]) -> ParseResult {
+    let mut cursor = Cursor::new(input);
+    let parsed = match command {
+        Command::Check => parse_decision(&mut cursor),
+        Command::Throttle => parse_throttle(&mut cursor),
+        Command::Counter { threshold } => parse_counter(&mut cursor, threshold),
+    };
+    match parsed {
+        Ok(Some(reply)) => {
+            Ok(Some(ParsedReply { reply, length: cursor.position(), is_last: false }))
+        }
+        Ok(None) => Err(ProtocolError("the reply has an unexpected type")),
+        Err(Stop::Incomplete) => Ok(None),
+        Err(Stop::Invalid(error)) => Err(error),
+    }
+}
+
+pub(super) fn limits(input: &[u8]) -> Vec<String> {
+    // A reply that cannot be parsed contains no limits; `parse` reports the error.
+    parse_limits(&mut Cursor::new(input)).unwrap_or_default()
 }
 
 fn check_requests(check: &CheckSpec, keys: &Keys, has_leases: bool) -> Requests {

@@ -2,15 +2,16 @@
 
 use tollgate::Id;
 
+use crate::keys::Keys;
+
 /// The bytes of a request with placeholders for the number of the key, the id of a lease and the
 /// minute. Writing a request copies the bytes and fills the placeholders.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Template {
+pub(crate) struct Template {
     bytes: Vec<u8>,
     placeholders: Vec<(usize, Placeholder)>,
 }
 
-/// A placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
     /// The number of a key, with this many digits.
@@ -46,6 +47,10 @@ impl Template {
         self
     }
 
+    pub(crate) fn key(self, keys: &Keys) -> Self {
+        self.text(&keys.prefix).placeholder(Placeholder::Key(keys.width()))
+    }
+
     pub(super) fn append(mut self, other: &Template) -> Self {
         let moved = other.placeholders.iter().map(|(at, kind)| (at + self.bytes.len(), *kind));
         self.placeholders.extend(moved);
@@ -62,7 +67,7 @@ impl Template {
         &self.bytes
     }
 
-    pub(super) fn write(&self, key: u32, minute: u64, lease: Id, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, key: u32, minute: u64, lease: Id, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         for (at, kind) in &self.placeholders {

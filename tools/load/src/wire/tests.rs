@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate::Id;
 
-use super::{Http, Resp, Wire};
+use super::Wire;
 use crate::keys::Keys;
 use crate::plan::{CheckSpec, Command, Endpoint, LimitedBy};
 use crate::reply::{Decision, ErrorKind, Reply, RequestError};
@@ -13,7 +13,7 @@ fn wires() -> Vec<(Wire, String)> {
         Endpoint { host: "h".into(), port: 1, user: Some("u".into()), password: Some("p".into()) };
     let check = CheckSpec { limited_by: LimitedBy::Limits("10/s burst 20".into()), cost: 2 };
     let keys = Keys { prefix: "k".into(), count: 10, zipf: None, seed: 1 };
-    let resp = |command| Wire::Resp(Resp::new(&endpoint, command, &check, &keys, false).unwrap());
+    let resp = |command| Wire::resp(&endpoint, command, &check, &keys, false).unwrap();
     let json =
         r#"{"allowed":true,"reason":"limit","time":7.5,"delay":0.25,"limits":[{"limit":"10/s"}]}"#;
     let http = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{json}", json.len());
@@ -21,7 +21,7 @@ fn wires() -> Vec<(Wire, String)> {
                $7\r\ntime_us\r\n:7500000\r\n$8\r\ndelay_us\r\n:250000\r\n$6\r\nlimits\r\n*1\r\n*4\r\n\
                $5\r\nlimit\r\n$4\r\n10/s\r\n$4\r\nmore\r\n*2\r\n:1\r\n$-1\r\n";
     vec![
-        (Wire::Http(Http::new(&endpoint, &check, &keys, false)), http),
+        (Wire::http(&endpoint, &check, &keys, false), http),
         (resp(Command::Check), map.into()),
         (resp(Command::Throttle), "*5\r\n:0\r\n:20\r\n:19\r\n:-1\r\n:1\r\n".into()),
         (resp(Command::Counter { threshold: 3 }), ":3\r\n:1\r\n".into()),
@@ -86,7 +86,9 @@ fn requests_are_encoded_exactly() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2_000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn arbitrary_bytes_never_panic(

@@ -30,7 +30,9 @@ fn violations(limit: &Limit, cost: u64, mut trace: Trace) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1_000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn one_request_above_the_bound_is_detected(

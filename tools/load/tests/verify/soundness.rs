@@ -52,7 +52,9 @@ fn check(limits: &[Limit], cost: u64, source: TimeSource, mut admissions: Vec<Ad
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 3_000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn admissions_of_the_engine_are_valid_by_its_own_clock(
@@ -78,9 +80,9 @@ proptest! {
             let passed = time.cast_signed() - START.cast_signed();
             u64::try_from(1_000_000 + passed + passed / 2_000 * drift).unwrap()
         };
-        let round_trips = trace.round_trips.iter();
-        let admissions = round_trips
-            .map(|(sent, received)| Admission::between(0, client_time(*sent), client_time(*received)));
+        let admissions = trace.round_trips.iter().map(|(sent, received)| {
+            Admission::between(0, client_time(*sent), client_time(*received))
+        });
         check(&limits, cost, TimeSource::Client, admissions.collect());
     }
 }

@@ -3,15 +3,14 @@
 use tollgate::Timestamp;
 
 use super::partition::{Event, Partition};
-use crate::candidate::Candidate;
 use crate::convert::{index, to_u32};
 use crate::order::Order;
-use crate::read::{PlainChecks, part_of};
-use crate::report::extend_span;
+use crate::read::{PlainChecks, UnnumberedCheck, part_of};
+use crate::report::{Span, extend_span};
+use crate::request::Candidate;
 use crate::threads::for_each;
 
 /// All keys in partitions, and the checks that wait until no earlier check can arrive.
-#[derive(Debug)]
 pub(crate) struct ParallelReplay<'a> {
     candidates: &'a [Candidate],
     pub(crate) partitions: Vec<Partition>,
@@ -19,15 +18,7 @@ pub(crate) struct ParallelReplay<'a> {
     /// Checks in order, which are decided next.
     released: Vec<(Timestamp, Event)>,
     /// The time of the first and of the last decision.
-    pub(crate) span: Option<(Timestamp, Timestamp)>,
-}
-
-/// The work of one thread: it numbers the keys of its part of each block.
-struct Numbering<'b> {
-    partition: &'b mut Partition,
-    part: usize,
-    /// For each block, the number of the key of each check.
-    numbers: Vec<Vec<Option<u32>>>,
+    pub(crate) span: Span,
 }
 
 impl<'a> ParallelReplay<'a> {
@@ -42,7 +33,6 @@ impl<'a> ParallelReplay<'a> {
         ParallelReplay { candidates, partitions, order, released: Vec::new(), span: None }
     }
 
-    /// The number of partitions.
     pub(crate) fn parts(&self) -> u32 {
         to_u32(self.partitions.len())
     }
@@ -67,16 +57,15 @@ impl<'a> ParallelReplay<'a> {
         self.decide();
     }
 
-    /// Takes one check that does not come from a log.
-    pub(crate) fn push(&mut self, at: Timestamp, key: &[u8], cost: u64, hash: u64) {
+    /// Takes one check of cost 1 that does not come from a log.
+    pub(crate) fn push(&mut self, at: Timestamp, key: &[u8], hash: u64) {
         let partition = part_of(hash, self.parts());
         let partition_keys = &mut self.partitions[index(partition)];
         if let Some(key) = partition_keys.number(hash, 0, key, self.candidates) {
-            self.released.push((at, Event { partition, key, cost }));
+            self.released.push((at, Event { partition, key, cost: 1 }));
         }
     }
 
-    /// Decides the checks in order.
     pub(crate) fn decide(&mut self) {
         let (released, candidates) = (&self.released, self.candidates);
         let mut partitions: Vec<_> = (0..).zip(&mut self.partitions).collect();
@@ -89,28 +78,26 @@ impl<'a> ParallelReplay<'a> {
         self.released.clear();
     }
 
-    /// Decides all remaining checks.
     pub(crate) fn finish(&mut self) {
         self.order.finish(&mut self.released);
         self.decide();
     }
 
-    /// Numbers the keys of some blocks; returns the numbers by partition and block.
+    /// Numbers the keys of some blocks, each partition on its thread; returns the numbers by
+    /// partition and block.
     fn number(&mut self, blocks: &[PlainChecks]) -> Vec<Vec<Vec<Option<u32>>>> {
         let candidates = self.candidates;
-        let mut tasks: Vec<_> = (0..)
-            .zip(&mut self.partitions)
-            .map(|(part, partition)| Numbering { partition, part, numbers: Vec::new() })
-            .collect();
-        for_each(&mut tasks, |task| {
+        let partitions = self.partitions.iter_mut().enumerate();
+        let mut tasks: Vec<_> =
+            partitions.map(|(part, partition)| (part, partition, Vec::new())).collect();
+        for_each(&mut tasks, |(part, partition, numbers)| {
             for block in blocks {
-                let number = |check| {
-                    let key = block.key(check);
-                    task.partition.number(check.hash, check.policy, key, candidates)
+                let number = |check: &UnnumberedCheck| {
+                    partition.number(check.hash, check.policy, block.key(check), candidates)
                 };
-                task.numbers.push(block.parts[task.part].iter().map(number).collect());
+                numbers.push(block.parts[*part].iter().map(number).collect());
             }
         });
-        tasks.into_iter().map(|task| task.numbers).collect()
+        tasks.into_iter().map(|(_, _, numbers)| numbers).collect()
     }
 }

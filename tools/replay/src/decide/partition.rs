@@ -1,30 +1,27 @@
 //! Some of the keys with their states and counts; each thread owns one partition.
+//!
+//! Keys are numbered, so that each is looked up once, when its line is read.
 
 use foldhash::HashMap;
+use hashbrown::HashTable;
 use tollgate::{Listed, Operation, Policy, Timestamp};
 use tollgate_core::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
 
-use super::keys::Keys;
-use super::tally::Tally;
-use crate::candidate::Candidate;
-use crate::convert::{index, to_u32};
+use crate::convert::{index, to_u32, to_u64};
 use crate::report::{Amount, Bins, RequestOutcome};
+use crate::request::Candidate;
 
-/// A check of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The number of the partition.
     pub(crate) partition: u32,
     /// The number of the key in its partition.
     pub(crate) key: u32,
     pub(crate) cost: u64,
 }
 
-/// Some of the keys.
-#[derive(Debug)]
 pub(crate) struct Partition {
-    pub(crate) keys: Keys,
-    pub(crate) tallies: Vec<Tally>,
+    pub(super) keys: Keys,
+    pub(super) tallies: Vec<Tally>,
     pub(crate) columns: Vec<Column>,
     pub(crate) bins: Bins,
     pub(crate) offered: Amount,
@@ -35,11 +32,11 @@ pub(crate) struct Partition {
 }
 
 /// The state of one candidate.
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct Column {
     pub(crate) states: Vec<KeyState>,
     /// The policy of each key, if the candidate has one per key.
-    policies: Vec<Option<Policy>>,
+    policies: Vec<Policy>,
     /// The keys on a list of their policy.
     listed: HashMap<u32, Listed>,
     /// The keys that were denied at least once.
@@ -57,12 +54,10 @@ pub(crate) const MAX_DECISIONS: usize = 20_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Denials {
     pub(crate) amount: Amount,
-    /// The time of the first denial.
     pub(crate) first: u64,
     /// The start of the current series of denials.
     start: Option<u64>,
-    /// The time of the last denial.
-    last: u64,
+    pub(super) last: u64,
     /// The start and the length of the longest series of denials.
     pub(crate) longest: (u64, u64),
 }
@@ -82,24 +77,11 @@ impl Denials {
             }
         }
     }
-
-    /// Ends the current series with the last denial.
-    pub(crate) fn end_with_last(&mut self) {
-        self.end(self.last);
-    }
 }
 
 impl Partition {
     pub(crate) fn new(candidates: usize, keeps_trace: bool) -> Self {
-        let column = || Column {
-            states: Vec::new(),
-            policies: Vec::new(),
-            listed: HashMap::default(),
-            denials: HashMap::default(),
-            admitted: Amount::default(),
-            denied: Amount::default(),
-            decisions: Some(Vec::new()),
-        };
+        let column = || Column { decisions: Some(Vec::new()), ..Column::default() };
         Partition {
             keys: Keys::default(),
             tallies: Vec::new(),
@@ -130,7 +112,7 @@ impl Partition {
             for (column, candidate) in self.columns.iter_mut().zip(candidates) {
                 column.states.push(KeyState::default());
                 let policy = candidate.policy(policy, key);
-                if let Some(listed) = policy.as_ref().and_then(|policy| policy.listed(key)) {
+                if let Some(listed) = policy.listed(key) {
                     column.listed.insert(number, listed);
                 }
                 if candidate.fixed_policy().is_none() {
@@ -163,21 +145,19 @@ impl Partition {
             let column = &mut self.columns[place];
             let granted = match candidate.fixed_policy() {
                 Some(policy) => column.check(policy, event, key, at),
-                None => column.check_own_policy(event, key, at),
+                None => column.check(&column.policies[key].clone(), event, key, at),
             };
             self.count_request(at, place, event.cost, granted);
             self.count_key(at, place, event.key, event.cost, granted);
         }
     }
 
-    /// Counts an offered request.
     pub(crate) fn offer_request(&mut self, at: u64, cost: u64) {
         self.offered.add(cost);
         let sum = &mut self.bins.at(at)[0];
         *sum = sum.saturating_add(cost);
     }
 
-    /// Counts an offered check of a key.
     pub(crate) fn offer_key(&mut self, at: u64, key: u32, cost: u64) {
         self.tallies[index(key)].add(at, cost);
         if let Some(trace) = &mut self.trace {
@@ -196,10 +176,10 @@ impl Partition {
             }
             None => column.denied.add(cost),
         }
-        if let Some(kept) = &mut column.decisions {
+        if let Some(decisions) = &mut column.decisions {
             let time = Timestamp::from_micros(at);
-            kept.push(RequestOutcome { time, is_admitted: granted.is_some(), cost });
-            if kept.len() > MAX_DECISIONS {
+            decisions.push(RequestOutcome { time, is_admitted: granted.is_some(), cost });
+            if decisions.len() > MAX_DECISIONS {
                 column.decisions = None;
             }
         }
@@ -237,13 +217,6 @@ impl Partition {
 }
 
 impl Column {
-    /// Checks an event under the key's own policy; returns the granted cost if it is admitted.
-    fn check_own_policy(&mut self, event: &Event, key: usize, at: u64) -> Option<u64> {
-        // Without a policy nothing is granted.
-        let policy = self.policies[key].clone()?;
-        self.check(&policy, event, key, at)
-    }
-
     /// Checks an event; returns the granted cost if it is admitted.
     fn check(&mut self, policy: &Policy, event: &Event, key: usize, at: u64) -> Option<u64> {
         if !self.listed.is_empty() {
@@ -266,4 +239,119 @@ pub(crate) fn admits(policy: &Policy, state: &mut KeyState, cost: u64, at: u64) 
     }
     let mut check = CheckContext { policy, state, block: &mut None, cost };
     decide_one(&Operation::Check { lease: None }, &mut check, now, &mut anomalies).allowed
+}
+
+/// The windows of the peaks in seconds; each is a multiple of the previous one.
+pub(super) const WINDOWS: [u64; 4] = [1, 10, 60, 3_600];
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) total: Amount,
+    /// The second of the last request.
+    last: u64,
+    /// The cost in the current window of each length.
+    open: [u32; WINDOWS.len()],
+    /// The highest cost in a window of each length.
+    pub(super) peaks: [u32; WINDOWS.len()],
+    /// A bit for each candidate that denied the last request.
+    denying: u32,
+}
+
+impl Tally {
+    /// Counts a request. Times never go back.
+    fn add(&mut self, at: u64, cost: u64) {
+        let second = at / 1_000_000;
+        self.total.add(cost);
+        // Peaks saturate at 2^32 to keep a tally small.
+        let small = u32::try_from(cost).unwrap_or(u32::MAX);
+        if second == self.last {
+            for (open, peak) in self.open.iter_mut().zip(&mut self.peaks) {
+                *open = open.saturating_add(small);
+                *peak = (*peak).max(*open);
+            }
+            return;
+        }
+        for ((window, open), peak) in WINDOWS.iter().zip(&mut self.open).zip(&mut self.peaks) {
+            let is_open = second / window == self.last / window;
+            *open = if is_open { open.saturating_add(small) } else { small };
+            *peak = (*peak).max(*open);
+        }
+        self.last = second;
+    }
+}
+
+/// How many bytes of a key are stored inline. An IPv4 address and the network of an IPv6 address
+/// are shorter.
+const INLINE: usize = 22;
+
+/// The keys of a partition with their policies, numbered from 0.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// The number of each key, with 32 bits of its hash.
+    table: HashTable<(u32, u32)>,
+    slots: Vec<Slot>,
+    /// The bytes of keys that are not inline.
+    long: Vec<u8>,
+}
+
+/// A key in 32 bytes, so that two share a cache line.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    policy: u32,
+    length: u32,
+    /// The bytes of the key, or the position of a long key.
+    bytes: [u8; INLINE + 2],
+}
+
+impl Slot {
+    fn bytes<'a>(&'a self, long: &'a [u8]) -> &'a [u8] {
+        let length = index(self.length);
+        if length <= INLINE {
+            return &self.bytes[..length];
+        }
+        let start = long_start(&self.bytes);
+        &long[start..start + length]
+    }
+}
+
+fn long_start(bytes: &[u8; INLINE + 2]) -> usize {
+    let mut start = [0; 8];
+    start.copy_from_slice(&bytes[..8]);
+    index(u64::from_le_bytes(start))
+}
+
+/// Spreads the stored half of a hash over 64 bits.
+fn spread(half: u32) -> u64 {
+    u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Keys {
+    /// The number of a key, and whether it is new; `None` if all numbers are in use.
+    pub(super) fn number(&mut self, half: u32, policy: u32, key: &[u8]) -> Option<(u32, bool)> {
+        let Keys { table, slots, long } = self;
+        let is_equal = |&(tag, number): &(u32, u32)| {
+            let slot = &slots[index(number)];
+            tag == half && slot.policy == policy && slot.bytes(long) == key
+        };
+        if let Some(&(_, number)) = table.find(spread(half), is_equal) {
+            return Some((number, false));
+        }
+        let number = u32::try_from(slots.len()).ok().filter(|number| *number < u32::MAX)?;
+        let mut bytes = [0; INLINE + 2];
+        if key.len() <= INLINE {
+            bytes[..key.len()].copy_from_slice(key);
+        } else {
+            bytes[..8].copy_from_slice(&to_u64(long.len()).to_le_bytes());
+            long.extend_from_slice(key);
+        }
+        slots.push(Slot { policy, length: to_u32(key.len()), bytes });
+        table.insert_unique(spread(half), (half, number), |&(tag, _)| spread(tag));
+        Some((number, true))
+    }
+
+    /// A key, and the number of its policy.
+    pub(super) fn get(&self, number: u32) -> (u32, &[u8]) {
+        let slot = &self.slots[index(number)];
+        (slot.policy, slot.bytes(&self.long))
+    }
 }

@@ -1,12 +1,11 @@
-//! Sequential replay, where a store decides each request: for operations other than `check`, requests
-//! with several keys, and stores outside this process.
+//! Sequential replay, where a store decides each request: for operations other than `check`,
+//! requests with several keys, and stores outside this process.
 
-use tollgate::{Answer, Limiter, ManualClock, Operation, Policy, StoreError, Timestamp};
+use tollgate::{Answer, Limiter, ManualClock, Operation, Policy, Request, StoreError, Timestamp};
 
 use super::partition::Partition;
-use crate::candidate::Candidate;
 use crate::error::ReplayError;
-use crate::request::LogRequest;
+use crate::request::{Candidate, LogRequest};
 
 /// The store of a candidate; its clock follows the log.
 #[derive(Clone, Debug)]
@@ -31,15 +30,12 @@ pub struct DecisionRecord<'a> {
     /// The request.
     pub request: &'a LogRequest,
     /// The policies of its checks.
-    pub policies: &'a [Option<Policy>],
+    pub policies: &'a [Policy],
     /// The answer of the store, or its error.
     pub answer: Result<&'a Answer, String>,
 }
 
 /// Decides a request under each candidate, counts the decision, and passes it to `output`.
-///
-/// # Errors
-/// The store is unavailable, or `output` failed.
 pub(crate) async fn decide(
     stores: &[CandidateStore],
     candidates: &[Candidate],
@@ -59,14 +55,16 @@ pub(crate) async fn decide(
     for (place, (store, candidate)) in stores.iter().zip(candidates).enumerate() {
         let policies = request.policies(candidate);
         let checks = request.checks(&policies);
-        let mut store_request = request.request(&checks);
-        if let Operation::Check { lease } = &mut store_request.operation
+        let mut operation = request.operation;
+        if let Operation::Check { lease } = &mut operation
             && !checks.iter().any(|check| check.policy.has_concurrent())
         {
             *lease = None;
         }
         store.clock.set(at);
-        let answer = store.limiter.decide(&store_request).await;
+        let request_id = request.request_id.as_deref();
+        let answer =
+            store.limiter.decide(&Request { operation, checks: &checks, request_id }).await;
         if let (Some(cost), Ok(answer)) = (spends, &answer) {
             let allowed = answer.decisions.iter().all(|decision| decision.allowed);
             let granted =
@@ -90,23 +88,15 @@ pub(crate) async fn decide(
             }
             _ => {}
         }
-        let answer = answer.as_ref().map_err(ToString::to_string);
-        let record = DecisionRecord {
-            number,
-            complete_before,
-            candidate: place,
-            at,
-            request,
-            policies: &policies,
-            answer,
-        };
+        let (answer, policies) = (answer.as_ref().map_err(ToString::to_string), &policies[..]);
+        let candidate = place;
+        let record =
+            DecisionRecord { number, complete_before, candidate, at, request, policies, answer };
         output(&record).map_err(ReplayError::Output)?;
     }
     Ok(())
 }
 
-/// A request at its time.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct TimedRequest<'a> {
     /// The number of its line.
     pub(crate) number: u64,

@@ -1,7 +1,5 @@
 //! Finds the lowest limits that deny at most a given share of the keys.
 
-use std::collections::BTreeMap;
-
 use tollgate::{Kind, Limit, Policy, Spec};
 use tollgate_core::KeyState;
 
@@ -13,11 +11,11 @@ use crate::threads::for_each;
 /// The times and costs of one key's requests, in order.
 pub(crate) type KeyTrace = Vec<(u64, u64)>;
 
-/// Finds the lowest count of the first limit, with the other numbers in proportion, that denies at most
-/// `share_ppm` millionths of the keys at least once.
+/// Finds the lowest count of the first limit, with the other numbers in proportion, that denies at
+/// most `share_ppm` millionths of the keys at least once.
 ///
-/// Binary search. A key that a count never denies is not denied by a higher count, and a key that it
-/// denies is denied by every lower count, so each step needs to replay only some of the keys.
+/// Binary search. A key that a count never denies is not denied by a higher count, and a key that
+/// it denies is denied by every lower count, so each step needs to replay only some of the keys.
 pub(crate) fn suggest(
     policy: &Policy,
     keys: &[KeyTrace],
@@ -32,7 +30,6 @@ pub(crate) fn suggest(
     let tolerated = u128::from(total) * u128::from(share_ppm) / 1_000_000;
     let tolerated = u64::try_from(tolerated).ok()?;
 
-    let mut scaled = ScaledPolicies { policy, first, known: BTreeMap::new() };
     let mut remaining: Vec<&KeyTrace> = keys.iter().collect();
     // The number of keys that every remaining count denies.
     let mut always_denied = 0;
@@ -40,7 +37,7 @@ pub(crate) fn suggest(
     let (mut below, mut above) = (0, None);
     let mut count = first;
     loop {
-        match scaled.at(count) {
+        match scaled(policy, count) {
             // A count out of range ends the search upwards, and counts as too low downwards.
             None => {
                 above?;
@@ -65,7 +62,7 @@ pub(crate) fn suggest(
             None => break,
         }
     }
-    let suggested = scaled.at(above?)?;
+    let suggested = scaled(policy, above?)?;
     // A final pass over all keys, in case a limit is not monotonic.
     let (denied, _) = split(&keys.iter().collect::<Vec<_>>(), &suggested, threads);
     let keys_denied = to_u64(denied.len());
@@ -111,7 +108,7 @@ fn admits_all(policy: &Policy, key: &KeyTrace) -> bool {
 
 /// Takes the requests of each key out of a partition.
 pub(crate) fn take_traces(partition: &mut Partition) -> Vec<KeyTrace> {
-    let mut keys = vec![KeyTrace::new(); partition.keys.len()];
+    let mut keys = vec![KeyTrace::new(); partition.tallies.len()];
     for (at, key, cost) in partition.trace.take().into_iter().flatten() {
         keys[index(key)].push((at, cost));
     }
@@ -119,37 +116,23 @@ pub(crate) fn take_traces(partition: &mut Partition) -> Vec<KeyTrace> {
     keys
 }
 
-/// A policy with other counts.
-struct ScaledPolicies<'a> {
-    policy: &'a Policy,
-    /// The count of its first limit.
-    first: u64,
-    known: BTreeMap<u64, Option<Policy>>,
-}
-
-impl ScaledPolicies<'_> {
-    /// The policy with this count in the first limit and all numbers in proportion, rounded up; `None` if
-    /// that is out of range.
-    fn at(&mut self, count: u64) -> Option<Policy> {
-        let (policy, first) = (self.policy, self.first);
-        let make = || {
-            let limits: Option<Vec<Limit>> =
-                policy.limits().iter().map(|limit| scaled(limit.spec(), count, first)).collect();
-            Policy::new("suggested", limits?).ok()
-        };
-        self.known.entry(count).or_insert_with(make).clone()
-    }
-}
-
-fn scaled(spec: &Spec, count: u64, first: u64) -> Option<Limit> {
+/// The policy with this count in the first limit and all numbers in proportion, rounded up; `None`
+/// if that is out of range.
+fn scaled(policy: &Policy, count: u64) -> Option<Policy> {
+    let first = policy.limits().first()?.spec().count;
     let scale = |number: u64| {
         let scaled = (u128::from(number) * u128::from(count)).div_ceil(u128::from(first));
         u64::try_from(scaled).ok()
     };
-    let kind = match spec.kind {
-        Kind::TokenBucket { burst } => Kind::TokenBucket { burst: scale(burst)? },
-        Kind::Queue { places } => Kind::Queue { places: scale(places)? },
-        other => other,
+    let scaled = |limit: &Limit| {
+        let spec = limit.spec();
+        let kind = match spec.kind {
+            Kind::TokenBucket { burst } => Kind::TokenBucket { burst: scale(burst)? },
+            Kind::Queue { places } => Kind::Queue { places: scale(places)? },
+            other => other,
+        };
+        Spec { count: scale(spec.count)?, kind, ..*spec }.build().ok()
     };
-    Spec { count: scale(spec.count)?, kind, ..*spec }.build().ok()
+    let limits: Option<Vec<Limit>> = policy.limits().iter().map(scaled).collect();
+    Policy::new("suggested", limits?).ok()
 }

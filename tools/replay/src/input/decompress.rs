@@ -21,12 +21,10 @@ const OTHERS: [(&[u8], &str); 4] = [
 ];
 const MAX_MAGIC_LEN: usize = 5;
 
-/// The size of a read from the disk.
 const READ_BYTES: usize = 256 << 10;
 /// The window size that `zstd -d` accepts by default.
 const ZSTD_WINDOW: u64 = 128 << 20;
 
-/// The compression of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     None,

@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::block::{Buffers, MAX_LINE_LEN, Part};
+use super::block::{
+    Buffers, CountingReader, InputError, InputErrorKind, MAX_LINE_LEN, Part, Progress,
+};
 use super::decompress::{Compression, open};
-use super::error::{InputError, InputErrorKind};
-use super::progress::{CountingReader, Progress};
 use super::split::{LineSplitter, Queue};
 
 /// How many parts are read ahead.
@@ -21,79 +21,56 @@ const PARTS_AHEAD: usize = 4;
 /// How often a waiting consumer checks whether it is stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// The parts of several files in order. `-` is standard input. A file that starts like gzip or Zstandard is
-/// decompressed, with any number of members or frames.
+/// The parts of several files in order. `-` is standard input. A file that starts like gzip or
+/// Zstandard is decompressed, with any number of members or frames.
 ///
-/// A file that cannot be read yields an error in its place; iteration can continue with the next file.
-/// Dropping the input ends the thread, except during a read that blocks.
-///
-/// ```
-/// use tollgate_replay::input::{Input, Part};
-///
-/// let input = Input::from_reader("access.log", &b"one\ntwo\n"[..]);
-/// let mut lines = Vec::new();
-/// for part in input {
-///     match part? {
-///         Part::Lines(block) => lines.extend(block.lines().map(|(_, line)| line.to_vec())),
-///         Part::TooLong(line) => eprintln!("line {} is too long", line.line),
-///     }
-/// }
-/// assert_eq!(lines, [b"one", b"two"]);
-/// # Ok::<(), tollgate_replay::input::InputError>(())
-/// ```
+/// A file that cannot be read yields an error in its place; iteration can continue with the next
+/// file. Dropping the input ends the thread, except during a read that blocks.
 #[derive(Debug)]
 pub struct Input {
     messages: Receiver<Message>,
-    stop: Stop,
+    /// Ends the reader thread.
+    stop: Arc<AtomicBool>,
     queue: Queue,
     progress: Progress,
     /// The file and the line of the last part; `None` after the end.
     at: Option<(Arc<str>, u64)>,
 }
 
-#[derive(Debug)]
-enum Message {
-    Part(Part),
-    Failed(InputError),
-    Ended,
-}
-
-/// Tells the reader thread to end.
-#[derive(Clone, Debug, Default)]
-struct Stop(Arc<AtomicBool>);
+/// A part or an error; `None` at the end.
+type Message = Option<Result<Part, InputError>>;
 
 impl Drop for Input {
     fn drop(&mut self) {
-        self.stop.0.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
     }
 }
 
 impl Input {
     /// Starts to read files.
-    #[must_use]
     pub fn open(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
-        let lengths = paths.iter().map(|path| length(path));
-        let progress = Progress::new(lengths.sum());
+        let total = paths.iter().map(|path| length(path)).sum();
+        let progress = Progress { total, ..Progress::default() };
         let sources = paths.into_iter().map(|path| {
             let name = path.to_string_lossy().into_owned();
-            (name, move || if is_standard_input(&path) { Ok(Source::Stdin) } else { file(&path) })
+            (name, move || match is_standard_input(&path) {
+                true => Ok(Source::Stdin),
+                false => File::open(&path).map(Source::File),
+            })
         });
         Input::start(progress, sources.collect())
     }
 
     /// Starts to read `from` under a name.
-    #[must_use]
     pub fn from_reader(name: &str, from: impl Read + Send + 'static) -> Self {
         let source = move || Ok(Source::Other(Box::new(from)));
-        Input::start(Progress::new(None), vec![(name.to_owned(), source)])
+        Input::start(Progress::default(), vec![(name.to_owned(), source)])
     }
 
     /// The progress of reading.
-    #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
@@ -115,25 +92,22 @@ impl Input {
     /// Handles a message; `None` means that the thread has ended.
     fn handle(&mut self, message: Option<Message>) -> Option<Result<Part, InputError>> {
         let at = self.at.as_mut()?;
-        match message {
-            Some(Message::Part(part)) => {
+        // Without a message, the thread panicked.
+        let Some(message) = message else {
+            let (name, lines) = self.at.take()?;
+            return Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }));
+        };
+        match &message {
+            Some(Ok(part)) => {
                 self.queue.take();
-                if let Part::Lines(block) = &part {
-                    *at = (Arc::clone(&block.beginning().name), block.first_line());
+                if let Part::Lines(block) = part {
+                    *at = (Arc::clone(&block.beginning.name), block.first_line);
                 }
-                Some(Ok(part))
             }
-            Some(Message::Failed(error)) => Some(Err(error)),
-            Some(Message::Ended) => {
-                self.at = None;
-                None
-            }
-            // The thread ended without a message: it panicked.
-            None => {
-                let (name, lines) = self.at.take()?;
-                Some(Err(InputError { name, lines, kind: InputErrorKind::Stopped }))
-            }
+            Some(Err(_)) => {}
+            None => self.at = None,
         }
+        message
     }
 
     fn start<O>(progress: Progress, sources: Vec<(String, O)>) -> Self
@@ -141,7 +115,7 @@ impl Input {
         O: FnOnce() -> io::Result<Source> + Send + 'static,
     {
         let (sender, messages) = sync_channel(PARTS_AHEAD);
-        let (stop, queue) = (Stop::default(), Queue::default());
+        let (stop, queue) = (Arc::<AtomicBool>::default(), Queue::default());
         let reader = ReadAhead {
             sender,
             stop: stop.clone(),
@@ -149,8 +123,8 @@ impl Input {
             progress: progress.clone(),
             buffers: Buffers::new(MAX_LINE_LEN),
         };
-        // The thread is not joined, because it may wait for a terminal. If it cannot be spawned, its end of
-        // the channel is dropped, which is reported as an error.
+        // The thread is not joined, because it may wait for a terminal. If it cannot be spawned,
+        // its end of the channel is dropped, which is reported as an error.
         let _thread = thread::Builder::new()
             .name("tollgate-input".to_owned())
             .spawn(move || reader.read_all(sources));
@@ -169,10 +143,9 @@ impl Iterator for Input {
 }
 
 /// The state of the reader thread.
-#[derive(Debug)]
 struct ReadAhead {
     sender: SyncSender<Message>,
-    stop: Stop,
+    stop: Arc<AtomicBool>,
     queue: Queue,
     progress: Progress,
     buffers: Buffers,
@@ -190,7 +163,7 @@ impl ReadAhead {
                 Err(error) => self.fail(&name, 0, InputErrorKind::Open(error.to_string()))?,
             }
         }
-        self.send(Message::Ended)
+        self.send(None)
     }
 
     fn read(&self, file: usize, name: &Arc<str>, source: Source) -> Continue {
@@ -203,18 +176,13 @@ impl ReadAhead {
         if let Compression::Other(program) = compression {
             return self.fail(name, 0, InputErrorKind::Unsupported(program));
         }
-        let mut splitter = LineSplitter::new(
-            file,
-            Arc::clone(name),
-            reader,
-            self.buffers.clone(),
-            self.queue.clone(),
-        );
+        let (buffers, queue) = (self.buffers.clone(), self.queue.clone());
+        let mut splitter = LineSplitter::new(file, Arc::clone(name), reader, buffers, queue);
         loop {
             match splitter.next() {
                 Ok(Some(part)) => {
                     self.queue.put();
-                    self.send(Message::Part(part))?;
+                    self.send(Some(Ok(part)))?;
                 }
                 Ok(None) => return Some(()),
                 Err(error) => {
@@ -224,18 +192,18 @@ impl ReadAhead {
                         _ if is_system_error => InputErrorKind::Read,
                         _ => InputErrorKind::Decompress,
                     };
-                    return self.fail(name, splitter.lines(), kind(error.to_string()));
+                    return self.fail(name, splitter.lines, kind(error.to_string()));
                 }
             }
         }
     }
 
     fn fail(&self, name: &Arc<str>, lines: u64, kind: InputErrorKind) -> Continue {
-        self.send(Message::Failed(InputError { name: Arc::clone(name), lines, kind }))
+        self.send(Some(Err(InputError { name: Arc::clone(name), lines, kind })))
     }
 
     fn send(&self, message: Message) -> Continue {
-        if self.stop.0.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             return None;
         }
         self.sender.send(message).ok()
@@ -243,19 +211,17 @@ impl ReadAhead {
 }
 
 /// A reader that ends once it is stopped, so that no thread keeps skipping an endless line.
-#[derive(Debug)]
 struct StoppableReader<'s, R> {
     inner: R,
-    stop: &'s Stop,
+    stop: &'s AtomicBool,
 }
 
 impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stop.0.load(Ordering::Relaxed) { Ok(0) } else { self.inner.read(buffer) }
+        if self.stop.load(Ordering::Relaxed) { Ok(0) } else { self.inner.read(buffer) }
     }
 }
 
-/// A source of bytes.
 enum Source {
     File(File),
     Stdin,
@@ -270,10 +236,6 @@ impl Read for Source {
             Source::Other(other) => other.read(buffer),
         }
     }
-}
-
-fn file(path: &Path) -> io::Result<Source> {
-    File::open(path).map(Source::File)
 }
 
 fn is_standard_input(path: &Path) -> bool {

@@ -32,8 +32,6 @@ impl Queue {
     }
 }
 
-/// Splits a file into parts.
-#[derive(Debug)]
 pub(super) struct LineSplitter<R> {
     file: usize,
     name: Arc<str>,
@@ -43,15 +41,14 @@ pub(super) struct LineSplitter<R> {
     beginning: Option<Arc<FileHead>>,
     /// The bytes after the last line end.
     rest: Vec<u8>,
-    /// The number of complete lines.
-    lines: u64,
+    pub(super) lines: u64,
     failed: Option<io::Error>,
     ended: bool,
 }
 
 impl<R: Read> LineSplitter<R> {
-    /// The buffers have the maximum length of a line, so every valid line fits, because a block starts at
-    /// the start of a line.
+    /// The buffers have the maximum length of a line, so every valid line fits, because a block
+    /// starts at the start of a line.
     pub(super) fn new(
         file: usize,
         name: Arc<str>,
@@ -59,23 +56,8 @@ impl<R: Read> LineSplitter<R> {
         buffers: Buffers,
         queue: Queue,
     ) -> Self {
-        LineSplitter {
-            file,
-            name,
-            from,
-            buffers,
-            queue,
-            beginning: None,
-            rest: Vec::new(),
-            lines: 0,
-            failed: None,
-            ended: false,
-        }
-    }
-
-    /// The number of complete lines.
-    pub(super) fn lines(&self) -> u64 {
-        self.lines
+        let (beginning, rest, lines, failed, ended) = (None, Vec::new(), 0, None, false);
+        Self { file, name, from, buffers, queue, beginning, rest, lines, failed, ended }
     }
 
     /// The next part; `None` at the end.
@@ -88,7 +70,7 @@ impl<R: Read> LineSplitter<R> {
         let is_full = filled == buffer.bytes.len();
         let end = match memrchr(b'\n', bytes) {
             Some(at) => at + 1,
-            None if is_full => return self.too_long(&mut buffer.bytes).map(Some),
+            None if is_full => return Ok(Some(self.too_long(&mut buffer.bytes))),
             None if self.ended && self.failed.is_none() => filled,
             None => 0,
         };
@@ -103,7 +85,7 @@ impl<R: Read> LineSplitter<R> {
         let first_line = self.lines.saturating_add(1);
         self.lines = self.lines.saturating_add(count_lines(block));
         let beginning = self.beginning(block);
-        Ok(Some(Part::Lines(Block::new(buffer, end, first_line, beginning))))
+        Ok(Some(Part::Lines(Block { buffer, end, first_line, beginning })))
     }
 
     /// Fills a buffer with the rest of the previous block and new data; returns the filled length.
@@ -126,7 +108,8 @@ impl<R: Read> LineSplitter<R> {
         filled
     }
 
-    /// Whether a block of this size may be sent. The first block always contains the whole beginning.
+    /// Whether a block of this size may be sent. The first block always contains the whole
+    /// beginning.
     fn may_be_short(&self, filled: usize) -> bool {
         let has_beginning = self.beginning.is_some() || filled > BEGINNING_BYTES;
         has_beginning && self.queue.is_empty()
@@ -146,7 +129,7 @@ impl<R: Read> LineSplitter<R> {
     }
 
     /// Skips a line that fills the buffer, up to its end.
-    fn too_long(&mut self, buffer: &mut [u8]) -> io::Result<Part> {
+    fn too_long(&mut self, buffer: &mut [u8]) -> Part {
         let beginning = buffer[..buffer.len().min(SAMPLE_BYTES)].to_vec();
         loop {
             let read = self.read(buffer);
@@ -160,12 +143,8 @@ impl<R: Read> LineSplitter<R> {
             }
         }
         self.lines = self.lines.saturating_add(1);
-        Ok(Part::TooLong(TooLong {
-            file: self.file,
-            name: Arc::clone(&self.name),
-            line: self.lines,
-            beginning,
-        }))
+        let (file, name, line) = (self.file, Arc::clone(&self.name), self.lines);
+        Part::TooLong(TooLong { file, name, line, beginning })
     }
 
     fn beginning(&mut self, block: &[u8]) -> Arc<FileHead> {
@@ -181,8 +160,7 @@ impl<R: Read> LineSplitter<R> {
 }
 
 fn count_lines(block: &[u8]) -> u64 {
-    let ends = memchr_iter(b'\n', block).count() + usize::from(!block.ends_with(b"\n"));
-    to_u64(ends)
+    to_u64(memchr_iter(b'\n', block).count() + usize::from(!block.ends_with(b"\n")))
 }
 
 #[cfg(test)]
@@ -217,7 +195,8 @@ mod tests {
         }
     }
 
-    /// The numbered lines of a text, split with buffers of the given size; `…` stands for a skipped line.
+    /// The numbered lines of a text, split with buffers of the given size; `…` stands for a skipped
+    /// line.
     fn lines(pieces: Pieces, size: usize, waits: bool) -> Vec<String> {
         let queue = Queue::default();
         if !waits {
@@ -235,7 +214,7 @@ mod tests {
                 Ok(Some(Part::TooLong(too_long))) => found.push(format!("{} …", too_long.line)),
                 Ok(None) => return found,
                 Err(error) => {
-                    found.push(format!("{error} after {}", splitter.lines()));
+                    found.push(format!("{error} after {}", splitter.lines));
                     return found;
                 }
             }
@@ -289,7 +268,8 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(at, line)| {
-                    // A last line without a line end cannot be told from a line that is too long if it fills the buffer.
+                    // A last line without a line end cannot be told from a line that is too long if
+                    // it fills the buffer.
                     let is_last = at + 1 == expected.len() && last < text.len();
                     let fits = line.len() + usize::from(!is_last) <= size
                         && !(is_last && line.len() == size);

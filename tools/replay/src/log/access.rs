@@ -4,14 +4,13 @@
 //! [NAME:PORT ]ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES[ "REFERER" "USER-AGENT"[ …]]
 //! ```
 //!
-//! The time is located first: `[`, a date, and `] "`. Both servers escape quotes in everything that a
-//! client sends, so a client cannot forge a time.
+//! The time is located first: `[`, a date, and `] "`. Both servers escape quotes in everything that
+//! a client sends, so a client cannot forge a time.
 
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::error::LineError;
-use super::escape::unescape;
-use super::line::{ExtraFields, Line};
+use super::line::{ExtraFields, Line, request, word};
 use super::time::{DATE_BYTES, Dates};
 
 /// The maximum length of a time in brackets; RFC 3339 with nanoseconds has 35 bytes.
@@ -28,14 +27,12 @@ struct Parts<'a> {
     behind: &'a [u8],
 }
 
-/// A quoted text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Text<'a> {
     raw: &'a [u8],
     is_escaped: bool,
 }
 
-/// Parses the lines of one log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Access {
     dates: Dates,
@@ -44,8 +41,8 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// `has_headers` is true for the combined format, where two headers follow the size. A line without
-    /// them is still valid.
+    /// `has_headers` is true for the combined format, where two headers follow the size. A line
+    /// without them is still valid.
     pub(super) fn parse<'a>(
         &'a mut self,
         line: &'a [u8],
@@ -55,23 +52,27 @@ impl Access {
         let time = self.dates.parse(parts.date)?;
         let (referer, rest) = if has_headers { header(parts.behind)? } else { Default::default() };
         let (user_agent, _) = if has_headers { header(rest)? } else { Default::default() };
-        let prefix = LinePrefix::parse(parts.before);
+        let (host, address, user) = prefix(parts.before);
         let (method, target) = request(parts.request.raw);
         let target = Text { raw: target, ..parts.request };
-        let user = Text { raw: prefix.user, is_escaped: memchr(b'\\', prefix.user).is_some() };
+        let user = Text { raw: user, is_escaped: memchr(b'\\', user).is_some() };
 
         let texts = [target, referer, user_agent, user];
         let [target, referer, user_agent, user] = self.unescape(texts);
-        let mut line = Line::new(time);
-        line.address = present(prefix.address);
-        line.host = present(prefix.host);
-        line.user = present(user);
-        line.method = present(method);
-        line.target = present(target);
-        line.status = parts.status;
-        line.extra =
-            ExtraFields::Headers { referer: present(referer), user_agent: present(user_agent) };
-        Ok(line)
+        let (referer, user_agent) = (present(referer), present(user_agent));
+        Ok(Line {
+            time,
+            address: present(address),
+            user: present(user),
+            method: present(method),
+            target: present(target),
+            host: present(host),
+            status: parts.status,
+            key: None,
+            cost: None,
+            note: None,
+            extra: ExtraFields::Headers { referer, user_agent },
+        })
     }
 
     fn unescape<'a, const N: usize>(&'a mut self, texts: [Text<'a>; N]) -> [&'a [u8]; N] {
@@ -177,45 +178,21 @@ fn header(text: &[u8]) -> Result<(Text<'_>, &[u8]), LineError> {
     }
 }
 
-/// The method and the target of a request line; both empty if it is not HTTP, such as a TLS handshake on an
-/// HTTP port, or `-`.
-pub(super) fn request(request: &[u8]) -> (&[u8], &[u8]) {
-    let (method, rest) = word(request);
-    if !method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-' || *byte == b'_') {
-        return (&[], &[]);
+/// The host, the address and the user before the time.
+fn prefix(before: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let (first, rest) = word(before);
+    let (_ident, user) = word(rest);
+    // Usually there are three words. More are a virtual host at the start, a list of addresses
+    // (`X-Forwarded-For` instead of the address), or a user with spaces.
+    if !user.contains(&b' ') {
+        return (&[], without_comma(first), user);
     }
-    // A broken client may send a target with spaces; the protocol has none.
-    let target = match memchr::memrchr(b' ', rest).and_then(|at| rest.split_at_checked(at)) {
-        Some((target, protocol)) if protocol.starts_with(b" HTTP/") => target,
-        _ => rest,
-    };
-    if target.is_empty() { (&[], &[]) } else { (method, target) }
-}
-
-/// The part of a line before the time.
-#[derive(Debug)]
-struct LinePrefix<'a> {
-    host: &'a [u8],
-    address: &'a [u8],
-    user: &'a [u8],
-}
-
-impl<'a> LinePrefix<'a> {
-    fn parse(before: &'a [u8]) -> Self {
-        let (first, rest) = word(before);
-        let (_ident, user) = word(rest);
-        // Usually there are three words. More are a virtual host at the start, a list of addresses
-        // (`X-Forwarded-For` instead of the address), or a user with spaces.
-        if !user.contains(&b' ') {
-            return LinePrefix { host: &[], address: without_comma(first), user };
-        }
-        if let Some(host) = host_of(first) {
-            let (address, rest) = word(rest);
-            return LinePrefix { host, address: without_comma(address), user: word(rest).1 };
-        }
-        let user = if first.ends_with(b",") { word(after_list(rest)).1 } else { user };
-        LinePrefix { host: &[], address: without_comma(first), user }
+    if let Some(host) = host_of(first) {
+        let (address, rest) = word(rest);
+        return (host, without_comma(address), word(rest).1);
     }
+    let user = if first.ends_with(b",") { word(after_list(rest)).1 } else { user };
+    (&[], without_comma(first), user)
 }
 
 /// What follows a comma-separated list.
@@ -231,14 +208,6 @@ fn without_comma(text: &[u8]) -> &[u8] {
     text.strip_suffix(b",").unwrap_or(text)
 }
 
-/// The first word, and what follows its space.
-fn word(text: &[u8]) -> (&[u8], &[u8]) {
-    match text.iter().position(|byte| *byte == b' ') {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &[]),
-    }
-}
-
 /// The host of `HOST:PORT`; `None` for an IPv6 address, which has more colons.
 fn host_of(word: &[u8]) -> Option<&[u8]> {
     let colon = memchr::memrchr(b':', word)?;
@@ -251,4 +220,66 @@ fn host_of(word: &[u8]) -> Option<&[u8]> {
 /// A value, unless it is empty or `-`.
 fn present(text: &[u8]) -> Option<&[u8]> {
     (!matches!(text, b"" | b"-" | b"\"\"")).then_some(text)
+}
+
+/// Appends `raw` to `text` and resolves the escapes `\"`, `\\`, `\n` and similar, and `\xHH`. Other
+/// backslashes remain.
+fn unescape(raw: &[u8], text: &mut Vec<u8>) {
+    let mut rest = raw;
+    while let Some(at) = memchr(b'\\', rest) {
+        let (before, escape) = rest.split_at(at);
+        text.extend_from_slice(before);
+        let (byte, length) = escaped(escape);
+        text.push(byte);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    text.extend_from_slice(rest);
+}
+
+/// The byte of the escape at the start of `text`, and the length of the escape.
+fn escaped(text: &[u8]) -> (u8, usize) {
+    match text {
+        [_, b'x', high, low, ..] => match (hex(*high), hex(*low)) {
+            (Some(high), Some(low)) => (high << 4 | low, 4),
+            _ => (b'\\', 1),
+        },
+        [_, b'"', ..] => (b'"', 2),
+        [_, b'\\', ..] => (b'\\', 2),
+        [_, b'n', ..] => (b'\n', 2),
+        [_, b'r', ..] => (b'\r', 2),
+        [_, b't', ..] => (b'\t', 2),
+        [_, b'b', ..] => (0x08, 2),
+        [_, b'f', ..] => (0x0C, 2),
+        [_, b'v', ..] => (0x0B, 2),
+        _ => (b'\\', 1),
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_both_servers_are_resolved() {
+        let check = |raw: &str, expected: &[u8]| {
+            let mut text = Vec::new();
+            unescape(raw.as_bytes(), &mut text);
+            assert_eq!(text, expected, "{raw}");
+        };
+        check("plain", b"plain");
+        check(r#"a\"b\\c"#, br#"a"b\c"#);
+        check(r"\x16\x03\xfF!", b"\x16\x03\xFF!");
+        check(r"\t\n\r\b\f\v", b"\t\n\r\x08\x0C\x0B");
+        check(r"\xg0\x1", br"\xg0\x1");
+        check(r"end\", br"end\");
+    }
 }

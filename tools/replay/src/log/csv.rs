@@ -3,16 +3,13 @@
 use std::ops::Range;
 
 use super::error::{LineError, OpenError};
-use super::escape::{BYTE_ORDER_MARK, same_name};
-use super::fields::{Fields, TimeUnit};
-use super::line::Line;
-use super::named::Slots;
+use super::fields::{Fields, TimeUnit, same_name};
+use super::line::{BYTE_ORDER_MARK, Line, Slots};
 
-/// The maximum number of columns.
 const MAX_COLUMNS: usize = 1_000;
 
-/// Parses lines below one header. Each record is one line: a quoted value must not contain a line end,
-/// because a log is read in blocks of lines.
+/// Parses lines below one header. Each record is one line: a quoted value must not contain a line
+/// end, because a log is read in blocks of lines.
 #[derive(Clone, Debug)]
 pub(super) struct Csv {
     header: Vec<u8>,
@@ -44,18 +41,11 @@ impl Csv {
         let names: Vec<String> =
             columns.iter().map(|column| fields.name_of_column(column)).collect();
         let slots = Slots::new(&names, None);
-        if !slots.has_time() || !slots.has_client() {
-            return Err(OpenError::MissingColumn {
-                name: if slots.has_time() { "key" } else { "time" },
-            });
+        if let Some(name) = slots.missing() {
+            return Err(OpenError::MissingColumn(name));
         }
-        Ok(Csv {
-            header: header.to_vec(),
-            record: Record::new(names.len()),
-            names,
-            slots,
-            unit: fields.time_unit(),
-        })
+        let (header, record) = (header.to_vec(), Record::new(names.len()));
+        Ok(Csv { header, names, slots, unit: fields.unit, record })
     }
 
     /// Parses a line; `None` for the header, at the start or where files were concatenated.
@@ -136,7 +126,6 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     columns(line).is_some_and(|columns| has(&columns, "time") && has(&columns, "key"))
 }
 
-/// The columns of a header.
 fn columns(header: &[u8]) -> Option<Vec<String>> {
     let count = memchr::memchr_iter(b',', header).count() + 1;
     if count > MAX_COLUMNS {

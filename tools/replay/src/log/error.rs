@@ -4,52 +4,36 @@ use std::fmt;
 
 /// Why a line is invalid, with a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of a variant describes it")]
 pub enum LineError {
-    /// It has no time.
     NoTime,
-    /// Its time is invalid.
     Time,
-    /// Its time is before 1970.
     BeforeEpoch,
-    /// Its time is after the year 2238.
     FarFuture,
-    /// No quoted request follows the time.
     NoRequest,
-    /// A quote is not closed.
     Unclosed,
-    /// No status follows the request.
     NoStatus,
-    /// It is not a JSON object.
+    /// The position in bytes, from 1.
     NotJson {
-        /// The position of the error in bytes, from 1.
         column: usize,
     },
-    /// A field is not a whole number.
     Number {
-        /// The field.
         field: &'static str,
     },
-    /// It has more values than the header has columns.
     Columns {
-        /// The number of values.
         values: usize,
-        /// The number of columns.
         columns: usize,
     },
-    /// It is too long.
-    TooLong {
-        /// The maximum length in bytes.
-        max: usize,
-    },
+    /// The maximum length in bytes.
+    TooLong(usize),
 }
 
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LineError::NoTime => f.write_str(
-                "no time found; an access log has it as [10/Oct/2000:13:55:36 -0700]; for JSON and CSV, \
-                 name the field with --field time=NAME",
+                "no time found; an access log has it as [10/Oct/2000:13:55:36 -0700]; for JSON and \
+                 CSV, name the field with --field time=NAME",
             ),
             LineError::Time => f.write_str(
                 "invalid time; use seconds since 1970 with an optional decimal point, RFC 3339, or \
@@ -59,34 +43,35 @@ impl fmt::Display for LineError {
                 f.write_str("the time is before 1970; correct it, or remove the line")
             }
             LineError::FarFuture => f.write_str(
-                "the time is after the year 2238; if its unit is not seconds, use --time-unit ms, us or \
-                 ns",
+                "the time is after the year 2238; if its unit is not seconds, use --time-unit ms, \
+                 us or ns",
             ),
             LineError::NoRequest => f.write_str(
                 "no quoted request follows the time; if the log has another format, use --format",
             ),
             LineError::Unclosed => f.write_str(
-                "a quote is not closed; the line was cut off, or a value contains a line end, which must \
-                 be written as \\n",
+                "a quote is not closed; the line was cut off, or a value contains a line end, \
+                 which must be written as \\n",
             ),
             LineError::NoStatus => f.write_str(
-                "no status and size follow the request; if the log has another format, use --format",
+                "no status and size follow the request; if the log has another format, use \
+                 --format",
             ),
             LineError::NotJson { column } => write!(
                 f,
-                "not a JSON object at byte {column}; write one object per line, or select another format \
-                 with --format"
+                "not a JSON object at byte {column}; write one object per line, or select another \
+                 format with --format"
             ),
             LineError::Number { field } => {
                 write!(f, "{field} is not a whole number; use digits only")
             }
             LineError::Columns { values, columns } => write!(
                 f,
-                "the line has {values} values, but the header has {columns} columns; quote values that \
-                 contain a comma"
+                "the line has {values} values, but the header has {columns} columns; quote values \
+                 that contain a comma"
             ),
-            LineError::TooLong { max } => {
-            write!(f, "the line is longer than {max} bytes; check that the file is a log")
+            LineError::TooLong(max) => {
+                write!(f, "the line is longer than {max} bytes; check that the file is a log")
             }
         }
     }
@@ -96,30 +81,26 @@ impl std::error::Error for LineError {}
 
 /// Why a file is not a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The format is unknown.
     UnknownFormat,
     /// The first line of CSV is not a header.
     MissingHeader,
     /// The header of CSV lacks a column.
-    MissingColumn {
-        /// The column.
-        name: &'static str,
-    },
+    MissingColumn(&'static str),
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::UnknownFormat => f.write_str(
-                "unknown log format; select it with --format common|combined|json|csv, and start CSV with \
-                 a line that names its columns, as in time,key",
+                "unknown log format; select it with --format common|combined|json|csv, and start \
+                 CSV with a line that names its columns, as in time,key",
             ),
             OpenError::MissingHeader => f.write_str(
                 "the first line is not a CSV header; name the columns there, as in time,key",
             ),
-            OpenError::MissingColumn { name } => write!(
+            OpenError::MissingColumn(name) => write!(
                 f,
                 "the CSV header has no column {name}; add it, or map a column with --field \
                  {name}=COLUMN"
@@ -133,8 +114,8 @@ impl std::error::Error for OpenError {}
 /// The maximum length of a printed line, in characters.
 const MAX_SHOWN: usize = 120;
 
-/// The beginning of a line for a terminal: at most 120 characters, with escapes for bytes that are not
-/// text and for control characters.
+/// The beginning of a line for a terminal: at most 120 characters, with escapes for bytes that are
+/// not text and for control characters.
 ///
 /// ```
 /// use tollgate_replay::log::printable;
@@ -142,7 +123,6 @@ const MAX_SHOWN: usize = 120;
 /// assert_eq!(printable(b"caf\xC3\xA9 \x1b[31m\xFF\\"), r"café \x1b[31m\xff\\");
 /// assert_eq!(printable(&[b'x'; 500]).chars().count(), 120);
 /// ```
-#[must_use]
 pub fn printable(line: &[u8]) -> String {
     let beginning = line.get(..4 * MAX_SHOWN).unwrap_or(line);
     let mut text = String::new();
@@ -163,10 +143,12 @@ pub fn printable(line: &[u8]) -> String {
     text
 }
 
-/// Control characters and characters that change the direction of text, which could disguise a line.
+/// Control characters and characters that change the direction of text, which could disguise a
+/// line.
 fn must_be_escaped(letter: char) -> bool {
     letter.is_control()
-        || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+        || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
+        || matches!(letter, '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }
 
 fn escaped(letter: char) -> Vec<char> {

@@ -1,49 +1,72 @@
-//! The mapping of field names.
+//! The names of fields in logs, and their mapping.
 
 use std::fmt;
-use std::str::FromStr;
 
-use super::defaults::{DEFAULTS, HEADERS, REQUEST};
-use super::escape::same_name;
+/// Tollgate's name of each field, and its names in logs, of which the first one that a line has is
+/// used. A dot leads into an object, or is part of the name. Names are compared without regard to
+/// case, and `-` equals `_`.
+///
+/// They are the names of nginx (its variables), Caddy, Traefik, Envoy, HAProxy, Apache and the
+/// Elastic Common Schema, as their documentation shows them.
+pub(super) const DEFAULTS: [(&str, &str); 10] = [
+    ("time", "time ts timestamp @timestamp StartUTC start_time msec time_iso8601 time_local date"),
+    (
+        "ip",
+        "ip client_ip request.client_ip remote_addr remote_ip request.remote_ip ClientHost \
+         downstream_remote_address_without_port client.ip source.ip client.address clientip \
+         remoteip remote_host client address downstream_remote_address request.remote_addr",
+    ),
+    (
+        "method",
+        "method request.method request_method RequestMethod http_method http.request.method verb",
+    ),
+    (
+        "path",
+        "path request.uri request_uri RequestPath uri x_envoy_origin_path url.original url.path \
+         target request_path http_path url",
+    ),
+    (
+        "host",
+        "host request.host http_host RequestHost authority :authority server_name vhost url.domain",
+    ),
+    ("user", "user user_id remote_user ClientUsername user.name user.id username auth"),
+    (
+        "status",
+        "status DownstreamStatus response_code status_code OriginStatus http.response.status_code \
+         response.status http_status response",
+    ),
+    ("key", "key"),
+    ("cost", "cost"),
+    ("note", "note"),
+];
 
-/// Names beyond [`DEFAULTS`] and headers. They are only looked up on request, because logs use them for
-/// other values.
-const EXTRA: [&str; 7] =
+/// The request line, `GET / HTTP/1.1`, for logs without method and path.
+const REQUEST: &str = "request request_line";
+
+/// The names of a header; `*` is replaced by its name.
+const HEADERS: &str =
+    "request.headers.* headers.* request_headers.* http_* request_* http.request.headers.* *";
+
+/// The operation of a line and its parameters. They are only looked up on request, because logs use
+/// these names for other values.
+pub const OPERATION_FIELDS: [&str; 7] =
     ["verb", "request_id", "lease_id", "reservation_id", "max_wait", "for", "charged_at"];
 
 /// The mapping from Tollgate's names to fields of JSON or columns of CSV.
 ///
-/// Tollgate's names are `time`, `ip`, `method`, `path`, `host`, `user`, `status`, `key`, `cost`, `note` and
-/// `header.NAME`, and `verb` (the operation) with its parameters `request_id`, `lease_id`,
-/// `reservation_id`, `max_wait`, `for` and `charged_at`. In the name of a log's field, a dot leads into an
-/// object. Names are compared without regard to case, and `-` equals `_`.
+/// Tollgate's names are `time`, `ip`, `method`, `path`, `host`, `user`, `status`, `key`, `cost`,
+/// `note` and `header.NAME`, and `verb` (the operation) with its parameters `request_id`,
+/// `lease_id`, `reservation_id`, `max_wait`, `for` and `charged_at`. In the name of a log's field,
+/// a dot leads into an object. Names are compared without regard to case, and `-` equals `_`.
 ///
-/// In JSON, the first ten are found automatically in the logs of nginx, Caddy, Traefik, Envoy, HAProxy,
-/// Apache and the Elastic Common Schema: the time in `time`, `ts`, `timestamp`, `@timestamp`, `StartUTC`,
-/// `start_time`, `msec`, `time_iso8601`, `time_local` or `date`, the address in `ip`, `client_ip`,
-/// `remote_addr`, `remote_ip`, `request.remote_ip`, `ClientHost` and others; the first field that a line has
-/// is used. Headers and all other names must be requested with [`Fields::want`] or [`Fields::set`]. Columns
-/// of CSV have Tollgate's names, unless [`Fields::set`] maps them.
-///
-/// ```
-/// use tollgate_replay::log::{Fields, Format, Reader};
-///
-/// let mut fields = Fields::default();
-/// fields.assign("key=account.id")?;
-/// fields.want("header.x-api-key")?;
-///
-/// let line = br#"{"ts":1763650000.5,"account":{"id":7},"request":{"headers":{"X-Api-Key":["k1"]}}}"#;
-/// let mut reader = Reader::open(Some(Format::Json), line, &fields)?;
-/// let line = reader.read(line)?.expect("it is not empty");
-/// assert_eq!(line.time.at.to_string(), "1763650000.5");
-/// assert_eq!(line.key, Some(&b"7"[..]));
-/// assert_eq!(line.header("x-api-key"), Some(&b"k1"[..]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// In JSON, the first ten are found automatically in the logs of well-known servers; the first
+/// field that a line has is used. Headers and all other names must be requested with
+/// [`Fields::want`] or [`Fields::assign`]. Columns of CSV have Tollgate's names, unless
+/// [`Fields::assign`] maps them.
 #[derive(Clone, Debug)]
 pub struct Fields {
     named: Vec<FieldName>,
-    unit: TimeUnit,
+    pub(super) unit: TimeUnit,
 }
 
 #[derive(Clone, Debug)]
@@ -61,16 +84,17 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Maps Tollgate's name `ours` to the field `theirs`.
+    /// Maps one of Tollgate's names to a field of the log: `OURS=THEIRS`.
     ///
     /// # Errors
-    /// `ours` is unknown, or `theirs` is empty.
-    pub fn set(&mut self, ours: &str, theirs: &str) -> Result<(), FieldsError> {
-        if theirs.is_empty() || theirs.split('.').any(str::is_empty) {
-            return Err(FieldsError::InvalidName {
-                ours: ours.to_owned(),
-                theirs: theirs.to_owned(),
-            });
+    /// The `=` is missing, the name is unknown, or the field is empty.
+    pub fn assign(&mut self, text: &str) -> Result<(), FieldsError> {
+        let (ours, theirs) =
+            text.split_once('=').ok_or_else(|| FieldsError::MissingSign(text.to_owned()))?;
+        let (ours, theirs) = (ours.trim(), theirs.trim());
+        if theirs.split('.').any(str::is_empty) {
+            let (ours, theirs) = (ours.to_owned(), theirs.to_owned());
+            return Err(FieldsError::InvalidName { ours, theirs });
         }
         self.want(ours)?;
         for named in &mut self.named {
@@ -79,16 +103,6 @@ impl Fields {
             }
         }
         Ok(())
-    }
-
-    /// [`Fields::set`] with the text `OURS=THEIRS`.
-    ///
-    /// # Errors
-    /// Those of [`Fields::set`], or the `=` is missing.
-    pub fn assign(&mut self, text: &str) -> Result<(), FieldsError> {
-        let (ours, theirs) =
-            text.split_once('=').ok_or_else(|| FieldsError::MissingSign(text.to_owned()))?;
-        self.set(ours.trim(), theirs.trim())
     }
 
     /// Requests a field that is not looked up by default: a header, or a parameter of an operation.
@@ -101,7 +115,7 @@ impl Fields {
             return Ok(());
         }
         let is_header = ours.strip_prefix("header.").is_some_and(|our| !our.is_empty());
-        if !is_header && !EXTRA.iter().any(|name| is(name)) {
+        if !is_header && !OPERATION_FIELDS.iter().any(|name| is(name)) {
             return Err(FieldsError::Unknown(ours.to_owned()));
         }
         self.named.push(FieldName { ours: ours.to_ascii_lowercase(), theirs: None });
@@ -113,11 +127,8 @@ impl Fields {
         self.unit = unit;
     }
 
-    pub(super) fn time_unit(&self) -> TimeUnit {
-        self.unit
-    }
-
-    /// Tollgate's names in the order of the slots of [`Fields::places`]; that of the request line is empty.
+    /// Tollgate's names in the order of the slots of [`Fields::places`]; that of the request line
+    /// is empty.
     pub(super) fn names(&self) -> Vec<String> {
         let names = self.named.iter().map(|named| named.ours.clone());
         names.chain([String::new()]).collect()
@@ -125,22 +136,15 @@ impl Fields {
 
     /// The names of each field in JSON, best first.
     pub(super) fn places(&self) -> Vec<Vec<String>> {
-        let request = REQUEST.iter().map(|request| (*request).to_owned()).collect();
-        self.named.iter().map(FieldName::places).chain([request]).collect()
+        self.named.iter().map(FieldName::places).chain([words(REQUEST)]).collect()
     }
 
     /// Tollgate's name of a CSV column.
     pub(super) fn name_of_column(&self, column: &str) -> String {
-        let is_column = |named: &&FieldName| {
-            named
-                .theirs
-                .as_ref()
-                .is_some_and(|their| same_name(their.as_bytes(), column.as_bytes()))
-        };
-        self.named
-            .iter()
-            .find(is_column)
-            .map_or_else(|| column.to_owned(), |named| named.ours.clone())
+        let is_column = |theirs: &String| same_name(theirs.as_bytes(), column.as_bytes());
+        let mut named = self.named.iter();
+        let found = named.find(|named| named.theirs.as_ref().is_some_and(is_column));
+        found.map_or_else(|| column.to_owned(), |named| named.ours.clone())
     }
 }
 
@@ -150,13 +154,17 @@ impl FieldName {
             return vec![theirs.clone()];
         }
         if let Some((_, names)) = DEFAULTS.iter().find(|(ours, _)| *ours == self.ours) {
-            return names.iter().map(|name| (*name).to_owned()).collect();
+            return words(names);
         }
         match self.ours.strip_prefix("header.") {
-            Some(header) => HEADERS.iter().map(|h| h.replace('*', header)).collect(),
+            Some(header) => words(&HEADERS.replace('*', header)),
             None => vec![self.ours.clone()],
         }
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The unit of numeric times.
@@ -173,37 +181,13 @@ pub enum TimeUnit {
     Nanos,
 }
 
-impl FromStr for TimeUnit {
-    type Err = FieldsError;
-
-    fn from_str(text: &str) -> Result<Self, FieldsError> {
-        match text {
-            "s" => Ok(TimeUnit::Seconds),
-            "ms" => Ok(TimeUnit::Millis),
-            "us" => Ok(TimeUnit::Micros),
-            "ns" => Ok(TimeUnit::Nanos),
-            _ => Err(FieldsError::UnknownUnit(text.to_owned())),
-        }
-    }
-}
-
 /// Why a mapping of fields is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of a variant describes it")]
 pub enum FieldsError {
-    /// Tollgate's name is unknown.
     Unknown(String),
-    /// The name of the log's field is invalid.
-    InvalidName {
-        /// Tollgate's name.
-        ours: String,
-        /// The name of the log's field.
-        theirs: String,
-    },
-    /// The `=` is missing.
+    InvalidName { ours: String, theirs: String },
     MissingSign(String),
-    /// The unit is unknown.
-    UnknownUnit(String),
 }
 
 impl fmt::Display for FieldsError {
@@ -214,7 +198,7 @@ impl fmt::Display for FieldsError {
                 DEFAULTS
                     .iter()
                     .map(|default| default.0)
-                    .chain(EXTRA)
+                    .chain(OPERATION_FIELDS)
                     .try_for_each(|name| write!(f, ", {name}"))
             }
             FieldsError::InvalidName { ours, theirs } => write!(
@@ -225,14 +209,21 @@ impl fmt::Display for FieldsError {
             FieldsError::MissingSign(text) => {
                 write!(f, "missing = in {text:?}; use OURS=THEIRS, as in time=ts")
             }
-            FieldsError::UnknownUnit(text) => {
-                write!(f, "unknown unit {text:?}; expected s, ms, us or ns")
-            }
         }
     }
 }
 
 impl std::error::Error for FieldsError {}
+
+/// Whether two field names are equal without regard to case, where `-` equals `_`.
+pub(super) fn same_name(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| fold(*one) == fold(*other))
+}
+
+/// Normalises a letter of a name for comparison.
+pub(super) fn fold(letter: u8) -> u8 {
+    if letter == b'-' { b'_' } else { letter.to_ascii_lowercase() }
+}
 
 #[cfg(test)]
 mod tests {
@@ -249,6 +240,11 @@ mod tests {
         check("time", "missing =");
         check("time=", "use the name in the log");
         check("time=a..b", "use the name in the log");
-        assert!("min".parse::<TimeUnit>().unwrap_err().to_string().contains("s, ms, us or ns"));
+    }
+
+    #[test]
+    fn names_are_compared_without_regard_to_spelling() {
+        assert!(same_name(b"User-Agent", b"user_agent"));
+        assert!(!same_name(b"user", b"user_"));
     }
 }

@@ -6,7 +6,6 @@ use tollgate::Timestamp;
 
 use super::error::LineError;
 use super::fields::TimeUnit;
-use super::line::Stamp;
 
 const MONTHS: [&[u8; 3]; 12] = [
     b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
@@ -16,6 +15,16 @@ const MONTHS: [&[u8; 3]; 12] = [
 pub(super) const DATE_BYTES: usize = 26;
 /// `10/Oct/2000:13:55`.
 const MINUTE_BYTES: usize = 17;
+
+/// The time of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The time.
+    pub at: Timestamp,
+    /// Whether the log has a resolution of one second, so that the request happened during the
+    /// second that starts at `at`.
+    pub whole_second: bool,
+}
 
 /// The dates of an access log. Consecutive lines mostly have the same second or minute, so both are
 /// cached.
@@ -61,7 +70,7 @@ impl Dates {
 /// Parses `:36`; a leap second, 60, counts as 59.
 fn seconds(text: &[u8]) -> Option<i64> {
     let [b':', tens, ones] = *text else { return None };
-    let second = number(&[tens, ones])?;
+    let second = i64::try_from(number(&[tens, ones])?).ok()?;
     (second <= 60).then_some(second.min(59))
 }
 
@@ -89,8 +98,8 @@ fn offset(text: &[u8]) -> Option<Offset> {
         _ => return None,
     };
     let (hours, minutes) = (number(digits.get(..2)?)?, number(digits.get(2..4)?)?);
-    let seconds = sign * (hours * 3_600 + minutes * 60);
-    Offset::from_seconds(i32::try_from(seconds).ok().filter(|_| minutes < 60)?).ok()
+    let seconds = i32::try_from(hours * 3_600 + minutes * 60).ok().filter(|_| minutes < 60)?;
+    Offset::from_seconds(sign * seconds).ok()
 }
 
 /// Parses other forms: a fraction after the second, or RFC 3339.
@@ -136,8 +145,7 @@ fn decimal(text: &[u8], unit: TimeUnit) -> Result<Timestamp, LineError> {
         return Err(LineError::Time);
     }
     let micros = micros_of_fraction(fraction);
-    let whole = number(whole).and_then(|x| u64::try_from(x).ok());
-    let in_micros = whole.and_then(|whole| match unit {
+    let in_micros = number(whole).and_then(|whole| match unit {
         TimeUnit::Seconds => whole.checked_mul(1_000_000)?.checked_add(micros),
         TimeUnit::Millis => whole.checked_mul(1_000)?.checked_add(micros / 1_000),
         TimeUnit::Micros => Some(whole),
@@ -153,14 +161,14 @@ fn rfc_3339(text: &[u8]) -> Result<Timestamp, LineError> {
         Ok(at) => at,
         // The form of `date +%z`, without a colon in the offset.
         Err(_) => jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%z", text)
-            .and_then(|x| x.to_timestamp())
+            .and_then(|time| time.to_timestamp())
             .map_err(|_| LineError::Time)?,
     };
     timestamp(at.as_second(), i64::from(at.subsec_nanosecond()) / 1_000)
 }
 
 fn timestamp(seconds: i64, micros: i64) -> Result<Timestamp, LineError> {
-    let in_micros = seconds.checked_mul(1_000_000).and_then(|x| x.checked_add(micros));
+    let in_micros = seconds.checked_mul(1_000_000).and_then(|whole| whole.checked_add(micros));
     let in_micros = in_micros.ok_or(LineError::FarFuture)?;
     u64::try_from(in_micros).map_err(|_| LineError::BeforeEpoch).and_then(fits)
 }
@@ -176,9 +184,9 @@ fn micros_of_fraction(digits: &[u8]) -> u64 {
     padded.fold(0, |sum, digit| sum * 10 + u64::from(digit.wrapping_sub(b'0').min(9)))
 }
 
-fn number(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0_i64, |sum, digit| {
-        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
         sum.checked_mul(10)?.checked_add(digit)
     })
 }

@@ -1,20 +1,15 @@
 //! The distribution of the peaks of single keys, and the capacity of limits.
 
-use plotters::coord::CoordTranslate;
-use plotters::coord::cartesian::Cartesian2d;
 use plotters::style::text_anchor::HPos;
 use tollgate::Limit;
 
 use super::axis::{Counts, Log};
-use super::canvas::{About, Canvas, Face, draw};
-use super::palette::PaletteColor;
+use super::canvas::{About, Canvas, Face, PaletteColor, draw};
 use super::panel::{self, Caption, HEAD, LEFT, LINE, RIGHT};
 use crate::convert::to_i32;
 use crate::report::{Peaks, Report, format};
 
-/// How many panels are drawn.
 const MAX_PANELS: usize = 12;
-/// How many limits are marked in a panel.
 const MAX_MARKS: usize = 8;
 /// The height of the label of a mark.
 const MARK: i32 = 40;
@@ -24,10 +19,9 @@ const FOOT: i32 = 40;
 const BAR_ENDS: [u64; 5] = [1, 2, 3, 5, 7];
 
 /// Draws the distribution of the peaks within each window.
-#[must_use]
 pub fn peaks(report: &Report) -> String {
     let all = report.peaks.iter().filter(|peak| !peak.keys_by_cost.is_empty());
-    let rows: Vec<_> = all.take(MAX_PANELS).map(|x| Row::new(report, x)).collect();
+    let rows: Vec<_> = all.take(MAX_PANELS).map(|peaks| Row::new(report, peaks)).collect();
     let about = about(report, &rows);
     let Some(highest) = rows.iter().map(Row::highest).max() else {
         return panel::draw_empty(&about);
@@ -51,11 +45,11 @@ pub fn peaks(report: &Report) -> String {
 }
 
 /// A window.
-#[derive(Debug)]
 struct Row<'a> {
     peaks: &'a Peaks,
     bars: Vec<Bar>,
-    marks: Vec<Mark>,
+    /// The limits with this window: their capacity and label.
+    marks: Vec<(u64, String)>,
 }
 
 /// The number of keys with a peak above one cost and at most another.
@@ -64,13 +58,6 @@ struct Bar {
     above: u64,
     to: u64,
     keys: u64,
-}
-
-/// A limit with this window.
-#[derive(Debug)]
-struct Mark {
-    count: u64,
-    words: String,
 }
 
 impl<'a> Row<'a> {
@@ -88,7 +75,7 @@ impl<'a> Row<'a> {
             let above = peaks.keys_by_cost.iter().filter(|(cost, _)| *cost > count);
             let above = above.fold(0_u64, |sum, (_, keys)| sum.saturating_add(*keys));
             let keys = format::counted(above, "key");
-            Mark { count, words: format!("limit {}: {keys} above", format::grouped(count)) }
+            (count, format!("limit {}: {keys} above", format::grouped(count)))
         });
         Row { peaks, bars: bars(&peaks.keys_by_cost), marks: marks.collect() }
     }
@@ -96,7 +83,7 @@ impl<'a> Row<'a> {
     /// The highest number on the axis.
     fn highest(&self) -> u64 {
         let bars = self.bars.iter().map(|bar| bar.to);
-        bars.chain(self.marks.iter().map(|mark| mark.count)).max().unwrap_or(1)
+        bars.chain(self.marks.iter().map(|(count, _)| *count)).max().unwrap_or(1)
     }
 
     fn caption(&self) -> Caption {
@@ -113,39 +100,38 @@ impl<'a> Row<'a> {
     fn draw(&self, canvas: &Canvas<'_>, costs: &Log, tallest: u64, top: i32) {
         let bottom = top + PLOT;
         let keys = Log::new(5, tenths(tallest).saturating_add(tenths(tallest) / 3));
-        let plane =
-            Cartesian2d::<Log, Log>::new(costs.clone(), keys.clone(), (LEFT..RIGHT, bottom..top));
+        let x = |cost| costs.position(cost, (LEFT, RIGHT));
+        let y = |count| keys.position(count, (bottom, top));
         for tick in keys.ticks(5) {
-            let (_, y) = plane.translate(&(0, tick));
+            let y = y(tick);
             canvas.line((LEFT, y), (RIGHT, y), PaletteColor::Grid, 2);
             canvas.text((LEFT - 14, y), &Counts::label(tick / 10), Face::LABEL, HPos::Right);
         }
         for bar in &self.bars {
             // A logarithm has no 0 for the lower end of the first bar.
             let above = if bar.above == 0 { 7 } else { tenths(bar.above) };
-            let (left, _) = plane.translate(&(above, 0));
-            let (right, y) = plane.translate(&(tenths(bar.to), tenths(bar.keys)));
-            canvas.rectangle((left + 2, y), (right - 1, bottom), PaletteColor::Keys);
+            let from = (x(above) + 2, y(tenths(bar.keys)));
+            canvas.rectangle(from, (x(tenths(bar.to)) - 1, bottom), PaletteColor::Keys);
         }
         canvas.line((LEFT, bottom), (RIGHT, bottom), PaletteColor::Muted, 2);
-        self.draw_marks(canvas, |cost| plane.translate(&(tenths(cost), 0)).0, (top, bottom));
+        self.draw_marks(canvas, |cost| x(tenths(cost)), (top, bottom));
     }
 
-    /// Draws a line for each limit, from its label downwards. Labels are stacked from left to right, so that a
-    /// line crosses another label only if there is no space.
+    /// Draws a line for each limit, from its label downwards. Labels are stacked from left to
+    /// right, so that a line crosses another label only if there is no space.
     fn draw_marks(&self, canvas: &Canvas<'_>, x: impl Fn(u64) -> i32, (top, bottom): (i32, i32)) {
         let first = top - self.marks_height() + MARK / 2 - 8;
         let rows = (0..).map(|at| first + at * MARK);
-        for (mark, y) in self.marks.iter().zip(rows.clone()) {
-            let line = ((x(mark.count), y - 14), (x(mark.count), bottom));
-            canvas.line(line.0, line.1, PaletteColor::Ground, 10);
-            canvas.line(line.0, line.1, PaletteColor::Bound, 4);
+        for ((count, _), y) in self.marks.iter().zip(rows.clone()) {
+            let (from, to) = ((x(*count), y - 14), (x(*count), bottom));
+            canvas.line(from, to, PaletteColor::Ground, 10);
+            canvas.line(from, to, PaletteColor::Bound, 4);
         }
-        for (mark, y) in self.marks.iter().zip(rows) {
-            let width = Face::LABEL.width(&mark.words);
-            let left = (x(mark.count) + 14).min(RIGHT - width);
+        for ((count, label), y) in self.marks.iter().zip(rows) {
+            let width = Face::LABEL.width(label);
+            let left = (x(*count) + 14).min(RIGHT - width);
             canvas.rectangle((left - 6, y - 17), (left + width, y + 17), PaletteColor::Ground);
-            canvas.text((left, y), &mark.words, Face::LABEL, HPos::Left);
+            canvas.text((left, y), label, Face::LABEL, HPos::Left);
         }
     }
 }
@@ -182,7 +168,7 @@ fn bars(keys_by_cost: &[(u64, u64)]) -> Vec<Bar> {
 fn about(report: &Report, rows: &[Row<'_>]) -> About {
     let describe = |row: &Row<'_>| {
         let Caption { name, figures } = row.caption();
-        let marks: String = row.marks.iter().map(|mark| format!("; {}", mark.words)).collect();
+        let marks: String = row.marks.iter().map(|(_, label)| format!("; {label}")).collect();
         format!(" {name}: {figures}{marks}.")
     };
     let windows: String = rows.iter().map(describe).collect();
@@ -207,11 +193,9 @@ fn below(report: &Report) -> String {
 
 /// Writes the costs below the panels.
 fn draw_costs(canvas: &Canvas<'_>, costs: &Log, y: i32) {
-    let plane =
-        Cartesian2d::<Log, Log>::new(costs.clone(), Log::new(5, 10), (LEFT..RIGHT, y..y + 8));
     let mut free_from = LEFT - 40;
     for tick in costs.ticks(12) {
-        let (x, _) = plane.translate(&(tick, 0));
+        let x = costs.position(tick, (LEFT, RIGHT));
         canvas.line((x, y), (x, y + 8), PaletteColor::Muted, 2);
         free_from = panel::draw_centred(canvas, (x, y + 26), &Counts::label(tick / 10), free_from);
     }
@@ -240,7 +224,7 @@ mod tests {
                 highest: None,
             };
             let row = Row::new(&Report { outcomes, ..Report::default() }, &peaks);
-            let words: Vec<_> = row.marks.iter().map(|mark| mark.words.as_str()).collect();
+            let words: Vec<_> = row.marks.iter().map(|(_, label)| label.as_str()).collect();
             assert_eq!(words, [expected], "{limit}");
         }
     }

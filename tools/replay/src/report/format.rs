@@ -3,17 +3,26 @@
 use jiff::tz::Offset;
 use tollgate::{Micros, Timestamp};
 
-/// The units of durations, longest first, in microseconds.
+/// Durations in microseconds.
+pub(crate) const MILLISECOND: u64 = 1_000;
+pub(crate) const SECOND: u64 = 1_000 * MILLISECOND;
+pub(crate) const MINUTE: u64 = 60 * SECOND;
+pub(crate) const HOUR: u64 = 60 * MINUTE;
+pub(crate) const DAY: u64 = 24 * HOUR;
+pub(crate) const WEEK: u64 = 7 * DAY;
+/// The first Monday after the epoch, the start of weeks.
+pub(crate) const MONDAY: u64 = 4 * DAY;
+
+/// The units of durations, longest first.
 const UNITS: &[(u64, &str)] = &[
-    (7 * DAY, "w"),
+    (WEEK, "w"),
     (DAY, "d"),
-    (3_600_000_000, "h"),
-    (60_000_000, "min"),
-    (1_000_000, "s"),
-    (1_000, "ms"),
+    (HOUR, "h"),
+    (MINUTE, "min"),
+    (SECOND, "s"),
+    (MILLISECOND, "ms"),
     (1, "µs"),
 ];
-const DAY: u64 = 86_400_000_000;
 
 /// How many bytes of a key are shown before `…`.
 const MAX_SHOWN: usize = 256;
@@ -129,8 +138,8 @@ pub(crate) fn civil(micros: u64) -> Option<jiff::civil::DateTime> {
     Some(Offset::UTC.to_datetime(timestamp))
 }
 
-/// A key in one line. Bytes that are not printable text, characters that change the direction of text, and
-/// backslashes are escaped.
+/// A key in one line. Bytes that are not printable text, characters that change the direction of
+/// text, and backslashes are escaped.
 pub(crate) fn key(key: &[u8]) -> String {
     let (first, rest) = key.split_at(key.len().min(MAX_SHOWN));
     let mut shown = String::with_capacity(first.len());

@@ -1,269 +1,68 @@
-//! The report as JSON. Times are seconds, exact to the microsecond; absent values are null. A key is in
-//! `key` if it is UTF-8, otherwise in base64 in `key_base64`.
+//! The JSON form of a report. Times are seconds, exact to the microsecond; absent values are null.
+//! A key is in `key` if it is UTF-8, otherwise in base64 in `key_base64`.
+
+use std::fmt::Display;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::ser::Error;
+use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tollgate::{Limit, Micros, Timestamp};
 
-use super::{
-    Amount, Denial, InvalidLine, Outcome, Peaks, Report, Source, Suggestion, Timeline, WorstKey,
-};
-
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ReportJson {
-            source: SourceJson::new(&self.source),
-            offered: self.offered,
-            keys: self.keys,
-            timeline: TimelineJson::new(&self.timeline),
-            outcomes: self.outcomes.iter().map(OutcomeJson::new).collect(),
-            peaks: self.peaks.iter().map(PeaksJson::new).collect(),
-        }
-        .serialize(serializer)
-    }
-}
-
 /// Seconds with the necessary decimals, without going through a float.
-#[derive(Clone, Copy, Debug)]
-struct Seconds(Micros);
+struct Seconds<T>(T);
 
-impl From<Micros> for Seconds {
-    fn from(duration: Micros) -> Self {
-        Seconds(duration)
-    }
-}
-
-impl From<Timestamp> for Seconds {
-    fn from(time: Timestamp) -> Self {
-        Seconds(Micros::new(time.as_micros()))
-    }
-}
-
-impl Serialize for Seconds {
+impl<T: Display> Serialize for Seconds<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.0.to_string()).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
-#[derive(Debug, Serialize)]
-struct ReportJson<'a> {
-    source: SourceJson<'a>,
-    offered: Amount,
-    keys: u64,
-    timeline: TimelineJson<'a>,
-    outcomes: Vec<OutcomeJson<'a>>,
-    peaks: Vec<PeaksJson<'a>>,
+pub(super) fn seconds<S: Serializer>(time: impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    Seconds(time).serialize(serializer)
 }
 
-#[derive(Debug, Serialize)]
-struct SourceJson<'a> {
-    command: Option<&'a str>,
-    names: &'a [String],
-    format: Option<&'static str>,
-    lines: u64,
-    broken: u64,
-    broken_samples: Vec<InvalidLineJson<'a>>,
-    keyless: u64,
-    unruled: u64,
-    late: u64,
-    spread: bool,
-    interrupted: bool,
-    failed: Option<&'a str>,
-    first: Option<Seconds>,
-    last: Option<Seconds>,
+/// Millionths as a part of 1; a millionth is formatted like a microsecond.
+pub(super) fn share<S: Serializer>(ppm: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+    Seconds(Micros::new(u64::from(*ppm))).serialize(serializer)
 }
 
-impl<'a> SourceJson<'a> {
-    fn new(value: &'a Source) -> Self {
-        SourceJson {
-            command: value.command.as_deref(),
-            names: &value.names,
-            format: value.format,
-            lines: value.lines,
-            broken: value.invalid,
-            broken_samples: value.invalid_samples.iter().map(InvalidLineJson::new).collect(),
-            keyless: value.keyless,
-            unruled: value.unruled,
-            late: value.late,
-            spread: value.spread,
-            interrupted: value.interrupted,
-            failed: value.failed.as_deref(),
-            first: value.span.map(|(first, _)| first.into()),
-            last: value.span.map(|(_, last)| last.into()),
-        }
-    }
+pub(super) fn span<S: Serializer>(
+    span: &Option<(Timestamp, Timestamp)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("first", &span.map(|(first, _)| Seconds(first)))?;
+    map.serialize_entry("last", &span.map(|(_, last)| Seconds(last)))?;
+    map.end()
 }
 
-#[derive(Debug, Serialize)]
-struct InvalidLineJson<'a> {
-    name: &'a str,
-    line: u64,
-    text: &'a str,
-    reason: &'a str,
-}
-
-impl<'a> InvalidLineJson<'a> {
-    fn new(value: &'a InvalidLine) -> Self {
-        InvalidLineJson {
-            name: &value.name,
-            line: value.line,
-            text: &value.text,
-            reason: &value.reason,
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct TimelineJson<'a> {
-    start: Seconds,
-    width: Seconds,
-    costs: &'a [u64],
-}
-
-impl<'a> TimelineJson<'a> {
-    fn new(value: &'a Timeline) -> Self {
-        TimelineJson { start: value.start.into(), width: value.width.into(), costs: &value.costs }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct OutcomeJson<'a> {
-    name: &'a str,
-    limits: Vec<String>,
-    admitted: Amount,
-    denied: Amount,
-    keys_denied: u64,
-    admitted_over_time: &'a [u64],
-    longest_denial: Option<DenialJson<'a>>,
-    worst: Vec<WorstJson<'a>>,
-    suggestion: Option<SuggestionJson>,
-    bytes_per_key: u64,
-}
-
-impl<'a> OutcomeJson<'a> {
-    fn new(value: &'a Outcome) -> Self {
-        OutcomeJson {
-            name: &value.name,
-            limits: texts(&value.limits),
-            admitted: value.admitted,
-            denied: value.denied,
-            keys_denied: value.keys_denied,
-            admitted_over_time: &value.admitted_over_time,
-            longest_denial: value.longest_denial.as_ref().map(DenialJson::new),
-            worst: value.worst.iter().map(WorstJson::new).collect(),
-            suggestion: value.suggestion.as_ref().map(SuggestionJson::new),
-            bytes_per_key: value.bytes_per_key,
-        }
-    }
-}
-
-fn texts(limits: &[Limit]) -> Vec<String> {
-    limits.iter().map(Limit::to_string).collect()
+pub(super) fn limits<S: Serializer>(limits: &[Limit], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(limits.iter().map(Limit::to_string))
 }
 
 /// A key under the name of its encoding.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum KeyJson<'a> {
-    Text { key: &'a str },
-    Bytes { key_base64: String },
-}
-
-impl<'a> KeyJson<'a> {
-    fn new(key: &'a [u8]) -> Self {
-        match std::str::from_utf8(key) {
-            Ok(key) => KeyJson::Text { key },
-            Err(_) => KeyJson::Bytes { key_base64: BASE64_STANDARD.encode(key) },
-        }
+pub(super) fn key<S: Serializer>(key: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    match std::str::from_utf8(key) {
+        Ok(text) => map.serialize_entry("key", text)?,
+        Err(_) => map.serialize_entry("key_base64", &BASE64_STANDARD.encode(key))?,
     }
+    map.end()
 }
 
-#[derive(Debug, Serialize)]
-struct DenialJson<'a> {
-    #[serde(flatten)]
-    key: KeyJson<'a>,
-    start: Seconds,
-    length: Seconds,
-}
-
-impl<'a> DenialJson<'a> {
-    fn new(value: &'a Denial) -> Self {
-        DenialJson {
-            key: KeyJson::new(&value.key),
-            start: value.start.into(),
-            length: value.length.into(),
-        }
+pub(super) fn highest<S: Serializer>(
+    highest: &Option<(u64, Vec<u8>)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Highest<'a> {
+        cost: u64,
+        #[serde(flatten, serialize_with = "key")]
+        key: &'a [u8],
     }
-}
-
-#[derive(Debug, Serialize)]
-struct WorstJson<'a> {
-    #[serde(flatten)]
-    key: KeyJson<'a>,
-    policy: Option<&'a str>,
-    offered: Amount,
-    denied: Amount,
-    first_denied: Seconds,
-    longest_denial: Seconds,
-}
-
-impl<'a> WorstJson<'a> {
-    fn new(value: &'a WorstKey) -> Self {
-        WorstJson {
-            key: KeyJson::new(&value.key),
-            policy: value.policy.as_deref(),
-            offered: value.offered,
-            denied: value.denied,
-            first_denied: value.first_denied.into(),
-            longest_denial: value.longest_denial.into(),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct SuggestionJson {
-    /// As a part of 1; a millionth is formatted like a microsecond.
-    share: Seconds,
-    limits: Vec<String>,
-    keys_denied: u64,
-}
-
-impl SuggestionJson {
-    fn new(value: &Suggestion) -> Self {
-        SuggestionJson {
-            share: Seconds(Micros::new(u64::from(value.share_ppm))),
-            limits: texts(&value.limits),
-            keys_denied: value.keys_denied,
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct PeaksJson<'a> {
-    window: Seconds,
-    keys_by_cost: &'a [(u64, u64)],
-    highest: Option<HighestJson<'a>>,
-}
-
-impl<'a> PeaksJson<'a> {
-    fn new(value: &'a Peaks) -> Self {
-        let highest = value.highest.as_ref();
-        PeaksJson {
-            window: value.window.into(),
-            keys_by_cost: &value.keys_by_cost,
-            highest: highest.map(|(cost, key)| HighestJson { cost: *cost, key: KeyJson::new(key) }),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct HighestJson<'a> {
-    cost: u64,
-    #[serde(flatten)]
-    key: KeyJson<'a>,
+    highest.as_ref().map(|(cost, key)| Highest { cost: *cost, key }).serialize(serializer)
 }
 
 #[cfg(test)]
@@ -271,6 +70,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::report::{Denial, Report};
 
     #[test]
     fn times_are_exact() {
@@ -305,16 +105,16 @@ mod tests {
 
     #[test]
     fn a_key_is_text_or_base64() {
-        let denial = |key: &[u8]| Denial {
-            key: key.to_vec(),
-            start: Timestamp::from_micros(1_500_000),
-            length: Micros::new(250_000),
-        };
         for (key, expected) in [
             (&b"a\"\n"[..], json!({"key": "a\"\n", "start": 1.5, "length": 0.25})),
             (b"\xff\0", json!({"key_base64": "/wA=", "start": 1.5, "length": 0.25})),
         ] {
-            let text = serde_json::to_string(&DenialJson::new(&denial(key))).unwrap();
+            let denial = Denial {
+                key: key.to_vec(),
+                start: Timestamp::from_micros(1_500_000),
+                length: Micros::new(250_000),
+            };
+            let text = serde_json::to_string(&denial).unwrap();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected, "{text}");
         }
     }

@@ -1,9 +1,8 @@
 //! The result of a replay: plain data for the text report, JSON, HTML and pictures.
 
-mod columns;
+pub(crate) mod cells;
 pub(crate) mod format;
 mod json;
-pub(crate) mod notices;
 mod table;
 mod timeline;
 
@@ -14,7 +13,7 @@ pub(crate) use timeline::Bins;
 pub use timeline::Timeline;
 
 /// The result of a replay.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The source of the requests.
     pub source: Source,
@@ -32,14 +31,13 @@ pub struct Report {
 
 impl Report {
     /// The unit of amounts: `requests`, or `cost` if not every request costs 1.
-    #[must_use]
     pub fn unit(&self) -> &'static str {
         if self.offered.requests == self.offered.cost { "requests" } else { "cost" }
     }
 }
 
 /// The source of the requests.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Source {
     /// The command line, without secrets.
     pub command: Option<String>,
@@ -50,8 +48,10 @@ pub struct Source {
     /// The number of lines, without empty ones.
     pub lines: u64,
     /// The number of invalid lines.
+    #[serde(rename = "broken")]
     pub invalid: u64,
     /// The first invalid lines.
+    #[serde(rename = "broken_samples")]
     pub invalid_samples: Vec<InvalidLine>,
     /// The number of lines without a value for the key.
     pub keyless: u64,
@@ -66,11 +66,15 @@ pub struct Source {
     /// Why the source could not be read to its end; the report covers the part before.
     pub failed: Option<String>,
     /// The times of the first and of the last request.
-    pub span: Option<(Timestamp, Timestamp)>,
+    #[serde(flatten, serialize_with = "json::span")]
+    pub span: Span,
 }
 
+/// The times of the first and of the last request, if there is one.
+pub type Span = Option<(Timestamp, Timestamp)>;
+
 /// An invalid line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct InvalidLine {
     /// The file.
     pub name: String,
@@ -92,13 +96,11 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Adds a request.
     pub(crate) fn add(&mut self, cost: u64) {
         self.requests = self.requests.saturating_add(1);
         self.cost = self.cost.saturating_add(cost);
     }
 
-    /// Adds another amount.
     pub(crate) fn add_all(&mut self, other: Amount) {
         self.requests = self.requests.saturating_add(other.requests);
         self.cost = self.cost.saturating_add(other.cost);
@@ -106,11 +108,12 @@ impl Amount {
 }
 
 /// The outcome of one candidate.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Outcome {
     /// The name: the limits as text, the name of a policy, or the rules of a file.
     pub name: String,
     /// The limits, if they are the same for all keys; pictures draw their bounds.
+    #[serde(serialize_with = "json::limits")]
     pub limits: Vec<Limit>,
     /// The admitted requests.
     pub admitted: Amount,
@@ -121,6 +124,7 @@ pub struct Outcome {
     /// The admitted cost over time, in the bins of the timeline.
     pub admitted_over_time: Vec<u64>,
     /// Every decision in the order of time; empty if there are too many.
+    #[serde(skip)]
     pub decisions: Vec<RequestOutcome>,
     /// The longest series of denials of a key without an admission in between.
     pub longest_denial: Option<Denial>,
@@ -144,20 +148,24 @@ pub struct RequestOutcome {
 }
 
 /// A series of denials.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Denial {
     /// The key.
+    #[serde(flatten, serialize_with = "json::key")]
     pub key: Vec<u8>,
     /// The time of the first denied request.
+    #[serde(serialize_with = "json::seconds")]
     pub start: Timestamp,
     /// The time until the next admitted request, or until the last denied one.
+    #[serde(serialize_with = "json::seconds")]
     pub length: Micros,
 }
 
 /// One of the most denied keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorstKey {
     /// The key.
+    #[serde(flatten, serialize_with = "json::key")]
     pub key: Vec<u8>,
     /// The policy, if there are several.
     pub policy: Option<String>,
@@ -166,35 +174,42 @@ pub struct WorstKey {
     /// The denied requests.
     pub denied: Amount,
     /// The time of the first denial.
+    #[serde(serialize_with = "json::seconds")]
     pub first_denied: Timestamp,
     /// The longest series of denials without an admission in between.
+    #[serde(serialize_with = "json::seconds")]
     pub longest_denial: Micros,
 }
 
 /// Limits that deny at most a given share of the keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Suggestion {
     /// The share of keys that may be denied, in millionths.
+    #[serde(rename = "share", serialize_with = "json::share")]
     pub share_ppm: u32,
     /// The limits of the outcome with other numbers.
+    #[serde(serialize_with = "json::limits")]
     pub limits: Vec<Limit>,
     /// The number of keys that they deny at least once.
     pub keys_denied: u64,
 }
 
 /// The highest cost of single keys in windows of the clock of one length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Peaks {
     /// The length of the windows.
+    #[serde(serialize_with = "json::seconds")]
     pub window: Micros,
-    /// The number of keys for each peak, ascending. Above 1,024, peaks are rounded up by at most 1/64.
+    /// The number of keys for each peak, ascending. Above 1,024, peaks are rounded up by at most
+    /// 1/64.
     pub keys_by_cost: Vec<(u64, u64)>,
     /// The highest peak and its key.
+    #[serde(serialize_with = "json::highest")]
     pub highest: Option<(u64, Vec<u8>)>,
 }
 
 /// Extends a span to a time that is not before it.
-pub(crate) fn extend_span(span: &mut Option<(Timestamp, Timestamp)>, at: Timestamp) {
+pub(crate) fn extend_span(span: &mut Span, at: Timestamp) {
     let (first, _) = span.unwrap_or((at, at));
     *span = Some((first, at));
 }

@@ -1,24 +1,32 @@
-//! The report as text for a terminal.
+//! The report as text for a terminal, in columns that fit.
 
 use std::fmt::Write;
 
+use Side::{Left, Right, Spare};
 use tollgate::Limit;
 
-use super::columns::{Columns, Side};
-use super::format::{counted, grouped, key, length, ppm, second, share, text, window};
-use super::notices::notices;
-use super::{Outcome, Peaks, Report};
+use super::cells::notices;
+use super::format::{counted, grouped, key, length, ppm, second, share, text};
+use super::{Outcome, Report};
 use crate::convert::index;
 
 /// Narrower terminals get lines of this width.
 const MIN_WIDTH: usize = 40;
-/// The length of a bar.
+/// The width to which a text may be cut before a column is omitted.
+const MIN_TEXT_WIDTH: usize = 16;
+const GAP: &str = "  ";
 const BAR: u64 = 10;
 
+/// Writes a line. Writing to a string does not fail.
+macro_rules! line {
+    ($out:expr, $($words:tt)*) => {
+        let _ = writeln!($out, $($words)*);
+    };
+}
+
 impl Report {
-    /// The report as lines of at most `width` columns. Below 40 columns, and for numbers that cannot be
-    /// cut, lines are longer.
-    #[must_use]
+    /// The report as lines of at most `width` columns. Below 40 columns, and for numbers that
+    /// cannot be cut, lines are longer.
     pub fn table(&self, width: usize) -> String {
         let width = width.max(MIN_WIDTH);
         let mut out = String::new();
@@ -31,16 +39,12 @@ impl Report {
             }
             write_peaks(&mut out, self, width);
         }
-        write_broken(&mut out, self);
+        for sample in &self.source.invalid_samples {
+            line!(out, "\n{}:{}: {}", text(&sample.name), sample.line, text(&sample.reason));
+            line!(out, "  {}", text(&sample.text));
+        }
         out
     }
-}
-
-/// Writes a line. Writing to a string does not fail.
-macro_rules! line {
-    ($out:expr, $($words:tt)*) => {
-        let _ = writeln!($out, $($words)*);
-    };
 }
 
 fn write_source(out: &mut String, report: &Report) {
@@ -61,34 +65,23 @@ fn write_source(out: &mut String, report: &Report) {
 }
 
 fn write_outcomes(out: &mut String, report: &Report, width: usize) {
-    let mut columns = Columns::new(&[
-        ("limit", Side::Left),
-        ("admitted", Side::Right),
-        ("denied", Side::Right),
-        ("", Side::Right),
-        ("keys denied", Side::Right),
-        ("", Side::Right),
-        ("longest denial", Side::Right),
-        ("", Side::Spare),
-    ]);
-    for outcome in &report.outcomes {
-        let longest = outcome
-            .longest_denial
-            .as_ref()
-            .map_or("-".to_owned(), |longest_denial| length(longest_denial.length));
-        columns.row(vec![
-            text(&outcome.name),
-            grouped(outcome.admitted.requests),
-            grouped(outcome.denied.requests),
-            share(outcome.denied.requests, report.offered.requests),
-            grouped(outcome.keys_denied),
-            share(outcome.keys_denied, report.keys),
-            longest,
-            bar(outcome.admitted.requests, report.offered.requests),
-        ]);
-    }
+    let heads = [
+        ("limit", Left),
+        ("admitted", Right),
+        ("denied", Right),
+        ("", Right),
+        ("keys denied", Right),
+        ("", Right),
+        ("longest denial", Right),
+        ("", Spare),
+    ];
+    let rows = report.outcomes.iter().map(|outcome| {
+        let mut cells = outcome.cells(report, "-");
+        cells.push(bar(outcome.admitted.requests, report.offered.requests));
+        cells
+    });
     out.push('\n');
-    columns.write(out, width);
+    write_columns(out, width, &heads, rows.collect());
 }
 
 fn write_suggestions(out: &mut String, report: &Report, width: usize) {
@@ -96,26 +89,16 @@ fn write_suggestions(out: &mut String, report: &Report, width: usize) {
         report.outcomes.iter().filter_map(|outcome| Some((outcome, outcome.suggestion.as_ref()?)));
     let found: Vec<_> = found.collect();
     let Some((_, first)) = found.first() else { return };
-    let mut columns = Columns::new(&[
-        ("instead of", Side::Left),
-        ("use", Side::Left),
-        ("keys denied", Side::Right),
-        ("", Side::Right),
-    ]);
-    for (outcome, found) in &found {
+    let rows = found.iter().map(|(outcome, found)| {
         let limits: Vec<_> = found.limits.iter().map(Limit::to_string).collect();
-        columns.row(vec![
-            text(&outcome.name),
-            limits.join("; "),
-            grouped(found.keys_denied),
-            share(found.keys_denied, report.keys),
-        ]);
-    }
+        let denied = share(found.keys_denied, report.keys);
+        vec![text(&outcome.name), limits.join("; "), grouped(found.keys_denied), denied]
+    });
     line!(out, "\nto deny at most {} of the keys", ppm(first.share_ppm));
-    columns.write(out, width);
+    let heads = [("instead of", Left), ("use", Left), ("keys denied", Right), ("", Right)];
+    write_columns(out, width, &heads, rows.collect());
 }
 
-/// A share as a bar.
 fn bar(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * u128::from(BAR) / u128::from(whole.max(1));
     let full = index(tenths.min(u128::from(BAR)));
@@ -128,80 +111,132 @@ fn write_worst(out: &mut String, outcome: &Outcome, width: usize) {
         return;
     }
     let mut heads = vec![
-        ("key", Side::Left),
-        ("denied", Side::Right),
-        ("of", Side::Right),
-        ("", Side::Right),
-        ("longest denial", Side::Right),
-        ("first denied (UTC)", Side::Right),
+        ("key", Left),
+        ("denied", Right),
+        ("of", Right),
+        ("", Right),
+        ("longest denial", Right),
+        ("first denied (UTC)", Right),
     ];
     let has_policies = outcome.worst.iter().any(|worst| worst.policy.is_some());
     if has_policies {
-        heads.insert(0, ("policy", Side::Left));
+        heads.insert(0, ("policy", Left));
     }
-    let mut columns = Columns::new(&heads);
-    for worst in &outcome.worst {
-        let policy = worst.policy.as_deref().unwrap_or("");
-        let policy = has_policies.then(|| text(policy));
-        columns.row(
-            policy
-                .into_iter()
-                .chain([
-                    key(&worst.key),
-                    grouped(worst.denied.requests),
-                    grouped(worst.offered.requests),
-                    share(worst.denied.requests, worst.offered.requests),
-                    length(worst.longest_denial),
-                    second(worst.first_denied),
-                ])
-                .collect(),
-        );
-    }
+    let rows = outcome.worst.iter().map(|worst| {
+        let policy = has_policies.then(|| text(worst.policy.as_deref().unwrap_or("")));
+        policy.into_iter().chain([key(&worst.key)]).chain(worst.cells()).collect()
+    });
     line!(out, "\ndenied most by {}", text(&outcome.name));
-    columns.write(out, width);
+    write_columns(out, width, &heads, rows.collect());
 }
 
 fn write_peaks(out: &mut String, report: &Report, width: usize) {
     if report.peaks.is_empty() {
         return;
     }
-    let mut columns = Columns::new(&[
-        ("within", Side::Right),
-        ("half at most", Side::Right),
-        ("99 % at most", Side::Right),
-        ("highest", Side::Right),
-        ("by", Side::Left),
-    ]);
-    for peak in &report.peaks {
-        let (highest, by) =
-            peak.highest.as_ref().map_or(("-".to_owned(), String::new()), |highest| {
-                (grouped(highest.0), key(&highest.1))
-            });
-        let peak_of = |percent| peak.peak_of(percent).map_or("-".to_owned(), grouped);
-        columns.row(vec![window(peak.window), peak_of(50), peak_of(99), highest, by]);
-    }
+    let heads = [
+        ("within", Right),
+        ("half at most", Right),
+        ("99 % at most", Right),
+        ("highest", Right),
+        ("by", Left),
+    ];
+    let rows = report.peaks.iter().map(|peak| peak.cells("-"));
     line!(out, "\nthe most {} of single keys", report.unit());
-    columns.write(out, width);
+    write_columns(out, width, &heads, rows.collect());
 }
 
-fn write_broken(out: &mut String, report: &Report) {
-    for sample in &report.source.invalid_samples {
-        line!(out, "\n{}:{}: {}", text(&sample.name), sample.line, text(&sample.reason));
-        line!(out, "  {}", text(&sample.text));
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// A text, which is cut if there is not enough space.
+    Left,
+    /// A number, which is never cut.
+    Right,
+    /// A redundant column, which is omitted before any text is cut.
+    Spare,
+}
+
+/// Writes rows in columns, which are in the order of importance: if there is not enough space, the
+/// last ones are omitted.
+fn write_columns(out: &mut String, width: usize, heads: &[(&str, Side)], rows: Vec<Vec<String>>) {
+    let names = heads.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let rows = [vec![names], rows].concat();
+    let widths = column_widths(width, heads, &rows);
+    for row in &rows {
+        let cells = row.iter().zip(heads).zip(&widths);
+        let line: String =
+            cells.map(|((cell, (_, side)), width)| pad(cell, *side, *width)).collect();
+        line!(out, "{}", line.trim_end());
     }
 }
 
-impl Peaks {
-    /// The peak that is not exceeded by this percentage of the keys.
-    pub(crate) fn peak_of(&self, percent: u64) -> Option<u64> {
-        let keys = self.keys_by_cost.iter().map(|(_, keys)| u128::from(*keys)).sum::<u128>();
-        let wanted = (keys * u128::from(percent)).div_ceil(100);
-        let mut seen = 0;
-        let reached = self.keys_by_cost.iter().find(|(_, keys)| {
-            seen += u128::from(*keys);
-            seen >= wanted
-        });
-        reached.map(|(cost, _)| *cost)
+/// The widths of the columns that fit.
+fn column_widths(width: usize, heads: &[(&str, Side)], rows: &[Vec<String>]) -> Vec<usize> {
+    let widest =
+        |at: usize| rows.iter().filter_map(move |row| row.get(at)).map(|cell| columns(cell));
+    let natural: Vec<usize> = (0..heads.len()).map(|at| widest(at).max().unwrap_or(0)).collect();
+    let mut widths = natural.clone();
+    let total = |widths: &[usize]| widths.iter().map(|width| width + GAP.len()).sum::<usize>();
+    loop {
+        let excess = total(&widths).saturating_sub(width);
+        if excess == 0 {
+            return widths;
+        }
+        let count = widths.len();
+        let has_spare = heads[..count].last().is_some_and(|(_, side)| *side == Spare);
+        let texts = widths.iter_mut().zip(heads);
+        let texts = texts.filter(|(width, (_, side))| *side == Left && **width > MIN_TEXT_WIDTH);
+        match texts.map(|(width, _)| width).max_by_key(|width| **width) {
+            Some(longest) if !has_spare => {
+                *longest = longest.saturating_sub(excess).max(MIN_TEXT_WIDTH);
+            }
+            // The space of an omitted column goes to the texts.
+            _ if count > 1 => widths = natural[..count - 1].to_vec(),
+            _ => return widths,
+        }
+    }
+}
+
+fn pad(cell: &str, side: Side, width: usize) -> String {
+    let cell = if columns(cell) > width { cut(cell, width) } else { cell.to_owned() };
+    let fill = " ".repeat(width.saturating_sub(columns(&cell)));
+    match side {
+        Left | Spare => format!("{GAP}{cell}{fill}"),
+        Right => format!("{GAP}{fill}{cell}"),
+    }
+}
+
+/// The beginning of a text that fits, followed by `...`.
+fn cut(text: &str, width: usize) -> String {
+    let mut room = width.saturating_sub(3);
+    let fits = |letter: &char| {
+        let taken = columns_of(*letter);
+        let fits = taken <= room;
+        room = room.saturating_sub(taken);
+        fits
+    };
+    let mut shortened: String = text.chars().take_while(fits).collect();
+    shortened.push_str("...");
+    shortened
+}
+
+/// The number of terminal columns of a text.
+fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// East Asian letters and emoji take two columns.
+fn columns_of(letter: char) -> usize {
+    match letter {
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
     }
 }
 
@@ -221,13 +256,45 @@ mod tests {
         }
     }
 
+    fn written(width: usize, heads: &[(&str, Side)], row: &[&str]) -> String {
+        let mut out = String::new();
+        write_columns(&mut out, width, heads, vec![row.iter().map(ToString::to_string).collect()]);
+        out
+    }
+
     #[test]
-    fn a_percentile_is_the_lowest_sufficient_peak() {
-        let peaks = Peaks { keys_by_cost: vec![(1, 50), (2, 49), (900, 1)], ..Peaks::default() };
-        assert_eq!(
-            [1, 50, 51, 99, 100].map(|percent| peaks.peak_of(percent)),
-            [1, 1, 2, 2, 900].map(Some)
-        );
-        assert_eq!(Peaks::default().peak_of(50), None);
+    fn texts_are_cut_before_columns_are_omitted() {
+        for (width, expected) in [
+            (80, ["key asked of", "a key of some length 12,345 7 %"]),
+            (33, ["key asked of", "a key of some l... 12,345 7 %"]),
+            (30, ["key asked", "a key of some length 12,345"]),
+            (26, ["key asked", "a key of some... 12,345"]),
+            (10, ["key", "a key of some..."]),
+        ] {
+            let heads = [("key", Left), ("asked", Right), ("of", Right)];
+            let out = written(width, &heads, &["a key of some length", "12,345", "7 %"]);
+            let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<_> = out.lines().map(words).collect();
+            assert_eq!(lines, expected, "{width}");
+            let widest = out.lines().map(columns).max();
+            assert!(widest <= Some(width.max(18)), "{width}\n{out}");
+        }
+    }
+
+    #[test]
+    fn a_redundant_column_is_omitted_before_a_text_is_cut() {
+        for (width, expected) in
+            [(36, "  10/s burst 20; 100/min  ####......"), (35, "  10/s burst 20; 100/min")]
+        {
+            let heads = [("limit", Left), ("", Spare)];
+            let out = written(width, &heads, &["10/s burst 20; 100/min", "####......"]);
+            assert_eq!(out.lines().last(), Some(expected), "{width}");
+        }
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        assert_eq!(columns("日本"), 4);
+        assert_eq!(cut("日本語日本語", 8), "日本...");
     }
 }

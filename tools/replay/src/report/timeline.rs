@@ -1,42 +1,34 @@
 //! Costs over time, in bins that widen as time advances.
 
+use serde::Serialize;
 use tollgate::{Micros, Timestamp};
 
+use super::format::{DAY, HOUR, MILLISECOND, MINUTE, SECOND, WEEK};
+use super::json;
 use crate::convert::index;
 
-/// The possible widths of bins in microseconds; each is a multiple of the previous one.
-const WIDTHS: [u64; 19] = [
-    1_000,
-    5_000,
-    10_000,
-    50_000,
-    100_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    10_000_000,
-    30_000_000,
-    60_000_000,
-    300_000_000,
-    600_000_000,
-    1_800_000_000,
-    3_600_000_000,
-    21_600_000_000,
-    86_400_000_000,
-    604_800_000_000,
-    // 52 weeks: 12,000 of them reach from the epoch to the last timestamp.
-    31_449_600_000_000,
+/// The possible widths of bins: multiples of their unit, and each a multiple of the previous one.
+/// 12,000 bins of 52 weeks reach from the epoch to the last timestamp.
+const WIDTHS: [(u64, &[u64]); 6] = [
+    (MILLISECOND, &[1, 5, 10, 50, 100, 500]),
+    (SECOND, &[1, 5, 10, 30]),
+    (MINUTE, &[1, 5, 10, 30]),
+    (HOUR, &[1, 6]),
+    (DAY, &[1]),
+    (WEEK, &[1, 52]),
 ];
 
 /// How many bins are kept: twice the columns of a wide picture.
 const MAX_BINS: u64 = 2_000;
 
 /// Costs over time in bins of equal width.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     /// The start of the first bin: a multiple of the width since the Unix epoch.
+    #[serde(serialize_with = "json::seconds")]
     pub start: Timestamp,
     /// The width of a bin, which divides a second or is a multiple of it.
+    #[serde(serialize_with = "json::seconds")]
     pub width: Micros,
     /// The cost in each bin.
     pub costs: Vec<u64>,
@@ -45,22 +37,20 @@ pub struct Timeline {
 /// Costs over the same time: the offered cost, followed by the admitted cost of each candidate.
 #[derive(Clone, Debug)]
 pub(crate) struct Bins {
-    /// The number of costs per bin.
     columns: usize,
-    /// The index of the current width.
-    width: usize,
+    /// Microseconds.
+    width: u64,
     /// The number of the first bin since the epoch.
     first: u64,
-    /// The costs, bin by bin.
     costs: Vec<u64>,
-    /// The bin of the last call: its start, its end and its position. The next call is mostly for the same.
+    /// The bin of the last call: its start, its end and its position. The next call is mostly for
+    /// the same.
     last: (u64, u64, usize),
 }
 
 impl Bins {
-    /// Empty bins.
     pub(crate) fn new(columns: usize) -> Self {
-        Bins { columns, width: 0, first: 0, costs: Vec::new(), last: (1, 0, 0) }
+        Bins { columns, width: MILLISECOND, first: 0, costs: Vec::new(), last: (1, 0, 0) }
     }
 
     /// The costs of the bin at a time, to add to. Times are ascending.
@@ -73,29 +63,26 @@ impl Bins {
     /// Makes room for a time; returns the position of its bin.
     fn find(&mut self, at: u64) -> usize {
         if self.costs.is_empty() {
-            self.first = at / self.micros();
+            self.first = at / self.width;
         }
-        while at / self.micros() - self.first >= MAX_BINS && self.width + 1 < WIDTHS.len() {
-            self.widen();
-        }
-        let bin = at / self.micros();
+        while at / self.width - self.first >= MAX_BINS && self.widen() {}
+        let bin = at / self.width;
         let start = index(bin - self.first) * self.columns;
         if self.costs.len() < start + self.columns {
             self.costs.resize(start + self.columns, 0);
         }
-        self.last = (bin * self.micros(), (bin + 1).saturating_mul(self.micros()), start);
+        self.last = (bin * self.width, (bin + 1).saturating_mul(self.width), start);
         start
     }
 
-    fn micros(&self) -> u64 {
-        WIDTHS[self.width]
-    }
-
-    /// Switches to the next width.
-    fn widen(&mut self) {
-        let before = self.micros();
-        self.width += 1;
-        let factor = self.micros() / before;
+    /// Switches to the next width; returns whether there is one.
+    fn widen(&mut self) -> bool {
+        let mut widths =
+            WIDTHS.iter().flat_map(|(unit, counts)| counts.iter().map(move |n| n * unit));
+        let Some(width) = widths.find(|width| *width > self.width) else {
+            return false;
+        };
+        let factor = width / self.width;
         let first = self.first / factor;
         let mut wider = Vec::new();
         for (bin, costs) in (self.first..).zip(self.costs.chunks_exact(self.columns)) {
@@ -105,8 +92,9 @@ impl Bins {
                 *sum = u64::saturating_add(*sum, *cost);
             }
         }
-        (self.first, self.costs) = (first, wider);
+        (self.width, self.first, self.costs) = (width, first, wider);
         self.last = (1, 0, 0);
+        true
     }
 
     /// The sum of several bins, column by column.
@@ -137,13 +125,12 @@ impl Bins {
                 *sum = sum.saturating_add(*cost);
             }
         }
-        if sum.costs.len() > index(MAX_BINS) * sum.columns && sum.width + 1 < WIDTHS.len() {
+        if sum.costs.len() > index(MAX_BINS) * sum.columns {
             sum.widen();
         }
         sum
     }
 
-    /// One column.
     pub(crate) fn column(&self, column: usize) -> Vec<u64> {
         self.costs.iter().skip(column).step_by(self.columns).copied().collect()
     }
@@ -153,7 +140,7 @@ impl Bins {
         if self.costs.is_empty() {
             return Timeline::default();
         }
-        let start = Timestamp::from_micros(self.first * self.micros());
-        Timeline { start, width: Micros::new(self.micros()), costs: self.column(0) }
+        let start = Timestamp::from_micros(self.first * self.width);
+        Timeline { start, width: Micros::new(self.width), costs: self.column(0) }
     }
 }
