@@ -1,10 +1,12 @@
 //! Configuration files of envoyproxy/ratelimit and directories of such files.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tollgate_descriptors::Source;
+
+use super::files;
 
 /// The maximum number of files in a directory.
 const MAX_FILES: usize = 1_000;
@@ -25,7 +27,7 @@ pub(super) struct DomainFileError {
 /// ignored, such as `..data` in a mounted Kubernetes ConfigMap.
 ///
 /// # Errors
-/// It cannot be list_directory, or has too many entries.
+/// The path cannot be read, or the directory has too many entries.
 pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(None);
@@ -33,10 +35,8 @@ pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     let mut files = Vec::new();
     for (at, entry) in fs::read_dir(path)?.enumerate() {
         if at == MAX_ENTRIES {
-            let reason = format!(
-                "the directory has more than {MAX_ENTRIES} entries; use another \
-                               directory"
-            );
+            let reason =
+                format!("the directory has more than {MAX_ENTRIES} entries; use another directory");
             return Err(io::Error::other(reason));
         }
         let file = entry?.path();
@@ -51,7 +51,7 @@ pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
 /// Whether a path is a directory without configuration files.
 #[must_use]
 pub fn has_no_domain_files(path: &Path) -> bool {
-    list_directory(path).is_ok_and(|x| x.is_some_and(|files| files.is_empty()))
+    list_directory(path).is_ok_and(|files| files.is_some_and(|files| files.is_empty()))
 }
 
 fn has_config_name(file: &Path) -> bool {
@@ -91,28 +91,21 @@ pub(super) fn read(path: &Path) -> Result<Vec<Source>, DomainFileError> {
         return Err(unusable(path, reason));
     }
     let mut left = MAX_BYTES;
-    let mut read = |file: &PathBuf| {
+    let source = |file: &PathBuf| {
         let text = text(file, &mut left).map_err(|reason| unusable(file, reason))?;
         Ok(Source::new(file.display().to_string(), text))
     };
-    files.iter().map(&mut read).collect()
+    files.iter().map(source).collect()
 }
 
+/// Reads a file, and subtracts its length from the number of bytes that are left.
 fn text(file: &Path, left: &mut u64) -> Result<String, String> {
-    let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(unreadable)?;
-    opened.take(*left + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = files::read(file, left)?.ok_or_else(|| {
+        format!("the files are longer than the maximum of {MAX_BYTES} bytes in total")
+    })?;
     if bytes.is_empty() {
         // An editor may be rewriting the file in place; the previous contents must stay in effect.
         return Err("the file is empty; define a domain, or remove the file".to_owned());
     }
-    let length = u64::try_from(bytes.len()).ok();
-    *left = length.and_then(|length| left.checked_sub(length)).ok_or_else(|| {
-        format!("the files are longer than the maximum of {MAX_BYTES} bytes in total")
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("invalid UTF-8 at byte {at}")
-    })
+    files::utf8(bytes)
 }

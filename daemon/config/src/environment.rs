@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use tollgate_document::{Body, ConfigError, Diagnostics, Node, Origin};
+
 use super::schema::{Field, Kind, ROOT, Section};
-use tollgate_document::{Body, ConfigError, Diagnostics, Node, Origin, did_you_mean};
+use super::validate::{join, remedy};
 
 const PREFIX: &str = "TOLLGATE_";
 /// The separator of the parts of a path; names themselves contain single underscores.
@@ -50,14 +52,12 @@ fn read_variable(
     let Some(variable_path) = name.strip_prefix(PREFIX).map(str::to_lowercase) else {
         return Ok(None);
     };
-    let Some((path, field)) = find(variable_path.split(SEPARATOR)) else {
-        return if variable_path.contains(SEPARATOR) {
-            Err(unknown(&variable_path))
-        } else {
-            Ok(None)
-        };
+    let (path, field) = match find(variable_path.split(SEPARATOR)) {
+        Ok(found) => found,
+        Err(error) if variable_path.contains(SEPARATOR) => return Err(error),
+        Err(_) => return Ok(None),
     };
-    if !field.kind.fits_in_a_variable() {
+    if !matches!(field.kind, Kind::Scalar(_) | Kind::List(_)) {
         return Err(match section_of(&field.kind).and_then(|section| section.fields.first()) {
             Some(first) => format!(
                 "{} is a section; set one of its fields, as in {name}{SEPARATOR}{}",
@@ -84,20 +84,29 @@ pub(super) fn node(field: &Field, value: &str, origin: Origin) -> Node {
     }
 }
 
-/// The field with a path.
+/// The field with a path. The error states the remedy.
 pub(super) fn find<'a>(
     path: impl Iterator<Item = &'a str>,
-) -> Option<(Vec<&'static str>, &'static Field)> {
+) -> Result<(Vec<&'static str>, &'static Field), String> {
     let mut names = Vec::new();
     let mut section = Some(&ROOT);
     let mut found = None;
     for part in path {
-        let field = section?.field(part)?;
+        let path = names.join(".");
+        let Some(here) = section else {
+            return Err(match found.map(|field: &Field| &field.kind) {
+                Some(Kind::Map(..) | Kind::Sections(_)) => file_only(&path),
+                _ => format!("{path} has no fields"),
+            });
+        };
+        let Some(field) = here.field(part) else {
+            return Err(format!("unknown field {}; {}", join(&path, part), remedy(part, here)));
+        };
         names.push(field.name);
         section = section_of(&field.kind);
         found = Some(field);
     }
-    found.map(|field| (names, field))
+    found.map(|field| (names, field)).ok_or_else(|| "expected the path of a field".to_owned())
 }
 
 fn section_of(kind: &Kind) -> Option<&'static Section> {
@@ -109,38 +118,4 @@ fn section_of(kind: &Kind) -> Option<&'static Section> {
 
 fn file_only(field: &str) -> String {
     format!("{field} can be set only in the file")
-}
-
-/// The message for a path that names no field.
-fn unknown(variable_path: &str) -> String {
-    let mut section = Some(&ROOT);
-    let mut path = String::new();
-    for part in variable_path.split(SEPARATOR) {
-        let Some(here) = section else {
-            return format!("{path} has no fields");
-        };
-        let Some(field) = here.field(part) else {
-            return unknown_here(part, &path, here);
-        };
-        if !path.is_empty() {
-            path.push('.');
-        }
-        path.push_str(field.name);
-        if matches!(field.kind, Kind::Map(..) | Kind::Sections(_)) {
-            return file_only(&path);
-        }
-        section = section_of(&field.kind);
-    }
-    format!("unknown field {path}")
-}
-
-fn unknown_here(part: &str, path: &str, section: &Section) -> String {
-    let whole = if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
-    if section.later.contains(&part) {
-        return format!("unknown field {whole}; not available in this version, remove it");
-    }
-    let known = section.fields.iter().map(|field| field.name);
-    let hint = did_you_mean(part, known.clone())
-        .unwrap_or_else(|| format!("expected one of {}", known.collect::<Vec<_>>().join(", ")));
-    format!("unknown field {whole}; {hint}")
 }

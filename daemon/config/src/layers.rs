@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +12,9 @@ use tollgate_document::{
 use super::environment::LayerValue;
 use super::fields::SectionReader;
 use super::schema::ROOT;
-use super::{Config, environment, print, read, samples, secrets, validate};
+use super::tree::Entry;
+use super::validate::Validator;
+use super::{Config, environment, files, print, read, samples, secrets};
 
 /// Bounds on the configuration file, which has seven levels.
 pub(super) const LIMITS: YamlLimits =
@@ -54,7 +55,7 @@ struct File {
 pub struct LoadedConfig {
     /// The configuration of the daemon.
     pub config: Config,
-    pub(super) tree: Node,
+    pub(super) tree: Entry,
     file: Option<File>,
 }
 
@@ -71,27 +72,27 @@ impl Layers {
     pub fn file(mut self, path: &Path) -> Self {
         let name: Arc<str> = path.display().to_string().into();
         match text_of(path) {
-            Ok(text) => {
-                let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-                self.file = Some(File { name: Some(name), directory, text: text.into() });
-            }
-            Err(error) => self.unreadable = Some(error.in_file(&name).into()),
+            Ok(text) => return self.text(Some(name), path, &text),
+            Err(error) => self.unreadable = Some(ConfigError::new(error).in_file(&name).into()),
         }
         self
     }
 
     /// Adds the text of a file.
     #[must_use]
-    pub fn yaml(mut self, text: &str) -> Self {
-        self.file = Some(File { name: None, directory: PathBuf::new(), text: text.into() });
-        self
+    pub fn yaml(self, text: &str) -> Self {
+        self.text(None, Path::new(""), text)
     }
 
     /// Adds the text of a file with a name, which precedes each error.
     #[must_use]
-    pub fn named_yaml(mut self, name: &str, text: &str) -> Self {
-        let directory = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
-        self.file = Some(File { name: Some(name.into()), directory, text: text.into() });
+    pub fn named_yaml(self, name: &str, text: &str) -> Self {
+        self.text(Some(name.into()), Path::new(name), text)
+    }
+
+    fn text(mut self, name: Option<Arc<str>>, path: &Path, text: &str) -> Self {
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        self.file = Some(File { name, directory, text: text.into() });
         self
     }
 
@@ -108,10 +109,8 @@ impl Layers {
         let origin = Origin::Flag("LIMITS");
         let texts = limits.split(';').map(str::trim);
         let texts = texts.map(|t| Node::text(t, origin.clone())).collect();
-        let limits = Node { origin: origin.clone(), body: Body::List(texts), quoted: false };
-        let mut tree = Node::nothing(origin);
-        tree.set(&["policies", "default", "limits"], limits);
-        self.base = Some(tree);
+        let limits = Node { origin, body: Body::List(texts), quoted: false };
+        self.base = Some(limits.in_field("limits").in_field("default").in_field("policies"));
         self
     }
 
@@ -130,11 +129,11 @@ impl Layers {
     #[must_use]
     pub fn flag(mut self, flag: &'static str, field: &str, value: &str) -> Self {
         match environment::find(field.split('.')) {
-            Some((path, field)) => {
+            Ok((path, field)) => {
                 let node = environment::node(field, value, Origin::Flag(flag));
                 self.values.push(LayerValue { path, field, node });
             }
-            None => self.diagnostics.add(ConfigError::new("unknown field").with_field(field)),
+            Err(error) => self.diagnostics.add(ConfigError::new(error)),
         }
         self
     }
@@ -161,7 +160,7 @@ impl Layers {
         if let Some(error) = unreadable {
             return Err(error);
         }
-        let mut tree = match (&file, base) {
+        let tree = match (&file, base) {
             (Some(file), _) => match parse(LIMITS, &file.text, &diagnostics) {
                 Ok(tree) => tree,
                 Err(error) => {
@@ -172,16 +171,16 @@ impl Layers {
             (None, Some(tree)) => tree,
             (None, None) => Node::nothing(Origin::Default),
         };
-        validate::check(&tree, &ROOT, &diagnostics);
+        let directory = file.as_ref().map_or(Path::new(""), |file| &file.directory);
+        let validator = Validator { directory, diagnostics: &diagnostics };
+        let origin = tree.origin.clone();
+        let mut tree = validator.section(tree, &ROOT, "", &origin);
         for LayerValue { path, field, node } in values {
-            validate::check_field(&node, field, &path.join("."), &diagnostics);
-            tree.set(&path, node);
+            let origin = node.origin.clone();
+            let entry = validator.value(node, &field.kind, &path.join("."), &origin);
+            tree.set(&path, entry);
         }
-        let directory = file.as_ref().map_or_else(PathBuf::new, |file| file.directory.clone());
-        let config = {
-            let fields = SectionReader::new(&tree, &ROOT, &directory, &diagnostics);
-            read::config(&fields, is_complete)
-        };
+        let config = read::config(&SectionReader::new(&tree, &ROOT, &diagnostics), is_complete);
         match config {
             Ok(config) if diagnostics.is_empty() => Ok(LoadedConfig { config, tree, file }),
             _ => Err(errors(diagnostics, file.as_ref(), Some(&tree))),
@@ -189,7 +188,7 @@ impl Layers {
     }
 }
 
-fn errors(diagnostics: Diagnostics, file: Option<&File>, tree: Option<&Node>) -> ConfigErrors {
+fn errors(diagnostics: Diagnostics, file: Option<&File>, tree: Option<&Entry>) -> ConfigErrors {
     let errors = diagnostics.into_errors(file.and_then(|file| file.name.as_ref()));
     match file {
         Some(file) => errors.with_source(Arc::clone(&file.text), secrets::find(&file.text, tree)),
@@ -197,31 +196,16 @@ fn errors(diagnostics: Diagnostics, file: Option<&File>, tree: Option<&Node>) ->
     }
 }
 
-fn text_of(path: &Path) -> Result<String, ConfigError> {
-    let unreadable = |error: std::io::Error| ConfigError::new(format!("cannot be read: {error}"));
-    let mut file = fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    // The size in the metadata is not used: a pipe has none.
-    let read = std::io::Read::take(&mut file, MAX_BYTES + 1);
-    std::io::Read::read_to_end(&mut { read }, &mut bytes).map_err(unreadable)?;
-    if u64::try_from(bytes.len()).is_ok_and(|x| x > MAX_BYTES) {
-        return Err(ConfigError::new(format!("longer than the maximum of {MAX_BYTES} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        ConfigError::new(format!("invalid UTF-8 at byte {at}"))
-    })
+fn text_of(path: &Path) -> Result<String, String> {
+    let bytes = files::read(path, &mut { MAX_BYTES })?;
+    files::utf8(bytes.ok_or_else(|| format!("longer than the maximum of {MAX_BYTES} bytes"))?)
 }
 
 /// Omits the values, which may be secret.
 impl fmt::Debug for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_ref().and_then(|file| file.name.as_deref());
-        let values: Vec<_> = self.values.iter().map(|value| value.path.join(".")).collect();
-        f.debug_struct("Layers")
-            .field("file", &file)
-            .field("values", &values)
-            .finish_non_exhaustive()
+        let file = self.file.as_ref().map(|file| &file.name);
+        f.debug_struct("Layers").field("file", &file).finish_non_exhaustive()
     }
 }
 
@@ -238,8 +222,7 @@ impl LoadedConfig {
     #[must_use]
     pub fn print(&self, origins: bool) -> String {
         let name = self.file.as_ref().and_then(|file| file.name.as_deref());
-        let directory = self.file.as_ref().map_or(Path::new(""), |file| &file.directory);
-        print::yaml(&self.tree, name, directory, origins)
+        print::yaml(&self.tree, name, origins)
     }
 
     /// Diagnostics as errors, with the text of the file.

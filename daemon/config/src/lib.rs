@@ -1,17 +1,17 @@
 //! The configuration of the daemon.
 //!
-//! `schema/` is the table of all fields. A file is parsed into a tree, environment variables and
-//! flags are merged into it (`layers.rs`), the tree is validated against the table (`validate.rs`)
-//! and then read into typed values (`read/`).
+//! `schema/` is the table of all fields. The file, environment variables and flags are validated
+//! against the table, which parses each scalar once (`validate.rs`), and merged into one tree
+//! (`layers.rs`, `tree.rs`). The types of this crate are read from the tree (`read/`).
 
 mod address;
 mod domain_files;
 mod environment;
 mod fields;
+mod files;
 mod json_schema;
 mod layers;
 mod named_files;
-mod near_limit;
 mod overrides_file;
 pub mod pem;
 mod print;
@@ -22,6 +22,7 @@ mod samples;
 mod schema;
 mod secrets;
 mod store;
+mod tree;
 mod validate;
 mod xds;
 
@@ -36,9 +37,10 @@ pub use domain_files::{has_no_domain_files, list_directory, watched_paths};
 pub use json_schema::config_schema;
 pub use layers::{Layers, LoadedConfig};
 pub use named_files::FileProblem;
-pub use near_limit::NearLimit;
 pub use overrides_file::{OverridesFileError, read_overrides};
-pub use read::envoy::{CompatHeaders, CompatHealth, CompatOptions, Envoy, RuleOnStoreError};
+pub use read::envoy::{
+    CompatHeaders, CompatHealth, CompatOptions, Envoy, NearLimit, RuleOnStoreError,
+};
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Scope, TokenConfig, TokenSecret};
@@ -46,7 +48,7 @@ pub use reference::{config_fields, config_reference};
 pub use store::{Password, StoreConfig, StoreUrl};
 pub use tollgate_descriptors::Charging;
 pub use tollgate_document::{ConfigError, ConfigErrors, FileLocation};
-pub use xds::{XdsError, XdsOptions, XdsTls};
+pub use xds::{XdsOptions, XdsTls};
 
 use tollgate_descriptors::Domains;
 use tollgate_rules::{Ipv6Prefix, Jwt, Networks, Rules};
@@ -61,7 +63,7 @@ pub struct Config {
     pub store: StoreConfig,
     /// The listeners.
     pub listen: Listen,
-    /// An access token.
+    /// The access tokens.
     pub tokens: Vec<TokenConfig>,
     /// The policies by name.
     pub policies: Policies,

@@ -1,11 +1,11 @@
 //! Certificates and private keys in PEM files.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::files;
 
 /// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -15,14 +15,9 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// # Errors
 /// The file cannot be read or is too long. The message does not contain the name of the file.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let file = File::open(path).map_err(unreadable)?;
-    let mut contents = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut contents).map_err(unreadable)?;
-    if u64::try_from(contents.len()).is_ok_and(|x| x <= MAX_BYTES) {
-        return Ok(contents);
-    }
-    Err(format!("longer than the maximum of {MAX_BYTES} bytes; check that it is the right file"))
+    files::read(path, &mut { MAX_BYTES })?.ok_or_else(|| {
+        format!("longer than the maximum of {MAX_BYTES} bytes; check that it is the right file")
+    })
 }
 
 /// All certificates of a PEM file.
@@ -33,9 +28,9 @@ pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> 
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| format!("invalid PEM: {error}"))?;
     if found.is_empty() {
-        let why = "no certificate found; expected a certificate as PEM, which begins with -----BEGIN \
-             CERTIFICATE-----";
-        return Err(why.to_owned());
+        return Err("no certificate found; expected a certificate as PEM, which begins with \
+                    -----BEGIN CERTIFICATE-----"
+            .to_owned());
     }
     Ok(found)
 }

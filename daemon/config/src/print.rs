@@ -1,19 +1,17 @@
 //! Prints the complete configuration as YAML.
 
-use std::path::Path;
-
 use tollgate::masked_url;
+use tollgate_document::Origin;
 
 use super::address::Address;
-use super::fields::resolve;
-use super::schema::{Field, Kind, ROOT, Scalar, Section, Value};
-use tollgate_document::{Body, Node, Origin};
+use super::schema::{Field, Kind, ROOT, Section, Value};
+use super::tree::{Content, Entry};
 
 /// The replacement of a secret.
 const MASK: &str = "\"***\"";
 
-pub(super) fn yaml(tree: &Node, file: Option<&str>, directory: &Path, origins: bool) -> String {
-    let mut printer = Printer { text: String::new(), file, directory, origins };
+pub(super) fn yaml(tree: &Entry, file: Option<&str>, origins: bool) -> String {
+    let mut printer = Printer { text: String::new(), file, origins };
     printer.section(Some(tree), &ROOT, 0, true);
     printer.text
 }
@@ -21,7 +19,6 @@ pub(super) fn yaml(tree: &Node, file: Option<&str>, directory: &Path, origins: b
 struct Printer<'a> {
     text: String,
     file: Option<&'a str>,
-    directory: &'a Path,
     origins: bool,
 }
 
@@ -30,16 +27,15 @@ impl Printer<'_> {
     /// either `checks` or the fields of a single check, and must not be printed with both.
     fn section(
         &mut self,
-        node: Option<&Node>,
+        entry: Option<&Entry>,
         section: &'static Section,
         depth: usize,
         is_complete: bool,
     ) {
         for field in section.fields {
-            let value = node.and_then(|node| node.get(field.name));
-            let value = value.filter(|x| !matches!(x.body, Body::Nothing));
-            if value.is_some() || is_complete && field.required.is_none() {
-                self.field(field.name, value, field, &field.kind, depth, is_complete);
+            let entry = entry.and_then(|entry| entry.get(field.name));
+            if entry.is_some() || is_complete && field.required.is_none() {
+                self.field(field.name, entry, field, &field.kind, depth, is_complete);
             }
         }
     }
@@ -47,7 +43,7 @@ impl Printer<'_> {
     fn field(
         &mut self,
         name: &str,
-        value: Option<&Node>,
+        entry: Option<&Entry>,
         field: &Field,
         kind: &'static Kind,
         depth: usize,
@@ -56,46 +52,38 @@ impl Printer<'_> {
         self.indent(depth);
         self.text.push_str(&quoted(name));
         self.text.push(':');
-        match (kind, value.map(|x| (&x.body, x))) {
+        match (kind, entry.map(|entry| &entry.content)) {
             (Kind::Section(section), _) => {
                 self.text.push('\n');
-                self.section(value, section, depth + 1, is_complete);
+                self.section(entry, section, depth + 1, is_complete);
             }
-            (Kind::Sections(section), Some((Body::List(all), _))) if !all.is_empty() => {
+            (Kind::Sections(section), Some(Content::List(all))) if !all.is_empty() => {
                 self.text.push('\n');
-                for node in all {
+                for entry in all {
                     self.indent(depth + 1);
                     self.text.push_str("-\n");
-                    self.section(Some(node), section, depth + 2, false);
+                    self.section(Some(entry), section, depth + 2, false);
                 }
             }
-            (Kind::Map(_, inner), Some((Body::Fields(all), _))) if !all.is_empty() => {
+            (Kind::Map(_, inner), Some(Content::Fields(all))) if !all.is_empty() => {
                 self.text.push('\n');
-                for (name, node) in all {
-                    self.field(&name.text, Some(node), field, inner, depth + 1, is_complete);
+                for (name, entry) in all {
+                    self.field(&name.text, Some(entry), field, inner, depth + 1, is_complete);
                 }
             }
             (_, None) => self.line(field.default, None),
-            (Kind::Scalar(_), Some(_)) if field.is_secret => self.line(MASK, value),
-            (Kind::Scalar(scalar) | Kind::ScalarOrList(scalar), Some((Body::Text(text), node))) => {
-                let text = self.value(text, scalar, &node.origin);
-                self.line(&text, value);
-            }
-            (Kind::ListOr(_, word), Some((Body::Text(_), _))) => self.line(word, value),
-            (
-                Kind::List(scalar) | Kind::ScalarOrList(scalar) | Kind::ListOr(scalar, _),
-                Some((Body::List(all), _)),
-            ) => {
-                let texts = all.iter().filter_map(|x| match &x.body {
-                    Body::Text(text) => Some(self.value(text, scalar, &x.origin)),
+            (_, Some(Content::Scalar(..))) if field.is_secret => self.line(MASK, entry),
+            (_, Some(Content::Scalar(text, value))) => self.line(&scalar(text, value), entry),
+            (_, Some(Content::List(all))) => {
+                let texts = all.iter().filter_map(|entry| match &entry.content {
+                    Content::Scalar(text, value) => Some(scalar(text, value)),
                     _ => None,
                 });
                 let list = format!("[{}]", texts.collect::<Vec<_>>().join(", "));
-                self.line(&list, value);
+                self.line(&list, entry);
             }
-            // An empty list or mapping; a valid tree has no other case.
-            (Kind::Sections(_), Some(_)) => self.line("[]", value),
-            (_, Some(_)) => self.line("{}", value),
+            // An empty mapping; a valid tree has no other case.
+            (_, Some(_)) => self.line("{}", entry),
         }
     }
 
@@ -104,12 +92,12 @@ impl Printer<'_> {
     }
 
     /// Prints a value and its origin to the end of the line.
-    fn line(&mut self, text: &str, node: Option<&Node>) {
+    fn line(&mut self, text: &str, entry: Option<&Entry>) {
         self.text.push(' ');
         self.text.push_str(text);
-        if let Some(node) = node.filter(|_| self.origins) {
+        if let Some(entry) = entry.filter(|_| self.origins) {
             self.text.push_str("  # ");
-            self.text.push_str(&self.origin(&node.origin));
+            self.text.push_str(&self.origin(&entry.origin));
         }
         self.text.push('\n');
     }
@@ -126,19 +114,19 @@ impl Printer<'_> {
             },
         }
     }
+}
 
-    fn value(&self, text: &str, scalar: &Scalar, origin: &Origin) -> String {
-        let Ok(value) = scalar.read(text) else { return quoted(text) };
-        match resolve(value, origin, self.directory) {
-            Value::Path(path) => quoted(&path.display().to_string()),
-            Value::Address(Address::Unix(path)) => quoted(&format!("unix:{}", path.display())),
-            Value::Number(_) | Value::Bool(_) | Value::Keyword(_) | Value::Duration(_) => {
-                text.to_owned()
-            }
-            Value::Address(Address::Tcp(_)) if is_plain_address(text) => text.to_owned(),
-            _ if scalar.hides() => quoted(&masked_url(text)),
-            _ => quoted(text),
+/// A scalar in YAML.
+fn scalar(text: &str, value: &Value) -> String {
+    match value {
+        Value::Path(path) => quoted(&path.display().to_string()),
+        Value::Address(address @ Address::Unix(_)) => quoted(&address.to_string()),
+        Value::Number(_) | Value::Bool(_) | Value::Keyword(_) | Value::Duration(_) => {
+            text.to_owned()
         }
+        Value::Address(Address::Tcp(_)) if is_plain_address(text) => text.to_owned(),
+        Value::Url(url) => quoted(&masked_url(url)),
+        _ => quoted(text),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::schema::{self, Field, Kind, Scalar, Section, one_of};
+use super::schema::{Field, Kind, ROOT, Scalar, Section, one_of};
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the table of fields in daemon/config; a test of tollgate-config checks that this page is up to date. -->
@@ -35,28 +35,33 @@ usual notation (`10/s burst 20`). Fields marked ↻ need a restart: a reload tha
 pub fn config_reference() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str("\n## Top level\n");
-    table(&mut page, &schema::ROOT);
-    sections(&mut page, &schema::ROOT, "");
+    table(&mut page, &ROOT);
+    sections(&mut page, &ROOT, "");
     page
 }
 
 /// The paths of all fields. `*` stands for any name, and `[]` for any index.
 #[must_use]
 pub fn config_fields() -> Vec<String> {
-    schema::all()
+    fn collect(section: &Section, prefix: &str, all: &mut Vec<String>) {
+        for field in section.fields {
+            let path = format!("{prefix}{}", field.name);
+            all.push(path.clone());
+            if let Some((inner, below)) = field.kind.section() {
+                collect(inner, &format!("{path}{below}."), all);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    collect(&ROOT, "", &mut all);
+    all
 }
 
 /// Writes a table for each nested section.
 fn sections(page: &mut String, section: &Section, prefix: &str) {
     for field in section.fields {
-        let (inner, path) = match &field.kind {
-            Kind::Section(section) => (section, format!("{prefix}{}", field.name)),
-            Kind::Sections(sections) => (sections, format!("{prefix}{}[]", field.name)),
-            Kind::Map(_, Kind::Section(section)) => {
-                (section, format!("{prefix}{}.NAME", field.name))
-            }
-            _ => continue,
-        };
+        let Some((inner, below)) = field.kind.section() else { continue };
+        let path = format!("{prefix}{}{}", field.name, below.replace('*', "NAME"));
         // Writing to a `String` does not fail.
         let _ = write!(page, "\n## `{path}`\n\n{}\n", field.about);
         table(page, inner);
@@ -109,8 +114,7 @@ fn scalar(scalar: &Scalar) -> String {
         Scalar::Count { min, max } => format!("number from {min} to {max}"),
         Scalar::Bool => "`true` or `false`".to_owned(),
         Scalar::Keyword { words, .. } => {
-            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-            one_of(&words.iter().map(String::as_str).collect::<Vec<_>>())
+            one_of(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
         }
         Scalar::Path { what } => (*what).to_owned(),
         Scalar::Address => "`HOST:PORT`, `unix:PATH` or `off`".to_owned(),

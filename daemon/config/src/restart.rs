@@ -1,16 +1,14 @@
 //! Changes that need a restart.
 
 use std::fmt;
-use std::path::Path;
 
 use super::Config;
-use super::fields::resolve;
-use super::schema::{Kind, ROOT, Section};
-use tollgate_document::{Body, Node, Origin};
+use super::schema::{Kind, ROOT, Section, Value};
+use super::tree::{Content, Entry};
 
 /// The values of fields that need a restart, by path, in the order of the table.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct RestartFields(Vec<(String, String)>);
+pub(super) struct RestartFields(Vec<(String, Value)>);
 
 /// Omits the values, which may be secret.
 impl fmt::Debug for RestartFields {
@@ -20,27 +18,22 @@ impl fmt::Debug for RestartFields {
 }
 
 impl RestartFields {
-    pub(super) fn new(tree: &Node, directory: &Path) -> Self {
+    pub(super) fn new(tree: Option<&Entry>) -> Self {
         let mut fields = RestartFields::default();
-        fields.collect(Some(tree), &ROOT, "", directory);
+        fields.collect(tree, &ROOT, "");
         fields
     }
 
-    fn collect(&mut self, node: Option<&Node>, section: &Section, prefix: &str, directory: &Path) {
+    fn collect(&mut self, entry: Option<&Entry>, section: &Section, prefix: &str) {
         for field in section.fields {
             let path = format!("{prefix}{}", field.name);
-            let value = node.and_then(|node| node.get(field.name));
+            let entry = entry.and_then(|entry| entry.get(field.name));
             match &field.kind {
-                Kind::Section(inner) => self.collect(value, inner, &format!("{path}."), directory),
-                Kind::Scalar(scalar) if field.needs_restart => {
-                    let (text, origin) = match value.map(|x| (&x.body, &x.origin)) {
-                        Some((Body::Text(text), origin)) => (&**text, origin),
-                        _ => (field.default, &Origin::Default),
-                    };
-                    // Parsed values are compared, so that 5000ms equals 5s.
-                    let value = match (text, scalar.read(text)) {
-                        ("null", _) | (_, Err(_)) => text.to_owned(),
-                        (_, Ok(value)) => format!("{:?}", resolve(value, origin, directory)),
+                Kind::Section(inner) => self.collect(entry, inner, &format!("{path}.")),
+                Kind::Scalar(_) if field.needs_restart => {
+                    let value = match entry.map(|entry| &entry.content) {
+                        Some(Content::Scalar(_, value)) => value.clone(),
+                        _ => field.default_value(),
                     };
                     self.0.push((path, value));
                 }

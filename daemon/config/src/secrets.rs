@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use super::schema::{Kind, ROOT, Scalar, Section};
-use tollgate_document::{Body, Node, Origin};
+use tollgate_document::Origin;
+
+use super::schema::{Kind, ROOT, Section};
+use super::tree::{Content, Entry};
 
 /// The ranges of a text that are secret: the values of secret fields, and everything that looks
 /// like a secret, in case the text could not be parsed.
-pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
+pub(super) fn find(text: &str, tree: Option<&Entry>) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -15,7 +17,7 @@ pub(super) fn find(text: &str, tree: Option<&Node>) -> Vec<Range<usize>> {
         start += line.len();
     }
     if let Some(tree) = tree {
-        of_section(tree, &ROOT, &mut secrets);
+        in_section(tree, &ROOT, &mut secrets);
     }
     secrets
 }
@@ -37,23 +39,17 @@ fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
     url.into_iter().chain(token)
 }
 
-fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
+fn in_section(entry: &Entry, section: &Section, secrets: &mut Vec<Range<usize>>) {
     for field in section.fields {
-        let Some(value) = node.get(field.name) else { continue };
-        match (&field.kind, &value.body) {
-            (Kind::Scalar(scalar), _)
-                if field.is_secret && !matches!(scalar, Scalar::Path { .. }) =>
-            {
-                if let Origin::File(span) = &value.origin {
-                    secrets.push(span.bytes.clone());
-                }
-            }
-            (Kind::Section(inner), _) => of_section(value, inner, secrets),
-            (Kind::Sections(inner), Body::List(all)) => {
-                for node in all {
-                    match &node.body {
-                        Body::Fields(_) => of_section(node, inner, secrets),
-                        _ => misplaced(node, inner, secrets),
+        let Some(value) = entry.get(field.name) else { continue };
+        match (&field.kind, &value.content) {
+            (Kind::Scalar(_), _) if field.is_secret => add(value, secrets),
+            (Kind::Section(inner), _) => in_section(value, inner, secrets),
+            (Kind::Sections(inner), Content::List(all)) => {
+                for one in all {
+                    match &one.content {
+                        Content::Fields(_) => in_section(one, inner, secrets),
+                        _ => misplaced(one, inner, secrets),
                     }
                 }
             }
@@ -64,10 +60,14 @@ fn of_section(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
 }
 
 /// A value in place of a section with a secret field may be the secret.
-fn misplaced(node: &Node, section: &Section, secrets: &mut Vec<Range<usize>>) {
-    if section.fields.iter().any(|field| field.is_secret)
-        && let Origin::File(span) = &node.origin
-    {
+fn misplaced(entry: &Entry, section: &Section, secrets: &mut Vec<Range<usize>>) {
+    if section.fields.iter().any(|field| field.is_secret) {
+        add(entry, secrets);
+    }
+}
+
+fn add(entry: &Entry, secrets: &mut Vec<Range<usize>>) {
+    if let Origin::File(span) = &entry.origin {
         secrets.push(span.bytes.clone());
     }
 }

@@ -10,9 +10,9 @@ use tollgate::{
     masked_url,
 };
 
-use super::fields::{FromValue, Invalid, SectionReader};
-use super::schema::Value;
 use tollgate_document::ConfigError;
+
+use super::fields::{Invalid, SectionReader};
 
 /// The store for the state of limits: memory, Redis or Valkey.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,16 +110,6 @@ impl Default for StoreConfig {
     }
 }
 
-impl FromValue for TableFull {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword("deny") => Some(TableFull::Deny),
-            Value::Keyword("allow") => Some(TableFull::Allow),
-            _ => None,
-        }
-    }
-}
-
 impl StoreConfig {
     /// A builder of a limiter in memory with this configuration.
     pub fn builder(&self) -> MemoryLimiterBuilder {
@@ -187,22 +177,16 @@ impl StoreConfig {
     /// Checks that the password file can be read.
     pub(super) fn check_password_file(&self) -> Result<(), ConfigError> {
         let Some(file) = &self.password_file else { return Ok(()) };
-        let refused = |why: String| {
-            let message = format!("{}: {why}", file.display());
-            ConfigError::new(message)
-                .with_field("store.password_file")
-                .with_location(file, None, None)
+        let reason = match fs::read_to_string(file) {
+            Err(error) => format!("cannot be read: {error}"),
+            Ok(password) if password.trim_end_matches(['\r', '\n']).is_empty() => {
+                "the file is empty; write the password into it, or remove store.password_file"
+                    .to_owned()
+            }
+            Ok(_) => return Ok(()),
         };
-        let read = fs::read_to_string(file);
-        let password = read.map_err(|error| refused(format!("cannot be read: {error}")))?;
-        if password.trim_end_matches(['\r', '\n']).is_empty() {
-            return Err(refused(
-                "the file is empty; write the password into it, or remove \
-                                store.password_file"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
+        let error = ConfigError::new(format!("{}: {reason}", file.display()));
+        Err(error.with_field("store.password_file").with_location(file, None, None))
     }
 
     /// Rejects fields that have no effect with this store.
@@ -228,18 +212,16 @@ impl StoreConfig {
             ("password_file", self.password_file != usual.password_file),
         ];
         let wrong = if self.url.is_memory() { &of_redis[..] } else { &of_memory };
-        if let Some((name, _)) = wrong.iter().find(|(_, is_said)| *is_said) {
+        if let Some((name, _)) = wrong.iter().find(|(_, differs)| *differs) {
             return Err(self.misplaced(name));
         }
-        match (&self.cert, &self.key) {
-            (Some(_), None) => {
-                Err(ConfigError::new("requires store.key; add it").with_field("store.cert"))
-            }
-            (None, Some(_)) => {
-                Err(ConfigError::new("requires store.cert; add it").with_field("store.key"))
-            }
-            _ => Ok(()),
-        }
+        let (field, other) = match (&self.cert, &self.key) {
+            (Some(_), None) => ("cert", "key"),
+            (None, Some(_)) => ("key", "cert"),
+            _ => return Ok(()),
+        };
+        let error = ConfigError::new(format!("requires store.{other}; add it"));
+        Err(error.with_field(format!("store.{field}")))
     }
 
     fn misplaced(&self, name: &str) -> ConfigError {
@@ -259,9 +241,8 @@ impl StoreConfig {
         fields: &SectionReader<'_>,
         is_complete: bool,
     ) -> Result<StoreConfig, Invalid> {
-        let url: String = fields.get("url")?;
         let store = StoreConfig {
-            url: url.as_str().into(),
+            url: fields.get("url")?,
             data: fields.get("data")?,
             snapshot_interval: fields.get("snapshot_interval")?,
             max_keys: fields.get("max_keys")?,
@@ -277,7 +258,7 @@ impl StoreConfig {
             sentinel_username: None,
             sentinel_password: None,
         };
-        if is_complete || fields.field_node("url").is_some() {
+        if is_complete || fields.field_entry("url").is_some() {
             store.check().map_err(|error| {
                 let field = error.field().and_then(|field| field.strip_prefix("store."));
                 fields.report(field.unwrap_or("url"), error.message())

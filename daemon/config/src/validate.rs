@@ -1,144 +1,171 @@
-//! Validates a tree against the table: unknown fields, wrong types, and every scalar.
+//! Validates a document against the table and parses its scalars.
 //!
-//! This finds all mistakes that can be found by looking at one value at a time.
+//! This finds unknown fields, wrong types, and all other mistakes that can be found by looking at
+//! one value at a time.
 
-use super::schema::{Field, Kind, Scalar, Section};
+use std::path::Path;
+
 use tollgate_document::{Body, ConfigError, Diagnostics, Name, Node, Origin, did_you_mean};
 
-/// Validates a tree.
-pub(super) fn check(node: &Node, section: &'static Section, diagnostics: &Diagnostics) {
-    let validator = Validator { diagnostics };
-    validator.section(node, section, "", &node.origin);
-}
+use super::address::Address;
+use super::schema::{Kind, Scalar, Section, Value};
+use super::tree::{Content, Entry};
 
-/// Validates a value that does not come from the file.
-pub(super) fn check_field(
-    node: &Node,
-    field: &'static Field,
-    path: &str,
-    diagnostics: &Diagnostics,
-) {
-    Validator { diagnostics }.kind(node, &field.kind, path, &node.origin);
-}
-
-struct Validator<'a> {
-    diagnostics: &'a Diagnostics,
+pub(super) struct Validator<'a> {
+    /// The directory of the file.
+    pub(super) directory: &'a Path,
+    pub(super) diagnostics: &'a Diagnostics,
 }
 
 impl Validator<'_> {
-    fn report(&self, message: impl Into<String>, path: &str, origin: &Origin) {
+    fn report(&self, message: impl Into<String>, path: &str, origin: &Origin) -> Content {
         self.diagnostics
             .add(ConfigError::new(message).with_field(path).with_origin(origin.clone()));
+        Content::Invalid
     }
 
     /// Missing fields are reported at `owner`.
-    fn section(&self, node: &Node, section: &'static Section, path: &str, owner: &Origin) {
-        let fields = match &node.body {
-            Body::Nothing => &[][..],
+    pub(super) fn section(
+        &self,
+        node: Node,
+        section: &'static Section,
+        path: &str,
+        owner: &Origin,
+    ) -> Entry {
+        let Node { origin, body, .. } = node;
+        let is_nothing = matches!(body, Body::Nothing);
+        let fields = match body {
+            Body::Nothing => Vec::new(),
             Body::Fields(fields) => fields,
             Body::Text(_) | Body::List(_) => {
-                return self.report("expected fields, as in name: value", path, &node.origin);
+                let content = self.report("expected fields, as in name: value", path, &origin);
+                return Entry { origin, content };
             }
         };
+        let mut entries = Vec::with_capacity(fields.len());
         let mut mistyped = Vec::new();
-        for (name, inner) in fields {
-            match section.field(&name.text) {
-                Some(field) => self.kind(inner, &field.kind, &join(path, field.name), &name.origin),
-                None => {
-                    self.report(unknown(&name.text, section), path, &name.origin);
-                    mistyped.push(&name.text);
-                }
+        for (name, node) in fields {
+            if let Some(field) = section.field(&name.text) {
+                let entry = self.value(node, &field.kind, &join(path, field.name), &name.origin);
+                entries.push((name, entry));
+            } else {
+                let remedy = remedy(&name.text, section);
+                let message = format!("unknown field {:?}; {remedy}", name.text);
+                self.report(message, path, &name.origin);
+                mistyped.push(name.text);
             }
         }
         for field in section.fields {
             let Some(remedy) = field.required else { continue };
-            let value = fields.iter().find(|(x, _)| x.text == field.name).map(|(_, x)| &x.body);
-            let is_missing = match value {
-                None | Some(Body::Nothing) => true,
-                Some(Body::List(all)) => all.is_empty(),
-                Some(Body::Text(_) | Body::Fields(_)) => false,
+            let entry = entries.iter().find(|(name, _)| name.text == field.name);
+            let is_missing = match entry.map(|(_, entry)| &entry.content) {
+                None | Some(Content::Nothing) => true,
+                Some(Content::List(all)) => all.is_empty(),
+                Some(_) => false,
             };
             // A mistyped required field is reported only once.
             let is_mistyped = || {
-                mistyped
-                    .iter()
-                    .any(|mistyped| did_you_mean(mistyped, [field.name].into_iter()).is_some())
+                mistyped.iter().any(|name| did_you_mean(name, [field.name].into_iter()).is_some())
             };
             if is_missing && !is_mistyped() {
                 self.report(remedy, &join(path, field.name), owner);
             }
         }
+        let content = if is_nothing { Content::Nothing } else { Content::Fields(entries) };
+        Entry { origin, content }
     }
 
-    fn kind(&self, node: &Node, kind: &'static Kind, path: &str, owner: &Origin) {
-        match (kind, &node.body) {
-            (Kind::Section(section), _) => self.section(node, section, path, owner),
-            (_, Body::Nothing) => {}
-            (Kind::Scalar(scalar), _) | (Kind::ScalarOrList(scalar), Body::Text(_)) => {
-                self.scalar(node, scalar, path);
+    pub(super) fn value(
+        &self,
+        node: Node,
+        kind: &'static Kind,
+        path: &str,
+        owner: &Origin,
+    ) -> Entry {
+        let Node { origin, body, quoted } = node;
+        let content = match (kind, body) {
+            (Kind::Section(section), body) => {
+                return self.section(Node { origin, body, quoted }, section, path, owner);
+            }
+            (_, Body::Nothing) => Content::Nothing,
+            (Kind::Scalar(scalar), body) | (Kind::ScalarOrList(scalar), body @ Body::Text(_)) => {
+                self.scalar(body, scalar, path, &origin)
             }
             (
                 Kind::List(scalar) | Kind::ScalarOrList(scalar) | Kind::ListOr(scalar, _),
                 Body::List(all),
-            ) => {
-                for (index, inner) in all.iter().enumerate() {
-                    self.scalar(inner, scalar, &format!("{path}[{index}]"));
-                }
+            ) => self.list(all, path, |node, path| {
+                let Node { origin, body, .. } = node;
+                Entry { content: self.scalar(body, scalar, path, &origin), origin }
+            }),
+            (Kind::ListOr(_, word), Body::Text(text)) if text == *word => {
+                Content::Scalar(text, Value::Keyword(word))
             }
-            (Kind::ListOr(_, word), Body::Text(text)) if text == word => {}
             (Kind::ListOr(scalar, word), _) => {
                 let example = scalar.example();
                 let message = format!("expected a list, such as [{example}], or {word}");
-                self.report(message, path, &node.origin);
+                self.report(message, path, &origin)
             }
             (Kind::List(scalar) | Kind::ScalarOrList(scalar), _) => {
                 let message = format!("expected a list, such as [{}]", scalar.example());
-                self.report(message, path, &node.origin);
+                self.report(message, path, &origin)
             }
-            (Kind::Sections(section), Body::List(all)) => {
-                for (index, inner) in all.iter().enumerate() {
-                    self.section(inner, section, &format!("{path}[{index}]"), &inner.origin);
-                }
-            }
+            (Kind::Sections(section), Body::List(all)) => self.list(all, path, |node, path| {
+                let owner = node.origin.clone();
+                self.section(node, section, path, &owner)
+            }),
             (Kind::Sections(_), _) => {
                 let message = "expected a list, with a dash and fields for each element";
-                self.report(message, path, &node.origin);
+                self.report(message, path, &origin)
             }
             (Kind::Map(names, inner), Body::Fields(all)) => {
-                for (name, node) in all {
-                    self.name(name, names, path);
-                    self.kind(node, inner, &join(path, &name.text), &name.origin);
-                }
+                let entry = |(name, node): (Name, Node)| {
+                    let path = join(path, &name.text);
+                    if let Err(remedy) = names.read(&name.text) {
+                        self.report(message(&name.text, remedy, names), &path, &name.origin);
+                    }
+                    let entry = self.value(node, inner, &path, &name.origin);
+                    (name, entry)
+                };
+                Content::Fields(all.into_iter().map(entry).collect())
             }
             (Kind::Map(..), _) => {
-                let message = "expected a mapping, as in name: value";
-                self.report(message, path, &node.origin);
+                self.report("expected a mapping, as in name: value", path, &origin)
             }
-        }
+        };
+        Entry { origin, content }
     }
 
-    fn name(&self, name: &Name, scalar: &Scalar, path: &str) {
-        if let Err(remedy) = scalar.read(&name.text) {
-            let message = message(&name.text, remedy, scalar);
-            self.report(message, &join(path, &name.text), &name.origin);
-        }
+    /// Validates each element of a list.
+    fn list(&self, all: Vec<Node>, path: &str, validate: impl Fn(Node, &str) -> Entry) -> Content {
+        let all = all.into_iter().enumerate();
+        Content::List(all.map(|(at, node)| validate(node, &format!("{path}[{at}]"))).collect())
     }
 
-    fn scalar(&self, node: &Node, scalar: &Scalar, path: &str) {
-        match &node.body {
-            Body::Text(text) => {
-                if let Err(remedy) = scalar.read(text) {
-                    self.report(message(text, remedy, scalar), path, &node.origin);
-                }
-            }
+    fn scalar(&self, body: Body, scalar: &Scalar, path: &str, origin: &Origin) -> Content {
+        match body {
+            Body::Text(text) => match scalar.read(&text) {
+                Ok(value) => Content::Scalar(text, self.resolve(value, origin)),
+                Err(remedy) => self.report(message(&text, remedy, scalar), path, origin),
+            },
             Body::Nothing => {
                 let message = format!("expected a value, such as {}", scalar.example());
-                self.report(message, path, &node.origin);
+                self.report(message, path, origin)
             }
             Body::List(_) | Body::Fields(_) => {
-                let message = "expected a single value, not a list or fields";
-                self.report(message, path, &node.origin);
+                self.report("expected a single value, not a list or fields", path, origin)
             }
+        }
+    }
+
+    /// Paths in the file are relative to the file's directory, others to the working directory.
+    fn resolve(&self, value: Value, origin: &Origin) -> Value {
+        match (value, origin) {
+            (Value::Path(path), Origin::File(_)) => Value::Path(self.directory.join(path)),
+            (Value::Address(Address::Unix(path)), Origin::File(_)) => {
+                Value::Address(Address::Unix(self.directory.join(path)))
+            }
+            (value, _) => value,
         }
     }
 }
@@ -155,14 +182,14 @@ fn message(text: &str, remedy: String, scalar: &Scalar) -> String {
     if scalar.hides() || remedy.contains(&value) { remedy } else { format!("{value}: {remedy}") }
 }
 
-fn unknown(name: &str, section: &Section) -> String {
+/// What to write instead of an unknown field.
+pub(super) fn remedy(name: &str, section: &Section) -> String {
     if section.later.contains(&name) {
-        return format!("unknown field {name:?}; not available in this version, remove it");
+        return "not available in this version, remove it".to_owned();
     }
     let known = section.fields.iter().map(|field| field.name);
-    let hint = did_you_mean(name, known.clone())
-        .unwrap_or_else(|| format!("expected one of {}", known.collect::<Vec<_>>().join(", ")));
-    format!("unknown field {name:?}; {hint}")
+    did_you_mean(name, known.clone())
+        .unwrap_or_else(|| format!("expected one of {}", known.collect::<Vec<_>>().join(", ")))
 }
 
 /// The path of a field in a section.

@@ -57,7 +57,7 @@ impl XdsOptions {
     ///
     /// # Errors
     /// The address is invalid.
-    pub fn new(server: &str) -> Result<Self, XdsError> {
+    pub fn new(server: &str) -> Result<Self, String> {
         let options = XdsOptions {
             server: server.to_owned(),
             node_id: "default".to_owned(),
@@ -79,9 +79,9 @@ impl XdsOptions {
         });
         match is_complete {
             true => Ok(options),
-            false => Err(XdsError(format!(
+            false => Err(format!(
                 "{server:?} is not an address; expected HOST:PORT, such as 127.0.0.1:18000"
-            ))),
+            )),
         }
     }
 
@@ -89,8 +89,12 @@ impl XdsOptions {
     ///
     /// # Errors
     /// The header is invalid.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, XdsError> {
-        self.headers.add(name, value)?;
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, String> {
+        let is_valid = name.ends_with("-bin") || HeaderValue::from_str(value).is_ok();
+        let parsed = name.parse::<HeaderName>().ok().filter(|_| is_valid);
+        let name =
+            parsed.ok_or_else(|| format!("{name:?} with this value is not a valid header"))?;
+        self.headers.0.push((name, value.as_bytes().to_vec()));
         Ok(self)
     }
 
@@ -114,36 +118,12 @@ impl XdsOptions {
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Headers(Vec<(HeaderName, Vec<u8>)>);
 
-impl Headers {
-    fn add(&mut self, name: &str, value: &str) -> Result<(), XdsError> {
-        let invalid = || XdsError(format!("{name:?} with this value is not a valid header"));
-        let key: HeaderName = name.parse().map_err(|_| invalid())?;
-        if !name.ends_with("-bin") {
-            HeaderValue::from_str(value).map_err(|_| invalid())?;
-        }
-        self.0.push((key, value.as_bytes().to_vec()));
-        Ok(())
-    }
-}
-
 /// Omits the values, which may be secret.
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
-
-/// An option of a control plane is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XdsError(String);
-
-impl fmt::Display for XdsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for XdsError {}
 
 #[cfg(test)]
 mod tests {

@@ -7,13 +7,11 @@ use tollgate_core::parse_limits;
 
 use super::ReadOptions;
 use super::config::{DescriptorConfig, LimitConfig};
-use super::domain::{Domain, Node};
+use super::domain::{Domain, Node, Wildcard};
 use super::error::DescriptorConfigError;
-use super::limits::PolicyFactory;
-use super::overrides::OverrideRules;
+use super::limits::{OverrideRules, PolicyFactory};
 use super::rule::{Limits, Rule};
 use super::unit::Unit;
-use super::wildcard::Wildcard;
 
 /// The maximum length of the composite keys that lead to a descriptor, in bytes: that of a
 /// request's key.
@@ -122,7 +120,7 @@ impl Builder {
         let (limits, unit, requests_per_unit) = if limit.has_texts {
             self.notation_limits(&limit, policy_shadow)?
         } else {
-            let unit = unit_of(&limit).map_err(|error| (limit.line, error))?;
+            let unit = parse_unit(&limit).map_err(|error| (limit.line, error))?;
             (
                 self.per_unit(limit.requests_per_unit, unit, policy_shadow),
                 unit,
@@ -185,7 +183,7 @@ fn in_line(line: Option<usize>, message: &str) -> String {
 }
 
 /// The unit, or `None` if unlimited.
-fn unit_of(limit: &LimitConfig) -> Result<Option<Unit>, String> {
+fn parse_unit(limit: &LimitConfig) -> Result<Option<Unit>, String> {
     match (limit.unlimited, Unit::from_name(&limit.unit)) {
         (true, Some(_)) => Err("should not specify rate limit unit when unlimited".to_owned()),
         (false, None) => Err(format!("invalid rate limit unit '{}'", limit.unit)),

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::joined::Joined;
-use super::overrides::OverrideRules;
+use super::limits::OverrideRules;
 use super::rule::Rule;
-use super::wildcard::Wildcard;
 
 /// A domain.
 #[derive(Debug)]
@@ -188,5 +186,81 @@ impl Node {
             MatchKind::Exact => !value.is_empty(),
             MatchKind::Wildcard => self.value_pattern(key) == Some(value) && !value.is_empty(),
         }
+    }
+}
+
+/// Longer texts are stored on the heap.
+const MAX_INLINE: usize = 128;
+
+/// A buffer for `key_value`, reused for every entry of a request.
+#[derive(Debug)]
+struct Joined {
+    inline: [u8; MAX_INLINE],
+    heap: Vec<u8>,
+}
+
+impl Default for Joined {
+    fn default() -> Self {
+        Joined { inline: [0; MAX_INLINE], heap: Vec::new() }
+    }
+}
+
+impl Joined {
+    /// `key_value`.
+    fn join(&mut self, key: &str, value: &str) -> &[u8] {
+        let Joined { inline, heap } = self;
+        let (key, value) = (key.as_bytes(), value.as_bytes());
+        let length = key.len() + 1 + value.len();
+        if length > MAX_INLINE {
+            heap.clear();
+            heap.extend_from_slice(key);
+            heap.push(b'_');
+            heap.extend_from_slice(value);
+            return heap;
+        }
+        let joined = &mut inline[..length];
+        let (first, rest) = joined.split_at_mut(key.len());
+        first.copy_from_slice(key);
+        rest[0] = b'_';
+        rest[1..].copy_from_slice(value);
+        joined
+    }
+}
+
+/// A composite key with `*`, each of which matches any text.
+#[derive(Clone, Debug)]
+pub(super) struct Wildcard {
+    first: Box<str>,
+    /// The parts between, in order.
+    middle: Box<[Box<str>]>,
+    last: Box<str>,
+    /// The minimum length of a matching text.
+    shortest: usize,
+}
+
+impl Wildcard {
+    /// Parses a composite key; `None` without `*`.
+    pub(super) fn parse(text: &str) -> Option<Wildcard> {
+        let (first, rest) = text.split_once('*')?;
+        let (middle, last) =
+            rest.rsplit_once('*').map_or((None, rest), |(middle, last)| (Some(middle), last));
+        let middle =
+            middle.map_or_else(Box::default, |middle| middle.split('*').map(Box::from).collect());
+        let shortest = text.len() - text.matches('*').count();
+        Some(Wildcard { first: first.into(), middle, last: last.into(), shortest })
+    }
+
+    /// Whether a text matches, in time linear in its length.
+    fn matches(&self, text: &str) -> bool {
+        if text.len() < self.shortest {
+            return false;
+        }
+        let inner = text.strip_prefix(&*self.first).and_then(|text| text.strip_suffix(&*self.last));
+        let Some(mut inner) = inner else { return false };
+        for part in &self.middle {
+            let Some(at) = inner.find(&**part) else { return false };
+            inner = inner.split_at(at + part.len()).1;
+        }
+        true
     }
 }

@@ -8,13 +8,13 @@ use foldhash::fast::FixedState;
 use tollgate::Policy;
 
 use super::build::Builder;
-use super::config::DomainConfig;
+use super::config::{self, DomainConfig};
 use super::domain::{Domain, Node};
 use super::error::DescriptorConfigError;
 use super::key::key;
 use super::rule::{Rule, RuleRef};
 use super::unit::Unit;
-use super::{ReadOptions, Source, xds, yaml};
+use super::{ReadOptions, Source, yaml};
 
 /// All domains. The default is empty.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Domains {
         resources: &[RateLimitConfig],
         options: &ReadOptions,
     ) -> Result<Domains, DescriptorConfigError> {
-        let read = |resource: &RateLimitConfig| match xds::read(resource) {
+        let read = |resource: &RateLimitConfig| match config::from_resource(resource) {
             Ok(config) => Ok((resource.name.clone(), config)),
             Err(message) => Err(DescriptorConfigError::new(&resource.name, None, message)),
         };

@@ -5,33 +5,18 @@ use std::fmt;
 /// A mistake in a configuration file or resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescriptorConfigError {
-    file: String,
-    line: Option<usize>,
-    message: String,
+    /// The name of the file.
+    pub file: String,
+    /// The line at fault, counted from 1, if known. Messages of envoyproxy/ratelimit are reproduced
+    /// unchanged and do not contain it.
+    pub line: Option<usize>,
+    /// The message.
+    pub message: String,
 }
 
 impl DescriptorConfigError {
     pub(super) fn new(file: &str, line: Option<usize>, message: impl Into<String>) -> Self {
         DescriptorConfigError { file: file.to_owned(), line, message: message.into() }
-    }
-
-    /// The name of the file.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// The line at fault, counted from 1, if known. Messages of envoyproxy/ratelimit are reproduced
-    /// unchanged and do not contain it.
-    #[must_use]
-    pub fn line(&self) -> Option<usize> {
-        self.line
-    }
-
-    /// The message.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
     }
 }
 

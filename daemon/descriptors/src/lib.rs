@@ -9,16 +9,12 @@ mod config;
 mod domain;
 mod domains;
 mod error;
-mod joined;
 mod key;
 mod limits;
-mod overrides;
 mod rule;
 #[cfg(test)]
 mod tests;
 mod unit;
-mod wildcard;
-mod xds;
 mod yaml;
 
 use tollgate::OnStoreError;

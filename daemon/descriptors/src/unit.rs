@@ -21,40 +21,44 @@ pub enum Unit {
     Year,
 }
 
-/// Each unit with its name in capitals and its length in seconds.
-const UNITS: [(Unit, &str, u64); 7] = [
-    (Unit::Second, "SECOND", 1),
-    (Unit::Minute, "MINUTE", 60),
-    (Unit::Hour, "HOUR", 3_600),
-    (Unit::Day, "DAY", 86_400),
-    (Unit::Week, "WEEK", 7 * 86_400),
-    (Unit::Month, "MONTH", 30 * 86_400),
-    (Unit::Year, "YEAR", 365 * 86_400),
-];
-
 impl Unit {
+    const ALL: [Unit; 7] =
+        [Unit::Second, Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month, Unit::Year];
+
+    /// The name in capitals, and the length in seconds.
+    const fn parts(self) -> (&'static str, u64) {
+        match self {
+            Unit::Second => ("SECOND", 1),
+            Unit::Minute => ("MINUTE", 60),
+            Unit::Hour => ("HOUR", 3_600),
+            Unit::Day => ("DAY", 86_400),
+            Unit::Week => ("WEEK", 7 * 86_400),
+            Unit::Month => ("MONTH", 30 * 86_400),
+            Unit::Year => ("YEAR", 365 * 86_400),
+        }
+    }
+
     /// The unit with a name, case-insensitive.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Unit> {
-        UNITS.iter().find(|(_, x, _)| x.eq_ignore_ascii_case(name)).map(|(x, ..)| *x)
+        Unit::ALL.into_iter().find(|unit| unit.name().eq_ignore_ascii_case(name))
     }
 
     /// The unit with a length.
     #[must_use]
     pub fn from_window(window: Micros) -> Option<Unit> {
-        UNITS.iter().map(|(x, ..)| *x).find(|x| x.window() == window)
+        Unit::ALL.into_iter().find(|unit| unit.window() == window)
     }
 
     /// The name in capitals, as in the protocol.
     #[must_use]
     pub fn name(self) -> &'static str {
-        UNITS.iter().find(|(x, ..)| *x == self).map_or("", |(_, name, _)| name)
+        self.parts().0
     }
 
     /// The length of the unit.
     #[must_use]
     pub fn window(self) -> Micros {
-        let seconds = UNITS.iter().find(|(x, ..)| *x == self).map_or(0, |(.., x)| *x);
-        Micros::from_secs(seconds)
+        Micros::from_secs(self.parts().1)
     }
 }

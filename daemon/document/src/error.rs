@@ -1,12 +1,11 @@
 //! Mistakes in a configuration.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::report;
 use crate::tree::{Origin, Span};
 
 /// A mistake in a configuration: where it is, in which field, and what to write instead.
@@ -97,7 +96,7 @@ impl ConfigError {
         self.named.as_deref()
     }
 
-    pub(crate) fn span(&self) -> Option<&Span> {
+    fn span(&self) -> Option<&Span> {
         match &self.origin {
             Some(Origin::File(span)) => Some(span),
             _ => None,
@@ -105,7 +104,7 @@ impl ConfigError {
     }
 
     /// The field and the message.
-    pub(crate) fn full_message(&self) -> String {
+    fn full_message(&self) -> String {
         match &self.field {
             Some(field) => format!("{field}: {}", self.message),
             None => self.message.clone(),
@@ -113,17 +112,16 @@ impl ConfigError {
     }
 
     /// The place in front of the message, such as `tollgate.yaml:7:14`.
-    pub(crate) fn place(&self) -> Option<String> {
-        match (&self.origin, &self.file) {
-            (Some(Origin::Variable(name)), _) => Some(name.as_ref().to_owned()),
-            (Some(Origin::Flag(name)), _) => Some((*name).to_owned()),
-            (Some(Origin::File(Span { line, column, .. })), Some(file)) => {
-                Some(format!("{file}:{line}:{column}"))
-            }
-            (Some(Origin::File(Span { line, column, .. })), None) => {
-                Some(format!("line {line}, column {column}"))
-            }
-            (_, file) => file.as_deref().map(str::to_owned),
+    fn place(&self) -> Option<String> {
+        let file = self.file.as_deref();
+        match &self.origin {
+            Some(Origin::Variable(name)) => Some(name.to_string()),
+            Some(Origin::Flag(name)) => Some((*name).to_owned()),
+            Some(Origin::File(Span { line, column, .. })) => Some(match file {
+                Some(file) => format!("{file}:{line}:{column}"),
+                None => format!("line {line}, column {column}"),
+            }),
+            _ => file.map(str::to_owned),
         }
     }
 }
@@ -142,6 +140,8 @@ impl std::error::Error for ConfigError {}
 
 /// The number of mistakes that are shown.
 const MAX_SHOWN: usize = 20;
+/// The number of characters of a line that are shown.
+const MAX_WIDTH: usize = 160;
 /// The number of mistakes that are kept.
 const MAX_RETAINED: usize = 1_000;
 
@@ -151,9 +151,9 @@ pub struct ConfigErrors {
     errors: Vec<ConfigError>,
     /// The number of mistakes beyond those.
     more: usize,
-    pub(crate) source: Option<Arc<str>>,
+    source: Option<Arc<str>>,
     /// The parts of the source that are masked.
-    pub(crate) secrets: Vec<Range<usize>>,
+    secrets: Vec<Range<usize>>,
 }
 
 impl ConfigErrors {
@@ -180,14 +180,70 @@ impl ConfigErrors {
     /// The number of mistakes that are not shown.
     #[must_use]
     pub fn more(&self) -> usize {
-        self.count() - self.iter().count()
+        self.count().saturating_sub(MAX_SHOWN)
     }
 
-    /// A report in the style of a compiler: each mistake with its line and carets. Secrets are masked.
+    /// A report like that of a compiler: each mistake with its line and carets; secrets are masked.
     #[must_use]
     pub fn report(&self) -> String {
-        report::write(self)
+        let mut report = String::new();
+        for error in self.iter() {
+            // Writing to a `String` does not fail.
+            let _ = writeln!(report, "error: {}", error.full_message());
+            if let Some(place) = error.place() {
+                let _ = writeln!(report, " --> {place}");
+            }
+            write_excerpt(&mut report, self, error);
+            report.push('\n');
+        }
+        if self.more() > 0 {
+            let _ = writeln!(report, "… and {} more\n", self.more());
+        }
+        report.truncate(report.trim_end().len());
+        report.push('\n');
+        report
     }
+}
+
+/// Writes the line of an error, and carets under the mistake.
+fn write_excerpt(report: &mut String, errors: &ConfigErrors, error: &ConfigError) {
+    let (Some(source), Some(span)) = (&errors.source, error.span()) else { return };
+    let from = source
+        .get(..span.bytes.start)
+        .and_then(|text| text.rfind('\n'))
+        .map_or(0, |newline| newline + 1);
+    let Some(rest) = source.get(from..) else { return };
+    // An empty rest is an empty line.
+    let line = rest.lines().next().unwrap_or_default();
+    let shown = masked(line, from, &errors.secrets);
+    let before = span.column.saturating_sub(1);
+    let mistake = source.get(span.bytes.clone()).unwrap_or_default();
+    let width = mistake.lines().next().unwrap_or_default().trim_end().chars().count().max(1);
+    // A mistake beyond the width has no carets: the line is too long to read anyway.
+    let carets = if before < MAX_WIDTH { width.min(MAX_WIDTH - before) } else { 0 };
+    let shown: String = shown.chars().take(MAX_WIDTH).collect();
+    let number = span.line.to_string();
+    let margin = " ".repeat(number.len());
+    let _ = writeln!(report, "{margin} |");
+    let _ = writeln!(report, "{number} | {}", shown.trim_end());
+    if carets > 0 {
+        // A mistake at the end of a line may stand behind its last character.
+        let blanks = shown.chars().map(blank).chain(std::iter::repeat(' '));
+        let indent: String = blanks.take(before).collect();
+        let _ = writeln!(report, "{margin} | {indent}{}", "^".repeat(carets));
+    }
+}
+
+/// The blank that is as wide as a character, so that carets line up after tabs.
+fn blank(character: char) -> char {
+    if character == '\t' { '\t' } else { ' ' }
+}
+
+/// A line with each character of a secret replaced by a star.
+fn masked(line: &str, from: usize, secrets: &[Range<usize>]) -> String {
+    let is_secret = |at: usize| secrets.iter().any(|secret| secret.contains(&(from + at)));
+    let stars = |(at, character)| if is_secret(at) { '*' } else { character };
+    line.char_indices().map(stars).collect()
 }
 
 /// Omits the source, which may contain secrets.
@@ -250,7 +306,7 @@ impl Diagnostics {
         errors.sort_by_key(|error| {
             error.span().map_or((usize::MAX, 0), |span| (span.line, span.column))
         });
-        // A value that is read twice reports its mistake twice.
+        // A value may be checked twice, such as the pattern of an override.
         errors.dedup_by(|next, error| {
             error.field.is_some()
                 && (&error.field, &error.origin, &error.named)
@@ -259,7 +315,6 @@ impl Diagnostics {
         if let Some(file) = file {
             errors = errors.into_iter().map(|error| error.in_file(file)).collect();
         }
-        let more = self.more.get();
-        ConfigErrors { errors, more, source: None, secrets: Vec::new() }
+        ConfigErrors { errors, more: self.more.get(), source: None, secrets: Vec::new() }
     }
 }

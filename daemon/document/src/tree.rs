@@ -75,45 +75,26 @@ impl Node {
         Node { origin, body: Body::Nothing, quoted: false }
     }
 
-    /// The value of a field, if this is a mapping that has it.
-    pub fn get(&self, name: &str) -> Option<&Node> {
-        let Body::Fields(fields) = &self.body else { return None };
-        fields.iter().find(|(x, _)| x.text == name).map(|(_, x)| x)
-    }
-
-    /// Sets the value at a path, creating mappings on the way. A value of another shape on the way is
-    /// left alone: the schema check reports it.
-    pub fn set(&mut self, path: &[&str], node: Node) {
-        let Some((first, rest)) = path.split_first() else {
-            *self = node;
-            return;
-        };
-        if matches!(self.body, Body::Nothing) {
-            self.body = Body::Fields(Vec::new());
-        }
-        let Body::Fields(fields) = &mut self.body else { return };
-        if let Some((_, inner)) = fields.iter_mut().find(|(x, _)| x.text == *first) {
-            inner.set(rest, node);
-            return;
-        }
-        let origin = node.origin.clone();
-        let name = Name { text: (*first).to_owned(), origin, quoted: false };
-        let mut inner = Node::nothing(node.origin.clone());
-        inner.set(rest, node);
-        fields.push((name, inner));
+    /// A mapping with this node as its only field.
+    #[must_use]
+    pub fn in_field(self, name: &str) -> Node {
+        let origin = self.origin.clone();
+        let name = Name { text: name.to_owned(), origin: origin.clone(), quoted: false };
+        Node { origin, body: Body::Fields(vec![(name, self)]), quoted: false }
     }
 
     /// The number of nodes, and the depth.
-    pub fn size(&self) -> (usize, usize) {
-        let inner = |all: &mut dyn Iterator<Item = &Node>| {
-            let sizes = all.map(Node::size);
-            let (nodes, depth) = sizes.fold((0, 0), |sum, x| (sum.0 + x.0, sum.1.max(x.1)));
-            (nodes + 1, depth + 1)
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let (mut nodes, mut depth) = (1, 1);
+        let mut add = |inner: &Node| {
+            let size = inner.size();
+            (nodes, depth) = (nodes + size.0, depth.max(size.1 + 1));
         };
         match &self.body {
-            Body::Nothing | Body::Text(_) => (1, 1),
-            Body::List(all) => inner(&mut all.iter()),
-            Body::Fields(all) => inner(&mut all.iter().map(|(_, x)| x)),
+            Body::Nothing | Body::Text(_) => {}
+            Body::List(all) => all.iter().for_each(add),
+            Body::Fields(all) => all.iter().for_each(|(_, node)| add(node)),
         }
+        (nodes, depth)
     }
 }

@@ -21,8 +21,8 @@ pub struct YamlLimits {
     pub remedy: &'static str,
 }
 
-/// Parses a YAML text into a tree. A repeated name is reported to `diagnostics`, and its first value
-/// is kept.
+/// Parses a YAML text into a tree. A repeated name is reported to `diagnostics`; its first value is
+/// kept.
 ///
 /// # Errors
 /// The text is not YAML, or exceeds `limits`.
@@ -40,11 +40,12 @@ pub fn parse(
         let (event, span) = event.map_err(|error| not_yaml(&error, text, limits))?;
         builder.take(event, span_of(&span))?;
     }
-    Ok(builder.root.unwrap_or_else(|| Node::nothing(Origin::File(start()))))
+    let start = Span { line: 1, column: 1, bytes: 0..0 };
+    Ok(builder.root.unwrap_or_else(|| Node::nothing(Origin::File(start))))
 }
 
-fn start() -> Span {
-    Span { line: 1, column: 1, bytes: 0..0 }
+fn error_at(span: &Span, message: impl Into<String>) -> ConfigError {
+    ConfigError::new(message).with_origin(Origin::File(span.clone()))
 }
 
 fn span_of(span: &granit_parser::Span) -> Span {
@@ -63,7 +64,7 @@ fn not_yaml(error: &ScanError, text: &str, limits: YamlLimits) -> ConfigError {
         granit_parser::ErrorKind::RecursionLimitExceeded => too_deep(limits),
         kind => kind.to_string(),
     };
-    ConfigError::new(message).with_origin(Origin::File(span))
+    error_at(&span, message)
 }
 
 fn too_deep(limits: YamlLimits) -> String {
@@ -125,8 +126,7 @@ impl<'a> Builder<'a> {
             Event::SequenceEnd | Event::MappingEnd => self.close(&span),
             Event::Alias(anchor) => self.repeat(anchor, span),
             Event::DocumentStart(..) if self.root.is_some() => {
-                let message = "a second document begins here; write a single document";
-                Err(ConfigError::new(message).with_origin(Origin::File(span)))
+                Err(error_at(&span, "a second document begins here; write a single document"))
             }
             _ => Ok(()),
         }
@@ -152,11 +152,11 @@ impl<'a> Builder<'a> {
     fn repeat(&mut self, anchor: usize, span: Span) -> Result<(), ConfigError> {
         let Some(node) = self.anchored.get(&anchor) else {
             let message = "an alias cannot be used inside the value that it names";
-            return Err(ConfigError::new(message).with_origin(Origin::File(span)));
+            return Err(error_at(&span, message));
         };
         let (values, depth) = node.size();
         if self.open.len() + depth > self.limits.depth {
-            return Err(ConfigError::new(too_deep(self.limits)).with_origin(Origin::File(span)));
+            return Err(error_at(&span, too_deep(self.limits)));
         }
         let (body, quoted) = (node.body.clone(), node.quoted);
         self.count(values, &span)?;
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let message = format!("more than {values} values, counting repeated aliases; {remedy}");
-        Err(ConfigError::new(message).with_origin(Origin::File(at.clone())))
+        Err(error_at(at, message))
     }
 
     fn add(&mut self, node: Node, anchor: usize) -> Result<(), ConfigError> {
@@ -240,8 +240,7 @@ fn name_of(node: Node) -> Result<Name, ConfigError> {
 fn refuse_tag(tag: Option<&Tag>, span: &Span) -> Result<(), ConfigError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            let message = "tags such as !name are not supported; remove the tag";
-            Err(ConfigError::new(message).with_origin(Origin::File(span.clone())))
+            Err(error_at(span, "tags such as !name are not supported; remove the tag"))
         }
         _ => Ok(()),
     }

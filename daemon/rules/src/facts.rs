@@ -10,8 +10,8 @@ use percent_encoding::percent_decode;
 use tollgate::Timestamp;
 
 use super::address::{AddressHeader, ClientAddressError, client_address};
-use super::host;
 use super::jwt::{Claims, Jwt};
+use super::matchers::canonical;
 use super::network::{Ipv6Prefix, Networks, Peer};
 use super::path::{Path, query_of};
 use super::query::{self, split_once};
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
 
     /// The host in canonical form.
     pub(super) fn host(&self) -> Result<Cow<'a, str>, KeyError> {
-        self.host.map(host::canonical).map_err(|error| KeyError::Host(error.to_owned()))
+        self.host.map(canonical).map_err(|error| KeyError::Host(error.to_owned()))
     }
 
     /// The value of a source, under one reading of the path. An empty value is missing.
@@ -124,8 +124,8 @@ impl<'a> Facts<'a> {
     ) -> Result<Cow<'b, [u8]>, KeyError> {
         let value = match source {
             Source::Ip => Some(self.ip()?.into_bytes().into()),
-            Source::Host => Some(owned(&self.host()?)),
-            Source::Method => Some(owned(&self.method.to_ascii_uppercase())),
+            Source::Host => Some(bytes(self.host()?)),
+            Source::Method => Some(self.method.to_ascii_uppercase().into_bytes().into()),
             Source::Path => Some(path.as_bytes().into()),
             Source::Segment(number) => {
                 number.checked_sub(1).and_then(|x| path.segments().nth(x)).map(Cow::Borrowed)
@@ -139,7 +139,7 @@ impl<'a> Facts<'a> {
                 single(values(pairs, name), source)?
             }
             Source::Cookie(name) => single(values(self.cookies(), name), source)?,
-            Source::Jwt(claim) => self.claims()?.text(claim).map(|text| owned(&text)),
+            Source::Jwt(claim) => self.claims()?.text(claim).map(bytes),
         };
         let value: Option<Cow<'_, [u8]>> = value.filter(|value| !value.is_empty());
         value.ok_or_else(|| KeyError::Missing(source.to_string()))
@@ -179,8 +179,11 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn owned<'a>(text: &str) -> Cow<'a, [u8]> {
-    Cow::Owned(text.as_bytes().to_vec())
+fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => text.as_bytes().into(),
+        Cow::Owned(text) => text.into_bytes().into(),
+    }
 }
 
 /// The values with this name.

@@ -1,9 +1,9 @@
 //! JSON Web Tokens (RFC 7519): validation, and the claims that keys are made of.
 //!
 //! `ring` verifies the signatures. The `jsonwebtoken` crate is not used: it reads the system clock,
-//! whereas a replay validates tokens at the time of the log; it ignores `crit`; and without a feature
-//! that adds a second cryptography library, it needs an adapter to `ring` that is longer than the
-//! code here.
+//! whereas a replay validates tokens at the time of the log; it ignores `crit`; and without a
+//! feature that adds a second cryptography library, it needs an adapter to `ring` that is longer
+//! than the code here.
 
 use std::borrow::Cow;
 use std::time::Duration;

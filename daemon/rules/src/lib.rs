@@ -17,16 +17,13 @@
 
 mod address;
 mod facts;
-mod header;
-mod host;
 mod jwks;
 mod jwt;
-mod method;
+mod matchers;
 mod network;
 mod path;
 mod pattern;
 pub mod query;
-mod rule;
 mod source;
 mod template;
 #[cfg(test)]
@@ -38,21 +35,18 @@ use tollgate::{Cost, Policies, Policy};
 
 pub use address::{AddressHeader, ClientAddressError, client_address};
 pub use facts::{Client, Facts, KeyError};
-pub use header::HeaderMatcher;
-pub use host::HostPattern;
 pub use jwks::KeySet;
 pub use jwt::Jwt;
-pub use method::MethodName;
-pub use network::{Ipv6Prefix, Network, Networks, Peer};
+pub use matchers::{HeaderMatcher, HostPattern, MethodName};
+pub use network::{Ipv6Prefix, Networks, Peer};
 pub use path::Path;
 pub use pattern::PathPattern;
-pub use rule::{Match, OnMissing, OnNoRule, Rule, RuleCheck};
 pub use source::Source;
 pub use template::Template;
 
 /// The maximum number of checks of a rule. A request may match two rules, and has at most 32
 /// checks.
-pub const MAX_CHECKS_PER_RULE: usize = 16;
+const MAX_CHECKS_PER_RULE: usize = 16;
 
 /// The rules in order; the first that matches a request applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +55,97 @@ pub struct Rules {
     pub rules: Vec<Rule>,
     /// What happens to a request that no rule matches.
     pub on_no_rule: OnNoRule,
+}
+
+/// A rule: the requests that it matches, and the checks that it makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The requests that the rule matches.
+    pub matches: Match,
+    /// The checks, decided together; 1 to 16.
+    pub checks: Vec<RuleCheck>,
+}
+
+/// The requests that a rule matches: each list must be empty or contain a match, and all header
+/// conditions must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    /// Path patterns.
+    pub paths: Vec<PathPattern>,
+    /// Methods.
+    pub methods: Vec<MethodName>,
+    /// Host patterns.
+    pub hosts: Vec<HostPattern>,
+    /// Conditions on headers.
+    pub headers: Vec<HeaderMatcher>,
+}
+
+impl Match {
+    /// Whether a request matches, under one reading of its path.
+    fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, KeyError> {
+        let fits = (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(path)))
+            && (self.methods.is_empty()
+                || self.methods.iter().any(|method| method.matches(facts.method)))
+            && self.headers.iter().all(|header| header.matches(facts.headers));
+        if !fits || self.hosts.is_empty() {
+            return Ok(fits);
+        }
+        let host = facts.host()?;
+        Ok(self.hosts.iter().any(|h| h.matches(&host)))
+    }
+}
+
+/// One check of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleCheck {
+    /// The name of its policy.
+    pub policy: Box<str>,
+    /// The template of the key.
+    pub key: Template,
+    /// The template of the tier, if the request chooses one.
+    pub tier: Option<Template>,
+    /// The cost of a request.
+    pub cost: Cost,
+    /// What happens to a request without a value for the key.
+    pub on_missing: OnMissing,
+}
+
+/// What happens to a request without a value for the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMissing {
+    /// The check is skipped.
+    Skip,
+    /// The request is denied.
+    #[default]
+    Deny,
+    /// The request gets an error instead of a decision. A fail-open gateway then admits any client
+    /// that omits the value.
+    Error,
+}
+
+impl OnMissing {
+    /// Parses the word in the configuration.
+    ///
+    /// # Errors
+    /// The word is unknown.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "skip" => Ok(OnMissing::Skip),
+            "deny" => Ok(OnMissing::Deny),
+            "error" => Ok(OnMissing::Error),
+            _ => Err("expected skip, deny or error".to_owned()),
+        }
+    }
+}
+
+/// What happens to a request that no rule matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnNoRule {
+    /// The request passes.
+    #[default]
+    Pass,
+    /// The request is denied.
+    Deny,
 }
 
 /// The result of evaluating rules for a request.
@@ -115,13 +200,11 @@ impl Rules {
         {
             return Ok(RuleOutcome::NoRule(self.on_no_rule));
         }
-        let mut found: Vec<_> = first.map(|first| (first, &path)).into_iter().collect();
-        if let (Some(second), Some(path)) = (second, &other_path) {
-            // The same rule charges once, under the fully decoded path.
-            if !first.is_some_and(|first| std::ptr::eq(first, second)) {
-                found.push((second, path));
-            }
-        }
+        // The same rule charges once, under the fully decoded path.
+        let second = second
+            .zip(other_path.as_ref())
+            .filter(|(second, _)| !first.is_some_and(|first| std::ptr::eq(first, *second)));
+        let found = first.map(|first| (first, &path)).into_iter().chain(second);
         let mut checks: Vec<MatchedCheck<'_>> = Vec::new();
         for (rule, path) in found {
             for check in &rule.checks {
@@ -201,11 +284,11 @@ pub struct RuleError {
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.check {
-            Some(check) => write!(f, "rules[{}].checks[{check}].policy: ", self.rule)?,
-            None => write!(f, "rules[{}].checks: ", self.rule)?,
+        let RuleError { rule, check, message } = self;
+        match check {
+            Some(check) => write!(f, "rules[{rule}].checks[{check}].policy: {message}"),
+            None => write!(f, "rules[{rule}].checks: {message}"),
         }
-        f.write_str(&self.message)
     }
 }
 

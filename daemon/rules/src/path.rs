@@ -38,7 +38,7 @@ impl Path {
         let mut rest = path;
         let mut decoded = Vec::new();
         let mut found = false;
-        while let Some(at) = position_of_slash(rest) {
+        while let Some(at) = rest.windows(3).position(|x| x.eq_ignore_ascii_case(b"%2f")) {
             let (before, after) = rest.split_at(at);
             decoded.extend(percent_decode(before));
             decoded.extend_from_slice(b"%2F");
@@ -82,11 +82,6 @@ impl Path {
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.split(|x| *x == b'/').filter(|part| !part.is_empty())
     }
-}
-
-/// The position of the first encoded slash.
-fn position_of_slash(path: &[u8]) -> Option<usize> {
-    path.windows(3).position(|bytes| bytes.eq_ignore_ascii_case(b"%2f"))
 }
 
 /// The path of a target, without the query and without a fragment, which nginx also removes. A
@@ -216,9 +211,10 @@ mod tests {
                 prop_assert!(bytes.len() <= target.len() + 1);
                 prop_assert!(bytes.starts_with(b"/"));
                 prop_assert_eq!(&Path::clean(bytes), &path);
-                let dots = path.segments().any(|it| it == b"." || it == b"..");
+                let dots = path.segments().any(|part| part == b"." || part == b"..");
                 prop_assert!(!dots, "{:?}", path);
-                let joined: Vec<u8> = path.segments().flat_map(|it| [b"/", it].concat()).collect();
+                let parts = path.segments().flat_map(|part| [b"/", part].concat());
+                let joined: Vec<u8> = parts.collect();
                 prop_assert!(bytes == b"/" || bytes == joined);
             }
         }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use http::header::HeaderName;
 
-use super::header::header_name;
 use tollgate_document::did_you_mean;
+
+use super::matchers::header_name;
 
 /// The source of a placeholder's value.
 #[derive(Clone, Debug, PartialEq, Eq)]

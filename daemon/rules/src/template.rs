@@ -1,6 +1,7 @@
 //! Key templates.
 
 use std::fmt;
+use std::io::Write as _;
 
 use super::facts::{Facts, KeyError};
 use super::path::Path;
@@ -78,22 +79,22 @@ impl Template {
 
     fn from_pieces(pieces: Vec<Piece>) -> Result<Self, String> {
         let values = pieces.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
-        let mut escaped = Vec::new();
-        if values > 1 {
-            let texts = pieces.iter().filter_map(|piece| match piece {
-                Piece::Text(text) => Some(text.bytes()),
-                Piece::Value(_) => None,
-            });
-            escaped = texts.flatten().chain([b'%']).collect();
-            if escaped.iter().filter(|escaped| **escaped == b'%').count() > 1 {
-                return Err(
-                    "use other text than % between placeholders; % marks escaped bytes in values"
-                        .to_owned(),
-                );
-            }
-            escaped.sort_unstable();
-            escaped.dedup();
+        let texts = pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) if values > 1 => Some(text.bytes()),
+            _ => None,
+        });
+        let mut escaped: Vec<u8> = texts.flatten().collect();
+        if escaped.contains(&b'%') {
+            return Err(
+                "use other text than % between placeholders; % marks escaped bytes in values"
+                    .to_owned(),
+            );
         }
+        if values > 1 {
+            escaped.push(b'%');
+        }
+        escaped.sort_unstable();
+        escaped.dedup();
         Ok(Template { pieces: pieces.into(), escaped: escaped.into() })
     }
 
@@ -149,20 +150,24 @@ impl Template {
                 Err(other) => return Err(other),
             };
             if sources.len() > 1 {
-                key.extend_from_slice(format!("{source}=").as_bytes());
+                // Writing to a `Vec` does not fail.
+                let _ = write!(key, "{source}=");
             }
             for byte in value.iter() {
                 if self.escaped.contains(byte) {
-                    key.extend_from_slice(format!("%{byte:02X}").as_bytes());
+                    let _ = write!(key, "%{byte:02X}");
                 } else {
                     key.push(*byte);
                 }
             }
             return Ok(());
         }
-        let names: Vec<_> = sources.iter().map(Source::to_string).collect();
-        Err(KeyError::Missing(names.join("|")))
+        Err(KeyError::Missing(names(sources)))
     }
+}
+
+fn names(sources: &[Source]) -> String {
+    sources.iter().map(Source::to_string).collect::<Vec<_>>().join("|")
 }
 
 fn alternatives(placeholder: &str) -> Result<Box<[Source]>, String> {
@@ -181,10 +186,7 @@ impl fmt::Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Piece::Text(text) => f.write_str(text),
-            Piece::Value(sources) => {
-                let names: Vec<_> = sources.iter().map(Source::to_string).collect();
-                write!(f, "{{{}}}", names.join("|"))
-            }
+            Piece::Value(sources) => write!(f, "{{{}}}", names(sources)),
         }
     }
 }

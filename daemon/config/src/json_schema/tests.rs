@@ -6,51 +6,45 @@ use serde_json::{Map, Number, Value as Json};
 use super::config_schema;
 use crate::Config;
 use crate::layers::LIMITS;
-use tollgate_document::Diagnostics;
-use tollgate_document::{Body, Node};
+use tollgate_document::{Body, Diagnostics, Node};
 
 /// The first mistake that an editor would report.
 fn error(schema: &Json, value: &Json, path: &str) -> Option<String> {
     let schema = schema.as_object().unwrap_or_else(|| panic!("{path}: {schema}"));
-    schema.iter().find_map(|(keyword, asked)| {
-        let holds = match keyword.as_str() {
+    schema.iter().find_map(|(keyword, argument)| {
+        let is_valid = match keyword.as_str() {
             "$schema" | "title" | "description" | "default" => true,
-            "type" => types(asked).any(|t| is_of_type(value, t)),
-            "enum" => asked.as_array().unwrap().contains(value),
-            "const" => asked == value,
+            "type" => types(argument).any(|t| is_of_type(value, t)),
+            "enum" => argument.as_array().unwrap().contains(value),
+            "const" => argument == value,
             "pattern" => {
-                let pattern = Regex::new(asked.as_str().unwrap()).unwrap();
+                let pattern = Regex::new(argument.as_str().unwrap()).unwrap();
                 value.as_str().is_none_or(|text| pattern.is_match(text))
             }
-            "minimum" => value.as_u64().is_none_or(|n| n >= asked.as_u64().unwrap()),
-            "maximum" => value.as_u64().is_none_or(|n| n <= asked.as_u64().unwrap()),
+            "minimum" => value.as_u64().is_none_or(|n| n >= argument.as_u64().unwrap()),
+            "maximum" => value.as_u64().is_none_or(|n| n <= argument.as_u64().unwrap()),
             "minItems" => {
-                let min = usize::try_from(asked.as_u64().unwrap()).unwrap();
+                let min = usize::try_from(argument.as_u64().unwrap()).unwrap();
                 value.as_array().is_none_or(|array| array.len() >= min)
             }
             "required" => value.as_object().is_none_or(|object| {
-                asked
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .all(|name| object.contains_key(name.as_str().unwrap()))
+                let mut names = argument.as_array().unwrap().iter();
+                names.all(|name| object.contains_key(name.as_str().unwrap()))
             }),
             "anyOf" => {
-                let mut ways = asked.as_array().unwrap().iter();
+                let mut ways = argument.as_array().unwrap().iter();
                 ways.any(|way| error(way, value, path).is_none())
             }
             "items" => {
-                let all = value.as_array().into_iter().flatten().enumerate();
-                return all
-                    .into_iter()
-                    .find_map(|(at, x)| error(asked, x, &format!("{path}[{at}]")));
+                let mut all = value.as_array().into_iter().flatten().enumerate();
+                return all.find_map(|(at, one)| error(argument, one, &format!("{path}[{at}]")));
             }
             "propertyNames" => {
                 let mut names = value.as_object().into_iter().flat_map(Map::keys);
-                return names.find_map(|name| error(asked, &Json::from(name.as_str()), path));
+                return names.find_map(|name| error(argument, &Json::from(name.as_str()), path));
             }
             "properties" => {
-                let mut known = asked.as_object().unwrap().iter();
+                let mut known = argument.as_object().unwrap().iter();
                 return known.find_map(|(name, schema)| {
                     error(schema, value.get(name)?, &format!("{path}.{name}"))
                 });
@@ -58,21 +52,21 @@ fn error(schema: &Json, value: &Json, path: &str) -> Option<String> {
             "additionalProperties" => {
                 let known = schema.get("properties").and_then(Json::as_object);
                 let mut more = value.as_object().into_iter().flatten();
-                return more.find_map(|(name, value)| match asked {
+                return more.find_map(|(name, value)| match argument {
                     _ if known.is_some_and(|x| x.contains_key(name)) => None,
                     Json::Bool(false) => Some(format!("{path}: {name} is not known")),
                     schema => error(schema, value, &format!("{path}.{name}")),
                 });
             }
-            other => panic!("{path}: no editor is asked for {other}"),
+            other => panic!("{path}: keyword {other} is not supported"),
         };
-        (!holds).then(|| format!("{path}: {value} is not of {keyword} {asked}"))
+        (!is_valid).then(|| format!("{path}: {value} violates {keyword} {argument}"))
     })
 }
 
-fn types(asked: &Json) -> impl Iterator<Item = &str> {
-    let one = asked.as_str().into_iter();
-    one.chain(asked.as_array().into_iter().flatten().filter_map(Json::as_str))
+fn types(argument: &Json) -> impl Iterator<Item = &str> {
+    let one = argument.as_str().into_iter();
+    one.chain(argument.as_array().into_iter().flatten().filter_map(Json::as_str))
 }
 
 fn is_of_type(value: &Json, name: &str) -> bool {
@@ -109,11 +103,8 @@ fn json(node: &Node) -> Json {
 
 fn error_of(yaml: &str) -> Option<String> {
     let schema = serde_json::from_str(&config_schema()).unwrap();
-    error(
-        &schema,
-        &json(&tollgate_document::parse(LIMITS, yaml, &Diagnostics::default()).unwrap()),
-        "",
-    )
+    let document = tollgate_document::parse(LIMITS, yaml, &Diagnostics::default()).unwrap();
+    error(&schema, &json(&document), "")
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Overrides as CSV with a header.
 
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
 use ::csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 
-use super::error::OverridesFileError;
-use super::lines::Lines;
-use super::{Bytes, Rows};
+use super::{Bytes, OverridesFileError, Rows};
 
 const KEY: &str = "key";
 const LIMITS: &str = "limits";
@@ -18,7 +19,7 @@ struct Columns {
 pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(Lines::new(file));
     let columns = match columns(&mut reader) {
-        Ok(column) => column,
+        Ok(columns) => columns,
         Err(error) => return rows.errors.push(error),
     };
     let mut record = ByteRecord::new();
@@ -79,7 +80,7 @@ fn text<'a>(
     };
     str::from_utf8(bytes).map_err(|_| {
         let error = OverridesFileError::new("invalid UTF-8");
-        error.with_value(&String::from_utf8_lossy(bytes)).of(field)
+        error.with_value(&String::from_utf8_lossy(bytes)).in_field(field)
     })
 }
 
@@ -87,11 +88,57 @@ fn from_reader_error(error: &::csv::Error) -> OverridesFileError {
     match error.kind() {
         ErrorKind::Io(io) => OverridesFileError::unreadable(io),
         _ => {
-            let message = OverridesFileError::new(error.to_string());
-            match error.position() {
-                Some(position) => message.at_line(position.line()),
-                None => message,
-            }
+            let line = error.position().map(|position| position.line());
+            OverridesFileError { line, ..OverridesFileError::new(error.to_string()) }
         }
+    }
+}
+
+/// Passes bytes on and records the offsets of non-empty lines. The CSV parser reports the position
+/// of a record before the empty lines that precede it, and before the second character of a CRLF.
+struct Lines<R> {
+    from: R,
+    offset: u64,
+    line: u64,
+    at_beginning: bool,
+    /// Offset and number of each line that was not yet looked up.
+    beginnings: VecDeque<(u64, u64)>,
+}
+
+impl<R> Lines<R> {
+    fn new(from: R) -> Self {
+        Lines { from, offset: 0, line: 1, at_beginning: true, beginnings: VecDeque::new() }
+    }
+
+    /// The first line that begins at or after the offset. Offsets must not decrease.
+    fn line_at(&mut self, offset: u64) -> Option<u64> {
+        while self.beginnings.front().is_some_and(|(x, _)| *x < offset) {
+            self.beginnings.pop_front();
+        }
+        self.beginnings.front().map(|(_, line)| *line)
+    }
+
+    fn note(&mut self, byte: u8) {
+        match byte {
+            b'\n' => {
+                self.line += 1;
+                self.at_beginning = true;
+            }
+            b'\r' => {}
+            _ if self.at_beginning => {
+                self.beginnings.push_back((self.offset, self.line));
+                self.at_beginning = false;
+            }
+            _ => {}
+        }
+        self.offset += 1;
+    }
+}
+
+impl<R: Read> Read for Lines<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(bytes)?;
+        bytes.iter().take(read).for_each(|byte| self.note(*byte));
+        Ok(read)
     }
 }

@@ -7,8 +7,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use super::error::OverridesFileError;
-use super::{Bytes, Rows};
+use super::{Bytes, OverridesFileError, Rows};
 
 /// A line.
 #[derive(Deserialize)]
@@ -48,12 +47,12 @@ pub(super) fn read(file: &mut Bytes, rows: &mut Rows) {
 fn row(line: &[u8]) -> Result<Row<'_>, OverridesFileError> {
     serde_json::from_slice(line).map_err(|error| {
         // Column 0 means unknown.
-        let column = u64::try_from(error.column()).unwrap_or(0);
+        let column = u64::try_from(error.column()).ok().filter(|column| *column > 0);
         let mut message = error.to_string();
         // The position is printed in front of the message.
         message.truncate(message.rfind(" at line ").unwrap_or(message.len()));
         let value = String::from_utf8_lossy(line.trim_ascii());
-        OverridesFileError::new(message).with_value(&value).at_column(column)
+        OverridesFileError { column, ..OverridesFileError::new(message).with_value(&value) }
     })
 }
 

@@ -1,22 +1,21 @@
 //! Files of overrides: CSV or JSON Lines.
 
 mod csv;
-mod error;
 mod json_lines;
-mod lines;
 
+use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use tollgate::{OverrideError, Overrides, OverridesBuilder};
-
-pub use error::OverridesFileError;
 
 /// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// The number of errors after which reading stops.
 const MAX_ERRORS: usize = 20;
+/// The maximum number of characters of a value that are shown.
+const MAX_SHOWN: usize = 64;
 
 /// Reads a file of up to a million overrides.
 ///
@@ -50,10 +49,11 @@ pub fn read_overrides(path: &Path) -> Result<Overrides, Vec<OverridesFileError>>
         return Ok(rows.builder.build());
     }
     let name = path.display().to_string();
-    Err(rows.errors.into_iter().map(|error| error.in_file(&name)).collect())
+    rows.errors.iter_mut().for_each(|error| error.file.clone_from(&name));
+    Err(rows.errors)
 }
 
-type Bytes = BufReader<std::io::Take<File>>;
+type Bytes = BufReader<io::Take<File>>;
 
 fn open(path: &Path) -> Result<Bytes, OverridesFileError> {
     let file = File::open(path).map_err(|error| OverridesFileError::unreadable(&error))?;
@@ -113,28 +113,87 @@ impl Rows {
     }
 
     fn refuse(&mut self, line: u64, key: &str, limits: &str, error: &OverrideError) {
-        let mut message = error.to_string();
-        let (field, value) = match error {
-            OverrideError::Limits(_) => ("limits", limits),
-            OverrideError::TooMany => {
-                return self.errors.push(OverridesFileError::new(message).at_line(line));
-            }
-            OverrideError::Duplicate { first } => {
-                let Some(first) = self.lines.get(*first) else {
-                    unreachable!("every row has a line number")
-                };
-                message = format!("line {first} has the same key; remove one of the two");
-                ("key", key)
-            }
-            _ => ("key", key),
+        let message = match error {
+            OverrideError::Duplicate { first } => match self.lines.get(*first) {
+                Some(first) => format!("line {first} has the same key; remove one of the two"),
+                None => unreachable!("every row has a line number"),
+            },
+            _ => error.to_string(),
         };
-        let error_of_line = OverridesFileError::new(message).with_value(value).of(field);
-        self.errors.push(error_of_line.at_line(line));
+        let message = OverridesFileError::new(message).at_line(line);
+        self.errors.push(match error {
+            OverrideError::TooMany => message,
+            OverrideError::Limits(_) => message.with_value(limits).in_field("limits"),
+            _ => message.with_value(key).in_field("key"),
+        });
     }
 
-    /// Whether reading on would tell nothing.
+    /// Whether further rows would add no error.
     fn is_over(&self) -> bool {
         let too_many = || self.builder.len() >= tollgate::MAX_OVERRIDES;
         self.errors.len() >= MAX_ERRORS || (!self.errors.is_empty() && too_many())
     }
 }
+
+/// A mistake in a file of overrides: position, field, value and remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OverridesFileError {
+    file: String,
+    /// The line at fault, counted from 1, if known.
+    pub line: Option<u64>,
+    /// The column at fault, counted from 1, if known.
+    pub column: Option<u64>,
+    /// The field at fault, `key` or `limits`, if known.
+    pub field: Option<&'static str>,
+    /// The message, without the position.
+    pub message: String,
+}
+
+impl OverridesFileError {
+    fn new(message: impl Into<String>) -> Self {
+        let message = message.into();
+        OverridesFileError { file: String::new(), line: None, column: None, field: None, message }
+    }
+
+    fn unreadable(error: &io::Error) -> Self {
+        OverridesFileError::new(format!("cannot be read: {error}"))
+    }
+
+    /// Prefixes the message with the value at fault, unless the message contains it.
+    fn with_value(mut self, value: &str) -> Self {
+        if !self.message.contains(&format!("{value:?}")) {
+            let shown: String = value.chars().take(MAX_SHOWN).collect();
+            let rest = if shown.len() < value.len() { "…" } else { "" };
+            self.message = format!("{shown:?}{rest}: {}", self.message);
+        }
+        self
+    }
+
+    fn in_field(mut self, field: &'static str) -> Self {
+        self.field = Some(field);
+        self
+    }
+
+    fn at_line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+}
+
+/// `overrides.csv:7: key: "10.0.0.1/8": …`.
+impl fmt::Display for OverridesFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        for place in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{place}")?;
+        }
+        f.write_str(": ")?;
+        if let Some(field) = self.field {
+            write!(f, "{field}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OverridesFileError {}

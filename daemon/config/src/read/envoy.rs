@@ -1,12 +1,15 @@
 //! `envoy`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::fields::{FromValue, Invalid, SectionReader, resolve};
-use crate::near_limit::NearLimit;
-use crate::schema::Value;
+use tollgate::OnStoreError;
+use tollgate_descriptors::{Charging, Domains, ReadOptions};
+use tollgate_document::{ConfigError, Origin};
+
+use crate::domain_files::{self, DomainFileError};
+use crate::fields::{Invalid, SectionReader};
 use crate::xds::{XdsOptions, XdsTls};
-use tollgate_descriptors::Charging;
 
 /// Envoy's rate limit service.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +55,39 @@ pub struct CompatOptions {
     pub metrics_path: Option<String>,
 }
 
+/// The fraction of a limit from which hits count as near it; 0.8 by default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NearLimit(f32);
+
+impl NearLimit {
+    /// A fraction such as 0.8.
+    #[must_use]
+    pub const fn from_ratio(ratio: f32) -> Self {
+        NearLimit(ratio)
+    }
+
+    /// The number of hits from which they are near `limit`, rounded as in envoyproxy/ratelimit.
+    #[must_use]
+    #[allow(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::float_arithmetic,
+        reason = "a statistic that is rounded as envoyproxy/ratelimit rounds it; the cast \
+                  saturates, and no decision depends on it"
+    )]
+    pub fn threshold(self, limit: u64) -> u64 {
+        (limit as f32 * self.0).floor() as u64
+    }
+}
+
+impl Default for NearLimit {
+    fn default() -> Self {
+        NearLimit(0.8)
+    }
+}
+
 /// The health conditions of a daemon that replaces envoyproxy/ratelimit. It becomes healthy once
 /// the store has been reachable, and stays healthy until shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,38 +125,11 @@ pub enum RuleOnStoreError {
     Error,
 }
 
-impl FromValue for RuleOnStoreError {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword("deny") => Some(RuleOnStoreError::Deny),
-            Value::Keyword("allow") => Some(RuleOnStoreError::Allow),
-            Value::Keyword("error") => Some(RuleOnStoreError::Error),
-            _ => None,
-        }
-    }
-}
-
-impl FromValue for Charging {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword("atomic") => Some(Charging::Atomic),
-            Value::Keyword("reference") => Some(Charging::Reference),
-            _ => None,
-        }
-    }
-}
-
-pub(super) fn read(fields: &SectionReader<'_>) -> Result<Envoy, Invalid> {
-    let path = |x: crate::fields::SourceText| match resolve(
-        Value::Path(x.text.into()),
-        &x.origin,
-        fields.base,
-    ) {
-        Value::Path(path) => path,
-        _ => PathBuf::new(),
-    };
-    Ok(Envoy {
-        config: fields.list("config")?.into_iter().map(path).collect(),
+/// The section, and the domains that its files define.
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), Invalid> {
+    let paths: Vec<(PathBuf, Origin)> = fields.list_with_origins("config")?;
+    let envoy = Envoy {
+        config: paths.iter().map(|(path, _)| path.clone()).collect(),
         merge_domains: fields.get("merge_domains")?,
         charging: fields.get("charging")?,
         on_store_error: fields.get("on_store_error")?,
@@ -128,43 +137,106 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Envoy, Invalid> {
         dynamic_metadata: fields.get("dynamic_metadata")?,
         shadow: fields.get("shadow")?,
         reference_metrics: fields.get("reference_metrics")?,
-        xds: xds(&fields.section("xds")?)?,
+        xds: xds(&fields.section("xds"))?,
         compat: CompatOptions::default(),
-    })
+    };
+    let domains = match envoy.xds {
+        Some(_) => Domains::default(),
+        None => domains(fields, &paths, &envoy.read_options())?,
+    };
+    Ok((envoy, Arc::new(domains)))
 }
 
 fn xds(fields: &SectionReader<'_>) -> Result<Option<XdsOptions>, Invalid> {
     let Some(server) = fields.get::<Option<String>>("server")? else { return Ok(None) };
     let options = XdsOptions::new(&server);
-    let mut options = options.map_err(|error| fields.report("server", error.to_string()))?;
+    let mut options = options.map_err(|error| fields.report("server", error))?;
     options.node_id = fields.get("node_id")?;
-    let tls = XdsTls {
-        ca: fields.get("ca")?,
-        cert: fields.get("cert")?,
-        key: fields.get("key")?,
-        san: None,
-    };
-    match (&tls.cert, &tls.key) {
-        (Some(_), None) => {
-            return Err(fields.report(
-                "cert",
-                "requires \
-                                                             envoy.xds.key; add it",
-            ));
-        }
-        (None, Some(_)) => {
-            return Err(fields.report(
-                "key",
-                "requires envoy.xds.cert; \
-                                                            add it",
-            ));
-        }
-        (Some(_), Some(_)) if tls.ca.is_none() => {
-            let message = "a client certificate requires TLS; add envoy.xds.ca";
-            return Err(fields.report("cert", message));
-        }
-        _ => {}
+    let ca: Option<PathBuf> = fields.get("ca")?;
+    let (cert, key) = fields.certificate()?.unzip();
+    if cert.is_some() && ca.is_none() {
+        let message = "a client certificate requires TLS; add envoy.xds.ca";
+        return Err(fields.report("cert", message));
     }
-    options.tls = Some(tls).filter(|x| x.ca.is_some());
+    options.tls = ca.is_some().then_some(XdsTls { ca, cert, key, san: None });
     Ok(Some(options))
+}
+
+/// The domains of all files.
+fn domains(
+    fields: &SectionReader<'_>,
+    paths: &[(PathBuf, Origin)],
+    options: &ReadOptions,
+) -> Result<Domains, Invalid> {
+    let report = |at: usize, message: String, file: &Path, line: Option<u64>| {
+        let origin = paths.get(at).map_or(&fields.origin, |(_, origin)| origin);
+        let error = ConfigError::new(message).with_field(format!("{}.config[{at}]", fields.path));
+        fields.add(error.with_origin(origin.clone()).with_location(file, line, None))
+    };
+    // The files, each with the index of the path that contains it.
+    let (mut indices, mut sources) = (Vec::new(), Vec::new());
+    let mut invalid = None;
+    for (at, (path, _)) in paths.iter().enumerate() {
+        match domain_files::read(path) {
+            Ok(files) => {
+                indices.resize(sources.len() + files.len(), at);
+                sources.extend(files);
+            }
+            Err(DomainFileError { file, reason }) => {
+                let message = format!("{}: {reason}", file.display());
+                invalid = Some(report(at, message, &file, None));
+            }
+        }
+    }
+    if let Some(invalid) = invalid {
+        return Err(invalid);
+    }
+    Domains::from_yaml(&sources, options).map_err(|error| {
+        let (file, message) = (&*error.file, &error.message);
+        let index = sources.iter().position(|source| source.name == file);
+        // An error that names no file is reported at the first path.
+        let at = index.and_then(|index| indices.get(index)).copied().unwrap_or(0);
+        let line = error.line.and_then(|line| u64::try_from(line).ok());
+        let message = match line {
+            Some(line) => format!("{file}:{line}: {message}"),
+            None => format!("{file}: {message}"),
+        };
+        report(at, message, Path::new(file), line)
+    })
+}
+
+impl Envoy {
+    /// The options for reading a configuration of envoyproxy/ratelimit.
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            merge_domains: self.merge_domains,
+            charging: self.charging,
+            on_store_error: match self.on_store_error {
+                RuleOnStoreError::Allow => OnStoreError::Allow,
+                // The service turns the denial into an error.
+                RuleOnStoreError::Deny | RuleOnStoreError::Error => OnStoreError::Deny,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threshold_is_rounded_as_the_reference_rounds_it() {
+        for (ratio, limit, near) in [
+            (0.8, 10, 8),
+            (0.8, 15, 12),
+            (0.8, 8, 6),
+            (0.8, 1, 0),
+            (0.8, 0, 0),
+            (0.8, 4_294_967_295, 3_435_973_888),
+            (0.5, 5, 2),
+            (1.0, 7, 7),
+        ] {
+            assert_eq!(NearLimit::from_ratio(ratio).threshold(limit), near, "{ratio} of {limit}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
-//! `headers`, `privacy`, `log`, `drain`.
+//! `listen`, `headers`, `privacy`, `log`, `drain` and `limits`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::fields::{FromValue, Invalid, SectionReader};
 use crate::schema::Value;
+use crate::{Bounds, Listen, TlsConfig};
 
 /// A style of rate limit headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +37,7 @@ pub enum Privacy {
 pub struct Log {
     /// The lowest severity.
     pub level: LogLevel,
-    /// How.
+    /// The format of log lines.
     pub format: LogFormat,
 }
 
@@ -50,7 +52,7 @@ pub enum LogLevel {
     Info,
     /// Details for debugging.
     Debug,
-    /// Everything.
+    /// The most detailed events.
     Trace,
 }
 
@@ -73,38 +75,6 @@ pub struct Drain {
     pub timeout: Duration,
 }
 
-macro_rules! words {
-    ($($type:ty { $($word:literal => $value:expr,)* })*) => {
-        $(impl FromValue for $type {
-            fn from_value(value: Value) -> Option<Self> {
-                match value {
-                    $(Value::Keyword($word) => Some($value),)*
-                    _ => None,
-                }
-            }
-        })*
-    };
-}
-
-words! {
-    Privacy {
-        "plain" => Privacy::Plain,
-        "masked" => Privacy::Masked,
-        "hashed" => Privacy::Hashed,
-    }
-    LogLevel {
-        "error" => LogLevel::Error,
-        "warn" => LogLevel::Warn,
-        "info" => LogLevel::Info,
-        "debug" => LogLevel::Debug,
-        "trace" => LogLevel::Trace,
-    }
-    LogFormat {
-        "text" => LogFormat::Text,
-        "json" => LogFormat::Json,
-    }
-}
-
 pub(super) fn log(fields: &SectionReader<'_>) -> Result<Log, Invalid> {
     Ok(Log { level: fields.get("level")?, format: fields.get("format")? })
 }
@@ -113,40 +83,65 @@ pub(super) fn drain(fields: &SectionReader<'_>) -> Result<Drain, Invalid> {
     Ok(Drain { delay: fields.get("delay")?, timeout: fields.get("timeout")? })
 }
 
-pub(super) fn headers(fields: &SectionReader<'_>) -> Result<Vec<HeaderStyle>, Invalid> {
-    let written = fields.list("headers")?;
-    if written.is_empty() {
-        return Err(fields.report(
-            "headers",
-            "expected at least one style, such as [draft11], or \
-                                             [none]",
-        ));
+pub(super) fn bounds(fields: &SectionReader<'_>) -> Result<Bounds, Invalid> {
+    Ok(Bounds {
+        key_bytes: fields.get("key_bytes")?,
+        body: fields.get("body")?,
+        checks: fields.get("checks")?,
+        connections: fields.get("connections")?,
+        header_timeout: fields.get("header_timeout")?,
+        idle: fields.get("idle")?,
+        pipeline: fields.get("pipeline")?,
+        connection_age: fields.get("connection_age")?,
+    })
+}
+
+pub(super) fn listen(fields: &SectionReader<'_>) -> Result<Listen, Invalid> {
+    let tls = tls(&fields.section("tls"));
+    Ok(Listen {
+        http: fields.get("http")?,
+        grpc: fields.get("grpc")?,
+        resp: fields.get("resp")?,
+        metrics: fields.get("metrics")?,
+        tls: tls?,
+    })
+}
+
+fn tls(fields: &SectionReader<'_>) -> Result<Option<TlsConfig>, Invalid> {
+    let client_ca: Option<PathBuf> = fields.get("client_ca")?;
+    match fields.certificate()? {
+        Some((cert, key)) => Ok(Some(TlsConfig { client_ca, ..TlsConfig::new(cert, key) })),
+        None if client_ca.is_some() => {
+            let message = "client certificates require TLS; add listen.tls.cert and listen.tls.key";
+            Err(fields.report("client_ca", message))
+        }
+        None => Ok(None),
     }
-    if written.len() > 1
-        && let Some(none) = written.iter().find(|x| x.text == "none")
-    {
-        let message = "none cannot be combined with other styles; remove it or the others";
-        return Err(fields.report_at("headers", message, &none.origin));
+}
+
+pub(super) fn headers(fields: &SectionReader<'_>) -> Result<Vec<HeaderStyle>, Invalid> {
+    let words = fields.list_with_origins::<&'static str>("headers")?;
+    if words.is_empty() {
+        let message = "expected at least one style, such as [draft11], or [none]";
+        return Err(fields.report("headers", message));
     }
     let mut styles = Vec::new();
-    for value in &written {
-        let style = match &*value.text {
-            "draft11" => HeaderStyle::Draft11,
-            "legacy-delta" => HeaderStyle::LegacyDelta,
-            "legacy-epoch" => HeaderStyle::LegacyEpoch,
-            "draft6" => HeaderStyle::Draft6,
-            _ => continue,
+    for (word, origin) in &words {
+        // Every other word is a style.
+        let Some(style) = HeaderStyle::from_value(&Value::Keyword(word)) else {
+            if words.len() == 1 {
+                continue;
+            }
+            let message = "none cannot be combined with other styles; remove it or the others";
+            return Err(fields.report_at("headers", message, origin));
         };
         if styles.contains(&style) {
-            let message = format!("{} is listed twice; remove one of the two", value.text);
-            return Err(fields.report_at("headers", message, &value.origin));
+            let message = format!("{word} is listed twice; remove one of the two");
+            return Err(fields.report_at("headers", message, origin));
         }
         styles.push(style);
     }
-    let is_legacy = |header_style: &HeaderStyle| {
-        matches!(header_style, HeaderStyle::LegacyDelta | HeaderStyle::LegacyEpoch)
-    };
-    if styles.iter().filter(|style| is_legacy(style)).count() > 1 {
+    if [HeaderStyle::LegacyDelta, HeaderStyle::LegacyEpoch].iter().all(|x| styles.contains(x)) {
         let message = "legacy-delta and legacy-epoch use the same headers; remove one of the two";
         return Err(fields.report("headers", message));
     }

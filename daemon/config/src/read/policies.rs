@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use tollgate::{KeyList, Limit, OnStoreError, Overrides, Policies, Policy, Tiers};
+use tollgate::{Overrides, Policies, Policy, Tiers};
 
-use crate::fields::{FromValue, Invalid, SectionReader, SourceText};
+use crate::fields::{Invalid, SectionReader};
 use crate::schema::Value;
+use crate::tree::{Content, Entry};
 use crate::validate::join;
-use tollgate_document::{Body, Node};
 
 /// A file with more overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,20 +19,10 @@ pub struct OverridesFile {
     pub path: PathBuf,
 }
 
-impl FromValue for OnStoreError {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword("deny") => Some(OnStoreError::Deny),
-            Value::Keyword("allow") => Some(OnStoreError::Allow),
-            _ => None,
-        }
-    }
-}
-
 pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Policies, Vec<OverridesFile>), Invalid> {
     let (mut policies, mut files) = (Policies::new(), Vec::new());
     let mut invalid = None;
-    for fields in fields.sections("policies")? {
+    for fields in fields.sections("policies") {
         match read_one(&fields, &mut policies) {
             Ok(path) => files
                 .extend(path.map(|path| OverridesFile { policy: fields.name().to_owned(), path })),
@@ -66,18 +56,20 @@ fn read_one(
 }
 
 fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
-    let limits = limits(&fields.list("limits")?)?;
-    if limits.is_empty() {
+    // Each text may contain several limits.
+    let texts: Vec<Policy> = fields.list("limits")?;
+    if texts.is_empty() {
         // Missing limits have already been reported.
         return Err(Invalid);
     }
+    let limits = texts.iter().flat_map(Policy::limits).copied();
     let policy = Policy::new(fields.name(), limits)
         .map_err(|error| fields.report_at(&fields.path, error.to_string(), &fields.origin))?;
     fields.get::<&str>("mode")?;
     let mut policy = policy
         .with_on_store_error(fields.get("on_store_error")?)
-        .with_allow_list(keys(&fields.list("allow")?))
-        .with_deny_list(keys(&fields.list("deny")?));
+        .with_allow_list(fields.list::<String>("allow")?.into_iter().collect())
+        .with_deny_list(fields.list::<String>("deny")?.into_iter().collect());
     if fields.get("shadow")? {
         policy = policy.shadow();
     }
@@ -110,14 +102,8 @@ fn each(
     mut add: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), Invalid> {
     let mut invalid = None;
-    for (name, node) in fields.named(field) {
-        let limits = match &node.body {
-            Body::Text(text) => Ok(text.clone()),
-            Body::List(all) => joined(all),
-            Body::Nothing => Ok(String::new()),
-            Body::Fields(_) => Err(Invalid),
-        };
-        let message = match limits {
+    for (name, entry) in fields.named(field) {
+        let message = match limits(&entry.content) {
             Ok(limits) if limits.is_empty() => {
                 "expected limits, such as [100/s], or unlimited".to_owned()
             }
@@ -136,25 +122,16 @@ fn each(
     invalid.map_or(Ok(()), Err)
 }
 
-/// The limits of a list as one text. Invalid limits have already been reported.
-fn joined(all: &[Node]) -> Result<String, Invalid> {
-    let texts = all.iter().map(|x| match &x.body {
-        Body::Text(text) if text.parse::<Policy>().is_ok() => Ok(text.as_str()),
+/// Limits, or `unlimited`, as one text.
+fn limits(content: &Content) -> Result<String, Invalid> {
+    let text = |entry: &Entry| match &entry.content {
+        Content::Scalar(text, Value::Limits(_)) => Ok(text.clone()),
         _ => Err(Invalid),
-    });
-    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("; "))
-}
-
-/// Parses limits; each text may contain several.
-fn limits(texts: &[SourceText]) -> Result<Vec<Limit>, Invalid> {
-    let mut limits = Vec::new();
-    for text in texts {
-        let policy: Policy = text.text.parse().map_err(|_| Invalid)?;
-        limits.extend_from_slice(policy.limits());
+    };
+    match content {
+        Content::Nothing => Ok(String::new()),
+        Content::Scalar(text, _) => Ok(text.clone()),
+        Content::List(all) => Ok(all.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("; ")),
+        Content::Fields(_) | Content::Invalid => Err(Invalid),
     }
-    Ok(limits)
-}
-
-fn keys(list: &[SourceText]) -> KeyList {
-    list.iter().map(|list| list.text.as_bytes()).collect()
 }

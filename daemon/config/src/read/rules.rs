@@ -1,67 +1,24 @@
-//! `rules`, `default`, `trusted_proxies` and `ipv6_prefix`.
+//! `rules`, `default` and `jwt`.
 
-use tollgate::{Cost, Policies};
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::fields::{FromValue, Invalid, SectionReader};
+use tollgate::Policies;
+use tollgate_document::{Name, did_you_mean};
+use tollgate_rules::{HeaderMatcher, Jwt, KeySet, Match, Rule, RuleCheck, Rules, Template};
+
+use crate::fields::{Invalid, SectionReader};
 use crate::schema::Value;
-use tollgate_document::{Body, Name, did_you_mean};
-use tollgate_rules::{
-    HeaderMatcher, HostPattern, Ipv6Prefix, Match, MethodName, Networks, OnMissing, OnNoRule,
-    PathPattern, Rule, RuleCheck, Rules, Template,
-};
-
-impl FromValue for OnMissing {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword(word) => OnMissing::parse(word).ok(),
-            _ => None,
-        }
-    }
-}
-
-impl FromValue for OnNoRule {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Keyword(word) => OnNoRule::parse(word).ok(),
-            _ => None,
-        }
-    }
-}
-
-impl FromValue for Template {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Text(text) => Template::parse(&text).ok(),
-            _ => None,
-        }
-    }
-}
-
-impl FromValue for Ipv6Prefix {
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Number(bits) => Ipv6Prefix::parse(&bits.to_string()).ok(),
-            _ => None,
-        }
-    }
-}
-
-pub(super) fn trusted_proxies(fields: &SectionReader<'_>) -> Result<Networks, Invalid> {
-    let mut networks = Networks::default();
-    for list in fields.list("trusted_proxies")? {
-        networks.add(&list.text).map_err(|_| Invalid)?;
-    }
-    Ok(networks)
-}
+use crate::tree::{Content, Entry};
 
 pub(super) fn read(
     root: &SectionReader<'_>,
     policies: Option<&Policies>,
 ) -> Result<Rules, Invalid> {
-    let names: Vec<&Name> = root.named("policies").into_iter().map(|(name, _)| name).collect();
-    let readers = root.sections("rules")?;
+    let names = root.named("policies");
+    let readers = root.sections("rules");
     // All rules are read, so that all mistakes are found.
-    let rules: Vec<_> = readers.iter().map(|reader| rule(reader, &names)).collect();
+    let rules: Vec<_> = readers.iter().map(|reader| rule(reader, names)).collect();
     let rules: Vec<_> = rules.into_iter().collect::<Result<_, _>>()?;
     let rules = Rules { rules, on_no_rule: root.get("default")? };
     let Some(policies) = policies else { return Ok(rules) };
@@ -76,8 +33,8 @@ pub(super) fn read(
     Ok(rules)
 }
 
-fn rule(fields: &SectionReader<'_>, policies: &[&Name]) -> Result<Rule, Invalid> {
-    let matches = fields.section("match").and_then(|section| matches(&section));
+fn rule(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<Rule, Invalid> {
+    let matches = matches(&fields.section("match"));
     let checks = checks(fields).map(|all| {
         // All checks are read, so that all mistakes are found.
         all.iter().map(|x| check(x, policies)).collect::<Vec<_>>()
@@ -88,14 +45,14 @@ fn rule(fields: &SectionReader<'_>, policies: &[&Name]) -> Result<Rule, Invalid>
 /// The readers of the checks: that of the rule itself if it has the fields of a single check.
 fn checks<'a>(fields: &SectionReader<'a>) -> Result<Vec<SectionReader<'a>>, Invalid> {
     let short = ["policy", "key", "tier", "cost", "on_missing"];
-    let short = short.into_iter().find(|short| fields.field_node(short).is_some());
-    match (fields.field_node("checks"), short) {
+    let short = short.into_iter().find(|short| fields.field_entry(short).is_some());
+    match (fields.field_entry("checks"), short) {
         (Some(_), Some(name)) => {
             let message = "a rule with checks cannot have this field; move it into a check";
             Err(fields.report(name, message))
         }
         (Some(_), None) => {
-            let checks = fields.sections("checks")?;
+            let checks = fields.sections("checks");
             if checks.is_empty() {
                 return Err(fields.report("checks", "expected at least one check"));
             }
@@ -110,54 +67,86 @@ fn checks<'a>(fields: &SectionReader<'a>) -> Result<Vec<SectionReader<'a>>, Inva
 }
 
 fn matches(fields: &SectionReader<'_>) -> Result<Match, Invalid> {
-    let headers = fields.named("headers").into_iter().map(|(name, node)| match &node.body {
-        Body::Text(value) => HeaderMatcher::new(&name.text, value).map_err(|_| Invalid),
+    let headers = fields.named("headers").iter().map(|(name, entry)| match &entry.content {
+        Content::Scalar(_, Value::Text(value)) => {
+            // An invalid name has already been reported.
+            HeaderMatcher::new(&name.text, value).map_err(|_| Invalid)
+        }
         _ => Err(Invalid),
     });
     Ok(Match {
-        paths: list(fields, "path", PathPattern::parse)?,
-        methods: list(fields, "method", MethodName::parse)?,
-        hosts: list(fields, "host", HostPattern::parse)?,
+        paths: fields.list("path")?,
+        methods: fields.list("method")?,
+        hosts: fields.list("host")?,
         headers: headers.collect::<Result<_, _>>()?,
     })
 }
 
-/// A list of parsed texts. Invalid ones have already been reported.
-fn list<T>(
-    fields: &SectionReader<'_>,
-    name: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, Invalid> {
-    fields.list(name)?.iter().map(|list| read(&list.text).map_err(|_| Invalid)).collect()
-}
-
-fn check(fields: &SectionReader<'_>, policies: &[&Name]) -> Result<RuleCheck, Invalid> {
+fn check(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<RuleCheck, Invalid> {
     let policy = policy(fields, policies);
-    let key = match fields.get::<Option<Template>>("key")? {
-        Some(key) => Ok(key),
-        None => Err(fields.report("key", "a check needs a key, such as \"{ip}\"")),
-    };
+    let key = fields.get::<Option<Template>>("key")?;
+    let key = key.ok_or_else(|| fields.report("key", "a check needs a key, such as \"{ip}\""));
     Ok(RuleCheck {
         policy: policy?.into(),
         key: key?,
         tier: fields.get("tier")?,
-        cost: Cost::new(fields.get("cost")?).ok_or(Invalid)?,
+        cost: fields.get("cost")?,
         on_missing: fields.get("on_missing")?,
     })
 }
 
 /// The name of an existing policy.
-fn policy(fields: &SectionReader<'_>, policies: &[&Name]) -> Result<String, Invalid> {
+fn policy(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<String, Invalid> {
+    let names = policies.iter().map(|(name, _)| &*name.text);
     let Some(name) = fields.get::<Option<String>>("policy")? else {
         return Err(fields.report("policy", "a check needs the name of a policy"));
     };
-    if policies.iter().any(|policy| policy.text == name) {
+    if names.clone().any(|known| known == name) {
         return Ok(name);
     }
     let hint = match policies.len() {
         0 => Some("no policy is defined; add one under policies".to_owned()),
-        _ => did_you_mean(&name, policies.iter().map(|policy| &*policy.text)),
+        _ => did_you_mean(&name, names),
     };
     let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
     Err(fields.report("policy", format!("unknown policy {name:?}{hint}")))
+}
+
+/// The validation of tokens, if configured, and the file with the keys.
+pub(super) fn jwt(
+    fields: &SectionReader<'_>,
+    rules: Option<&Rules>,
+) -> Result<(Option<Jwt>, Option<PathBuf>), Invalid> {
+    let file: Option<PathBuf> = fields.get("jwks_file")?;
+    let base = match (&file, fields.get::<bool>("verify")?) {
+        (Some(path), true) => Some(Jwt::signed(key_set(fields, path)?)),
+        (None, false) => Some(Jwt::unverified()),
+        (Some(_), false) => {
+            let message = "with verify: false no key is used; remove one of the two";
+            return Err(fields.report("jwks_file", message));
+        }
+        (None, true) => None,
+    };
+    let Some(jwt) = base else {
+        if rules.is_some_and(Rules::uses_jwt) {
+            let message = "a rule uses {jwt.…}; set the file with the issuer's keys, or verify: \
+                           false if the gateway has verified the token";
+            return Err(fields.report("jwks_file", message));
+        }
+        return Ok((None, None));
+    };
+    let jwt = Jwt {
+        header: fields.get("header")?,
+        issuer: fields.get::<Option<String>>("issuer")?.map(Into::into),
+        audience: fields.get::<Option<String>>("audience")?.map(Into::into),
+        leeway: fields.get("leeway")?,
+        ..jwt
+    };
+    Ok((Some(jwt), file))
+}
+
+fn key_set(fields: &SectionReader<'_>, path: &Path) -> Result<KeySet, Invalid> {
+    let read = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
+    let keys = read.and_then(|json| KeySet::parse(&json));
+    keys.map_err(|error| fields.report("jwks_file", format!("{}: {error}", path.display())))
 }

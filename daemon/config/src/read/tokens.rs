@@ -68,7 +68,7 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Inval
     let mut names = HashSet::new();
     let mut tokens = Vec::new();
     let mut invalid = None;
-    for fields in fields.sections("tokens")? {
+    for fields in fields.sections("tokens") {
         match token(&fields) {
             Ok(token) if !names.insert(token.name.clone()) => {
                 let message =
@@ -83,31 +83,19 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Inval
 }
 
 fn token(fields: &SectionReader<'_>) -> Result<TokenConfig, Invalid> {
-    let scopes =
-        fields.list("scopes").map(|list| list.iter().filter_map(|i| scope(&i.text)).collect());
-    let secret = match (fields.get("token")?, fields.get("token_file")?) {
+    let scopes = fields.list("scopes");
+    let secret = match (fields.get("token")?, fields.get::<Option<PathBuf>>("token_file")?) {
         (Some(token), None) => Ok(TokenSecret::Text(token)),
         (None, Some(file)) => Ok(TokenSecret::File(file)),
-        (Some(String { .. }), Some(PathBuf { .. })) => {
+        (Some(_), Some(_)) => {
             Err(fields.report("token", "token and token_file are both set; remove one of the two"))
         }
-        (None, None) => Err(fields.report(
-            "token_file",
-            "a token needs token_file, the file that \
-                                                         contains it",
-        )),
+        (None, None) => {
+            let message = "a token needs token_file, the file that contains it";
+            Err(fields.report("token_file", message))
+        }
     };
-    let policies = fields.list("policies")?.into_iter().map(|list| list.text).collect();
+    let policies = fields.list("policies")?;
     let name = fields.get::<Option<String>>("name")?.ok_or(Invalid);
     Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
-}
-
-fn scope(text: &str) -> Option<Scope> {
-    match text {
-        "check" => Some(Scope::Check),
-        "operate" => Some(Scope::Operate),
-        "read" => Some(Scope::Read),
-        "admin" => Some(Scope::Admin),
-        _ => None,
-    }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate::parse_duration;
+use http::HeaderName;
+use tollgate::{Policy, parse_duration};
+use tollgate_rules::{HostPattern, MethodName, Networks, PathPattern, Template};
 
-use super::{Format, one_of};
+use super::format::Format;
 use crate::address::Address;
 
 /// The type of a scalar.
@@ -37,27 +39,30 @@ pub(crate) enum Value {
     /// No value.
     Nothing,
     Text(String),
+    /// A URL, which may contain a password.
+    Url(String),
     Duration(Duration),
     Number(u64),
     Bool(bool),
     Keyword(&'static str),
     Path(PathBuf),
     Address(Address),
+    /// One or more limits.
+    Limits(Policy),
+    HeaderName(HeaderName),
+    Host(HostPattern),
+    Method(MethodName),
+    Networks(Networks),
+    PathPattern(PathPattern),
+    Template(Template),
 }
 
 impl Scalar {
-    pub(super) const fn keywords(words: &'static [&'static str]) -> Self {
-        Scalar::Keyword { words, later: &[] }
-    }
-
-    /// Reads a text.
-    ///
-    /// # Errors
-    /// The text is not of this kind; the error says what is, and may show the text.
+    /// Parses a text. The error states the remedy, and may show the text.
     pub(crate) fn read(&self, text: &str) -> Result<Value, String> {
         match self {
             Scalar::Text => Ok(Value::Text(text.to_owned())),
-            Scalar::Format(format) => (format.check)(text).map(|()| Value::Text(text.to_owned())),
+            Scalar::Format(format) => (format.read)(text),
             Scalar::Duration { min } => duration(text, *min).map(Value::Duration),
             Scalar::Bytes { min, max } => bytes(text, *min, *max).map(Value::Number),
             Scalar::Count { min, max } => count(text, *min, *max).map(Value::Number),
@@ -137,4 +142,18 @@ fn word(
 fn digits(text: &str) -> Option<u64> {
     // `parse` also accepts a plus sign.
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// An enumeration of words: `deny or allow`, `info, debug or trace`.
+pub(crate) fn one_of(words: &[impl AsRef<str>]) -> String {
+    let mut text = String::new();
+    for (index, word) in words.iter().enumerate() {
+        text.push_str(match index {
+            0 => "",
+            _ if index + 1 == words.len() => " or ",
+            _ => ", ",
+        });
+        text.push_str(word.as_ref());
+    }
+    text
 }

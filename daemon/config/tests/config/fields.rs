@@ -1,4 +1,4 @@
-//! The values of every configuration field.
+//! The values and the reference page of every configuration field.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::OnStoreError;
 use tollgate_config::{
     Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, RuleOnStoreError, Scope,
-    TokenSecret,
+    TokenSecret, config_reference,
 };
 use tollgate_rules::{OnMissing, OnNoRule};
 
@@ -22,10 +22,8 @@ fn fields_for_envoy_and_redis_clients_are_read() {
     assert!(envoy.shadow && envoy.reference_metrics);
     let xds = envoy.xds.as_ref().unwrap();
     assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
-    assert!(
-        envoy.config.len() == 2
-            && xds.tls.as_ref().is_some_and(|it| it.ca.is_some() && it.key.is_some())
-    );
+    let tls = xds.tls.as_ref().unwrap();
+    assert!(envoy.config.len() == 2 && tls.ca.is_some() && tls.key.is_some());
     assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
 }
 
@@ -74,7 +72,7 @@ fn every_field_is_read() {
     assert_eq!((counts, first.matches.headers.len(), first.checks.len()), ([2, 2, 1], 1, 2));
     assert_eq!((first.checks[1].cost.get(), first.checks[1].on_missing), (2, OnMissing::Skip));
     assert_eq!((second.checks[0].cost.get(), second.checks[0].on_missing), (0, OnMissing::Error));
-    // Where nothing is said, no client passes by leaving its key out.
+    // By default, a client cannot pass by omitting its key.
     assert_eq!(first.checks[0].on_missing, OnMissing::Deny);
     assert_eq!((&*second.checks[0].policy, second.checks[0].tier.is_some()), ("sms", true));
     assert_eq!(config.rules.on_no_rule, OnNoRule::Deny);
@@ -147,12 +145,19 @@ fn omitted_fields_have_their_defaults() {
 
 #[test]
 fn errors_name_the_file() {
-    let file = std::env::temp_dir().join(format!("tollgate-{}.yaml", std::process::id()));
-    std::fs::write(&file, "policies:\n  api: { limits: [\"10/month\"] }\n").unwrap();
+    let folder = tollgate_testkit::Folder::create();
+    let file = folder.write("a.yaml", "policies:\n  api: { limits: [\"10/month\"] }\n");
     let error = Config::load(&file).unwrap_err();
     std::fs::remove_file(&file).unwrap();
     let name = file.display();
     assert!(error.to_string().starts_with(&format!("{name}:2:19: policies.api.limits[0]: ")));
     let missing = Config::load(&file).unwrap_err().to_string();
     assert!(missing.starts_with(&format!("{name}: cannot be read: ")), "{missing}");
+}
+
+#[test]
+fn reference_page_is_up_to_date() {
+    let page = config_reference();
+    let file = "docs/configuration.md";
+    tollgate_testkit::assert_up_to_date(file, &page, "tollgate-config", "config");
 }

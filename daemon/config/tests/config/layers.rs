@@ -45,13 +45,13 @@ fn flags_take_precedence_over_variables_and_variables_over_the_file() {
         "  url: \"redis://u:***@h\"  # TOLLGATE_STORE__URL",
         "  deadline: 15ms",
     ] {
-        assert!(printed.lines().any(|it| it == line), "{line}\n{printed}");
+        assert!(printed.lines().any(|other| other == line), "{line}\n{printed}");
     }
 }
 
 #[test]
 fn unknown_variables_with_two_underscores_are_errors() {
-    for (name, value, said) in [
+    for (name, value, expected) in [
         ("TOLLGATE_STORE__URLS", "x", "unknown field store.urls; did you mean \"url\"?"),
         ("TOLLGATE_STOER__URL", "x", "unknown field stoer; did you mean \"store\"?"),
         ("TOLLGATE_STORE__URL__X", "x", "store.url has no fields"),
@@ -67,8 +67,7 @@ fn unknown_variables_with_two_underscores_are_errors() {
         (
             "TOLLGATE_LOG",
             "debug",
-            "log is a section; set one of its fields, as in \
-                                   TOLLGATE_LOG__LEVEL",
+            "log is a section; set one of its fields, as in TOLLGATE_LOG__LEVEL",
         ),
         (
             "TOLLGATE_LOG__LEVEL",
@@ -88,12 +87,12 @@ fn unknown_variables_with_two_underscores_are_errors() {
         ),
     ] {
         let errors = Layers::new().environment(variables(&[(name, value)])).read().unwrap_err();
-        assert_eq!(errors.to_string(), format!("{name}: {said}"));
-        assert!(errors.report().starts_with(&format!("error: {said}\n --> {name}\n")));
+        assert_eq!(errors.to_string(), format!("{name}: {expected}"));
+        assert!(errors.report().starts_with(&format!("error: {expected}\n --> {name}\n")));
     }
     let errors = Layers::new().flag("--http", "listen.http", "nonsense").read().unwrap_err();
-    let said = "expected HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off";
-    assert_eq!(errors.to_string(), format!("--http: listen.http: \"nonsense\": {said}"));
+    let expected = "expected HOST:PORT, such as 127.0.0.1:8080, unix:PATH or off";
+    assert_eq!(errors.to_string(), format!("--http: listen.http: \"nonsense\": {expected}"));
 }
 
 #[test]
@@ -188,7 +187,7 @@ fn malicious_files_are_errors() {
     });
     let nested = (1..40)
         .fold("a0: &a0 [x]\n".to_owned(), |text, x| format!("{text}a{x}: &a{x} [*a{}]\n", x - 1));
-    for (yaml, said) in [
+    for (yaml, expected) in [
         (laughs, "more than 250000 values"),
         (nested, "values may be nested at most 32 deep"),
         ("[".repeat(1_000_000), "values may be nested at most 32 deep"),
@@ -201,21 +200,20 @@ fn malicious_files_are_errors() {
         ("\u{feff}namespace: a b".to_owned(), "expected 1 to 64 letters"),
     ] {
         let errors = Config::from_yaml(&yaml).unwrap_err();
-        assert!(errors.to_string().contains(said), "{errors}");
+        assert!(errors.to_string().contains(expected), "{errors}");
         assert!(errors.report().len() < 20_000);
     }
 }
 
 #[test]
 fn files_that_are_too_long_or_not_utf8_are_errors() {
-    let file = std::env::temp_dir().join(format!("tollgate-long-{}.yaml", std::process::id()));
-    for (bytes, said) in [
+    let folder = tollgate_testkit::Folder::create();
+    for (bytes, expected) in [
         (vec![b'#'; 16 * 1024 * 1024 + 1], "longer than the maximum of 16777216 bytes"),
         (b"namespace: \xff".to_vec(), "invalid UTF-8 at byte 11"),
     ] {
-        std::fs::write(&file, bytes).unwrap();
+        let file = folder.write("a.yaml", bytes);
         let errors = Config::load(&file).unwrap_err().to_string();
-        assert_eq!(errors, format!("{}: {said}", file.display()));
+        assert_eq!(errors, format!("{}: {expected}", file.display()));
     }
-    std::fs::remove_file(&file).unwrap();
 }

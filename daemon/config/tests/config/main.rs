@@ -5,9 +5,3 @@ mod fields;
 mod layers;
 mod mistakes;
 mod overrides_file;
-mod pages;
-
-/// Compares a generated file of the repository with its content.
-fn assert_up_to_date(file: &str, expected: &str) {
-    tollgate_testkit::assert_up_to_date(file, expected, "tollgate-config", "config");
-}

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_config::{Layers, config_fields};
-
-use crate::assert_up_to_date;
+use tollgate_testkit::assert_up_to_date;
 
 const FILE: &str = "=== file\n";
 const REPORT: &str = "=== report\n";
@@ -31,7 +30,8 @@ fn reports_match_mistakes_txt() {
         }
     }
     let all = format!("{}\n", all.trim_end());
-    assert_up_to_date("daemon/config/tests/config/mistakes.txt", &all);
+    let file = "daemon/config/tests/config/mistakes.txt";
+    assert_up_to_date(file, &all, "tollgate-config", "config");
 }
 
 #[test]

@@ -1,47 +1,23 @@
 //! Files of overrides: their contents, and the report for every mistake.
 
-use std::path::PathBuf;
-
 use tollgate::{MAX_OVERRIDES, Overrides, Policies};
 use tollgate_config::read_overrides;
-
-/// A file that is removed at the end of the test.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str, contents: impl AsRef<[u8]>) -> Self {
-        let folder = std::env::temp_dir().join(format!(
-            "tollgate-overrides-{}-{}",
-            std::process::id(),
-            tollgate::random_id()
-        ));
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join(name);
-        std::fs::write(&file, contents).unwrap();
-        Temporary(file)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(self.0.parent().unwrap()).unwrap();
-    }
-}
+use tollgate_testkit::Folder;
 
 /// The errors for a file, without its directory.
 fn errors(name: &str, contents: impl AsRef<[u8]>) -> Vec<String> {
-    let file = Temporary::new(name, contents);
-    let folder = format!("{}/", file.0.parent().unwrap().display());
-    let errors = read_overrides(&file.0).unwrap_err();
-    errors.iter().map(|error| error.to_string().replace(&folder, "")).collect()
+    let folder = Folder::create();
+    let errors = read_overrides(&folder.write(name, contents)).unwrap_err();
+    let prefix = format!("{}/", folder.path().display());
+    errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
 }
 
 fn limits_of(rows: &Overrides, key: &str) -> String {
     let mut policies = Policies::new();
     policies.define("api", "10/s").unwrap();
     policies.set_overrides("api", rows).unwrap();
-    let form = policies.resolve("api", key.as_bytes(), None).unwrap();
-    form.listed(key.as_bytes()).map_or_else(|| form.to_string(), |_| "unlimited".to_owned())
+    let policy = policies.resolve("api", key.as_bytes(), None).unwrap();
+    policy.listed(key.as_bytes()).map_or_else(|| policy.to_string(), |_| "unlimited".to_owned())
 }
 
 #[test]
@@ -57,22 +33,23 @@ fn csv_and_json_lines_are_equivalent() {
         r#"{"key":"a,\"b","limits":["2/s"]}"#,
     );
     let crlf = csv.replace('\n', "\r\n");
-    let marked = format!("\u{feff}{csv}");
-    let turned =
+    let with_bom = format!("\u{feff}{csv}");
+    let swapped =
         "limits, key\n\"100/s;1000/h\",vip\n1/s,bot-*\nunlimited,10.0.0.0/8\n\n2/s,\"a,\"\"b\"";
+    let folder = Folder::create();
     for (name, contents) in [
         ("a.csv", csv),
         ("a.csv", &crlf),
-        ("a.csv", &marked),
-        ("a.csv", turned),
+        ("a.csv", &with_bom),
+        ("a.csv", swapped),
         ("a", csv),
         ("a.txt", json),
         ("a.jsonl", json),
         ("a.ndjson", json),
         ("a.json", json),
     ] {
-        let file = Temporary::new(name, contents);
-        let rows = read_overrides(&file.0).unwrap_or_else(|error| panic!("{name}: {}", error[0]));
+        let file = folder.write(name, contents);
+        let rows = read_overrides(&file).unwrap_or_else(|error| panic!("{name}: {}", error[0]));
         assert_eq!(rows.len(), 4, "{contents}");
         for (key, limits) in [
             ("vip", "100/s; 1000/h"),
@@ -166,8 +143,8 @@ fn errors_contain_line_field_and_value() {
     assert_eq!(bytes, ["a.csv:2: key: \"a\u{fffd}\": invalid UTF-8"]);
     let errors = read_overrides(&std::env::temp_dir().join("tollgate-no-such-file.csv"));
     let error = errors.unwrap_err().remove(0);
-    assert!(error.message().starts_with("cannot be read: "), "{error}");
-    assert_eq!((error.line(), error.field()), (None, None));
+    assert!(error.message.starts_with("cannot be read: "), "{error}");
+    assert_eq!((error.line, error.field), (None, None));
 }
 
 #[test]
@@ -176,9 +153,9 @@ fn at_most_twenty_errors_are_reported() {
     for n in 0..100 {
         csv.push_str(&format!("k{n},{n}\n"));
     }
-    let said = errors("a.csv", csv);
-    assert_eq!(said.len(), 20);
-    assert!(said[19].starts_with("a.csv:21: limits: "), "{}", said[19]);
+    let messages = errors("a.csv", csv);
+    assert_eq!(messages.len(), 20);
+    assert!(messages[19].starts_with("a.csv:21: limits: "), "{}", messages[19]);
 }
 
 #[test]
@@ -187,8 +164,8 @@ fn a_million_rows_are_read_and_one_more_is_an_error() {
     for n in 0..MAX_OVERRIDES {
         csv.push_str(&format!("customer:{n:08},{}/s\n", 1 + n % 7));
     }
-    let file = Temporary::new("a.csv", &csv);
-    let rows = read_overrides(&file.0).unwrap();
+    let folder = Folder::create();
+    let rows = read_overrides(&folder.write("a.csv", &csv)).unwrap();
     assert_eq!(rows.len(), MAX_OVERRIDES);
     for (key, limits) in
         [("customer:00000000", "1/s"), ("customer:00999999", "1/s"), ("customer:00000006", "7/s")]
@@ -197,9 +174,9 @@ fn a_million_rows_are_read_and_one_more_is_an_error() {
     }
     assert_eq!(limits_of(&rows, "customer:01000000"), "10/s");
     csv.push_str("one more,1/s\nand another,1/s\n");
-    let said = errors("a.csv", &csv);
+    let messages = errors("a.csv", &csv);
     assert_eq!(
-        said,
+        messages,
         ["a.csv:1000002: more than 1000000 overrides; match several keys with one row, such as \
               bot-*, or use tiers"]
     );

@@ -4,7 +4,7 @@ use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/envoy-ratelimit-config.md");
 
-/// What the page states for a request.
+/// The row of the page for a request.
 fn row(domains: &Domains, request: &str) -> [String; 3] {
     match domains.find("shop", &entries(request)) {
         Lookup::Rule(rule) => {

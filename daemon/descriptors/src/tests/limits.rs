@@ -22,6 +22,16 @@ fn limits(rate_limit: &str, more: &str, options: &ReadOptions) -> Result<String,
     })
 }
 
+/// Checks the limits with either way of charging.
+#[track_caller]
+fn check_limits(rate_limit: &str, more: &str, atomic: &str, reference: &str) {
+    for (charging, expected) in [(Charging::Atomic, atomic), (Charging::Reference, reference)] {
+        let options = ReadOptions { charging, ..ReadOptions::default() };
+        let limits = limits(rate_limit, more, &options);
+        assert_eq!(limits.as_deref(), Ok(expected), "{rate_limit} {more}");
+    }
+}
+
 #[test]
 fn limits_per_unit_are_fixed_windows() {
     let rows = [
@@ -44,10 +54,7 @@ fn limits_per_unit_are_fixed_windows() {
         ("{unlimited: yes, requests_per_unit: 7, unit: fortnight}", "unlimited", "unlimited"),
     ];
     for (text, atomic, reference) in rows {
-        for (charging, expected) in [(Charging::Atomic, atomic), (Charging::Reference, reference)] {
-            let options = ReadOptions { charging, ..ReadOptions::default() };
-            assert_eq!(limits(text, "", &options).as_deref(), Ok(expected), "{text}");
-        }
+        check_limits(text, "", atomic, reference);
     }
 }
 
@@ -64,11 +71,7 @@ fn shadow_and_quotas_with_atomic_charging_never_deny() {
         ("  shadow_mode: off", "1/s fixed", "1/s fixed count-denied"),
     ];
     for (more, atomic, reference) in rows {
-        for (charging, expected) in [(Charging::Atomic, atomic), (Charging::Reference, reference)] {
-            let options = ReadOptions { charging, ..ReadOptions::default() };
-            let found = limits("{unit: second, requests_per_unit: 1}", more, &options);
-            assert_eq!(found.as_deref(), Ok(expected), "{more}");
-        }
+        check_limits("{unit: second, requests_per_unit: 1}", more, atomic, reference);
     }
 }
 
@@ -82,10 +85,7 @@ fn limits_can_use_the_notation_of_tollgate() {
         ("\n    limit:\n      - 10/s\n      - 10/s", "10/s"),
     ];
     for (text, expected) in rows {
-        for charging in [Charging::Atomic, Charging::Reference] {
-            let options = ReadOptions { charging, ..ReadOptions::default() };
-            assert_eq!(limits(text, "", &options).as_deref(), Ok(expected), "{text}");
-        }
+        check_limits(text, "", expected, expected);
     }
 }
 

@@ -6,22 +6,23 @@ use envoy_types::pb::google::protobuf::value::Kind;
 use super::*;
 
 /// A struct as JSON, with sorted fields.
-fn outcome(it: &Struct) -> String {
-    let mut fields = it.fields.iter().collect::<Vec<_>>();
+fn json(metadata: &Struct) -> String {
+    let mut fields = metadata.fields.iter().collect::<Vec<_>>();
     fields.sort_by_key(|field| field.0);
-    let fields = fields.iter().map(|(name, v)| format!("{name:?}:{}", value(v.kind.as_ref())));
+    let fields =
+        fields.iter().map(|(name, field)| format!("{name:?}:{}", value(field.kind.as_ref())));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 fn value(kind: Option<&Kind>) -> String {
     match kind.unwrap() {
         Kind::NullValue(_) => "null".to_owned(),
-        Kind::NumberValue(number_value) => number_value.to_string(),
-        Kind::StringValue(string_value) => format!("{string_value:?}"),
-        Kind::BoolValue(bool_value) => bool_value.to_string(),
-        Kind::StructValue(struct_value) => outcome(struct_value),
-        Kind::ListValue(list_value) => {
-            let all = list_value.values.iter().map(|v| value(v.kind.as_ref()));
+        Kind::NumberValue(number) => number.to_string(),
+        Kind::StringValue(text) => format!("{text:?}"),
+        Kind::BoolValue(flag) => flag.to_string(),
+        Kind::StructValue(fields) => json(fields),
+        Kind::ListValue(list) => {
+            let all = list.values.iter().map(|element| value(element.kind.as_ref()));
             format!("[{}]", all.collect::<Vec<_>>().join(","))
         }
     }
@@ -52,7 +53,7 @@ fn metadata_is_passed_on_unchanged() {
             "domain: d\ndescriptors:\n- key: k\n  metadata: {text}\n  rate_limit: {{unit: day}}"
         ));
         let Lookup::Rule(rule) = domains.find("d", &[("k", "v")]) else { panic!("{text}") };
-        let metadata = rule.rule.metadata.as_ref().map(|metadata| outcome(metadata));
+        let metadata = rule.rule.metadata.as_ref().map(|metadata| json(metadata));
         assert_eq!(metadata.as_deref(), expected, "{text}");
     }
 }
@@ -71,7 +72,7 @@ descriptors:
       - {{key: k, value: v, rate_limit: {{unit: day}}}}"
         ));
         let metadata = |request| match domains.find("d", &entries(request)) {
-            Lookup::Rule(rule) => rule.rule.metadata.as_ref().map(|metadata| outcome(metadata)),
+            Lookup::Rule(rule) => rule.rule.metadata.as_ref().map(|metadata| json(metadata)),
             other => panic!("{other:?}"),
         };
         assert_eq!(metadata("o=1 k=2").as_deref(), Some(r#"{"name":"inner"}"#));

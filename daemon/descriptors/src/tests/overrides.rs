@@ -1,6 +1,6 @@
 //! Limits that requests supply.
 
-use super::super::overrides::{MAX_CACHED, OverrideRules};
+use super::super::limits::{MAX_CACHED, OverrideRules, PolicyFactory};
 use super::*;
 
 const RULES: &str = "
@@ -54,7 +54,7 @@ fn domain_in_a_key_precedes_the_entries() {
 
 #[test]
 fn override_rules_are_cached_and_bounded() {
-    let rules = OverrideRules::new(crate::limits::PolicyFactory::new("d", &ReadOptions::default()));
+    let rules = OverrideRules::new(PolicyFactory::new("d", &ReadOptions::default()));
     let first = rules.rule(1, Unit::Day);
     assert!(std::sync::Arc::ptr_eq(&first, &rules.rule(1, Unit::Day)));
     for count in 0..5_000 {

@@ -10,11 +10,19 @@ fn error(texts: &[&str], merge_domains: bool) -> DescriptorConfigError {
     Domains::from_yaml(&sources, &options).unwrap_err()
 }
 
-/// Rows of a file and its error message.
+/// The error for one file, or for the descriptors of a domain `d`, which are a list of mappings.
+fn error_of_file(text: &str) -> String {
+    match text.starts_with("[{") {
+        true => error(&[&format!("{{domain: d, descriptors: {text}}}")], false).to_string(),
+        false => error(&[text], false).to_string(),
+    }
+}
+
+/// Rows of a file or descriptors, and the error message.
 #[track_caller]
 fn check_errors(rows: &[(&str, &str)]) {
     for (text, message) in rows {
-        assert_eq!(error(&[text], false).to_string(), format!("1.yaml: {message}"), "{text}");
+        assert_eq!(error_of_file(text), format!("1.yaml: {message}"), "{text}");
     }
 }
 
@@ -24,43 +32,31 @@ fn invalid_configurations_have_the_messages_of_envoyproxy_ratelimit() {
         ("descriptors:", "config file cannot have empty domain"),
         ("", "config file cannot have empty domain"),
         ("domain: ''", "config file cannot have empty domain"),
-        ("{domain: d, descriptors: [{value: v}]}", "descriptor has empty key"),
-        ("{domain: d, descriptors: [{}]}", "descriptor has empty key"),
+        ("[{value: v}]", "descriptor has empty key"),
+        ("[{}]", "descriptor has empty key"),
+        ("[{key: k, value: v}, {key: k, value: v}]", "duplicate descriptor composite key 'd.k_v'"),
         (
-            "{domain: d, descriptors: [{key: k, value: v}, {key: k, value: v}]}",
-            "duplicate descriptor composite key 'd.k_v'",
-        ),
-        (
-            "{domain: d, descriptors: [{key: o, descriptors: [{key: k}, {key: k}]}]}",
+            "[{key: o, descriptors: [{key: k}, {key: k}]}]",
             "duplicate descriptor composite key 'd.o.k'",
         ),
+        ("[{key: k_v}, {key: k, value: v}]", "duplicate descriptor composite key 'd.k_v'"),
+        ("[{key: k, rate_limit: {unit: foo}}]", "invalid rate limit unit 'foo'"),
+        ("[{key: k, rate_limit: {}}]", "invalid rate limit unit ''"),
+        ("[{key: k, rate_limit: {unit: UNKNOWN}}]", "invalid rate limit unit 'UNKNOWN'"),
         (
-            "{domain: d, descriptors: [{key: k_v}, {key: k, value: v}]}",
-            "duplicate descriptor composite key 'd.k_v'",
-        ),
-        (
-            "{domain: d, descriptors: [{key: k, rate_limit: {unit: foo}}]}",
-            "invalid rate limit unit 'foo'",
-        ),
-        ("{domain: d, descriptors: [{key: k, rate_limit: {}}]}", "invalid rate limit unit ''"),
-        (
-            "{domain: d, descriptors: [{key: k, rate_limit: {unit: UNKNOWN}}]}",
-            "invalid rate limit unit 'UNKNOWN'",
-        ),
-        (
-            "{domain: d, descriptors: [{key: k, rate_limit: {unlimited: true, unit: day}}]}",
+            "[{key: k, rate_limit: {unlimited: true, unit: day}}]",
             "should not specify rate limit unit when unlimited",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {unit: day, name: n, replaces: [{name: n}]}}]}",
+            "[{key: k, rate_limit: {unit: day, name: n, replaces: [{name: n}]}}]",
             "replaces should not contain name of same descriptor",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {unit: day, name: n, replaces: [{name: }]}}]}",
+            "[{key: k, rate_limit: {unit: day, name: n, replaces: [{name: }]}}]",
             "should not have an empty replaces entry",
         ),
         (
-            "{domain: d, descriptors: [{key: k, value: v, share_threshold: true}]}",
+            "[{key: k, value: v, share_threshold: true}]",
             "share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'",
         ),
     ];
@@ -70,12 +66,9 @@ fn invalid_configurations_have_the_messages_of_envoyproxy_ratelimit() {
 #[test]
 fn unknown_fields_have_the_messages_of_envoyproxy_ratelimit() {
     let rows = [
+        ("[{key: k, ratelimit: {unit: day}}]", "config error, unknown key 'ratelimit'"),
         (
-            "{domain: d, descriptors: [{key: k, ratelimit: {unit: day}}]}",
-            "config error, unknown key 'ratelimit'",
-        ),
-        (
-            "{domain: d, descriptors: [{key: k, rate_limit: {requestsperunit: 1}}]}",
+            "[{key: k, rate_limit: {requestsperunit: 1}}]",
             "config error, unknown key 'requestsperunit'",
         ),
         ("0.25: d", "config error, key is not of type string: 0.25"),
@@ -94,7 +87,7 @@ fn unknown_fields_have_the_messages_of_envoyproxy_ratelimit() {
             "{domain: d, descriptors: [~]}",
             "config error, yaml file contains list of type other than map: <nil>",
         ),
-        ("{domain: d, descriptors: [{key: k, value: 1.5}]}", "error checking config"),
+        ("[{key: k, value: 1.5}]", "error checking config"),
         ("domain: 18446744073709551615", "error checking config"),
     ];
     check_errors(&rows);
@@ -115,35 +108,32 @@ fn wrong_types_have_the_messages_of_envoyproxy_ratelimit() {
             "line 1: cannot unmarshal !!map into []config.YamlDescriptor",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: 10/s}]}",
+            "[{key: k, rate_limit: 10/s}]",
             "line 1: cannot unmarshal !!str `10/s` into config.YamlRateLimit",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: -1}}]}",
+            "[{key: k, rate_limit: {requests_per_unit: -1}}]",
             "line 1: cannot unmarshal !!int `-1` into uint32",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: 4294967296}}]}",
+            "[{key: k, rate_limit: {requests_per_unit: 4294967296}}]",
             "line 1: cannot unmarshal !!int `4294967296` into uint32",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: '1'}}]}",
+            "[{key: k, rate_limit: {requests_per_unit: '1'}}]",
             "line 1: cannot unmarshal !!str `1` into uint32",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {requests_per_unit: one million}}]}",
+            "[{key: k, rate_limit: {requests_per_unit: one million}}]",
             "line 1: cannot unmarshal !!str `one mil...` into uint32",
         ),
         (
-            "{domain: d, descriptors: [{key: k, rate_limit: {replaces: other}}]}",
+            "[{key: k, rate_limit: {replaces: other}}]",
             "line 1: cannot unmarshal !!str `other` into []config.yamlReplaces",
         ),
+        ("[{key: k, shadow_mode: 1}]", "line 1: cannot unmarshal !!int `1` into bool"),
         (
-            "{domain: d, descriptors: [{key: k, shadow_mode: 1}]}",
-            "line 1: cannot unmarshal !!int `1` into bool",
-        ),
-        (
-            "{domain: d, descriptors: [{key: k, metadata: m}]}",
+            "[{key: k, metadata: m}]",
             "line 1: cannot unmarshal !!str `m` into map[string]interface {}",
         ),
         (
@@ -154,7 +144,7 @@ fn wrong_types_have_the_messages_of_envoyproxy_ratelimit() {
     ];
     for (text, message) in rows {
         let begin = "1.yaml: error loading config file: yaml: unmarshal errors:\n  ";
-        assert_eq!(error(&[text], false).to_string(), format!("{begin}{message}"), "{text}");
+        assert_eq!(error_of_file(text), format!("{begin}{message}"), "{text}");
     }
 }
 
@@ -197,8 +187,8 @@ fn all_files_are_parsed_before_domains_are_merged() {
 fn error_has_file_line_and_message() {
     let text = "domain: d\ndescriptors:\n  - key: k\n    rate_limit:\n      unit: foo";
     let error = error(&[text], false);
-    assert_eq!((error.file(), error.line()), ("1.yaml", Some(5)));
-    assert_eq!(error.message(), "invalid rate limit unit 'foo'");
+    assert_eq!((&*error.file, error.line), ("1.yaml", Some(5)));
+    assert_eq!(error.message, "invalid rate limit unit 'foo'");
 }
 
 #[test]

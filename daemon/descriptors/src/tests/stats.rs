@@ -74,8 +74,8 @@ descriptors:
 
 #[test]
 fn value_to_metric_adds_the_value_of_its_level() {
-    const TOLD: &str = "value_to_metric: true";
-    let both = levels(TOLD, TOLD, "");
+    const MEASURED: &str = "value_to_metric: true";
+    let both = levels(MEASURED, MEASURED, "");
     check(
         &both,
         "d",
@@ -87,23 +87,26 @@ fn value_to_metric_adds_the_value_of_its_level() {
         ],
     );
     let rows = [
-        (levels(TOLD, "", ""), "d.route_draw.method.user 9/MINUTE"),
-        (levels("", TOLD, ""), "d.route.method_GET.user 9/MINUTE"),
-        (levels("", "", TOLD), "d.route.method.user_1 9/MINUTE"),
+        (levels(MEASURED, "", ""), "d.route_draw.method.user 9/MINUTE"),
+        (levels("", MEASURED, ""), "d.route.method_GET.user 9/MINUTE"),
+        (levels("", "", MEASURED), "d.route.method.user_1 9/MINUTE"),
         (levels("", "", ""), "d.route.method.user 9/MINUTE"),
-        (levels(TOLD, TOLD, "detailed_metric: true"), "d.route_draw.method_GET.user_1 9/MINUTE"),
+        (
+            levels(MEASURED, MEASURED, "detailed_metric: true"),
+            "d.route_draw.method_GET.user_1 9/MINUTE",
+        ),
         (levels("", "", "detailed_metric: true"), "d.route_draw.method_GET.user_1 9/MINUTE"),
-        (levels(TOLD, "value: GET", ""), "d.route_draw.method_GET.user 9/MINUTE"),
+        (levels(MEASURED, "value: GET", ""), "d.route_draw.method_GET.user 9/MINUTE"),
         (
-            levels(TOLD, "value: GET\n        value_to_metric: true", ""),
+            levels(MEASURED, "value: GET\n        value_to_metric: true", ""),
             "d.route_draw.method_GET.user 9/MINUTE",
         ),
         (
-            levels(TOLD, "value: G*\n        value_to_metric: true", ""),
+            levels(MEASURED, "value: G*\n        value_to_metric: true", ""),
             "d.route_draw.method_GET.user 9/MINUTE",
         ),
-        (levels(TOLD, "value: G*", ""), "d.route_draw.method_G*.user 9/MINUTE"),
-        (levels("value: dr*", TOLD, ""), "d.route_dr*.method_GET.user 9/MINUTE"),
+        (levels(MEASURED, "value: G*", ""), "d.route_draw.method_G*.user 9/MINUTE"),
+        (levels("value: dr*", MEASURED, ""), "d.route_dr*.method_GET.user 9/MINUTE"),
         (levels("value: dr*", "", ""), "d.route_dr*.method.user 9/MINUTE"),
     ];
     for (domains, expected) in rows {

@@ -61,11 +61,11 @@ impl Fields {
                 "value" => config.value = self.text(node),
                 "rate_limit" => config.rate_limit = self.limit(node),
                 "descriptors" => config.descriptors = self.descriptors(node),
-                "shadow_mode" => config.shadow_mode = self.bool_value(node),
-                "quota_mode" => config.quota_mode = self.bool_value(node),
-                "detailed_metric" => config.detailed_metric = self.bool_value(node),
-                "value_to_metric" => config.value_to_metric = self.bool_value(node),
-                "share_threshold" => config.share_threshold = self.bool_value(node),
+                "shadow_mode" => config.shadow_mode = self.boolean(node),
+                "quota_mode" => config.quota_mode = self.boolean(node),
+                "detailed_metric" => config.detailed_metric = self.boolean(node),
+                "value_to_metric" => config.value_to_metric = self.boolean(node),
+                "share_threshold" => config.share_threshold = self.boolean(node),
                 "metadata" => match &node.body {
                     Body::Fields(all) if all.is_empty() => {}
                     Body::Fields(all) => config.metadata = Some(metadata(all)),
@@ -91,7 +91,7 @@ impl Fields {
             match &*name.text {
                 "requests_per_unit" => config.requests_per_unit = self.count(node),
                 "unit" => config.unit = self.text(node),
-                "unlimited" => config.unlimited = self.bool_value(node),
+                "unlimited" => config.unlimited = self.boolean(node),
                 "name" => config.name = self.text(node),
                 "replaces" => config.replaces = self.replaces(node),
                 "limit" => {
@@ -106,6 +106,7 @@ impl Fields {
 
     fn replaces(&mut self, node: &Node) -> Vec<String> {
         let all = self.list(node, "[]config.yamlReplaces");
+        // An absent name is empty, and rejected later.
         let name = |node: &Node| {
             let name = fields(node).iter().find(|(name, _)| name.text == "name");
             name.map(|(_, value)| self.text(value)).unwrap_or_default()
@@ -145,12 +146,12 @@ impl Fields {
         }
     }
 
-    fn bool_value(&mut self, node: &Node) -> bool {
+    fn boolean(&mut self, node: &Node) -> bool {
         match &node.body {
             Body::Nothing => return false,
             Body::Text(text) => {
-                if let Scalar::Bool(bool_value) = Scalar::parse(text, node.quoted) {
-                    return bool_value;
+                if let Scalar::Bool(flag) = Scalar::parse(text, node.quoted) {
+                    return flag;
                 }
             }
             Body::List(_) | Body::Fields(_) => {}
@@ -189,6 +190,9 @@ fn shown(text: &str) -> String {
     if text.len() <= MAX_SHOWN {
         return format!(" `{text}`");
     }
-    let begin = (0..=MAX_SHOWN - 3).rev().find_map(|n| text.get(..n));
-    format!(" `{}...`", begin.unwrap_or_default())
+    let mut end = MAX_SHOWN - 3;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!(" `{}...`", &text[..end])
 }

@@ -45,8 +45,8 @@ fn check_name(name: &Name, in_limit: bool) -> Result<(), String> {
     if !matches!(Scalar::parse(&name.text, name.quoted), Scalar::Text(_)) {
         return Err(format!("config error, key is not of type string: {}", printed_name(name)));
     }
-    let is_ours = in_limit && name.text == "limit";
-    if is_ours || KNOWN.contains(&&*name.text) {
+    let is_extension = in_limit && name.text == "limit";
+    if is_extension || KNOWN.contains(&&*name.text) {
         return Ok(());
     }
     Err(format!("config error, unknown key '{}'", name.text))
@@ -57,12 +57,11 @@ fn check_value(value: &Node, is_limit: bool) -> Result<(), (Option<usize>, Strin
     match &value.body {
         Body::Nothing => Ok(()),
         Body::Fields(_) => check(value, is_limit),
-        Body::List(all) => all.iter().try_for_each(|x| match x.body {
-            Body::Fields(_) => check(x, is_limit),
+        Body::List(all) => all.iter().try_for_each(|element| match element.body {
+            Body::Fields(_) => check(element, is_limit),
             _ => {
-                let what = printed(x);
                 let message = "config error, yaml file contains list of type other than map";
-                wrong(x, format!("{message}: {what}"))
+                wrong(element, format!("{message}: {}", printed(element)))
             }
         }),
         Body::Text(text) => match Scalar::parse(text, value.quoted) {

@@ -10,11 +10,11 @@ use super::{Body, Name, Node, printed_name};
 
 /// Converts a mapping, with names as written.
 pub(super) fn metadata(fields: &[(Name, Node)]) -> Struct {
-    named(fields, |x| x.text.clone())
+    named(fields, |name| name.text.clone())
 }
 
 fn named(fields: &[(Name, Node)], name: impl Fn(&Name) -> String) -> Struct {
-    let fields = fields.iter().map(|(x, node)| (name(x), value(node)));
+    let fields = fields.iter().map(|(field, node)| (name(field), value(node)));
     Struct { fields: fields.collect::<HashMap<_, _>>() }
 }
 
@@ -41,6 +41,7 @@ fn scalar(scalar: Scalar<'_>) -> Kind {
 }
 
 /// The nearest double, the only number type of the protocol.
+#[expect(clippy::expect_used, reason = "the digits of an integer are always a valid number")]
 fn nearest(digits: &str) -> f64 {
-    digits.parse().unwrap_or(f64::NAN)
+    digits.parse().expect("digits are a number")
 }

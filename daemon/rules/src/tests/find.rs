@@ -16,7 +16,10 @@ fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
                 paths: list(paths, PathPattern::parse),
                 methods: list(methods, MethodName::parse),
                 hosts: list(hosts, HostPattern::parse),
-                headers: list(tests, HeaderMatcher::parse),
+                headers: list(tests, |text| {
+                    let (name, value) = text.split_once(':').unwrap();
+                    HeaderMatcher::new(name, value)
+                }),
             },
             checks: checks.split("; ").map(check).collect(),
         }
@@ -173,54 +176,38 @@ fn tier_without_a_value_is_the_default_tier() {
 
 #[test]
 fn rules_with_unusable_checks_are_rejected() {
+    const CONCURRENT: &str = "2 concurrent lease 60s";
     let mut policies = Policies::new();
-    policies.define("api", "1/s").unwrap();
-    policies.define("jobs", "2 concurrent lease 60s").unwrap();
-    // Policies with a concurrent limit only in an override or in a tier.
-    for (name, tier) in [("some", false), ("tiers", true)] {
-        policies.define(name, "1/s").unwrap();
-        if tier {
-            let mut tiers = Tiers::new();
-            tiers.add("pro", "2 concurrent lease 60s").unwrap();
-            policies.set_tiers(name, &tiers).unwrap();
-        } else {
-            let mut overrides = Overrides::builder();
-            overrides.add("vip", "2 concurrent lease 60s").unwrap();
-            policies.set_additional_overrides(name, &overrides.build()).unwrap();
-        }
+    for (name, limits) in [("api", "1/s"), ("jobs", CONCURRENT), ("some", "1/s"), ("tiers", "1/s")]
+    {
+        policies.define(name, limits).unwrap();
     }
+    // Policies with a concurrent limit only in an override or in a tier.
+    let mut overrides = Overrides::builder();
+    overrides.add("vip", CONCURRENT).unwrap();
+    policies.set_additional_overrides("some", &overrides.build()).unwrap();
+    let mut tiers = Tiers::new();
+    tiers.add("pro", CONCURRENT).unwrap();
+    policies.set_tiers("tiers", &tiers).unwrap();
     let concurrent = |name: &str| {
         format!(
             "policy {name:?} has a concurrent limit, and a rule cannot release a lease; use a \
              policy without one"
         )
     };
-    let (some, tiers) = (concurrent("some"), concurrent("tiers"));
-    let many = vec!["api {ip}"; 17].join("; ");
+    let unknown = "there is no policy \"apj\"; did you mean \"api\"?";
     for (line, expected) in [
-        ("api {ip}; api {host}".to_owned(), None),
-        (many, Some((None, "expected 1 to 16 checks, found 17"))),
-        (
-            "api {ip}; apj {ip}".to_owned(),
-            Some((Some(1), "there is no policy \"apj\"; did you mean \"api\"?")),
-        ),
-        ("some {ip}".to_owned(), Some((Some(0), &*some))),
-        ("tiers {ip}".to_owned(), Some((Some(0), &*tiers))),
-        (
-            "jobs {ip}".to_owned(),
-            Some((
-                Some(0),
-                "policy \"jobs\" has a concurrent limit, and a rule cannot release a lease; use a \
-                 policy without one",
-            )),
-        ),
+        ("api {ip}; api {host}", None),
+        (&*["api {ip}"; 17].join("; "), Some((None, "expected 1 to 16 checks, found 17"))),
+        ("api {ip}; apj {ip}", Some((Some(1), unknown))),
+        ("some {ip}", Some((Some(0), &*concurrent("some")))),
+        ("tiers {ip}", Some((Some(0), &*concurrent("tiers")))),
+        ("jobs {ip}", Some((Some(0), &*concurrent("jobs")))),
     ] {
         let rules = rules(&["- - - - -> api all", &format!("- - - - -> {line}")], OnNoRule::Pass);
-        let expected = expected.map(|(check, message): (_, &str)| RuleError {
-            rule: 1,
-            check,
-            message: message.to_owned(),
-        });
+        let error =
+            |(check, message): (_, &str)| RuleError { rule: 1, check, message: message.into() };
+        let expected = expected.map(error);
         assert_eq!(rules.check(&policies).err(), expected, "{line}");
     }
 }

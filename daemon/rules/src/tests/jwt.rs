@@ -39,8 +39,8 @@ impl Keys {
         // Ring signs with RSA keys but cannot generate them.
         let mut openssl = Command::new("openssl");
         openssl.args(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]);
-        let made = openssl.output().expect("openssl runs");
-        let pem = String::from_utf8(made.stdout).unwrap();
+        let output = openssl.output().expect("openssl runs");
+        let pem = String::from_utf8(output.stdout).unwrap();
         let lines = pem.lines().filter(|line| !line.starts_with("-----"));
         let pkcs8 = STANDARD.decode(lines.collect::<String>()).unwrap();
         Keys {
@@ -55,8 +55,8 @@ impl Keys {
     fn published(&self) -> [String; 4] {
         let rsa = PublicKeyComponents::<Vec<u8>>::from(self.rsa.public_key());
         let ec = |curve: &str, key: &EcdsaKeyPair| {
-            let (x, y) =
-                key.public_key().as_ref()[1..].split_at(key.public_key().as_ref().len() / 2);
+            let point = key.public_key().as_ref();
+            let (x, y) = point[1..].split_at(point.len() / 2);
             format!(r#""kty":"EC","crv":"{curve}","x":"{}","y":"{}""#, encoded(x), encoded(y))
         };
         [
@@ -72,12 +72,8 @@ impl Keys {
 
     /// The set of all keys, each with additional members.
     fn set(&self, more: [&str; 4]) -> KeySet {
-        let keys: Vec<_> = self
-            .published()
-            .iter()
-            .zip(more)
-            .map(|(key, more)| format!("{{{key}{more}}}"))
-            .collect();
+        let keys = self.published().into_iter().zip(more);
+        let keys: Vec<_> = keys.map(|(key, more)| format!("{{{key}{more}}}")).collect();
         KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, keys.join(","))).unwrap()
     }
 
@@ -129,6 +125,11 @@ fn key(jwt: &Jwt, claim: &str, lines: &[&str]) -> String {
     }
 }
 
+/// A token with an arbitrary header and without a signature.
+fn unsigned(head: &str, claims: &str) -> String {
+    format!("{}.{}.", encoded(head.as_bytes()), encoded(claims.as_bytes()))
+}
+
 fn bearer(token: &str) -> String {
     format!("authorization: Bearer {token}")
 }
@@ -142,10 +143,10 @@ fn signatures_are_bound_to_algorithm_and_key() {
     let jwt = Jwt::signed(keys.set([r#","kid":"r""#, r#","kid":"e""#, r#","kid":"e3""#, ""]));
     let ids = [("r", "RS PS"), ("e", "ES256"), ("e3", "ES384")];
     for signed in ALL {
-        for told in ALL {
-            let token = keys.token(signed, &format!(r#"{{"alg":"{told}"}}"#), r#"{"sub":"u"}"#);
-            let expected = if told == signed { "u" } else { "-" };
-            assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {told}");
+        for named in ALL {
+            let token = keys.token(signed, &format!(r#"{{"alg":"{named}"}}"#), r#"{"sub":"u"}"#);
+            let expected = if named == signed { "u" } else { "-" };
+            assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {named}");
         }
         for (id, families) in ids {
             let head = format!(r#"{{"alg":"{signed}","kid":"{id}"}}"#);
@@ -164,7 +165,7 @@ fn unsigned_and_forged_tokens_have_no_claims() {
     let jwt = Jwt::signed(keys.set(only_rs256));
     let head = |text: &str| format!("{{{text}}}");
     let claims = r#"{"sub":"u"}"#;
-    for (signed, told, expected) in [
+    for (signed, header, expected) in [
         ("RS256", r#""alg":"RS256""#, "u"),
         // The key is restricted to another algorithm.
         ("RS512", r#""alg":"RS512""#, "-"),
@@ -179,17 +180,12 @@ fn unsigned_and_forged_tokens_have_no_claims() {
         ("ES256", r#""alg":["ES256"]"#, "-"),
         ("ES256", r#""typ":"JWT""#, "-"),
     ] {
-        let token = keys.token(signed, &head(told), claims);
-        assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{told}");
+        let token = keys.token(signed, &head(header), claims);
+        assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{header}");
     }
     // A public key cannot be used as an HMAC secret.
-    let rsa = keys.published()[0].clone();
-    let forged = format!(
-        "{}.{}.{}",
-        encoded(br#"{"alg":"HS256"}"#),
-        encoded(claims.as_bytes()),
-        encoded(rsa.as_bytes())
-    );
+    let rsa = &keys.published()[0];
+    let forged = unsigned(r#"{"alg":"HS256"}"#, claims) + &encoded(rsa.as_bytes());
     assert_eq!(key(&jwt, "sub", &[&bearer(&forged)]), "-");
     // A change of any one byte invalidates the token.
     let token = keys.token("EdDSA", r#"{"alg":"EdDSA"}"#, claims);
@@ -242,7 +238,7 @@ fn tokens_are_valid_between_their_times_for_issuer_and_audience() {
 fn claims_are_strings_numbers_or_booleans() {
     let claims = r#"{"sub":"u","id":7,"pro":true,"none":null,"list":["a"],"empty":"",
         "user":{"org":{"id":"o"}},"https://a.example/t":"t","a.b":"1","a":{"b":"2","c":"3"}}"#;
-    let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(claims.as_bytes()));
+    let token = unsigned(r#"{"alg":"RS256"}"#, claims);
     for (claim, expected) in [
         ("sub", "u"),
         ("id", "7"),
@@ -265,9 +261,9 @@ fn claims_are_strings_numbers_or_booleans() {
 
 #[test]
 fn tokens_are_read_from_the_configured_header() {
-    let token = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"u"}"#));
-    let other = format!("{}.{}.", encoded(br#"{"alg":"RS256"}"#), encoded(br#"{"sub":"v"}"#));
-    let none = format!("{}.{}.", encoded(br#"{"alg":"none"}"#), encoded(br#"{"sub":"u"}"#));
+    let token = unsigned(r#"{"alg":"RS256"}"#, r#"{"sub":"u"}"#);
+    let other = unsigned(r#"{"alg":"RS256"}"#, r#"{"sub":"v"}"#);
+    let none = unsigned(r#"{"alg":"none"}"#, r#"{"sub":"u"}"#);
     let own = HeaderName::from_static("x-token");
     for (header, lines, expected) in [
         (AUTHORIZATION, &[format!("authorization: bearer {token}")][..], "u"),

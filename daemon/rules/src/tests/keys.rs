@@ -185,20 +185,21 @@ proptest! {
         first in (values(), values()),
         second in (values(), values()),
     ) {
-        let of = |(a, b): &(String, String)| {
+        let key_of = |(a, b): &(String, String)| {
             key(template, "/", &[&format!("a: {a}"), &format!("b: {b}")])
         };
-        let seen = |it: &(String, String)| {
-            if template.contains("header.b}") { it.clone() } else { (it.0.clone(), String::new()) }
+        let used = |(a, b): &(String, String)| {
+            let b = if template.contains("header.b}") { b.clone() } else { String::new() };
+            (a.clone(), b)
         };
-        prop_assume!(!of(&first).starts_with('!') && !of(&second).starts_with('!'));
-        prop_assert_eq!(of(&first) == of(&second), seen(&first) == seen(&second));
+        prop_assume!(!key_of(&first).starts_with('!') && !key_of(&second).starts_with('!'));
+        prop_assert_eq!(key_of(&first) == key_of(&second), used(&first) == used(&second));
     }
 
     #[test]
     fn arbitrary_text_parses_or_is_rejected(text in "[{}|.a-z%:]{0,24}|\\PC{0,16}") {
         match Template::parse(&text) {
-            Ok(it) => prop_assert_eq!(Template::parse(&it.to_string()), Ok(it)),
+            Ok(template) => prop_assert_eq!(Template::parse(&template.to_string()), Ok(template)),
             Err(error) => prop_assert!(!error.is_empty()),
         }
     }

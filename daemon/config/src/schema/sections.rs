@@ -1,0 +1,345 @@
+//! The fields of every section.
+
+use std::time::Duration;
+
+use super::field::{Field, Kind, Section};
+use super::format::{self, Format};
+use super::scalar::Scalar;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+const ADDRESS: Kind = Kind::Scalar(Scalar::Address);
+const BOOL: Kind = Kind::Scalar(Scalar::Bool);
+const FILE: Kind = Kind::Scalar(Scalar::Path { what: "the path of a file" });
+const TEXT: Kind = Kind::Scalar(Scalar::Text);
+const KEYS: Kind = list(&format::KEY);
+static HEADER_VALUE: Kind = text(&format::HEADER_VALUE);
+static LIMITS_OR_UNLIMITED: Kind = Kind::ListOr(Scalar::Format(&format::LIMIT), "unlimited");
+
+const fn bytes(min: u64, max: u64) -> Kind {
+    Kind::Scalar(Scalar::Bytes { min, max })
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Scalar(Scalar::Count { min, max })
+}
+
+const fn duration(min: Duration) -> Kind {
+    Kind::Scalar(Scalar::Duration { min })
+}
+
+const fn keyword(words: &'static [&'static str], later: &'static [&'static str]) -> Kind {
+    Kind::Scalar(Scalar::Keyword { words, later })
+}
+
+const fn text(format: &'static Format) -> Kind {
+    Kind::Scalar(Scalar::Format(format))
+}
+
+const fn list(format: &'static Format) -> Kind {
+    Kind::List(Scalar::Format(format))
+}
+
+const fn keywords(words: &'static [&'static str]) -> Kind {
+    Kind::List(Scalar::Keyword { words, later: &[] })
+}
+
+const fn one_or_list(format: &'static Format) -> Kind {
+    Kind::ScalarOrList(Scalar::Format(format))
+}
+
+const fn map(names: &'static Format, values: &'static Kind) -> Kind {
+    Kind::Map(Scalar::Format(names), values)
+}
+
+/// Defines sections: the name of each field, its kind, its default and its description.
+macro_rules! sections {
+    ($($visibility:vis $section:ident $(later $later:literal)? {
+        $($name:ident: $kind:expr, $default:literal
+            $(, $method:ident($($argument:literal)?))* => $about:literal;)*
+    })*) => {
+        $($visibility static $section: Section = Section {
+            fields: &[$(
+                Field::new(stringify!($name), $kind, $default, $about)$(.$method($($argument)?))*
+            ),*],
+            later: &[$($later)?],
+        };)*
+    };
+}
+
+sections! {
+    pub(crate) ROOT {
+        namespace: text(&format::NAMESPACE), "tollgate", needs_restart() =>
+            "The prefix of all keys on Redis, which separates installations that share a server. \
+             The memory store is never shared.";
+        store: Kind::Section(&STORE), "{}" => "The store for the state of limits.";
+        listen: Kind::Section(&LISTEN), "{}" => "The listeners: `HOST:PORT`, `unix:PATH` or `off`.";
+        tokens: Kind::Sections(&TOKEN), "[]" =>
+            "Access tokens. Without tokens, operator commands and limits given in a request are \
+             accepted from loopback only.";
+        policies: map(&format::POLICY_NAME, &Kind::Section(&POLICY)), "{}" =>
+            "The policies by name.";
+        rules: Kind::Sections(&RULE), "[]" =>
+            "The rules for forward auth. The first rule that matches applies, and its checks are \
+             decided together. A rule has either `checks` or the fields of a single check.";
+        default: keyword(&["pass", "deny"], &[]), "pass" =>
+            "What happens to a request that no rule matches.";
+        trusted_proxies: list(&format::PROXY), "[]" =>
+            "The proxies that are trusted to report the client's address: networks, addresses, \
+             and `unix` for peers on a Unix socket.";
+        ipv6_prefix: count(32, 128), "64" =>
+            "The length of the IPv6 prefix that `{ip}` stands for: all addresses of such a \
+             network count as one client.";
+        jwt: Kind::Section(&JWT), "{}" =>
+            "Validation of the tokens that `{jwt.CLAIM}` in key templates reads.";
+        envoy: Kind::Section(&ENVOY), "{}" => "Envoy's rate limit service.";
+        headers: keywords(&["draft11", "legacy-delta", "legacy-epoch", "draft6", "none"]),
+            "[draft11]" =>
+            "The rate limit headers of responses, in one or more styles: `draft11` is \
+             `RateLimit-Policy` and `RateLimit`; `draft6` is `RateLimit-Limit`, \
+             `RateLimit-Remaining` and `RateLimit-Reset`; `legacy-delta` and `legacy-epoch` are \
+             `X-RateLimit-…` with the reset as seconds from now or as a Unix time; `[none]` \
+             disables them.";
+        privacy: keyword(&["plain", "masked", "hashed"], &[]), "plain" =>
+            "How keys appear in logs and in the audit log: unchanged, by their first characters, \
+             or hashed.";
+        log: Kind::Section(&LOG), "{}" => "Logging to standard error.";
+        drain: Kind::Section(&DRAIN), "{}" => "Graceful shutdown.";
+        limits: Kind::Section(&LIMITS), "{}" => "Resource limits for requests and connections.";
+    }
+
+    STORE {
+        url: text(&format::STORE_URL), "memory", needs_restart() =>
+            "`memory`, `redis://HOST`, `redis+cluster://HOST,HOST`, \
+             `redis+sentinel://HOST,HOST/MASTER` or `redis+unix:///PATH`. `rediss` uses TLS; \
+             `valkey` works like `redis`.";
+        data: Kind::Scalar(Scalar::Path { what: "a directory" }), "null", needs_restart() =>
+            "The snapshot directory, so that in-memory state survives a restart. Memory store \
+             only.";
+        snapshot_interval: duration(Duration::from_millis(100)), "5s", needs_restart() =>
+            "The interval between snapshots, and so the most that a crash can lose. Memory store \
+             only.";
+        max_keys: count(1, u64::MAX), "1000000", needs_restart() =>
+            "The maximum number of keys. Memory store only.";
+        table_full: keyword(&["deny", "allow"], &[]), "deny", needs_restart() =>
+            "The decision for a new key while the table is full of keys that are still in use. \
+             Memory store only.";
+        connections: count(1, 64), "2", needs_restart() =>
+            "The number of connections to each Redis server. This field and all that follow apply \
+             to Redis stores only.";
+        deadline: duration(MILLISECOND), "15ms", needs_restart() =>
+            "The deadline of a decision, after which the policy's `on_store_error` applies.";
+        connect_timeout: duration(MILLISECOND), "1s", needs_restart() =>
+            "The timeout for establishing a connection.";
+        ca: FILE, "null", needs_restart() => "The CA bundle for TLS. The default is the system's.";
+        cert: FILE, "null", needs_restart() => "The client certificate for TLS; requires `key`.";
+        key: FILE, "null", needs_restart() => "The private key of `cert`.";
+        username: TEXT, "null", needs_restart() => "The user name, instead of the one in the URL.";
+        password_file: FILE, "null", needs_restart() =>
+            "A file that contains the password, instead of the one in the URL.";
+    }
+
+    LISTEN later "admin" {
+        http: ADDRESS, "127.0.0.1:8080", needs_restart() =>
+            "The listener for `/v1`, forward auth, `/livez` and `/readyz`.";
+        grpc: ADDRESS, "127.0.0.1:8081", needs_restart() =>
+            "The listener for Envoy's rate limit service over gRPC.";
+        resp: ADDRESS, "127.0.0.1:6380", needs_restart() => "The listener for Redis clients.";
+        metrics: ADDRESS, "127.0.0.1:9091", needs_restart() => "The listener for `/metrics`.";
+        tls: Kind::Section(&TLS), "{}" => "TLS for all listeners, if `cert` is set.";
+    }
+
+    TLS {
+        cert: FILE, "null", needs_restart() =>
+            "The server certificate and its intermediate certificates, as PEM; requires `key`. \
+             The file is reloaded when it changes.";
+        key: FILE, "null", needs_restart() => "The private key of `cert`, as PEM.";
+        client_ca: FILE, "null", needs_restart() =>
+            "The CA bundle that verifies client certificates, as PEM. By default clients need no \
+             certificate.";
+    }
+
+    TOKEN {
+        name: text(&format::TOKEN_NAME), "", required("a token needs a name, such as gateway") =>
+            "The name of the token in the audit log.";
+        token: text(&format::TOKEN), "null", secret() => "The token. Prefer `token_file`.";
+        token_file: FILE, "null" =>
+            "A file that contains the token. It is reloaded when it changes.";
+        scopes: keywords(&["check", "operate", "read", "admin"]), "",
+            required("a token needs scopes, such as [check]") =>
+            "What the token permits: `check` to make decisions, `operate` to reset, block, refund \
+             and penalize, `read` to read state, `admin` everything.";
+        policies: list(&format::POLICY_PATTERN), "[\"*\"]" =>
+            "The policies that the token permits access to: names, prefixes followed by `*`, or \
+             `\"*\"`.";
+    }
+
+    POLICY later "track" {
+        limits: list(&format::LIMIT), "", required("a policy needs a limit, such as \"10/s\"") =>
+            "The limits. All of them apply, and a request is charged to all of them or to none.";
+        mode: keyword(&["exact"], &["leased"]), "exact" =>
+            "How requests are decided: `exact` queries the store for each one.";
+        on_store_error: keyword(&["deny", "allow"], &["local"]), "deny" =>
+            "The decision while the store is unavailable.";
+        shadow: BOOL, "false" => "Whether decisions are made and recorded but never enforced.";
+        max_keys: count(1, u64::MAX), "null" =>
+            "The maximum number of keys of this policy, in a table of its own. Memory store only.";
+        overrides: map(&format::OVERRIDDEN, &LIMITS_OR_UNLIMITED), "{}" =>
+            "Other limits, or `unlimited`, for some keys: an exact key, a prefix followed by `*`, \
+             or a network for keys that are IP addresses.";
+        overrides_file: FILE, "null" =>
+            "A file with more overrides, as CSV or JSON Lines, up to 1,000,000 rows. It is \
+             reloaded when it changes.";
+        tiers: map(&format::TIER, &LIMITS_OR_UNLIMITED), "{}" =>
+            "Other limits, or `unlimited`, that a check or a rule selects with `tier`.";
+        allow: KEYS, "[]" =>
+            "Keys that are always admitted: exact keys, or prefixes followed by `*`.";
+        deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
+    }
+
+    MATCH {
+        path: one_or_list(&format::PATH), "[]" =>
+            "Path patterns, one of which must match the normalized path: `*` matches one segment, \
+             `**` any number of segments.";
+        method: one_or_list(&format::METHOD), "[]" =>
+            "Methods, one of which must match. `GET` also matches `HEAD`.";
+        host: one_or_list(&format::HOST), "[]" =>
+            "Hosts without port, one of which must match. A leading `*.` matches all subdomains.";
+        headers: map(&format::HEADER_NAME, &HEADER_VALUE), "{}" =>
+            "Header names, each with the required value: an exact value, a prefix followed by \
+             `*`, or `*` for any value. All must match.";
+    }
+
+    JWT {
+        jwks_file: FILE, "null" => "The public keys of the token issuer, as a JSON Web Key Set.";
+        verify: BOOL, "true" =>
+            "Whether signatures and times are verified. Set it to `false` only if the gateway has \
+             verified the token; otherwise any client can claim anything.";
+        issuer: TEXT, "null" => "The required value of `iss`, if any.";
+        audience: TEXT, "null" => "The value that `aud` must contain, if any.";
+        header: text(&format::HEADER_NAME), "authorization" =>
+            "The header that carries the token, with or without `Bearer`.";
+        leeway: duration(Duration::ZERO), "1min" =>
+            "The tolerated difference between the issuer's clock and the daemon's.";
+    }
+
+    ENVOY {
+        config: Kind::ScalarOrList(Scalar::Path { what: "the path of a file or a directory" }),
+            "[]" =>
+            "Configuration files of envoyproxy/ratelimit, or directories of such files, read \
+             unchanged. A domain that no file defines is the name of a policy.";
+        merge_domains: BOOL, "false" =>
+            "Whether several files may define the same domain. Otherwise the second one is \
+             rejected.";
+        charging: keyword(&["atomic", "reference"], &[]), "atomic" =>
+            "`atomic` charges all descriptors of a request or none, and denied requests nothing; \
+             `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.";
+        on_store_error: keyword(&["deny", "allow", "error"], &[]), "deny" =>
+            "The response for descriptors with a limit from a file or a control plane while the \
+             store is unavailable: over the limit, within the limit, or an error, so that Envoy's \
+             `failure_mode_deny` decides. Policies have their own `on_store_error`.";
+        response_headers: BOOL, "false" =>
+            "Whether responses to Envoy contain the headers configured in `headers`, for the \
+             client's response.";
+        dynamic_metadata: BOOL, "false" =>
+            "Whether responses to Envoy contain the domain, the descriptors and the rule's \
+             `metadata` as dynamic metadata.";
+        shadow: BOOL, "false" => "Whether every request is admitted, regardless of its limits.";
+        reference_metrics: BOOL, "false" =>
+            "Whether the metrics page also contains metrics under the names of \
+             envoyproxy/ratelimit.";
+        xds: Kind::Section(&XDS), "{}" =>
+            "A control plane that provides the configuration, instead of files.";
+    }
+
+    XDS {
+        server: TEXT, "null", needs_restart() =>
+            "`HOST:PORT` of a server that provides `ratelimit.config.ratelimit.v3` through \
+             aggregated discovery. `config` is then ignored.";
+        node_id: TEXT, "default", needs_restart() => "The node ID that the daemon sends.";
+        ca: FILE, "null", needs_restart() =>
+            "The CA bundle that verifies the server, as PEM. Enables TLS.";
+        cert: FILE, "null", needs_restart() => "The client certificate, as PEM.";
+        key: FILE, "null", needs_restart() => "The private key of `cert`, as PEM.";
+    }
+
+    LOG {
+        level: keyword(&["error", "warn", "info", "debug", "trace"], &[]), "info" =>
+            "The lowest severity that is logged.";
+        format: keyword(&["text", "json"], &[]), "text", needs_restart() =>
+            "Lines of text, or one JSON object per line.";
+    }
+
+    DRAIN {
+        delay: duration(Duration::ZERO), "5s", needs_restart() =>
+            "How long the daemon, after a signal to stop, reports `/readyz` as failing and still \
+             accepts connections, so that load balancers stop sending to it.";
+        timeout: duration(MILLISECOND), "20s", needs_restart() =>
+            "How long requests in flight may take after that delay.";
+    }
+
+    LIMITS {
+        key_bytes: bytes(1, 65_536), "65536" => "The maximum size of a key.";
+        body: bytes(64, 64 * 1024 * 1024), "64KiB" => "The maximum size of a request body.";
+        checks: count(1, 32), "32" => "The maximum number of checks in a request.";
+        connections: count(1, 1_000_000), "10000" => "The maximum number of open connections.";
+        header_timeout: duration(MILLISECOND), "10s" =>
+            "The timeout for receiving the head of a request, and the timeout for receiving its \
+             body.";
+        idle: duration(MILLISECOND), "5min" => "The time after which an idle connection is closed.";
+        pipeline: count(1, 1_000_000), "16384" =>
+            "The maximum number of commands that a Redis client may queue in a transaction, and \
+             of pipelined commands that are decided before the daemon replies.";
+        connection_age: duration(Duration::from_secs(1)), "30min" =>
+            "The age at which a gRPC connection is closed gracefully, so that clients spread over \
+             all daemons. Each connection gets a random age, up to a tenth less.";
+    }
+}
+
+const RULE_POLICY: Field = Field::new("policy", TEXT, "null", "The name of the policy.");
+const KEY: Field = Field::new(
+    "key",
+    text(&format::TEMPLATE),
+    "null",
+    "The key template: text with the placeholders `{ip}`, `{host}`, `{method}`, `{path}`, \
+     `{path.N}`, `{query.NAME}`, `{header.NAME}`, `{cookie.NAME}` and `{jwt.CLAIM}`. A bar \
+     separates alternatives, of which the first with a value is used, as in `{jwt.sub|ip}`.",
+);
+const TIER: Field = Field::new(
+    "tier",
+    text(&format::TEMPLATE),
+    "null",
+    "The tier of the policy, as a template like `key`. Without a value the policy's own limits \
+     apply.",
+);
+const COST: Field =
+    Field::new("cost", count(0, tollgate::Cost::MAX.get()), "1", "The cost of a request.");
+const ON_MISSING: Field = Field::new(
+    "on_missing",
+    keyword(&["skip", "deny", "error"], &[]),
+    "deny",
+    "What happens if the key has no value: the check is skipped, the request is denied, or the \
+     response is an error. With `error`, a fail-open gateway admits any client that omits the \
+     value.",
+);
+
+/// A rule has its checks in `checks`, or the fields of a single check.
+static RULE: Section = Section {
+    fields: &[
+        Field::new(
+            "match",
+            Kind::Section(&MATCH),
+            "{}",
+            "The conditions on a request. All of them must be met.",
+        ),
+        Field::new("checks", Kind::Sections(&CHECK), "[]", "The checks, decided together."),
+        RULE_POLICY,
+        KEY,
+        TIER,
+        COST,
+        ON_MISSING,
+    ],
+    later: &[],
+};
+
+static CHECK: Section = Section { fields: &[RULE_POLICY, KEY, TIER, COST, ON_MISSING], later: &[] };
