@@ -4,8 +4,8 @@ use tollgate::{Cost, Decision, Operation};
 
 use crate::MAX_QUOTED_LEN;
 use crate::active::ActiveConfig;
+use crate::connection::Remote;
 use crate::error::Error;
-use crate::remote::Remote;
 
 /// One operator's request, written as one line when it ends. Lines have the target `audit`; the
 /// subscriber adds the time.

@@ -12,7 +12,7 @@ use crate::counters::Surface;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::execution::{execute, execute_on_memory, execute_operations};
-use crate::meter::BatchMeter;
+use crate::meter::Meter;
 use crate::operation::Action;
 use crate::resolution::resolve;
 
@@ -29,7 +29,7 @@ pub struct Batch<'a> {
     active: &'a ActiveConfig,
     /// The memory store, if that is configured.
     memory: Option<&'a MemoryLimiter>,
-    meter: BatchMeter<'a>,
+    meter: Meter<'a>,
 }
 
 impl<'a> Batch<'a> {
@@ -41,7 +41,7 @@ impl<'a> Batch<'a> {
             engine,
             active,
             memory: engine.limiter().as_memory(),
-            meter: BatchMeter::start(engine, active, surface),
+            meter: Meter::start(engine, active, surface, None),
         }
     }
 

@@ -271,8 +271,11 @@ impl Outcome {
         decisions.get(index).expect("one decision per check")
     }
 
-    /// Takes the decision of a call with one check.
-    pub(crate) fn from_single(answer: Answer) -> Self {
+    /// The outcome of checks with this answer.
+    pub(crate) fn new(checks: &Checks<'_>, answer: Answer) -> Self {
+        if let Checks::Several(_) = checks {
+            return Outcome::Decisions(answer);
+        }
         let mut decisions = answer.decisions.into_iter();
         match (decisions.next(), decisions.next()) {
             (Some(decision), None) => Outcome::Decision(decision),

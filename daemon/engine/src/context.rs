@@ -12,7 +12,7 @@ use crate::counters::Surface;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::execution::{execute, execute_operations};
-use crate::meter::RequestMeter;
+use crate::meter::Meter;
 use crate::resolution::resolve;
 
 /// The context of one request.
@@ -50,9 +50,10 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// The store rejects the call, or is unavailable and the policy does not decide without it.
     pub async fn execute(&self, call: &mut Call<'_, '_>) -> Result<Outcome, Error> {
-        let meter = self.start_meter();
+        let mut meter = self.start_meter();
         let result = execute(self.engine, call).await;
         meter.count(call.counted(&result));
+        drop(meter);
         call.end(result)
     }
 
@@ -63,14 +64,15 @@ impl<'a> RequestContext<'a> {
         calls: &mut [Call<'_, '_>],
         deadline: Duration,
     ) -> Vec<Result<Outcome, Error>> {
-        let meter = self.start_meter();
+        let mut meter = self.start_meter();
         let results = execute_operations(self.engine, calls, deadline).await;
         meter.count(calls.iter().zip(&results).flat_map(|(call, result)| call.counted(result)));
+        drop(meter);
         calls.iter_mut().zip(results).map(|(call, result)| call.end(result)).collect()
     }
 
     #[inline]
-    fn start_meter(&self) -> RequestMeter<'a> {
-        RequestMeter::start(self.engine, self.active, self.surface, self.traceparent)
+    fn start_meter(&self) -> Meter<'a> {
+        Meter::start(self.engine, self.active, self.surface, self.traceparent)
     }
 }

@@ -1,6 +1,6 @@
 //! The engine's shared state.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -11,9 +11,9 @@ use tollgate_store::Clock;
 use crate::access::Principal;
 use crate::active::ActiveConfig;
 use crate::audit::AuditRecord;
+use crate::connection::Remote;
 use crate::counters::Counters;
 use crate::log_throttle::LogThrottle;
-use crate::remote::Remote;
 
 /// Whether the store is reachable, as of the last probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ pub struct Engine {
     pub counters: Counters,
     clock: Clock,
     started: Timestamp,
-    store_status: AtomicU8,
+    is_store_reachable: AtomicBool,
+    was_store_reached: AtomicBool,
     /// Requests without a valid token.
     unauthenticated: LogThrottle,
 }
@@ -50,10 +51,7 @@ impl Engine {
         let started = clock.now();
         let counters = Counters::new(started);
         active.counters = counters.policies(&active.policies, &active.domains);
-        let status = match limiter.as_memory() {
-            Some(_) => StoreStatus::Reachable,
-            None => StoreStatus::NeverReached,
-        };
+        let is_memory = limiter.as_memory().is_some();
         Engine {
             limiter,
             active: ArcSwap::from_pointee(active),
@@ -61,7 +59,8 @@ impl Engine {
             counters,
             clock,
             started,
-            store_status: AtomicU8::new(status.to_u8()),
+            is_store_reachable: AtomicBool::new(is_memory),
+            was_store_reached: AtomicBool::new(is_memory),
             unauthenticated: LogThrottle::default(),
         }
     }
@@ -119,18 +118,20 @@ impl Engine {
 
     /// Records whether the store is reachable.
     pub fn set_store_reachable(&self, is_reachable: bool) {
-        let status = match (is_reachable, self.store_status()) {
-            (true, _) => StoreStatus::Reachable,
-            (false, StoreStatus::NeverReached) => StoreStatus::NeverReached,
-            (false, StoreStatus::Reachable | StoreStatus::Lost) => StoreStatus::Lost,
-        };
-        self.store_status.store(status.to_u8(), Ordering::Relaxed);
+        self.is_store_reachable.store(is_reachable, Ordering::Relaxed);
+        self.was_store_reached.fetch_or(is_reachable, Ordering::Relaxed);
     }
 
     /// Whether the store is reachable, as of the last probe. The memory store always is.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        StoreStatus::from_u8(self.store_status.load(Ordering::Relaxed))
+        if self.is_store_reachable.load(Ordering::Relaxed) {
+            StoreStatus::Reachable
+        } else if self.was_store_reached.load(Ordering::Relaxed) {
+            StoreStatus::Lost
+        } else {
+            StoreStatus::NeverReached
+        }
     }
 
     /// Begins the audit record of an operator's request, and counts it. `principal` is absent if
@@ -148,30 +149,11 @@ impl Engine {
         AuditRecord::new(operation, name, remote)
     }
 
-    /// Counts a request without a valid token, and logs it at most every few seconds. No part of
-    /// what the client sent is logged.
+    /// Counts a request without a valid token, and logs it at most every few seconds. The log
+    /// contains nothing that the client sent.
     pub fn report_unauthenticated(&self, remote: &Remote) {
         if let Some((requests, total)) = self.unauthenticated.count(self.clock.now()) {
             tracing::warn!(peer = %remote, requests, all = total, "no valid token");
-        }
-    }
-}
-
-impl StoreStatus {
-    const fn to_u8(self) -> u8 {
-        match self {
-            StoreStatus::NeverReached => 0,
-            StoreStatus::Reachable => 1,
-            StoreStatus::Lost => 2,
-        }
-    }
-
-    fn from_u8(number: u8) -> Self {
-        match number {
-            0 => StoreStatus::NeverReached,
-            1 => StoreStatus::Reachable,
-            2 => StoreStatus::Lost,
-            other => unreachable!("no store status has the number {other}"),
         }
     }
 }

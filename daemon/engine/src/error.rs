@@ -88,7 +88,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What is wrong and how to fix it.
+    /// The explanation, with the remedy.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail

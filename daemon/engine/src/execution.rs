@@ -25,14 +25,34 @@ pub(crate) async fn execute(engine: &Engine, call: &Call<'_, '_>) -> Result<Outc
             let key = Key::new(&check.key).map_err(StoreError::Request)?;
             limiter.check_cost(&check.policy, key, check.cost).await.map(Outcome::Decision)
         }
-        (Action::Execute(operation), Checks::One(check)) => {
-            let request = Request { operation, checks: &[check.as_check()], request_id };
-            limiter.decide(&request).await.map(Outcome::from_single)
+        (Action::Execute(operation), checks) => {
+            let store_checks = StoreChecks::new(checks);
+            let request = Request { operation, checks: store_checks.as_slice(), request_id };
+            limiter.decide(&request).await.map(|answer| Outcome::new(checks, answer))
         }
-        (Action::Execute(operation), Checks::Several(checks)) => {
-            let checks: Vec<_> = checks.iter().map(CheckRequest::as_check).collect();
-            let request = Request { operation, checks: &checks, request_id };
-            limiter.decide(&request).await.map(Outcome::Decisions)
+    }
+}
+
+/// Checks as the store takes them. A single one, the usual case, needs no allocation.
+enum StoreChecks<'c> {
+    One([Check<'c>; 1]),
+    Several(Vec<Check<'c>>),
+}
+
+impl<'c> StoreChecks<'c> {
+    fn new(checks: &'c Checks<'_>) -> Self {
+        match checks {
+            Checks::One(check) => StoreChecks::One([check.as_check()]),
+            Checks::Several(checks) => {
+                StoreChecks::Several(checks.iter().map(CheckRequest::as_check).collect())
+            }
+        }
+    }
+
+    fn as_slice(&self) -> &[Check<'c>] {
+        match self {
+            StoreChecks::One(check) => check,
+            StoreChecks::Several(checks) => checks,
         }
     }
 }
@@ -56,14 +76,10 @@ pub(crate) fn execute_on_memory(
             let check = inspected(checks);
             Ok(Outcome::Inspection(memory.inspect(&check.policy, Key::new(&check.key)?)))
         }
-        (Action::Execute(operation), Checks::One(check)) => {
-            let request = Request { operation, checks: &[check.as_check()], request_id };
-            memory.decide(&request).map(Outcome::from_single)
-        }
-        (Action::Execute(operation), Checks::Several(checks)) => {
-            let checks: Vec<_> = checks.iter().map(CheckRequest::as_check).collect();
-            let request = Request { operation, checks: &checks, request_id };
-            memory.decide(&request).map(Outcome::Decisions)
+        (Action::Execute(operation), checks) => {
+            let store_checks = StoreChecks::new(checks);
+            let request = Request { operation, checks: store_checks.as_slice(), request_id };
+            memory.decide(&request).map(|answer| Outcome::new(checks, answer))
         }
     }
 }
@@ -74,10 +90,7 @@ pub(crate) async fn execute_operations(
     calls: &[Call<'_, '_>],
     deadline: Duration,
 ) -> Vec<Result<Outcome, StoreError>> {
-    let checks: Vec<Vec<Check<'_>>> = calls
-        .iter()
-        .map(|call| call.checks.as_slice().iter().map(CheckRequest::as_check).collect())
-        .collect();
+    let checks: Vec<_> = calls.iter().map(|call| StoreChecks::new(&call.checks)).collect();
     let requests: Vec<_> = calls
         .iter()
         .zip(&checks)
@@ -85,7 +98,7 @@ pub(crate) async fn execute_operations(
             let Action::Execute(operation) = call.action else {
                 unreachable!("inspections are executed one by one");
             };
-            let request_id = call.request_id();
+            let (checks, request_id) = (checks.as_slice(), call.request_id());
             Request { operation, checks, request_id }
         })
         .collect();
@@ -94,11 +107,6 @@ pub(crate) async fn execute_operations(
     calls
         .iter()
         .zip(answers)
-        .map(|(call, answer)| {
-            answer.map(|answer| match call.checks {
-                Checks::One(_) => Outcome::from_single(answer),
-                Checks::Several(_) => Outcome::Decisions(answer),
-            })
-        })
+        .map(|(call, answer)| answer.map(|answer| Outcome::new(&call.checks, answer)))
         .collect()
 }

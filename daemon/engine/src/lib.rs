@@ -8,23 +8,50 @@
 //!
 //! The engine knows no protocol and opens no socket.
 
+/// Defines an enum whose values have names, which a `const` method returns.
+macro_rules! named_enum {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis $kind:ident, $(#[$method_doc:meta])* fn $method:ident;
+        $($(#[$doc:meta])* $variant:ident = $name:literal,)*
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $kind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $kind {
+            /// Every value, in this order.
+            $visibility const ALL: [$kind; [$($name),*].len()] = [$($kind::$variant),*];
+
+            $(#[$method_doc])*
+            #[must_use]
+            $visibility const fn $method(self) -> &'static str {
+                match self {
+                    $($kind::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
 mod access;
 mod active;
 mod audit;
 mod batch;
 mod call;
+mod connection;
 mod context;
 mod counters;
 mod engine;
 mod error;
 mod execution;
-mod listener_kind;
 mod log_throttle;
 mod meter;
 mod operation;
 mod parameter;
 mod privacy;
-mod remote;
 mod resolution;
 
 use tollgate_config as config;
@@ -34,6 +61,7 @@ pub use active::ActiveConfig;
 pub use audit::AuditRecord;
 pub use batch::Batch;
 pub use call::{Call, CheckRequest, Checks, Counting, Outcome, PolicySelector, RequestId};
+pub use connection::{ListenerKind, PeerAddress, PerListener, Remote};
 pub use context::RequestContext;
 pub use counters::{
     Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket, LatencyHistogram,
@@ -41,11 +69,9 @@ pub use counters::{
 };
 pub use engine::{Engine, StoreStatus};
 pub use error::{Error, ErrorKind, ErrorValue};
-pub use listener_kind::{ListenerKind, PerListener};
 pub use log_throttle::LogThrottle;
 pub use operation::{Action, Arguments, CHECK_PARAMETERS, OPERATIONS, OperationSpec, ResponseKind};
 pub use parameter::Parameter;
-pub use remote::{PeerAddress, Remote};
 
 /// The longest text quoted from a request, in characters.
 pub const MAX_QUOTED_LEN: usize = 128;

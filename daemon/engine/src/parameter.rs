@@ -1,78 +1,41 @@
 //! The parameters of requests.
 
-/// A parameter of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
+named_enum! {
+    /// A parameter of a request.
+    pub Parameter,
+    /// Its name.
+    fn name;
     /// The name of a policy.
-    Policy,
+    Policy = "policy",
     /// A tier of the policy.
-    Tier,
+    Tier = "tier",
     /// Limits in place of a policy.
-    Limit,
+    Limit = "limit",
     /// The key, as text.
-    Key,
+    Key = "key",
     /// The key, as bytes in base64.
-    KeyBase64,
+    KeyBase64 = "key_base64",
     /// The cost that is charged or refunded.
-    Cost,
+    Cost = "cost",
     /// A comment, which changes nothing.
-    Note,
+    Note = "note",
     /// The idempotency key of the request.
-    RequestId,
+    RequestId = "request_id",
     /// Several checks.
-    Checks,
+    Checks = "checks",
     /// The longest acceptable delay of a reservation.
-    MaxWait,
+    MaxWait = "max_wait",
     /// The duration of a block.
-    For,
+    For = "for",
     /// The time of the decision that a refund undoes.
-    Time,
+    Time = "time",
     /// A lease.
-    LeaseId,
+    LeaseId = "lease_id",
     /// A reservation.
-    ReservationId,
+    ReservationId = "reservation_id",
 }
 
 impl Parameter {
-    /// Every parameter.
-    pub const ALL: [Parameter; 14] = [
-        Parameter::Policy,
-        Parameter::Tier,
-        Parameter::Limit,
-        Parameter::Key,
-        Parameter::KeyBase64,
-        Parameter::Cost,
-        Parameter::Note,
-        Parameter::RequestId,
-        Parameter::Checks,
-        Parameter::MaxWait,
-        Parameter::For,
-        Parameter::Time,
-        Parameter::LeaseId,
-        Parameter::ReservationId,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Parameter::Policy => "policy",
-            Parameter::Tier => "tier",
-            Parameter::Limit => "limit",
-            Parameter::Key => "key",
-            Parameter::KeyBase64 => "key_base64",
-            Parameter::Cost => "cost",
-            Parameter::Note => "note",
-            Parameter::RequestId => "request_id",
-            Parameter::Checks => "checks",
-            Parameter::MaxWait => "max_wait",
-            Parameter::For => "for",
-            Parameter::Time => "time",
-            Parameter::LeaseId => "lease_id",
-            Parameter::ReservationId => "reservation_id",
-        }
-    }
-
     /// The parameter of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -75,32 +75,26 @@ fn unresolved(
 
 #[cold]
 fn ambiguous(selector: PolicySelector<'_>, active: &ActiveConfig) -> Error {
-    let (detail, parameter) = match selector {
-        PolicySelector { policy: Some(_), .. } => (
-            "policy and limit are mutually exclusive; leave one of them out".to_owned(),
-            Parameter::Limit,
-        ),
+    let (detail, parameter, value) = match selector {
+        PolicySelector { policy: Some(_), .. } => {
+            let detail = "policy and limit are mutually exclusive; leave one of them out";
+            (detail.to_owned(), Parameter::Limit, None)
+        }
         PolicySelector { limit: Some(_), tier, .. } => {
-            let error = Error::bad_request(
-                "limit and tier are mutually exclusive; only a policy has tiers",
-            )
-            .with_parameter(Parameter::Tier);
-            return match tier {
-                Some(tier) => error.with_value(ErrorValue::Text(tier.to_owned())),
-                None => error,
-            };
+            let detail = "limit and tier are mutually exclusive; only a policy has tiers";
+            (detail.to_owned(), Parameter::Tier, tier)
         }
         _ => {
-            let detail = match active.policy_names() {
-                Some(names) => {
-                    format!("policy is missing; send one of {names}, or limit in its place")
-                }
-                None => {
-                    "policy is missing; none is configured, so send limit in its place".to_owned()
-                }
-            };
-            (detail, Parameter::Policy)
+            let remedy = active.policy_names().map_or_else(
+                || "none is configured, so send limit in its place".to_owned(),
+                |names| format!("send one of {names}, or limit in its place"),
+            );
+            (format!("policy is missing; {remedy}"), Parameter::Policy, None)
         }
     };
-    Error::bad_request(detail).with_parameter(parameter)
+    let error = Error::bad_request(detail).with_parameter(parameter);
+    match value {
+        Some(value) => error.with_value(ErrorValue::Text(value.to_owned())),
+        None => error,
+    }
 }

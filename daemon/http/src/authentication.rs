@@ -101,9 +101,9 @@ mod tests {
 
     const OPERATE: &[Scope] = &[Scope::Operate];
 
-    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        for (name, value) in given {
+        for (name, value) in pairs {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         headers
@@ -149,7 +149,7 @@ mod tests {
         };
         let access = Access::new(&[token]).unwrap();
         let remote = Remote::new(PeerAddress::Tcp("127.0.0.1:1".parse().unwrap()));
-        for (given, by_authorization, by_tollgate_token) in [
+        for (pairs, by_authorization, by_tollgate_token) in [
             (&[][..], false, false),
             (&[("authorization", "Bearer s3cret")], true, false),
             (&[("authorization", "bearer  s3cret ")], true, false),
@@ -165,13 +165,13 @@ mod tests {
             // The forwarded header of the gateway's client changes nothing.
             (&[("authorization", "Bearer client"), ("tollgate-token", "s3cret")], false, true),
         ] {
-            let headers = headers(given);
+            let headers = headers(pairs);
             for (token_header, expected) in [
                 (TokenHeader::Authorization, by_authorization),
                 (TokenHeader::TollgateToken, by_tollgate_token),
             ] {
                 let principal = find_principal(&access, &remote, &headers, token_header);
-                assert_eq!(principal.is_ok(), expected, "{given:?} {token_header:?}");
+                assert_eq!(principal.is_ok(), expected, "{pairs:?} {token_header:?}");
             }
         }
     }

@@ -1,7 +1,5 @@
 //! Reading a body, with bounds on its length and time.
 
-use std::time::Duration;
-
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::timeout;
@@ -9,13 +7,9 @@ use tokio::time::timeout;
 use super::problem::{Problem, ProblemKind};
 use tollgate_config::Bounds;
 
-/// Reads a whole body within the bounds of the configuration.
-pub(super) async fn read_bounded(body: Incoming, bounds: &Bounds) -> Result<Bytes, Problem> {
-    read(body, bounds.body, bounds.header_timeout).await
-}
-
-/// Reads a whole body of at most `max_len` bytes that arrives within `deadline`.
-pub async fn read(body: Incoming, max_len: usize, deadline: Duration) -> Result<Bytes, Problem> {
+/// Reads a whole body within the bounds of the configuration on its length and time.
+pub async fn read(body: Incoming, bounds: &Bounds) -> Result<Bytes, Problem> {
+    let (max_len, deadline) = (bounds.body, bounds.header_timeout);
     // A body that announces too large a length is rejected at once. A length that `usize` cannot
     // represent is larger than any bound.
     if usize::try_from(body.size_hint().lower()).map_or(true, |len| len > max_len) {

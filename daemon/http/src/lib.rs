@@ -5,14 +5,12 @@ mod body;
 mod forward;
 mod headers;
 mod json;
-mod number;
 mod object;
 mod openapi;
 mod operations;
 mod problem;
 mod reply;
 mod value;
-mod writer;
 
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
@@ -25,8 +23,8 @@ pub use self::body::read;
 use self::forward::GatewayProtocol;
 pub use self::headers::write as write_headers;
 pub use self::problem::{Problem, ProblemKind};
-pub use self::reply::{Reply, page, problem as problem_reply, rate_limit, text};
-use tollgate_document::suggest::did_you_mean;
+pub use self::reply::{Reply, json_with_status, page, problem as problem_reply, text};
+use tollgate_document::did_you_mean;
 
 /// A decision as the JSON API returns it.
 #[must_use]
@@ -39,7 +37,7 @@ pub fn traceparent(headers: &HeaderMap) -> Option<&str> {
     headers.get("traceparent")?.to_str().ok()
 }
 
-/// What a path leads to.
+/// The resource at a path.
 enum Route {
     OpenApi,
     Operation(&'static OperationSpec),

@@ -9,7 +9,7 @@ use tollgate_engine::Parameter;
 
 use super::problem::{Problem, quoted};
 use super::value::{Source, Value};
-use tollgate_document::suggest::did_you_mean;
+use tollgate_document::did_you_mean;
 use tollgate_rules::query;
 
 /// The query parameter that sets the status of all decisions.
@@ -131,7 +131,7 @@ impl<'a> Object<'a> {
     }
 
     /// The first of these parameters that is present.
-    pub(super) fn first_of(&self, parameters: &[Parameter]) -> Option<Parameter> {
+    pub(super) fn first_present(&self, parameters: &[Parameter]) -> Option<Parameter> {
         parameters.iter().copied().find(|parameter| self.has(*parameter))
     }
 }
@@ -151,7 +151,7 @@ fn unknown(name: &str, accepted: &[Parameter], others: &[&'static str]) -> Probl
 fn malformed(text: &str, error: serde_json::Error) -> Problem {
     if text.trim_start().is_empty() {
         return Problem::bad_request(
-            "the body is empty; send a JSON object, such as {\"policy\":\"api\",\"key\":\"user:42\"}",
+            r#"the body is empty; send a JSON object, such as {"policy":"api","key":"user:42"}"#,
         );
     }
     Problem::bad_request(format!("the body is not a JSON object: {error}"))

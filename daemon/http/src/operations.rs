@@ -1,4 +1,4 @@
-//! The JSON API: `POST /v1/<operation>`, and `GET` for what changes nothing.
+//! The JSON API: `POST /v1/<operation>`, and `GET` for operations that change nothing.
 
 use std::borrow::Cow;
 
@@ -85,7 +85,7 @@ async fn execute<'a>(
         (query, has_verdict_status)
     } else {
         let has_verdict_status = has_verdict_status(&mut Object::from_query(query, &[])?)?;
-        bytes = body::read_bounded(body, &context.active.bounds).await?;
+        bytes = body::read(body, &context.active.bounds).await?;
         (Object::from_json(body::text(&bytes)?, spec.parameters)?, has_verdict_status)
     };
     if let Some(audit) = audit {
@@ -100,14 +100,14 @@ async fn execute<'a>(
     Ok(respond(spec, &call, &outcome, context.active, has_verdict_status))
 }
 
-/// Notes in the audit what an unauthorized request is about, as far as it can be parsed.
+/// Notes the subject of an unauthorized request in the audit, as far as it can be parsed.
 async fn audit_unauthorized(
     context: &RequestContext<'_>,
     spec: &'static OperationSpec,
     body: Incoming,
     audit: &mut AuditRecord<'_>,
 ) {
-    let Ok(bytes) = body::read_bounded(body, &context.active.bounds).await else { return };
+    let Ok(bytes) = body::read(body, &context.active.bounds).await else { return };
     let object = body::text(&bytes).and_then(|text| Object::from_json(text, spec.parameters));
     if let Ok(object) = object {
         set_subject(audit, &object, context.active);
@@ -213,7 +213,7 @@ fn parse_key<'a>(object: &mut Object<'a>, max_len: usize) -> Result<Cow<'a, [u8]
     }
 }
 
-/// Parses the list of a request with several checks; `object` holds what stands beside it.
+/// Parses the list of a request with several checks; `object` has the other parameters.
 fn parse_checks<'a>(
     object: &Object<'_>,
     checks: &Value<'a>,
@@ -221,7 +221,7 @@ fn parse_checks<'a>(
 ) -> Result<Vec<CheckRequest<'a>>, Problem> {
     let invalid =
         |detail: String, parameter: Parameter| Problem::bad_request(detail).at(parameter.name());
-    if let Some(parameter) = object.first_of(CHECK_PARAMETERS) {
+    if let Some(parameter) = object.first_present(CHECK_PARAMETERS) {
         let name = parameter.name();
         let detail = format!("{name} and checks are mutually exclusive; set {name} in each check");
         return Err(invalid(detail, parameter));

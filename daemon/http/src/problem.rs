@@ -5,52 +5,56 @@ use std::fmt::Write;
 use hyper::StatusCode;
 use tollgate_engine::{Error, ErrorKind, ErrorValue, MAX_QUOTED_LEN};
 
-/// The type of a problem; each has its own status and title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProblemKind {
+/// Defines [`ProblemKind`] by a table: the status, the last segment of the type, and the title.
+macro_rules! problem_kinds {
+    ($($(#[$doc:meta])* $kind:ident: $status:ident $segment:literal $title:literal;)*) => {
+        /// The type of a problem; each has its own status and title.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ProblemKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ProblemKind {
+            /// Every kind.
+            pub(super) const ALL: &[ProblemKind] = &[$(ProblemKind::$kind),*];
+
+            const fn parts(self) -> (StatusCode, &'static str, &'static str) {
+                match self {
+                    $(ProblemKind::$kind => (StatusCode::$status, $segment, $title),)*
+                }
+            }
+        }
+    };
+}
+
+problem_kinds! {
     /// The request is invalid.
-    BadInput,
+    BadInput: BAD_REQUEST "bad-input" "The request cannot be decided";
     /// A valid token is required.
-    Unauthorized,
+    Unauthorized: UNAUTHORIZED "unauthorized" "A token is required";
     /// Only clients on this machine may send the request.
-    Forbidden,
+    Forbidden: FORBIDDEN "forbidden" "Allowed from this machine only";
     /// The token lacks a scope or the policy.
-    TokenLacks,
+    TokenLacks: FORBIDDEN "token-lacks" "The token lacks a right";
     /// No policy has this name.
-    UnknownPolicy,
+    UnknownPolicy: NOT_FOUND "unknown-policy" "Unknown policy";
     /// No resource is at this path.
-    UnknownPath,
+    UnknownPath: NOT_FOUND "unknown-path" "Unknown path";
     /// The path does not support the method.
-    Method,
+    Method: METHOD_NOT_ALLOWED "method" "The path does not support the method";
     /// The body did not arrive in time.
-    BodyTimeout,
+    BodyTimeout: REQUEST_TIMEOUT "body-timeout" "The body did not arrive in time";
     /// Another request had the same request id.
-    RequestIdReused,
+    RequestIdReused: CONFLICT "request-id-reused" "The request id was used before";
     /// The body exceeds the limit.
-    BodyTooLarge,
+    BodyTooLarge: PAYLOAD_TOO_LARGE "body-too-large" "The body is too large";
     /// The gateway sent no request that can be decided.
-    NoDecision,
+    NoDecision: INTERNAL_SERVER_ERROR "no-decision" "No decision was made";
     /// The store did not answer.
-    StoreUnavailable,
+    StoreUnavailable: SERVICE_UNAVAILABLE "store-unavailable" "The store did not answer";
 }
 
 impl ProblemKind {
-    /// Every kind.
-    pub(super) const ALL: [ProblemKind; 12] = [
-        ProblemKind::BadInput,
-        ProblemKind::Unauthorized,
-        ProblemKind::Forbidden,
-        ProblemKind::TokenLacks,
-        ProblemKind::UnknownPolicy,
-        ProblemKind::UnknownPath,
-        ProblemKind::Method,
-        ProblemKind::BodyTimeout,
-        ProblemKind::RequestIdReused,
-        ProblemKind::BodyTooLarge,
-        ProblemKind::NoDecision,
-        ProblemKind::StoreUnavailable,
-    ];
-
     pub(super) const fn status(self) -> StatusCode {
         self.parts().0
     }
@@ -62,48 +66,6 @@ impl ProblemKind {
     /// Its type.
     pub(super) fn uri(self) -> String {
         format!("/problems/{}", self.parts().1)
-    }
-
-    /// Its status, the last segment of its type, and its title.
-    const fn parts(self) -> (StatusCode, &'static str, &'static str) {
-        match self {
-            ProblemKind::BadInput => {
-                (StatusCode::BAD_REQUEST, "bad-input", "The request cannot be decided")
-            }
-            ProblemKind::Unauthorized => {
-                (StatusCode::UNAUTHORIZED, "unauthorized", "A token is needed")
-            }
-            ProblemKind::Forbidden => {
-                (StatusCode::FORBIDDEN, "forbidden", "Not allowed from there")
-            }
-            ProblemKind::TokenLacks => {
-                (StatusCode::FORBIDDEN, "token-lacks", "The token is not for that")
-            }
-            ProblemKind::UnknownPolicy => {
-                (StatusCode::NOT_FOUND, "unknown-policy", "There is no such policy")
-            }
-            ProblemKind::UnknownPath => {
-                (StatusCode::NOT_FOUND, "unknown-path", "There is no such path")
-            }
-            ProblemKind::Method => {
-                (StatusCode::METHOD_NOT_ALLOWED, "method", "The path has no such method")
-            }
-            ProblemKind::BodyTimeout => {
-                (StatusCode::REQUEST_TIMEOUT, "body-timeout", "The body did not come in time")
-            }
-            ProblemKind::RequestIdReused => {
-                (StatusCode::CONFLICT, "request-id-reused", "The request id was used before")
-            }
-            ProblemKind::BodyTooLarge => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", "The body is too large")
-            }
-            ProblemKind::NoDecision => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "no-decision", "No decision was made")
-            }
-            ProblemKind::StoreUnavailable => {
-                (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "The store gave no answer")
-            }
-        }
     }
 }
 
@@ -149,7 +111,7 @@ impl Problem {
         // JSON that parsers may reject, such as half a surrogate pair, is shown as a string.
         let is_valid = || serde_json::from_str::<serde_json::Value>(json).is_ok();
         let fits = json.len() <= MAX_QUOTED_LEN && is_valid();
-        self.0.value = Some(if fits { json.to_owned() } else { beginning(json) });
+        self.0.value = Some(if fits { json.to_owned() } else { quoted(&shortened(json)) });
         self
     }
 
@@ -225,10 +187,13 @@ impl Problem {
     }
 }
 
-/// The beginning of JSON, as a JSON string.
-fn beginning(json: &str) -> String {
-    let shown: String = json.chars().take(MAX_QUOTED_LEN).collect();
-    quoted(&if shown.len() < json.len() { format!("{shown}…") } else { shown })
+/// The beginning of a text that may be long.
+pub(super) fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_QUOTED_LEN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A text as a JSON string.

@@ -1,6 +1,5 @@
 //! Responses: status and headers.
 
-use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
@@ -70,22 +69,20 @@ impl Verdict {
 /// A JSON response. With a verdict, its status reflects that, and a denial has `Retry-After`.
 pub(super) fn json(body: String, verdict: Option<Verdict>) -> Reply {
     let status = verdict.map_or(StatusCode::OK, Verdict::status);
-    let mut reply = reply(status, JSON, body);
     let retry_after = verdict.and_then(|verdict| verdict.retry_after);
-    if let (StatusCode::TOO_MANY_REQUESTS, Some(retry_after)) = (status, retry_after) {
-        let seconds = HeaderValue::from(retry_after.secs_rounded_up());
-        reply.headers_mut().insert(RETRY_AFTER, seconds);
+    let is_denied = status == StatusCode::TOO_MANY_REQUESTS;
+    with_retry_after(reply(status, JSON, body), retry_after.filter(|_| is_denied))
+}
+
+fn with_retry_after(mut reply: Reply, retry_after: Option<Micros>) -> Reply {
+    if let Some(retry_after) = retry_after {
+        reply.headers_mut().insert(RETRY_AFTER, retry_after.secs_rounded_up().into());
     }
     reply
 }
 
-/// A response of the rate limit service, whose status reflects the code.
-pub fn rate_limit(body: String, code: Code) -> Reply {
-    let status = match code {
-        Code::Ok => StatusCode::OK,
-        Code::OverLimit => StatusCode::TOO_MANY_REQUESTS,
-        Code::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
-    };
+/// A JSON response with a status.
+pub fn json_with_status(status: StatusCode, body: String) -> Reply {
     reply(status, JSON, body)
 }
 
@@ -113,12 +110,7 @@ pub(super) fn pass() -> Reply {
 
 /// Lets a gateway deny a request, with a body that its client may see.
 pub(super) fn denial(status: StatusCode, body: String, retry_after: Option<Micros>) -> Reply {
-    let mut reply = reply(status, PROBLEM, body);
-    if let Some(retry_after) = retry_after {
-        let seconds = HeaderValue::from(retry_after.secs_rounded_up());
-        reply.headers_mut().insert(RETRY_AFTER, seconds);
-    }
-    reply
+    with_retry_after(reply(status, PROBLEM, body), retry_after)
 }
 
 /// A page of another content type.

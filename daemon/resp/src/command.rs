@@ -31,13 +31,16 @@ pub(super) struct Command {
     pub(super) handler: Handler,
 }
 
+/// A function that executes a command.
+pub(super) type Function = fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>;
+
 /// The code of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Handler {
     /// An operation of the engine.
     Operation(&'static OperationSpec),
     /// A function of its own.
-    Function(fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>),
+    Function(Function),
 }
 
 /// A property of a command.
@@ -113,8 +116,24 @@ pub(super) struct Argument {
 }
 
 impl Argument {
-    pub(super) const fn new(name: &'static str, kind: ArgumentType) -> Self {
+    const fn new(name: &'static str, kind: ArgumentType) -> Self {
         Argument { name, kind, token: "", is_optional: false, is_multiple: false }
+    }
+
+    pub(super) const fn key(name: &'static str) -> Self {
+        Argument::new(name, ArgumentType::Key)
+    }
+
+    pub(super) const fn text(name: &'static str) -> Self {
+        Argument::new(name, ArgumentType::Text)
+    }
+
+    pub(super) const fn integer(name: &'static str) -> Self {
+        Argument::new(name, ArgumentType::Integer)
+    }
+
+    pub(super) const fn token(name: &'static str, token: &'static str) -> Self {
+        Argument::new(name, ArgumentType::Token).after(token)
     }
 
     pub(super) const fn optional(self) -> Self {
@@ -150,7 +169,7 @@ impl Command {
         name: &'static str,
         summary: &'static str,
         group: &'static str,
-        function: fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>,
+        function: Function,
     ) -> Self {
         Command {
             name,
@@ -165,6 +184,24 @@ impl Command {
             audited_as: None,
             handler: Handler::Function(function),
         }
+    }
+
+    pub(super) const fn with_flags(self, flags: &'static [Flag]) -> Self {
+        Command { flags, ..self }
+    }
+
+    /// Sets the arguments, and the arity that follows from them.
+    pub(super) const fn with_arguments(self, arguments: &'static [Argument]) -> Self {
+        let (mut arity, mut is_fixed, mut index) = (1, true, 0);
+        while index < arguments.len() {
+            let argument = &arguments[index];
+            if !argument.is_optional {
+                arity += 1;
+            }
+            is_fixed &= !argument.is_optional && !argument.is_multiple;
+            index += 1;
+        }
+        Command { arity: if is_fixed { arity } else { -arity }, arguments, ..self }
     }
 
     /// Its usage line.

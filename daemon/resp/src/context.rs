@@ -29,7 +29,7 @@ pub(super) struct Session {
     pub(super) command_cache: CommandCache,
     /// Whether the connection ends once all replies are sent.
     pub(super) is_closing: bool,
-    /// Whether it ends because of what the client sent.
+    /// Whether it ends because of an error of the client.
     pub(super) is_broken: bool,
 }
 

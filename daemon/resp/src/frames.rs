@@ -2,7 +2,6 @@
 
 use super::failure::ProtocolError;
 use super::inline;
-use super::number::Number;
 
 /// The most arguments of a command: 32 checks with every keyword.
 pub(super) const MAX_ARGUMENTS: usize = 1_024;
@@ -57,14 +56,13 @@ impl<'a> Args<'a> {
 
     #[inline]
     pub(super) fn get(self, index: usize) -> Option<&'a [u8]> {
-        let span = self.spans.get(index)?;
-        self.bytes.get(span.start..span.end)
+        self.spans.get(index).map(|span| &self.bytes[span.start..span.end])
     }
 
     /// The arguments from an index on, if there are any.
     pub(super) fn from(self, index: usize) -> impl Iterator<Item = &'a [u8]> {
         let spans = self.spans.get(index..).unwrap_or_default();
-        spans.iter().filter_map(move |span| self.bytes.get(span.start..span.end))
+        spans.iter().map(move |span| &self.bytes[span.start..span.end])
     }
 
     /// The bytes of all arguments together.
@@ -316,6 +314,95 @@ fn argument_count(count: i64, bounds: &FrameBounds) -> Result<usize, ProtocolErr
             let max = bounds.arguments;
             let detail = format!("invalid multibulk length {count}; the maximum is {max}");
             Err(ProtocolError::new(detail))
+        }
+    }
+}
+
+/// The most bytes of the line that contains a number.
+const MAX_NUMBER_LEN: usize = 32;
+
+/// The meaning of a number.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// The number of arguments that follow.
+    Count,
+    /// The length of an argument.
+    Length,
+}
+
+impl Number {
+    /// The error of Redis for an invalid number. It does not quote the number: how much of it has
+    /// arrived depends on where the bytes were split.
+    fn invalid(self) -> ProtocolError {
+        ProtocolError::new(match self {
+            Number::Count => "invalid multibulk length",
+            Number::Length => "invalid bulk length",
+        })
+    }
+
+    fn too_big(self) -> ProtocolError {
+        ProtocolError::new(match self {
+            Number::Count => "too big mbulk count string",
+            Number::Length => "too big bulk count string",
+        })
+    }
+
+    /// Parses the line that begins at `start`. Returns the number and the start of the next line,
+    /// or nothing if the line is incomplete.
+    #[inline]
+    fn parse(self, bytes: &[u8], start: usize) -> Result<Option<(i64, usize)>, ProtocolError> {
+        let line = &bytes[start..];
+        let mut value = 0_i64;
+        // Nearly all numbers have one or two digits, which need no more than this.
+        for (len, byte) in line.iter().enumerate() {
+            match byte {
+                b'0'..=b'9' if len < 18 => value = value * 10 + i64::from(byte - b'0'),
+                b'\r' if len > 0 => return self.end(line, start, len, value),
+                _ => return self.parse_unusual(line, start),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns `value` if a line feed follows the carriage return after `len` bytes.
+    fn end(
+        self,
+        line: &[u8],
+        start: usize,
+        len: usize,
+        value: i64,
+    ) -> Result<Option<(i64, usize)>, ProtocolError> {
+        match line.get(len + 1) {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some((value, start + len + 2))),
+            Some(_) => Err(self.invalid()),
+        }
+    }
+
+    /// Parses a negative or very large number.
+    #[cold]
+    fn parse_unusual(
+        self,
+        line: &[u8],
+        start: usize,
+    ) -> Result<Option<(i64, usize)>, ProtocolError> {
+        let head = &line[..line.len().min(MAX_NUMBER_LEN + 1)];
+        let len = head.iter().position(|byte| *byte == b'\r').unwrap_or(head.len());
+        let digits = &head[..len];
+        let is_valid =
+            |(at, byte): (usize, &u8)| byte.is_ascii_digit() || (at == 0 && *byte == b'-');
+        if !digits.iter().take(MAX_NUMBER_LEN).enumerate().all(is_valid) {
+            return Err(self.invalid());
+        }
+        if len >= MAX_NUMBER_LEN {
+            return Err(self.too_big());
+        }
+        if len == line.len() {
+            return Ok(None);
+        }
+        match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
+            Some(value) => self.end(line, start, len, value),
+            None => Err(self.invalid()),
         }
     }
 }

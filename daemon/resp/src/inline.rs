@@ -44,8 +44,8 @@ fn end_word(rest: &[u8]) -> Result<&[u8], Unbalanced> {
     }
 }
 
-/// Parses up to the closing quote, with the escapes `\n`, `\r`, `\t`, `\b`, `\a` and `\xhh`. Returns
-/// the bytes after it.
+/// Parses up to the closing quote, with the escapes `\n`, `\r`, `\t`, `\b`, `\a` and `\xhh`.
+/// Returns the bytes after it.
 fn parse_double_quoted<'a>(
     mut rest: &'a [u8],
     unquoted: &mut Vec<u8>,

@@ -2,8 +2,8 @@
 //!
 //! - `frames.rs` and `inline.rs` parse commands; `reply_buffer.rs` encodes replies.
 //! - `conversation.rs` is a connection without its socket; `connection.rs` adds the socket.
-//! - `commands/` contains the table of commands. Those of operations derive from the engine's table;
-//!   `operation.rs` parses their arguments, and `decision.rs` writes their replies.
+//! - `commands/` contains the table of commands. Those of operations derive from the engine's
+//!   table; `operation.rs` parses their arguments, and `decision.rs` writes their replies.
 //! - Calls on the memory store are executed at once. Calls on another store wait in the
 //!   `BatchContext` for the end of their batch, and are executed together.
 
@@ -16,8 +16,6 @@ mod decision;
 mod failure;
 mod frames;
 mod inline;
-mod keyword;
-mod number;
 mod operation;
 mod pending;
 mod reference;

@@ -8,13 +8,53 @@ use tollgate_engine::{
     Parameter, PolicySelector, RequestId, ResponseKind,
 };
 
-use super::command::{Argument, ArgumentType, Command, Flag, Handler, Keys};
+use super::command::{Argument, Command, Flag, Handler, Keys};
 use super::context::CommandContext;
 use super::decision;
 use super::failure::{Failure, quoted};
-use super::keyword::{KEYWORDS, Keyword};
 use super::pending::ReplyFormat;
-use tollgate_document::suggest::did_you_mean;
+use tollgate_document::did_you_mean;
+
+/// A keyword that may follow a policy and its key, and the parameter of its value.
+#[derive(Debug)]
+struct Keyword {
+    parameter: Parameter,
+    token: &'static str,
+    /// The value in `COMMAND DOCS`.
+    value: Argument,
+}
+
+/// Every keyword, in the order of documentation.
+static KEYWORDS: [Keyword; 9] = [
+    keyword(Parameter::Cost, "COST", Argument::integer("cost")),
+    keyword(Parameter::Tier, "TIER", Argument::text("tier")),
+    keyword(Parameter::Note, "NOTE", Argument::text("note")),
+    keyword(Parameter::RequestId, "ID", Argument::text("request-id")),
+    keyword(Parameter::MaxWait, "MAXWAIT", Argument::integer("max-wait-us")),
+    keyword(Parameter::For, "FOR", Argument::integer("for-us")),
+    keyword(Parameter::Time, "TIME", Argument::integer("time-us")),
+    keyword(Parameter::LeaseId, "LEASE", Argument::text("lease-id")),
+    keyword(Parameter::ReservationId, "RESERVATION", Argument::text("reservation-id")),
+];
+
+const fn keyword(parameter: Parameter, token: &'static str, value: Argument) -> Keyword {
+    Keyword { parameter, token, value: value.after(token) }
+}
+
+impl Keyword {
+    /// The keyword of a token in any case.
+    fn from_token(token: &[u8]) -> Option<&'static Self> {
+        KEYWORDS.iter().find(|keyword| keyword.token.as_bytes().eq_ignore_ascii_case(token))
+    }
+
+    /// Whether each check may have its own; the others are written before the first `AND`.
+    fn is_per_check(&self) -> bool {
+        matches!(
+            self.parameter,
+            Parameter::Cost | Parameter::Tier | Parameter::Note | Parameter::RequestId
+        )
+    }
+}
 
 /// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
 /// once.
@@ -23,14 +63,13 @@ pub(super) fn command(spec: &'static OperationSpec) -> Command {
         true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
         false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
     };
-    let mut arguments =
-        vec![Argument::new("policy", ArgumentType::Text), Argument::new("key", ArgumentType::Key)];
+    let mut arguments = vec![Argument::text("policy"), Argument::key("key")];
     for keyword in KEYWORDS.iter().filter(|keyword| spec.accepts(keyword.parameter)) {
         let is_optional = !spec.required.contains(&keyword.parameter);
-        arguments.push(Argument { is_optional, ..keyword.argument() });
+        arguments.push(Argument { is_optional, ..keyword.value });
     }
     if spec.accepts(Parameter::Checks) {
-        let more = Argument::new("policy key …", ArgumentType::Text).after("AND");
+        let more = Argument::text("policy key …").after("AND");
         arguments.push(more.optional().multiple());
     }
     Command {

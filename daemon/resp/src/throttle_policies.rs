@@ -11,8 +11,8 @@ pub(super) const NAME: &str = "@throttle";
 
 /// The window of quotas whose period divides it, in seconds: 210 days. State survives a change of
 /// the limit while the window is the same, so that a key keeps its usage when its period changes.
-/// This is the only valid window that all usual periods divide, from a second to a week and 30 days;
-/// 28, 60 and 90 days do not.
+/// This is the only valid window that all usual periods divide, from a second to a week and 30
+/// days; 28, 60 and 90 days do not.
 const WINDOW: u64 = 210 * 24 * 3_600;
 /// The most policies that are shared.
 const MAX_SHARED: usize = 4_096;
@@ -33,7 +33,7 @@ impl Quota {
     fn policy(self) -> Result<Policy, LimitError> {
         let limit = match self.widened() {
             Some(widened) => widened,
-            None => self.limit_of(self.count, self.period)?,
+            None => self.limit(self.count, self.period)?,
         };
         match Policy::reserved(NAME, [limit]) {
             Ok(policy) => Ok(policy),
@@ -46,10 +46,10 @@ impl Quota {
     fn widened(self) -> Option<Limit> {
         let factor =
             WINDOW.checked_div(self.period).filter(|factor| factor * self.period == WINDOW)?;
-        self.limit_of(self.count.checked_mul(factor)?, WINDOW).ok()
+        self.limit(self.count.checked_mul(factor)?, WINDOW).ok()
     }
 
-    fn limit_of(self, count: u64, window: u64) -> Result<Limit, LimitError> {
+    fn limit(self, count: u64, window: u64) -> Result<Limit, LimitError> {
         Spec::new(count, Micros::from_secs(window), Kind::TokenBucket { burst: self.capacity })
             .build()
     }
@@ -164,7 +164,7 @@ mod tests {
             for count in [1, 3, 7, 10, 999, 1_000, 1_024, 65_537, 1_000_003, 12_345_678_901] {
                 for period in [1, 2, 7, 9, 30, 60, 100, 3_600, DAY, 7 * DAY, 30 * DAY, 210 * DAY] {
                     let quota = Quota { capacity, count, period };
-                    let Ok(own) = quota.limit_of(count, period) else {
+                    let Ok(own) = quota.limit(count, period) else {
                         assert!(quota.policy().is_err(), "{quota:?}");
                         continue;
                     };

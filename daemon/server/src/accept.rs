@@ -34,8 +34,8 @@ impl Accepting {
         Accepting { socket, tls, serving, waiting: None, connections: JoinSet::new() }
     }
 
-    /// Accepts until `closing` is true, and then those that wait already, so that closing the listener
-    /// resets none. Open connections are closed after `drain_timeout`.
+    /// Accepts until `closing` is true, and then those that wait already, so that closing the
+    /// listener resets none. Open connections are closed after `drain_timeout`.
     pub(crate) async fn run(mut self, mut closing: watch::Receiver<bool>, drain_timeout: Duration) {
         loop {
             tokio::select! {

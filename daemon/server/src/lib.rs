@@ -16,7 +16,6 @@
 //! ```
 
 mod accept;
-mod debug;
 mod metrics;
 mod named_files;
 mod probes;

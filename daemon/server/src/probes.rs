@@ -69,7 +69,7 @@ async fn ready(services: &Services, query: Option<&str>) -> Reply {
     };
     line("requests", is_draining.then_some("draining"));
     line("store", store_error(services).await.as_deref());
-    line("configuration", services.reload_status.error().as_deref());
+    line("configuration", services.reload_error.borrow().as_deref());
     if let Some(error) = discovery.error() {
         line("discovery", error.as_deref());
     }

@@ -1,31 +1,38 @@
 //! Routing of HTTP requests by listener and path.
 
 use hyper::body::Incoming;
-use hyper::{Method, Request};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::{Method, Request, Version};
 use tollgate_engine::{ListenerKind, Remote};
 
 use crate::services::Services;
-use crate::{debug, metrics, probes};
+use crate::{metrics, probes};
 use tollgate_http::{Reply, method_not_allowed, problem_reply};
 
-/// Answers a request on a listener of HTTP.
+/// Answers a request on a listener of HTTP; while the daemon stops, as the last one of its
+/// connection.
 pub(crate) async fn answer(
     services: &Services,
     kind: ListenerKind,
     remote: &Remote,
     request: Request<Incoming>,
 ) -> Reply {
-    match kind {
+    let version = request.version();
+    let mut reply = match kind {
         ListenerKind::Http => answer_http(services, remote, request).await,
         ListenerKind::Metrics => match probes::answer(services, &request).await {
             Some(reply) => reply,
             None => metrics::answer(services, &request),
         },
-        ListenerKind::Debug => debug::answer(services, &request),
+        ListenerKind::Debug => metrics::answer_debug(services, &request),
         ListenerKind::Grpc | ListenerKind::Resp => {
             unreachable!("{} has a protocol of its own", kind.as_str())
         }
+    };
+    if services.lifecycle.is_closing() && version <= Version::HTTP_11 {
+        reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    reply
 }
 
 async fn answer_http(services: &Services, remote: &Remote, request: Request<Incoming>) -> Reply {

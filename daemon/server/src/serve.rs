@@ -15,10 +15,11 @@ use crate::reload::{self, OverridesFiles, Reload};
 use crate::services::Services;
 use crate::serving::Serving;
 use crate::store_watch;
-use tollgate_config::{Config, Drain};
+use tollgate_config::Config;
 use tollgate_transport::Listeners;
 
-/// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and sweep.
+/// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and
+/// sweep.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const SWEEP_SLOTS: usize = 64;
 
@@ -58,12 +59,10 @@ pub async fn run(
     if let Some(options) = xds {
         services.envoy.discovery.begin(&options.server);
         services.update_health();
-        let (engine, discovery) =
-            (Arc::clone(&services.engine), Arc::clone(&services.envoy.discovery));
-        let on_update = {
-            let services = Arc::clone(&services);
-            move || services.update_health()
-        };
+        let (engine, discovery) = (&services.engine, &services.envoy.discovery);
+        let (engine, discovery) = (Arc::clone(engine), Arc::clone(discovery));
+        let updated = Arc::clone(&services);
+        let on_update = move || updated.update_health();
         watch.spawn(tollgate_envoy::xds::follow(options, engine, discovery, on_update));
     }
     for tls in listeners.tls() {
@@ -84,7 +83,14 @@ pub async fn run(
         let serving = Serving::new(Arc::clone(&services), kind);
         accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
     }
-    serve_until(&services, &mut accepting, wait_for_stop(&services, &drain, stop)).await?;
+    let drained = async {
+        let stop = stop.await;
+        services.drain();
+        if stop == Stop::AfterDelay {
+            sleep(drain.delay).await;
+        }
+    };
+    serve_until(&services, &mut accepting, drained).await?;
     services.lifecycle.close();
     closing.send_replace(true);
     while let Some(ended) = accepting.join_next().await {
@@ -92,15 +98,6 @@ pub async fn run(
     }
     drop(watch);
     Ok(())
-}
-
-/// Waits for the stop, and for the drain delay.
-async fn wait_for_stop(services: &Services, drain: &Drain, stop: impl Future<Output = Stop>) {
-    let stop = stop.await;
-    services.drain();
-    if stop == Stop::AfterDelay {
-        sleep(drain.delay).await;
-    }
 }
 
 /// Sweeps memory until `end` completes, or a listener fails.
@@ -117,13 +114,11 @@ async fn serve_until(
             () = end.as_mut() => return Ok(()),
             // A listener ends early only by a panic.
             Some(ended) = accepting.join_next() => return ended.map_err(io::Error::other),
-            _ = sweep.tick() => sweep_memory(services),
+            _ = sweep.tick() => {
+                if let Some(memory) = services.engine.limiter().as_memory() {
+                    memory.sweep(SWEEP_SLOTS);
+                }
+            }
         }
-    }
-}
-
-fn sweep_memory(services: &Services) {
-    if let Some(memory) = services.engine.limiter().as_memory() {
-        memory.sweep(SWEEP_SLOTS);
     }
 }

@@ -1,7 +1,8 @@
 //! The state that all connections share: the engine, and the state of each protocol.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use tokio::sync::watch;
 use tollgate::Limiter;
 use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
 
@@ -18,7 +19,8 @@ pub(crate) struct Services {
     /// The connections of each listener. Each is limited on its own, so that a listener responds
     /// while another one is full.
     pub(crate) connections: PerListener<Arc<ConnectionLimiter>>,
-    pub(crate) reload_status: ReloadStatus,
+    /// Why the last reload was rejected, if it was.
+    pub(crate) reload_error: watch::Sender<Option<Arc<str>>>,
     pub(crate) http: HttpState,
     pub(crate) envoy: Arc<EnvoyState>,
     pub(crate) resp: RespState,
@@ -32,7 +34,7 @@ impl Services {
             engine: Arc::new(Engine::new(active, limiter)),
             lifecycle: Arc::default(),
             connections,
-            reload_status: ReloadStatus::default(),
+            reload_error: watch::Sender::default(),
             http: HttpState::default(),
             envoy: Arc::default(),
             resp,
@@ -67,21 +69,5 @@ impl Services {
         has_store
             && (has_limits || health.starts_without_limits)
             && (!health.needs_domains || !active.domains.is_empty())
-    }
-}
-
-/// The result of the last reload.
-#[derive(Debug, Default)]
-pub(crate) struct ReloadStatus(Mutex<Option<Arc<str>>>);
-
-impl ReloadStatus {
-    /// Why the last reload was rejected.
-    pub(crate) fn error(&self) -> Option<Arc<str>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Records the result of a reload: `None` if it succeeded.
-    pub(crate) fn set(&self, error: Option<Arc<str>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }

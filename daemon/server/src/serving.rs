@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Either;
-use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Request, Version, body::Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::time::sleep;
@@ -17,11 +15,10 @@ use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
 use crate::router;
 use crate::services::Services;
 use tollgate_envoy::GrpcConnection;
-use tollgate_http::Reply;
 use tollgate_transport::{ConnectionLimiter, IdleStatus, IdleTracker, Stream, TrackedStream};
 
-/// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION frames,
-/// which is a quarter more, closes the connection.
+/// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION
+/// frames, which is a quarter more, closes the connection.
 const MAX_HEAD_LEN: u32 = 32 * 1024;
 const MAX_HEAD_BUFFER: usize = 32 * 1024;
 /// The interval of HTTP/2 pings on a silent connection, and their timeout.
@@ -140,7 +137,7 @@ impl Serving {
                 if let Some(grpc) = grpc {
                     return Ok(grpc.answer(request, busy).await.map(Either::Right));
                 }
-                let reply = answer(&services, kind, &remote, request).await;
+                let reply = router::answer(&services, kind, &remote, request).await;
                 drop(busy);
                 Ok::<_, Infallible>(reply.map(Either::Left))
             }
@@ -199,7 +196,8 @@ impl Serving {
 /// The settings of HTTP.
 fn protocol() -> auto::Builder<TokioExecutor> {
     let mut protocol = auto::Builder::new(TokioExecutor::new());
-    // Hyper would apply the header timeout to idle connections too; `IdleTracker` distinguishes them.
+    // Hyper would apply the header timeout to idle connections too; `IdleTracker` distinguishes
+    // them.
     protocol
         .http1()
         .timer(TokioTimer::new())
@@ -217,19 +215,4 @@ fn protocol() -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
     protocol
-}
-
-/// Answers a request; while the daemon stops, as the last one of its connection.
-async fn answer(
-    services: &Services,
-    kind: ListenerKind,
-    remote: &Remote,
-    request: Request<Incoming>,
-) -> Reply {
-    let version = request.version();
-    let mut reply = router::answer(services, kind, remote, request).await;
-    if services.lifecycle.is_closing() && version <= Version::HTTP_11 {
-        reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    reply
 }

@@ -5,22 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
 /// The daemon's state between start and stop.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lifecycle {
     draining: AtomicBool,
     closing: AtomicBool,
     /// Whether it accepts requests.
     healthy: watch::Sender<bool>,
-}
-
-impl Default for Lifecycle {
-    fn default() -> Self {
-        Lifecycle {
-            draining: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
-            healthy: watch::Sender::new(false),
-        }
-    }
 }
 
 impl Lifecycle {

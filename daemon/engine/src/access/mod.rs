@@ -1,19 +1,19 @@
-//! Tokens: who may do what, on every listener.
+//! Tokens and their rights, on every listener.
 //!
 //! Without tokens every client that reaches a listener may check and spend, and clients on this
 //! machine may operate. With tokens each request needs one, from this machine too. Probes and
 //! metrics never need one: they carry no key and change nothing.
 
-mod error;
-mod file;
 mod principal;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use std::collections::HashSet;
+use std::fmt;
 
 use crate::config::TokenConfig;
 
-pub use self::error::{AccessError, AccessErrors};
 pub use self::principal::Principal;
 pub use self::token::{Digest, Token};
 
@@ -44,7 +44,7 @@ impl Access {
                     continue;
                 }
             };
-            errors.push(AccessError::new(index, &config.name, message));
+            errors.push(AccessError { index, token: config.name.clone(), message });
         }
         if errors.is_empty() { Ok(Access { tokens }) } else { Err(AccessErrors(errors)) }
     }
@@ -74,5 +74,35 @@ impl Access {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// A token that cannot be used, and how to fix it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessError {
+    /// The token's index in the configuration.
+    pub index: usize,
+    token: String,
+    /// The message without the token's name.
+    pub message: String,
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "token {:?}: {}", self.token, self.message)
+    }
+}
+
+/// All tokens that cannot be used; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessErrors(pub Vec<AccessError>);
+
+/// One error per line.
+impl fmt::Display for AccessErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for AccessErrors {}

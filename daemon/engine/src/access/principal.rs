@@ -62,8 +62,8 @@ impl<'a> Principal<'a> {
 #[cold]
 fn not_local(what: &str) -> Error {
     let detail = format!(
-        "{what} is accepted from loopback only, and not through a proxy or from a web page; send it \
-         from the machine that tollgate runs on, or configure a token with the scope operate"
+        "{what} is accepted from loopback only, and not through a proxy or from a web page; send \
+         it from the machine that tollgate runs on, or configure a token with the scope operate"
     );
     Error::new(ErrorKind::NotLocal, detail)
 }

@@ -93,8 +93,8 @@ fn scopes_and_policies_of_a_token_grant_rights() {
     );
     assert_eq!(
         principal.authorize_policy("ip").unwrap_err().detail(),
-        "the token \"gateway\" is not valid for the policy \"ip\"; add it to the token's policies, or \
-         send another token"
+        "the token \"gateway\" is not valid for the policy \"ip\"; add it to the token's policies, \
+         or send another token"
     );
 }
 
@@ -151,7 +151,7 @@ fn a_world_readable_file_causes_a_warning() {
     let secret = File::new("modes", b"secret\n");
     for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
         fs::set_permissions(&secret.0, fs::Permissions::from_mode(mode)).unwrap();
-        let warning = file::read(&secret.0).unwrap().warning;
+        let warning = token::read_file(&secret.0).unwrap().warning;
         assert_eq!(warning.is_some(), warns, "{mode:o}");
         assert!(warning.is_none_or(|warning| warning.contains("chmod o-rwx")));
     }

@@ -20,10 +20,10 @@ pub(crate) struct DecisionEvent {
 }
 
 impl DecisionEvent {
-    /// An event to fill in, if a subscriber is interested. That check reads one atomic number.
+    /// Whether a subscriber is interested. Reads one atomic number.
     #[inline]
-    pub(crate) fn if_enabled() -> Option<Self> {
-        tracing::enabled!(target: DECISIONS, Level::TRACE).then(Self::default)
+    pub(crate) fn is_enabled() -> bool {
+        tracing::enabled!(target: DECISIONS, Level::TRACE)
     }
 
     /// Adds a check.

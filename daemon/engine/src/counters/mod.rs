@@ -6,10 +6,7 @@
 mod counter;
 mod event;
 mod latency;
-mod listener;
 mod policy;
-mod reload;
-mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -17,18 +14,15 @@ use std::sync::Mutex;
 use tollgate::{Policies, Policy, Timestamp};
 use tollgate_descriptors::Domains;
 
-use crate::listener_kind::{ListenerKind, PerListener};
+use crate::connection::{ListenerKind, PerListener};
 
-pub use self::counter::Counter;
 use self::counter::lock;
+pub use self::counter::{Closure, Counter, ListenerCounters, ReloadCounters};
 pub use self::event::DECISIONS;
 pub(crate) use self::event::DecisionEvent;
-pub use self::latency::{Exemplar, LatencyBucket, LatencyHistogram};
-pub use self::listener::{Closure, ListenerCounters};
+pub use self::latency::{Exemplar, LatencyBucket, LatencyHistogram, TraceId};
 pub(crate) use self::policy::{BatchCounters, PolicyCounterTable, PolicyCounters};
 pub use self::policy::{PolicyCounts, Surface};
-pub use self::reload::ReloadCounters;
-pub use self::trace::TraceId;
 
 /// The daemon's counters.
 #[derive(Debug)]

@@ -7,34 +7,19 @@ use tollgate::{Decision, Policy};
 
 use super::counter::Counter;
 
-/// The interface on which a decision was requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surface {
-    /// The JSON API.
-    Http,
-    /// Forward auth of a gateway.
-    ForwardAuth,
-    /// Envoy's rate limit service.
-    Envoy,
-    /// The Redis protocol.
-    Resp,
-}
-
-impl Surface {
-    /// Every surface.
-    pub const ALL: [Surface; 4] =
-        [Surface::Http, Surface::ForwardAuth, Surface::Envoy, Surface::Resp];
-
+named_enum! {
+    /// The interface on which a decision was requested.
+    pub Surface,
     /// The value of the label `surface`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Surface::Http => "http",
-            Surface::ForwardAuth => "forward_auth",
-            Surface::Envoy => "envoy",
-            Surface::Resp => "resp",
-        }
-    }
+    fn as_str;
+    /// The JSON API.
+    Http = "http",
+    /// Forward auth of a gateway.
+    ForwardAuth = "forward_auth",
+    /// Envoy's rate limit service.
+    Envoy = "envoy",
+    /// The Redis protocol.
+    Resp = "resp",
 }
 
 /// The most policies that are counted under their own names.
@@ -46,20 +31,19 @@ const INLINE: &str = "_inline";
 /// The policy of `CL.THROTTLE`.
 const THROTTLE: &str = "@throttle";
 
-/// The categories of answers, as the label `answer` has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Allowed,
-    Denied,
-    Never,
-    ShadowDenied,
-    Error,
+named_enum! {
+    /// The category of an answer.
+    Answer,
+    /// The value of the label `answer`.
+    fn as_str;
+    Allowed = "allowed",
+    Denied = "denied",
+    Never = "never",
+    ShadowDenied = "shadow_denied",
+    Error = "error",
 }
 
 impl Answer {
-    const ALL: [Answer; 5] =
-        [Answer::Allowed, Answer::Denied, Answer::Never, Answer::ShadowDenied, Answer::Error];
-
     #[inline]
     fn new(decision: &Decision) -> Self {
         match decision {
@@ -67,16 +51,6 @@ impl Answer {
             Decision { allowed: true, .. } => Answer::Allowed,
             Decision { never: true, .. } => Answer::Never,
             _ => Answer::Denied,
-        }
-    }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Answer::Allowed => "allowed",
-            Answer::Denied => "denied",
-            Answer::Never => "never",
-            Answer::ShadowDenied => "shadow_denied",
-            Answer::Error => "error",
         }
     }
 
@@ -96,7 +70,7 @@ impl Answer {
 /// One value for each category of answers.
 type PerAnswer<T> = [T; Answer::ALL.len()];
 
-/// The decisions that one batch has counted under one policy, before they are added to the shared
+/// The decisions that one meter has counted under one policy, before they are added to the shared
 /// counters.
 #[derive(Debug, Default)]
 pub(crate) struct BatchCounters {
@@ -157,21 +131,6 @@ impl PolicyCounters {
         }
     }
 
-    /// Counts a decision. Returns the value of the label `answer`.
-    #[inline]
-    pub(crate) fn count(&self, surface: Surface, decision: &Decision) -> &'static str {
-        let answer = Answer::new(decision);
-        self.surface(surface)[answer.index()].increment();
-        if decision.degraded {
-            let degraded = match decision.allowed {
-                true => &self.degraded_allowed,
-                false => &self.degraded_denied,
-            };
-            degraded.increment();
-        }
-        answer.as_str()
-    }
-
     /// Adds the counts of a batch.
     pub(crate) fn add(&self, surface: Surface, batch: &BatchCounters) {
         for (counter, count) in self.surface(surface).iter().zip(batch.answers) {
@@ -183,12 +142,6 @@ impl PolicyCounters {
             self.degraded_allowed.add(batch.degraded_allowed);
             self.degraded_denied.add(batch.degraded_denied);
         }
-    }
-
-    /// Counts a check without a decision. Returns the value of the label `answer`.
-    pub(crate) fn count_error(&self, surface: Surface) -> &'static str {
-        self.surface(surface)[Answer::Error.index()].increment();
-        Answer::Error.as_str()
     }
 
     fn counts(&self) -> PolicyCounts {
@@ -296,6 +249,14 @@ impl PolicyCounterTable {
 mod tests {
     use super::*;
 
+    /// Counts a decision. Returns the value of the label `answer`.
+    fn count(counters: &PolicyCounters, surface: Surface, decision: &Decision) -> &'static str {
+        let mut batch = BatchCounters::default();
+        let answer = batch.count(decision);
+        counters.add(surface, &batch);
+        answer
+    }
+
     fn label(table: &PolicyCounterTable, name: &str, limit: &str) -> Box<str> {
         let policy = match name {
             "" => limit.parse().unwrap(),
@@ -322,10 +283,10 @@ mod tests {
         let before = PolicyCounterTable::default().with_names(["a", "b"]);
         let policy = &Policy::new("b", ["1/s".parse().unwrap()]).unwrap();
         let decision = Decision::default();
-        before.get(policy).count(Surface::Http, &decision);
+        count(before.get(policy), Surface::Http, &decision);
         let after = before.with_names(["b", "c"]);
         // A request that began before the reload updates the same counters.
-        before.get(policy).count(Surface::Http, &decision);
+        count(before.get(policy), Surface::Http, &decision);
         let (_, answers) = after.get(policy).counts().surfaces[0];
         assert_eq!(answers[1], ("denied", 2));
         let names: Vec<_> = after.counts().into_iter().map(|counts| counts.policy).collect();
@@ -352,7 +313,7 @@ mod tests {
             (&second, "shadow_denied"),
         ] {
             let counters = PolicyCounters::new("p");
-            assert_eq!(counters.count(Surface::ForwardAuth, decision), label);
+            assert_eq!(count(&counters, Surface::ForwardAuth, decision), label);
             for (surface, answers) in counters.counts().surfaces {
                 let counted: Vec<_> = answers.into_iter().filter(|count| count.1 > 0).collect();
                 let expected: &[_] =

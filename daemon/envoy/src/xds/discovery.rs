@@ -16,12 +16,12 @@ pub struct Discovery {
 #[derive(Debug, Default)]
 struct State {
     is_connected: bool,
-    /// Why the last connection ended or failed, until a configuration arrives.
+    /// Why the last connection failed or ended, until a configuration arrives.
     lost: Option<Arc<str>>,
     /// Why the last configuration was rejected.
-    refusal: Option<Arc<str>>,
+    rejection: Option<Arc<str>>,
     accepted: u64,
-    refused: u64,
+    rejected: u64,
 }
 
 /// No configuration was received yet.
@@ -29,7 +29,7 @@ struct State {
 pub struct NoLimits;
 
 impl Discovery {
-    /// Waits for a configuration of this server from now on.
+    /// Starts to wait for a configuration of this server.
     pub fn begin(&self, server: &str) {
         self.server.get_or_init(|| server.into());
         self.awaited.store(true, Ordering::Release);
@@ -49,28 +49,28 @@ impl Discovery {
         self.lock().is_connected = true;
     }
 
-    /// Returns whether the reason has changed.
-    pub(super) fn lost(&self, why: &str) -> bool {
+    /// Returns whether the reason is new.
+    pub(super) fn lost(&self, reason: &str) -> bool {
         let mut state = self.lock();
-        let is_news = state.is_connected || state.lost.as_deref() != Some(why);
-        (state.is_connected, state.lost) = (false, Some(why.into()));
-        is_news
+        let is_new = state.is_connected || state.lost.as_deref() != Some(reason);
+        (state.is_connected, state.lost) = (false, Some(reason.into()));
+        is_new
     }
 
     pub(super) fn accepted(&self) {
         let mut state = self.lock();
         state.accepted = state.accepted.saturating_add(1);
-        (state.lost, state.refusal) = (None, None);
+        (state.lost, state.rejection) = (None, None);
         self.awaited.store(false, Ordering::Release);
     }
 
-    /// Returns whether the reason has changed.
-    pub(super) fn refused(&self, why: &str) -> bool {
+    /// Returns whether the reason is new.
+    pub(super) fn rejected(&self, reason: &str) -> bool {
         let mut state = self.lock();
-        state.refused = state.refused.saturating_add(1);
-        let is_news = state.refusal.as_deref() != Some(why);
-        (state.lost, state.refusal) = (None, Some(why.into()));
-        is_news
+        state.rejected = state.rejected.saturating_add(1);
+        let is_new = state.rejection.as_deref() != Some(reason);
+        (state.lost, state.rejection) = (None, Some(reason.into()));
+        is_new
     }
 
     /// The current error, if any; absent without a control plane.
@@ -81,13 +81,13 @@ impl Discovery {
         if self.check_limits() == Err(NoLimits) {
             all.push(format!("no configuration received from {server} yet"));
         }
-        if let Some(why) = &state.refusal {
-            all.push(format!("the last configuration of {server} was rejected: {why}"));
+        if let Some(reason) = &state.rejection {
+            all.push(format!("the last configuration of {server} was rejected: {reason}"));
         }
-        if let Some(why) = &state.lost {
+        if let Some(reason) = &state.lost {
             all.push(match state.is_connected {
-                true => format!("{server} is reconnected, without a configuration since: {why}"),
-                false => format!("{server} is unavailable: {why}"),
+                true => format!("{server} is reconnected, without a configuration since: {reason}"),
+                false => format!("{server} is unavailable: {reason}"),
             });
         }
         Some((!all.is_empty()).then(|| all.join("\n")))
@@ -96,7 +96,7 @@ impl Discovery {
     /// The received configurations, by the value of the label `result`.
     pub fn by_result(&self) -> [(&'static str, u64); 2] {
         let state = self.lock();
-        [("success", state.accepted), ("failure", state.refused)]
+        [("success", state.accepted), ("failure", state.rejected)]
     }
 
     /// Whether the control plane is connected.
@@ -115,27 +115,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_reported_until_it_is_fixed() {
+    fn an_error_is_reported_until_a_configuration_is_accepted() {
         let discovery = Discovery::default();
         assert_eq!((discovery.check_limits(), discovery.error()), (Ok(()), None));
         discovery.begin("h:1");
-        let said = |x: &[&str]| Some((!x.is_empty()).then(|| x.join("\n")));
+        let errors = |lines: &[&str]| Some((!lines.is_empty()).then(|| lines.join("\n")));
         let none = "no configuration received from h:1 yet";
-        assert_eq!((discovery.check_limits(), discovery.error()), (Err(NoLimits), said(&[none])));
-        assert_eq!(["no route", "no route"].map(|it| discovery.lost(it)), [true, false]);
-        assert_eq!(discovery.error(), said(&[none, "h:1 is unavailable: no route"]));
+        assert_eq!((discovery.check_limits(), discovery.error()), (Err(NoLimits), errors(&[none])));
+        assert_eq!(["no route", "no route"].map(|reason| discovery.lost(reason)), [true, false]);
+        assert_eq!(discovery.error(), errors(&[none, "h:1 is unavailable: no route"]));
         discovery.connected();
         let silent = "h:1 is reconnected, without a configuration since: no route";
-        assert_eq!(discovery.error(), said(&[none, silent]));
-        assert_eq!(["bad", "bad", "worse"].map(|it| discovery.refused(it)), [true, false, true]);
+        assert_eq!(discovery.error(), errors(&[none, silent]));
+        assert_eq!(
+            ["bad", "bad", "worse"].map(|reason| discovery.rejected(reason)),
+            [true, false, true]
+        );
         assert_eq!(
             discovery.error(),
-            said(&[none, "the last configuration of h:1 was rejected: worse"])
+            errors(&[none, "the last configuration of h:1 was rejected: worse"])
         );
         discovery.accepted();
-        assert_eq!((discovery.check_limits(), discovery.error()), (Ok(()), said(&[])));
+        assert_eq!((discovery.check_limits(), discovery.error()), (Ok(()), errors(&[])));
         assert!(discovery.lost("no route"));
-        // Its last configuration is still active.
+        // The last configuration is still active.
         assert_eq!(discovery.check_limits(), Ok(()));
         assert_eq!(discovery.by_result(), [("success", 1), ("failure", 3)]);
     }

@@ -1,4 +1,4 @@
-//! One stream: asking, taking what comes, and saying what became of it.
+//! The streams to a control plane, one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,155 +14,154 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_stream::wrappers::ReceiverStream;
+use tollgate_config::XdsOptions;
+use tollgate_descriptors::Domains;
+use tollgate_engine::Engine;
 use tonic::metadata::{
     AsciiMetadataKey, AsciiMetadataValue, BinaryMetadataKey, BinaryMetadataValue, MetadataMap,
 };
 use tonic::{Code, Request};
 
-use super::answer::{self, TYPE_URL};
-use super::backoff::Backoff;
-use super::connect::{connect, whole};
-use tollgate_engine::Engine;
-
+use super::connect::{connect, with_sources};
 use super::discovery::Discovery;
-use tollgate_config::XdsOptions;
-use tollgate_descriptors::Domains;
+use super::resources::{self, TYPE_URL};
 
-/// The longest wait before a server is told for another time that it sends what was refused.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// The longest delay before a server that repeats a rejected version is answered.
+const MAX_REJECTION_DELAY: Duration = Duration::from_secs(10);
 
-/// The streams to a server, one after the other.
+/// Follows a control plane until the task is dropped. `on_update` is called after each accepted
+/// configuration.
+pub async fn follow(
+    options: XdsOptions,
+    engine: Arc<Engine>,
+    discovery: Arc<Discovery>,
+    on_update: impl Fn(),
+) {
+    let reconnect = Backoff::new(options.backoff_initial, options.backoff_max);
+    let max_delay = options.backoff_max.min(MAX_REJECTION_DELAY);
+    let mut client = Client {
+        rejection: Backoff::new(options.backoff_initial, max_delay),
+        options,
+        engine,
+        discovery,
+        on_update,
+        reconnect,
+        version: String::new(),
+        rejected_version: None,
+    };
+    loop {
+        let reason = match client.run_stream().await {
+            Ok(()) => "the server ended the stream".to_owned(),
+            Err(error) => error,
+        };
+        if client.discovery.lost(&reason) {
+            let server = &client.options.server;
+            tracing::error!(
+                "control plane {server} unavailable, keeping the configuration: {reason}"
+            );
+        }
+        sleep(client.reconnect.next_delay()).await;
+    }
+}
+
+/// The client of a control plane.
 #[derive(Debug)]
-pub(super) struct Stream<F> {
+struct Client<F> {
     options: XdsOptions,
     engine: Arc<Engine>,
     discovery: Arc<Discovery>,
     on_update: F,
-    backoff: Backoff,
-    /// The version that holds, on this stream.
+    reconnect: Backoff,
+    /// The version that was accepted last on this stream.
     version: String,
-    refused: Refused,
+    /// The version that was rejected last.
+    rejected_version: Option<String>,
+    /// Delays the rejection of a version that was rejected before.
+    rejection: Backoff,
 }
 
-/// What was refused last.
-#[derive(Debug)]
-struct Refused {
-    version: Option<String>,
-    pause: Backoff,
-}
-
-impl<F: Fn()> Stream<F> {
-    pub(super) fn new(
-        options: XdsOptions,
-        engine: Arc<Engine>,
-        discovery: Arc<Discovery>,
-        on_update: F,
-    ) -> Self {
-        let backoff = Backoff::new(options.backoff_initial, options.backoff_max);
-        let most = options.backoff_max.min(MAX_PAUSE);
-        let refused = Refused { version: None, pause: Backoff::new(options.backoff_initial, most) };
-        Stream { options, engine, discovery, on_update, backoff, version: String::new(), refused }
-    }
-
-    /// Notes why the stream has ended. How long to wait before the next.
-    pub(super) fn lost(&mut self, why: &str) -> Duration {
-        let server = &self.options.server;
-        if self.discovery.lost(why) {
-            tracing::error!("control plane {server} unavailable, keeping the configuration: {why}");
-        }
-        self.backoff.next()
-    }
-
-    /// Runs a stream to its end. Why it has ended.
-    pub(super) async fn run(&mut self) -> String {
-        match self.try_run().await {
-            Ok(()) => "it has ended the stream".to_owned(),
-            Err(why) => why,
-        }
-    }
-
-    async fn try_run(&mut self) -> Result<(), String> {
-        // A restarted server may count its versions from one again, and would then think
-        // that what it says is known. So each stream begins with none.
+impl<F: Fn()> Client<F> {
+    /// Runs one stream to its end.
+    async fn run_stream(&mut self) -> Result<(), String> {
+        // A restarted server may number its versions from one again, and would take a version of
+        // its predecessor for its own.
         self.version.clear();
         let channel = connect(&self.options).await?;
         self.discovery.connected();
         tracing::info!("control plane {} connected", self.options.server);
         let mut client = AggregatedDiscoveryServiceClient::new(channel)
             .max_decoding_message_size(self.options.max_message);
-        let (asking, asked) = mpsc::channel(1);
-        ask(&asking, self.request("", None)).await?;
-        let mut request = Request::new(ReceiverStream::new(asked));
-        *request.metadata_mut() = metadata_map(&self.options);
-        let opened = client.stream_aggregated_resources(request).await;
-        let mut answers = opened.map_err(|error| said(&error))?.into_inner();
-        while let Some(answer) = answers.message().await.map_err(|error| said(&error))? {
-            if answer.type_url != TYPE_URL {
-                tracing::warn!(
-                    "the control plane sent {:?}, which was not asked for",
-                    answer.type_url
-                );
+        let (requests, receiver) = mpsc::channel(1);
+        send(&requests, self.request("", None)).await?;
+        let mut call = Request::new(ReceiverStream::new(receiver));
+        *call.metadata_mut() = metadata_map(&self.options);
+        let response =
+            client.stream_aggregated_resources(call).await.map_err(|status| describe(&status))?;
+        let mut responses = response.into_inner();
+        while let Some(response) = responses.message().await.map_err(|status| describe(&status))? {
+            if response.type_url != TYPE_URL {
+                let kind = response.type_url;
+                tracing::warn!("the control plane sent resources of type {kind:?} unrequested");
                 continue;
             }
-            let verdict = self.take(answer).await;
-            ask(&asking, verdict).await?;
+            let reply = self.apply(response).await;
+            send(&requests, reply).await?;
         }
         Ok(())
     }
 
-    /// Takes an answer, and says to the server what became of it.
-    async fn take(&mut self, answer: DiscoveryResponse) -> DiscoveryRequest {
-        let DiscoveryResponse { version_info, resources, nonce, .. } = answer;
-        let read = self.engine.active().envoy.read_options();
-        // It may have megabytes.
-        let domains = spawn_blocking(move || answer::read(&resources, &read)).await;
+    /// Accepts or rejects a response. Returns the request that reports this to the server.
+    async fn apply(&mut self, response: DiscoveryResponse) -> DiscoveryRequest {
+        let DiscoveryResponse { version_info, resources, nonce, .. } = response;
+        let options = self.engine.active().envoy.read_options();
+        // Parsing megabytes would block the runtime.
+        let domains = spawn_blocking(move || resources::parse(&resources, &options)).await;
         match domains.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(domains) => {
-                self.hold(version_info, domains);
+                self.accept(version_info, domains);
                 self.request(&nonce, None)
             }
-            Err(why) => {
-                self.refuse(version_info, &why).await;
-                self.request(&nonce, Some(why))
+            Err(reason) => {
+                self.reject(version_info, &reason).await;
+                self.request(&nonce, Some(reason))
             }
         }
     }
 
-    fn hold(&mut self, version: String, domains: Domains) {
+    fn accept(&mut self, version: String, domains: Domains) {
         let count = domains.domains().count();
         tracing::info!(version, domains = count, "control plane configuration applied");
         self.engine.activate_domains(Arc::new(domains));
         self.discovery.accepted();
         (self.on_update)();
         self.version = version;
-        self.backoff.reset();
-        self.refused.version = None;
-        self.refused.pause.reset();
+        self.reconnect.reset();
+        self.rejected_version = None;
+        self.rejection.reset();
     }
 
-    /// Many servers answer a refusal with the same again, at once: then it waits before it refuses
-    /// that.
-    async fn refuse(&mut self, version: String, why: &str) {
-        if self.discovery.refused(why) {
+    /// Many servers send a rejected version again at once. The second rejection of it waits.
+    async fn reject(&mut self, version: String, reason: &str) {
+        if self.discovery.rejected(reason) {
             tracing::error!(
                 version,
-                "control plane configuration rejected, keeping the previous one: {why}"
+                "control plane configuration rejected, keeping the previous one: {reason}"
             );
         }
-        if self.refused.version.as_ref() == Some(&version) {
-            sleep(self.refused.pause.next()).await;
+        if self.rejected_version.as_ref() == Some(&version) {
+            sleep(self.rejection.next_delay()).await;
         }
-        self.refused.version = Some(version);
+        self.rejected_version = Some(version);
     }
 
-    /// Asks for all there is, and says what became of the answer with this nonce.
-    fn request(&self, nonce: &str, refusal: Option<String>) -> DiscoveryRequest {
+    /// A request for all resources, which accepts or rejects the response with this nonce.
+    fn request(&self, nonce: &str, rejection: Option<String>) -> DiscoveryRequest {
         DiscoveryRequest {
             version_info: self.version.clone(),
             node: Some(self.node()),
             type_url: TYPE_URL.to_owned(),
             response_nonce: nonce.to_owned(),
-            error_detail: refusal.map(|message| Status {
+            error_detail: rejection.map(|message| Status {
                 code: i32::from(Code::InvalidArgument),
                 message,
                 details: Vec::new(),
@@ -186,36 +185,90 @@ impl<F: Fn()> Stream<F> {
     }
 }
 
-async fn ask(
-    asking: &mpsc::Sender<DiscoveryRequest>,
-    request: DiscoveryRequest,
-) -> Result<(), String> {
-    asking.send(request).await.map_err(|_| "the stream is broken".to_owned())
+/// Delays that double up to a maximum. Each has up to 50 % jitter, so that daemons that lost the
+/// same server do not reconnect at the same time. `tollgate-redis` has a backoff with fixed bounds;
+/// sharing it would add to the public API of that library.
+#[derive(Clone, Copy, Debug)]
+struct Backoff {
+    initial: Duration,
+    max: Duration,
+    next: Duration,
 }
 
-/// What a status says, with what lies under it.
-fn said(status: &tonic::Status) -> String {
-    let words = format!("{:?}: {}", status.code(), status.message());
-    match std::error::Error::source(status) {
-        Some(under) => format!("{words}: {}", whole(under)),
-        None => words,
+impl Backoff {
+    /// The jitter that yields the whole delay.
+    const MAX_JITTER: u32 = 512;
+
+    fn new(initial: Duration, max: Duration) -> Self {
+        Backoff { initial, max, next: initial }
+    }
+
+    /// Starts again from the initial delay.
+    fn reset(&mut self) {
+        self.next = self.initial;
+    }
+
+    fn next_delay(&mut self) -> Duration {
+        self.next_with_jitter(fastrand::u32(..=Backoff::MAX_JITTER))
+    }
+
+    fn next_with_jitter(&mut self, jitter: u32) -> Duration {
+        let delay = self.next.min(self.max);
+        self.next = delay.saturating_mul(2);
+        delay / 2 + delay / (2 * Backoff::MAX_JITTER) * jitter
     }
 }
 
-/// The headers of the configuration as metadata of the stream.
-#[expect(clippy::expect_used, reason = "the configuration has checked names and values")]
+async fn send(
+    requests: &mpsc::Sender<DiscoveryRequest>,
+    request: DiscoveryRequest,
+) -> Result<(), String> {
+    requests.send(request).await.map_err(|_| "the stream is broken".to_owned())
+}
+
+/// A status with its code and causes.
+fn describe(status: &tonic::Status) -> String {
+    let text = format!("{:?}: {}", status.code(), status.message());
+    match std::error::Error::source(status) {
+        Some(source) => format!("{text}: {}", with_sources(source)),
+        None => text,
+    }
+}
+
+/// The configured headers as metadata of the stream.
+#[expect(clippy::expect_used, reason = "the configuration validates names and values")]
 fn metadata_map(options: &XdsOptions) -> MetadataMap {
     let mut map = MetadataMap::new();
     for (name, value) in options.headers() {
         let name = name.as_str();
         if name.ends_with("-bin") {
-            let key: BinaryMetadataKey = name.parse().expect("a checked header name");
+            let key: BinaryMetadataKey = name.parse().expect("a valid header name");
             map.append_bin(key, BinaryMetadataValue::from_bytes(value));
         } else {
-            let key: AsciiMetadataKey = name.parse().expect("a checked header name");
-            let value = AsciiMetadataValue::try_from(value).expect("a checked header value");
+            let key: AsciiMetadataKey = name.parse().expect("a valid header name");
+            let value = AsciiMetadataValue::try_from(value).expect("a valid header value");
             map.append(key, value);
         }
     }
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_the_maximum_with_jitter() {
+        let seconds = Duration::from_secs;
+        for (jitter, expected) in [(Backoff::MAX_JITTER, [2, 4, 8, 10, 10]), (0, [1, 2, 4, 5, 5])] {
+            let mut backoff = Backoff::new(seconds(2), seconds(10));
+            for _ in 0..2 {
+                let delays = [0; 5].map(|_| backoff.next_with_jitter(jitter));
+                assert_eq!(delays, expected.map(seconds));
+                backoff.reset();
+            }
+        }
+        let mut random = Backoff::new(seconds(2), seconds(2));
+        assert!((seconds(1)..=seconds(2)).contains(&random.next_delay()));
+    }
 }

@@ -2,13 +2,11 @@
 
 use hyper::StatusCode;
 use tollgate::{Answer, Decision, Micros, Policy, Reason};
-use tollgate_engine::MAX_QUOTED_LEN;
 
 use crate::headers;
-use crate::problem::quoted;
+use crate::json::Writer;
+use crate::problem::{quoted, shortened};
 use crate::reply::{self, Reply};
-use crate::writer::Writer;
-use tollgate_rules::KeyError;
 
 /// The most bytes of names in a body, so that it stays below 1 KiB.
 const MAX_NAME_BYTES: usize = 512;
@@ -16,10 +14,11 @@ const MAX_NAME_BYTES: usize = 512;
 /// The type of a denial, which has a fixed title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DenialKind {
-    /// A limit denies. Type and `violated-policies` are those that
-    /// draft-ietf-httpapi-ratelimit-headers-11 asks IANA for.
+    /// A limit denies. Type and `violated-policies` are as in
+    /// draft-ietf-httpapi-ratelimit-headers-11.
     QuotaExceeded,
-    /// Anything else denies: a list, a block, the rules, or a policy while the store is unavailable.
+    /// Anything else denies: a list, a block, the rules, or a policy while the store is
+    /// unavailable.
     Denied,
 }
 
@@ -48,7 +47,7 @@ impl DenialKind {
 pub(super) struct Denial {
     kind: DenialKind,
     detail: String,
-    /// The names of what denies, as in the headers; JSON strings.
+    /// The names of the denying limits, as in the headers; JSON strings.
     violated: Vec<String>,
     retry_after: Option<Micros>,
 }
@@ -61,10 +60,11 @@ impl Denial {
     ) -> Option<Self> {
         let denied = || answer.decisions.iter().filter(|decision| !decision.allowed);
         denied().next()?;
-        let by_limit = denied().any(|x| matches!(x.reason, Reason::Limit | Reason::Never));
+        let by_limit =
+            denied().any(|denied| matches!(denied.reason, Reason::Limit | Reason::Never));
         let retry_after = answer.retry_after();
         let detail = match retry_after {
-            _ if denied().any(|x| x.degraded) => {
+            _ if denied().any(|denied| denied.degraded) => {
                 "the limits are unavailable at the moment; try again later".to_owned()
             }
             Some(wait) => format!("try again in {wait} s"),
@@ -78,17 +78,8 @@ impl Denial {
         })
     }
 
-    /// The denial of a request that no rule matches.
-    pub(super) fn no_rule() -> Self {
-        Denial::from_rules("no rule matches this request".to_owned())
-    }
-
-    /// The denial of a request without a key.
-    pub(super) fn no_key(reason: &KeyError) -> Self {
-        Denial::from_rules(reason.to_string())
-    }
-
-    fn from_rules(detail: String) -> Self {
+    /// The denial of a request that no rule matches, or that has no key.
+    pub(super) fn from_rules(detail: String) -> Self {
         Denial { kind: DenialKind::Denied, detail, violated: Vec::new(), retry_after: None }
     }
 
@@ -98,19 +89,20 @@ impl Denial {
         json.put(r#","title":"#, self.kind.title());
         json.put(r#","status":"#, u64::from(status.as_u16()));
         json.text(r#","detail":"#);
-        json.text(&quoted(&beginning(&self.detail)));
-        json.list(r#","violated-policies":"#, &self.violated, |json, j| json.text(j));
+        // It may contain long names of headers and claims. JSON has up to six bytes a character.
+        json.text(&quoted(&shortened(&self.detail)));
+        json.list(r#","violated-policies":"#, &self.violated, |json, name| json.text(name));
         json.put(r#","retry_after":"#, self.retry_after);
         json.text("}");
         reply::denial(status, json.finish(), self.retry_after)
     }
 }
 
-/// The names of what denies, each once, as many as fit.
+/// The names of the denying limits, each once, as many as fit.
 fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes: usize = 0;
-    for name in headers::violated(decisions).map(|x| quoted(&x)) {
+    for name in headers::violated(decisions).map(|name| quoted(&name)) {
         if names.contains(&name) {
             continue;
         }
@@ -121,14 +113,4 @@ fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> 
         names.push(name);
     }
     names
-}
-
-/// The beginning of a detail, which may contain long names of headers and claims. A character has
-/// at most six bytes in JSON.
-fn beginning(detail: &str) -> String {
-    let mut shown: String = detail.chars().take(MAX_QUOTED_LEN).collect();
-    if shown.len() < detail.len() {
-        shown.push('…');
-    }
-    shown
 }

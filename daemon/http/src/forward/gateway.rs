@@ -3,6 +3,7 @@
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 
+use self::PropertySource::{Header, Request};
 use super::PREFIX;
 use tollgate_rules::AddressHeader;
 
@@ -42,15 +43,9 @@ pub(crate) struct GatewayHeader {
 /// `auth_request` of nginx; its configuration sets the headers.
 const NGINX: GatewayProtocol = GatewayProtocol {
     name: "nginx",
-    method: PropertySource::Header(
-        "X-Original-Method",
-        "proxy_set_header X-Original-Method $request_method;",
-    ),
-    target: PropertySource::Header(
-        "X-Original-URI",
-        "proxy_set_header X-Original-URI $request_uri;",
-    ),
-    host: PropertySource::Header("X-Original-Host", "proxy_set_header X-Original-Host $host;"),
+    method: Header("X-Original-Method", "proxy_set_header X-Original-Method $request_method;"),
+    target: Header("X-Original-URI", "proxy_set_header X-Original-URI $request_uri;"),
+    host: Header("X-Original-Host", "proxy_set_header X-Original-Host $host;"),
     address: AddressHeader { name: "X-Real-IP", is_list: false },
     address_line: "proxy_set_header X-Real-IP $remote_addr;",
 };
@@ -58,9 +53,9 @@ const NGINX: GatewayProtocol = GatewayProtocol {
 /// `forward_auth` of Caddy, which sets its headers itself.
 const CADDY: GatewayProtocol = GatewayProtocol {
     name: "caddy",
-    method: PropertySource::Header("X-Forwarded-Method", "header_up X-Forwarded-Method {method}"),
-    target: PropertySource::Header("X-Forwarded-Uri", "header_up X-Forwarded-Uri {uri}"),
-    host: PropertySource::Header("X-Forwarded-Host", "header_up X-Forwarded-Host {hostport}"),
+    method: Header("X-Forwarded-Method", "header_up X-Forwarded-Method {method}"),
+    target: Header("X-Forwarded-Uri", "header_up X-Forwarded-Uri {uri}"),
+    host: Header("X-Forwarded-Host", "header_up X-Forwarded-Host {hostport}"),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: "header_up X-Forwarded-For {remote_host}",
 };
@@ -71,9 +66,9 @@ const TRAEFIK_LINE: &str = "trustForwardHeader: false";
 /// `forwardAuth` of Traefik, which sets its headers itself.
 const TRAEFIK: GatewayProtocol = GatewayProtocol {
     name: "traefik",
-    method: PropertySource::Header("X-Forwarded-Method", TRAEFIK_LINE),
-    target: PropertySource::Header("X-Forwarded-Uri", TRAEFIK_LINE),
-    host: PropertySource::Header("X-Forwarded-Host", TRAEFIK_LINE),
+    method: Header("X-Forwarded-Method", TRAEFIK_LINE),
+    target: Header("X-Forwarded-Uri", TRAEFIK_LINE),
+    host: Header("X-Forwarded-Host", TRAEFIK_LINE),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: TRAEFIK_LINE,
 };
@@ -81,15 +76,9 @@ const TRAEFIK: GatewayProtocol = GatewayProtocol {
 /// A Lua action of HAProxy; its configuration sets the headers.
 const HAPROXY: GatewayProtocol = GatewayProtocol {
     name: "haproxy",
-    method: PropertySource::Header(
-        "X-Forwarded-Method",
-        r#"["x-forwarded-method"] = { txn.f:method() }"#,
-    ),
-    target: PropertySource::Header("X-Forwarded-Uri", r#"["x-forwarded-uri"] = { txn.f:pathq() }"#),
-    host: PropertySource::Header(
-        "X-Forwarded-Host",
-        r#"["x-forwarded-host"] = { txn.f:req_hdr("host") }"#,
-    ),
+    method: Header("X-Forwarded-Method", r#"["x-forwarded-method"] = { txn.f:method() }"#),
+    target: Header("X-Forwarded-Uri", r#"["x-forwarded-uri"] = { txn.f:pathq() }"#),
+    host: Header("X-Forwarded-Host", r#"["x-forwarded-host"] = { txn.f:req_hdr("host") }"#),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: r#"["x-forwarded-for"] = { txn.f:src() }"#,
 };
@@ -97,9 +86,9 @@ const HAPROXY: GatewayProtocol = GatewayProtocol {
 /// `ext_authz` of Envoy over HTTP, which forwards the request with a prefix before its path.
 const ENVOY: GatewayProtocol = GatewayProtocol {
     name: "envoy",
-    method: PropertySource::Request,
-    target: PropertySource::Request,
-    host: PropertySource::Request,
+    method: Request,
+    target: Request,
+    host: Request,
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: "allowed_headers: { patterns: [{ exact: x-forwarded-for }] }, and \
                    use_remote_address: true",
@@ -121,10 +110,8 @@ impl GatewayProtocol {
     /// The headers that describe the client's request, without those that only rules read.
     pub(crate) fn headers(&self) -> impl Iterator<Item = GatewayHeader> {
         let header = |source: PropertySource, description, is_required| match source {
-            PropertySource::Header(name, _) => {
-                Some(GatewayHeader { name, description, is_required })
-            }
-            PropertySource::Request => None,
+            Header(name, _) => Some(GatewayHeader { name, description, is_required }),
+            Request => None,
         };
         let host = "The host of the client's request, where a rule reads it.";
         let own_host = GatewayHeader { name: "Host", description: host, is_required: false };
@@ -144,24 +131,22 @@ impl GatewayProtocol {
 
     /// Whether the query is Tollgate's, and not part of the client's request.
     pub(crate) fn has_query(&self) -> bool {
-        matches!(self.target, PropertySource::Header(..))
+        matches!(self.target, Header(..))
     }
 
     pub(super) fn method<'a>(&self, head: &'a Parts) -> Result<&'a str, String> {
         match self.method {
-            PropertySource::Header(name, line) => {
-                str::from_utf8(non_empty_header(&head.headers, name, line)?)
-                    .map_err(|_| format!("{name} is not valid UTF-8"))
-            }
-            PropertySource::Request => Ok(head.method.as_str()),
+            Header(name, line) => str::from_utf8(non_empty_header(&head.headers, name, line)?)
+                .map_err(|_| format!("{name} is not valid UTF-8")),
+            Request => Ok(head.method.as_str()),
         }
     }
 
     /// The path and query, as the client sent them.
     pub(super) fn target<'a>(&self, head: &'a Parts) -> Result<&'a [u8], String> {
         match self.target {
-            PropertySource::Header(name, line) => non_empty_header(&head.headers, name, line),
-            PropertySource::Request => {
+            Header(name, line) => non_empty_header(&head.headers, name, line),
+            Request => {
                 let whole = head.uri.path_and_query().map_or("", |target| target.as_str());
                 let target = whole
                     .strip_prefix(PREFIX)
@@ -176,10 +161,10 @@ impl GatewayProtocol {
     /// a client must not be able to prevent a decision.
     pub(super) fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, String> {
         let host = match (self.host, head.uri.authority()) {
-            (PropertySource::Header(name, line), _) => single_header(&head.headers, name, line)?,
+            (Header(name, line), _) => single_header(&head.headers, name, line)?,
             // HTTP/2 has the host in the URI.
-            (PropertySource::Request, Some(authority)) => authority.as_str().as_bytes(),
-            (PropertySource::Request, None) => single_header(&head.headers, "Host", "one Host")?,
+            (Request, Some(authority)) => authority.as_str().as_bytes(),
+            (Request, None) => single_header(&head.headers, "Host", "one Host")?,
         };
         Ok(str::from_utf8(host).unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 //! its client. Policy, key and cost come from the rules alone.
 //!
 //! Most gateways use the status only: 200 admits, 429 (or that of `?deny=`) denies, and 5xx is an
-//! error. What a client can cause must never be an error: a gateway that fails open would admit it.
+//! error. No client may be able to cause an error: a gateway that fails open would admit it.
 
 mod denial;
 mod gateway;
@@ -26,9 +26,8 @@ use super::problem::{Problem, ProblemKind};
 use super::reply::{self, Reply};
 use super::{headers, traceparent};
 use tollgate_config::Scope;
-use tollgate_rules::query;
 use tollgate_rules::{
-    Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, Peer, RuleOutcome,
+    Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, Peer, RuleOutcome, query,
 };
 
 /// The path, without the gateway's name.
@@ -101,11 +100,11 @@ async fn decide(
         }
         Ok(RuleOutcome::NoRule(OnNoRule::Deny)) => {
             counters.no_rule_denied.increment();
-            return Ok(Denial::no_rule().reply(deny));
+            return Ok(Denial::from_rules("no rule matches this request".to_owned()).reply(deny));
         }
         Ok(RuleOutcome::Deny(reason))
         | Err(reason @ (KeyError::Ambiguous(_) | KeyError::TooLong(..))) => {
-            return Ok(Denial::no_key(&reason).reply(deny));
+            return Ok(Denial::from_rules(reason.to_string()).reply(deny));
         }
         Err(reason) => return Err(missing_value(&reason, gateway)),
     };
@@ -122,9 +121,7 @@ fn denial_status(gateway: &GatewayProtocol, head: &Parts) -> Result<StatusCode, 
             (b"deny", b"403") => StatusCode::FORBIDDEN,
             (b"deny", b"429") => StatusCode::TOO_MANY_REQUESTS,
             (b"deny", _) => return Err(no_decision("deny must be 401, 403 or 429, or absent")),
-            _ => {
-                return Err(no_decision("unknown query parameter; expected deny=401 or deny=403"));
-            }
+            _ => return Err(no_decision("unknown query parameter; expected deny=401 or deny=403")),
         };
     }
     Ok(status)
@@ -206,9 +203,7 @@ fn no_decision(detail: impl Into<String>) -> Problem {
 
 fn missing_value(reason: &KeyError, gateway: &GatewayProtocol) -> Problem {
     match reason {
-        KeyError::Address(ClientAddressError::Untrusted(_)) | KeyError::Host(_) => {
-            no_decision(reason.to_string())
-        }
+        KeyError::Address(ClientAddressError::Untrusted(_)) => no_decision(reason.to_string()),
         KeyError::Address(_) => {
             no_decision(format!("{reason}; configure the gateway with {}", gateway.address_line))
         }

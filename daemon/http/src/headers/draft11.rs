@@ -5,7 +5,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::quota::Quota;
 
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// The most bytes of each header: gateways reject heads of more than 4 to 8 KiB.
 pub(super) const MAX_BYTES: usize = 2_048;

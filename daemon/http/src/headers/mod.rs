@@ -2,16 +2,15 @@
 
 mod draft11;
 mod quota;
-mod single;
 #[cfg(test)]
 mod tests;
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{Decision, Policy};
+use tollgate_config::HeaderStyle;
 
 use self::quota::Quota;
 pub(super) use self::quota::violated;
-use tollgate_config::HeaderStyle;
 
 /// Writes the limits of these decisions in each of the styles. Omits shadow policies, and decisions
 /// without limits, such as those of a key list.
@@ -25,16 +24,67 @@ pub fn write<'a>(
         match style {
             HeaderStyle::Draft11 => draft11::write(headers, quotas),
             HeaderStyle::Draft6 => {
+                let quota = DRAFT6.write(headers, quotas, Quota::reset_seconds);
                 // Both drafts have a `RateLimit-Policy`, in incompatible grammars.
-                let with_policy = !styles.contains(&HeaderStyle::Draft11);
-                single::write_draft6(headers, quotas, with_policy);
+                if let Some(quota) = quota
+                    && !styles.contains(&HeaderStyle::Draft11)
+                {
+                    write_draft6_policy(headers, &quota);
+                }
             }
             HeaderStyle::LegacyDelta => {
-                single::write_legacy(headers, quotas, Quota::reset_seconds);
+                LEGACY.write(headers, quotas, Quota::reset_seconds);
             }
             HeaderStyle::LegacyEpoch => {
-                single::write_legacy(headers, quotas, Quota::epoch_seconds);
+                LEGACY.write(headers, quotas, Quota::epoch_seconds);
             }
         }
+    }
+}
+
+/// The names of the headers of a style that describes one limit, the binding one.
+struct Names {
+    limit: HeaderName,
+    remaining: HeaderName,
+    reset: HeaderName,
+}
+
+/// As draft-ietf-httpapi-ratelimit-headers-06.
+static DRAFT6: Names = Names {
+    limit: HeaderName::from_static("ratelimit-limit"),
+    remaining: HeaderName::from_static("ratelimit-remaining"),
+    reset: HeaderName::from_static("ratelimit-reset"),
+};
+
+static LEGACY: Names = Names {
+    limit: HeaderName::from_static("x-ratelimit-limit"),
+    remaining: HeaderName::from_static("x-ratelimit-remaining"),
+    reset: HeaderName::from_static("x-ratelimit-reset"),
+};
+
+impl Names {
+    /// Writes the headers of the binding limit, and returns that.
+    fn write<'a>(
+        &self,
+        headers: &mut HeaderMap,
+        quotas: impl Iterator<Item = Quota<'a>>,
+        reset: fn(&Quota<'a>) -> Option<u64>,
+    ) -> Option<Quota<'a>> {
+        let quota = quota::binding(quotas)?;
+        headers.insert(&self.limit, quota.capacity.into());
+        headers.insert(&self.remaining, quota.remaining.into());
+        if let Some(seconds) = reset(&quota) {
+            headers.insert(&self.reset, seconds.into());
+        }
+        Some(quota)
+    }
+}
+
+/// Writes `RateLimit-Policy: 100;w=60`. Concurrency limits have no window, which it needs.
+fn write_draft6_policy(headers: &mut HeaderMap, quota: &Quota<'_>) {
+    if let Some(window) = quota.window
+        && let Ok(value) = HeaderValue::from_str(&format!("{};w={window}", quota.capacity))
+    {
+        headers.insert(draft11::POLICY, value);
     }
 }

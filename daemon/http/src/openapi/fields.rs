@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tollgate::Cost;
 use tollgate_core::{MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN};
-
 use tollgate_engine::{CHECK_PARAMETERS, Parameter};
 
-use super::super::object::STATUS;
+use super::parts::{described, schema_ref, text};
+use crate::object::STATUS;
 
 /// 32 hexadecimal digits.
 pub(super) const ID: &str = "^[0-9A-Fa-f]{32}$";
@@ -19,38 +19,29 @@ pub(super) fn all() -> impl Iterator<Item = (String, Value)> {
         .chain([(STATUS.to_owned(), status())])
 }
 
-/// A reference to the schema of a parameter.
-pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
-}
-
 fn status() -> Value {
-    json!({
-        "type": "string",
-        "enum": ["200"],
-        "description": "Gives every decision the status 200.",
-    })
+    described(json!({ "type": "string", "enum": ["200"] }), "Gives every decision the status 200.")
 }
 
 fn schema(parameter: Parameter) -> Value {
     match parameter {
-        Parameter::Policy => text("The name of a policy of the configuration.", "api"),
-        Parameter::Tier => text("A tier of the policy.", "pro"),
-        Parameter::Limit => text(
-            "Limits in place of a policy, in the notation of the configuration. For operators only: from \
-             loopback, or with the scope operate.",
+        Parameter::Policy => example_text("The name of a policy of the configuration.", "api"),
+        Parameter::Tier => example_text("A tier of the policy.", "pro"),
+        Parameter::Limit => example_text(
+            "Limits in place of a policy, in the notation of the configuration. For operators \
+             only: from loopback, or with the scope operate.",
             "10/s burst 20",
         ),
         Parameter::Key => bounded(
             MAX_KEY_LEN,
-            text(
+            example_text(
                 "The identity to limit. The length is in bytes; the configuration may allow less.",
                 "user:42",
             ),
         ),
         Parameter::KeyBase64 => bounded(
             MAX_KEY_LEN.div_ceil(3).saturating_mul(4),
-            text("The identity to limit as base64, where it is not UTF-8.", "dXNlcjo0Mg=="),
+            example_text("The identity to limit as base64, where it is not UTF-8.", "dXNlcjo0Mg=="),
         ),
         Parameter::Cost => json!({
             "type": "integer",
@@ -59,7 +50,7 @@ fn schema(parameter: Parameter) -> Value {
             "default": 1,
             "description": "The amount that is charged, taken at most, given back or penalized.",
         }),
-        Parameter::Note => text("A comment, which changes nothing.", "GET /search"),
+        Parameter::Note => example_text("A comment, which changes nothing.", "GET /search"),
         Parameter::Checks => json!({
             "type": "array",
             "minItems": 1,
@@ -69,7 +60,7 @@ fn schema(parameter: Parameter) -> Value {
         }),
         Parameter::RequestId => bounded(
             MAX_REQUEST_ID_LEN,
-            text(
+            example_text(
                 "The idempotency key: a repeated request with the same id is not charged again.",
                 "5f0c2a",
             ),
@@ -83,21 +74,23 @@ fn schema(parameter: Parameter) -> Value {
         Parameter::Time => json!({
             "type": "number",
             "minimum": 0,
-            "description": "The time of the decision that is undone; by default the newest charges are \
-                undone first.",
+            "description": "The time of the decision that is undone; by default the newest charges \
+                are undone first.",
             "examples": [1_763_650_000],
         }),
     }
 }
 
-fn text(description: &str, example: &str) -> Value {
-    json!({ "type": "string", "description": description, "examples": [example] })
+fn example_text(description: &str, example: &str) -> Value {
+    let mut schema = text(description);
+    schema["examples"] = json!([example]);
+    schema
 }
 
 /// A string with a length between one and a maximum.
-fn bounded(most: usize, mut text: Value) -> Value {
+fn bounded(max_len: usize, mut text: Value) -> Value {
     text["minLength"] = json!(1);
-    text["maxLength"] = json!(most);
+    text["maxLength"] = json!(max_len);
     text
 }
 
@@ -123,13 +116,13 @@ fn id(description: &str) -> Value {
 pub(super) fn object(parameters: &[Parameter], required: &[Parameter]) -> Value {
     let properties: serde_json::Map<_, _> = parameters
         .iter()
-        .map(|parameter| (parameter.name().to_owned(), reference(parameter.name())))
+        .map(|parameter| (parameter.name().to_owned(), schema_ref(parameter.name())))
         .collect();
     let is_one = json!({ "allOf": [
         // Only a policy has tiers.
         { "not": { "required": [Parameter::Limit.name(), Parameter::Tier.name()] } },
-        one_of(Parameter::Policy, Parameter::Limit),
-        one_of(Parameter::Key, Parameter::KeyBase64),
+        exactly_one(Parameter::Policy, Parameter::Limit),
+        exactly_one(Parameter::Key, Parameter::KeyBase64),
     ] });
     let mut object = json!({
         "type": "object",
@@ -151,6 +144,6 @@ pub(super) fn object(parameters: &[Parameter], required: &[Parameter]) -> Value 
     object
 }
 
-fn one_of(one: Parameter, other: Parameter) -> Value {
+fn exactly_one(one: Parameter, other: Parameter) -> Value {
     json!({ "oneOf": [{ "required": [one.name()] }, { "required": [other.name()] }] })
 }

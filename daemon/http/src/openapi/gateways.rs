@@ -1,10 +1,11 @@
 //! Forward auth: the path of each gateway, and its headers.
 
 use serde_json::{Value, json};
-
-use super::super::forward::{GATEWAYS, GatewayProtocol};
-use super::{operations, responses};
 use tollgate_config::Scope;
+
+use super::operations;
+use super::parts::response_ref;
+use crate::forward::{GATEWAYS, GatewayProtocol};
 
 /// The path of each gateway.
 pub(super) fn paths() -> impl Iterator<Item = (String, Value)> {
@@ -28,10 +29,8 @@ fn operation(gateway: &GatewayProtocol) -> Value {
         })
     });
     let parameters: Vec<_> = std::iter::once(own).chain(headers).collect();
-    let denied_or_refused = |status| match gateway.has_query() {
-        true => responses::denial_or_problem(status),
-        false => responses::problem(status),
-    };
+    // The query may select the status of denials.
+    let prefix = if gateway.has_query() { "DenialOrProblem." } else { "" };
     json!({
         "operationId": format!("forwardAuth{}", capitalized(gateway.name())),
         "summary": format!("Decides whether {} admits a request of its client.", gateway.name()),
@@ -39,11 +38,11 @@ fn operation(gateway: &GatewayProtocol) -> Value {
         "security": operations::security("gateway", &[Scope::Check]),
         "parameters": parameters,
         "responses": {
-            "200": responses::pass(),
-            "401": denied_or_refused("401"),
-            "403": denied_or_refused("403"),
-            "429": responses::denial(),
-            "500": responses::problem("500"),
+            "200": response_ref("Pass"),
+            "401": response_ref(&format!("{prefix}401")),
+            "403": response_ref(&format!("{prefix}403")),
+            "429": response_ref("Denial.429"),
+            "500": response_ref("500"),
         },
     })
 }

@@ -1,18 +1,17 @@
-//! `GET /openapi.json`: the OpenAPI 3.1 document, generated from the tables that requests are parsed
-//! with. A test keeps `docs/openapi.json` up to date and compares it with real responses.
+//! `GET /openapi.json`: the OpenAPI 3.1 document, generated from the tables that requests are
+//! parsed with. A test keeps `docs/openapi.json` up to date and compares it with real responses.
 
 mod envoy;
 mod fields;
 mod gateways;
 mod operations;
+mod parts;
 mod responses;
 mod schemas;
 
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
-
-use tollgate_engine::OPERATIONS;
+use serde_json::{Map, Value, json};
 
 use super::authentication::TokenHeader;
 
@@ -23,17 +22,15 @@ pub(super) fn document() -> &'static str {
 }
 
 fn value() -> Value {
-    let operations =
-        OPERATIONS.iter().map(|spec| (format!("/v1/{}", spec.name), operations::path_item(spec)));
-    let others = gateways::paths().chain(envoy::paths()).chain(operations::others());
-    let paths: serde_json::Map<_, _> = operations.chain(others).collect();
+    let paths: Map<_, _> =
+        operations::paths().chain(gateways::paths()).chain(envoy::paths()).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Tollgate",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Decides whether a key may spend a cost now, and if not, when. In requests \
-                a null field is the same as an absent one, and an unknown field is an error. Times \
+            "description": "Decides whether a key may spend a cost now, and if not, when. In \
+                requests a null field is the same as an absent one, and an unknown field is an error. Times \
                 are seconds, exact to the microsecond.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
@@ -47,14 +44,14 @@ fn value() -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token of the configuration, where it has any. The scopes of an \
+                    "description": "A configured token, if there are any. The scopes of an \
                         operation are alternatives.",
                 },
                 "gateway": {
                     "type": "apiKey",
                     "in": "header",
                     "name": TokenHeader::TollgateToken.name(),
-                    "description": "The same for a gateway, which forwards its client's \
+                    "description": "The token of a gateway, which forwards its client's \
                         Authorization.",
                 },
             },

@@ -1,16 +1,21 @@
 //! The paths of operations and probes.
 
 use serde_json::{Map, Value, json};
-
-use tollgate_engine::{OperationSpec, Parameter, ResponseKind};
-
-use super::super::object::STATUS;
-use super::super::operations::{QUERY_PARAMETERS, has_query_form};
-use super::{fields, responses};
 use tollgate_config::Scope;
+use tollgate_engine::{OPERATIONS, OperationSpec, Parameter, ResponseKind};
 
-/// The path item of an operation.
-pub(super) fn path_item(spec: &OperationSpec) -> Value {
+use super::fields;
+use super::parts::{json_response, response_ref, schema_ref, text_response};
+use crate::object::STATUS;
+use crate::operations::{QUERY_PARAMETERS, has_query_form};
+
+/// The paths of operations, of probes and of this document.
+pub(super) fn paths() -> impl Iterator<Item = (String, Value)> {
+    let operations = OPERATIONS.iter().map(|spec| (format!("/v1/{}", spec.name), path_item(spec)));
+    operations.chain(others().map(|(path, item)| (path.to_owned(), item)))
+}
+
+fn path_item(spec: &OperationSpec) -> Value {
     let mut post = operation(spec, spec.name, spec.parameters, true);
     let schema = fields::object(spec.parameters, spec.required);
     post["requestBody"] =
@@ -43,7 +48,7 @@ fn operation(spec: &OperationSpec, id: &str, accepted: &[Parameter], has_body: b
         ("422", spec.can_exceed_capacity()),
     ];
     for (status, _) in decided.into_iter().filter(|(_, occurs)| *occurs) {
-        responses.insert(status.to_owned(), responses::answer(status, schema));
+        responses.insert(status.to_owned(), response_ref(&format!("{schema}.{status}")));
     }
     let problems = [
         ("400", true),
@@ -58,7 +63,7 @@ fn operation(spec: &OperationSpec, id: &str, accepted: &[Parameter], has_body: b
         ("503", !spec.decides()),
     ];
     for (status, _) in problems.into_iter().filter(|(_, occurs)| *occurs) {
-        responses.insert(status.to_owned(), responses::problem(status));
+        responses.insert(status.to_owned(), response_ref(status));
     }
     json!({
         "operationId": id,
@@ -69,24 +74,18 @@ fn operation(spec: &OperationSpec, id: &str, accepted: &[Parameter], has_body: b
 }
 
 fn parameter(name: &str) -> Value {
-    json!({ "name": name, "in": "query", "schema": fields::reference(name) })
+    json!({ "name": name, "in": "query", "schema": schema_ref(name) })
 }
 
-/// No token where none is configured; otherwise one with any of these scopes.
+/// No token if none is configured; otherwise one with any of these scopes.
 pub(super) fn security(scheme: &str, scopes: &[Scope]) -> Value {
     let scopes = scopes.iter().chain([&Scope::Admin]);
     let needs = scopes.map(|scope| json!({ scheme: [scope.as_str()] }));
     std::iter::once(json!({})).chain(needs).collect()
 }
 
-/// The paths of probes, and of this document.
-pub(super) fn others() -> [(String, Value); 3] {
-    let text = |description: &str| {
-        json!({
-            "description": description,
-            "content": { "text/plain; charset=utf-8": { "schema": { "type": "string" } } },
-        })
-    };
+/// The paths of probes and of this document.
+fn others() -> [(&'static str, Value); 3] {
     let probe = |id: &str, summary: &str, parameters: Value, responses: Value| {
         json!({ "get": {
             "operationId": id,
@@ -99,41 +98,33 @@ pub(super) fn others() -> [(String, Value); 3] {
     let verbose = json!([{
         "name": "verbose",
         "in": "query",
-        "description": "Adds one line per component: the store, the last reload, the control plane. \
-            Its value is ignored.",
+        "description": "Adds one line per component: the store, the last reload, the control \
+            plane. Its value is ignored.",
         "allowEmptyValue": true,
         "schema": { "type": "string" },
     }]);
-    let no_method = responses::problem("405");
-    let live = json!({ "200": text("The process is alive."), "405": no_method });
+    let live = json!({ "200": text_response("The process is alive."), "405": response_ref("405") });
     let ready = json!({
-        "200": text("It accepts requests."),
-        "503": text("It is draining, or waits for its limits."),
-        "405": no_method,
-    });
-    let document = json!({
-        "200": {
-            "description": "This document.",
-            "content": { "application/json": { "schema": { "type": "object" } } },
-        },
-        "401": responses::problem("401"),
-        "405": no_method,
+        "200": text_response("It accepts requests."),
+        "503": text_response("It is draining, or waits for its limits."),
+        "405": response_ref("405"),
     });
     let document = json!({ "get": {
         "operationId": "openapi",
         "summary": "Returns this document; with tokens, to clients with any valid one.",
         "security": [{}, { "bearer": [] }],
-        "responses": document,
+        "responses": {
+            "200": json_response("This document.", json!({ "type": "object" })),
+            "401": response_ref("401"),
+            "405": response_ref("405"),
+        },
     } });
     [
+        ("/livez", probe("livez", "Returns whether the process is alive.", json!([]), live)),
         (
-            "/livez".to_owned(),
-            probe("livez", "Returns whether the process is alive.", json!([]), live),
-        ),
-        (
-            "/readyz".to_owned(),
+            "/readyz",
             probe("readyz", "Returns whether the daemon accepts requests.", verbose, ready),
         ),
-        ("/openapi.json".to_owned(), document),
+        ("/openapi.json", document),
     ]
 }

@@ -1,12 +1,12 @@
-//! Answers by their status, and their headers.
+//! Responses by their status, and their headers.
 
-use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::super::problem::ProblemKind;
+use super::parts::{header_ref, json_response, response, schema_ref};
+use crate::problem::ProblemKind;
 
-/// Headers that tell limits, by the styles that the configuration chooses.
-const OF_LIMITS: [&str; 9] = [
+/// The headers with limits, in all styles.
+const LIMIT_HEADERS: [&str; 9] = [
     "RateLimit-Policy",
     "RateLimit",
     "RateLimit-Limit",
@@ -18,155 +18,121 @@ const OF_LIMITS: [&str; 9] = [
     "Retry-After",
 ];
 
-/// The schemas that answers to verbs are of, and whether those are decisions.
-const ANSWERS: [(&str, bool); 4] =
+/// The schemas of responses to operations, and whether they are decisions.
+const SCHEMAS: [(&str, bool); 4] =
     [("Decision", true), ("DecisionOrDecisions", true), ("Change", false), ("Inspection", false)];
 
-/// The statuses that such answers have; but for the first they are a decision's.
+/// The statuses of these responses; only decisions have others than the first.
 const STATUSES: [(&str, &str); 4] = [
-    ("200", "What was decided or done."),
-    ("429", "Denied; Retry-After says until when, if there is such a time."),
-    ("422", "The cost is above a limit's capacity: waiting does not help."),
-    ("503", "The store gave no answer, and the policy denies without one."),
+    ("200", "The result."),
+    ("429", "Denied, with Retry-After if waiting helps."),
+    ("422", "The cost exceeds the capacity of a limit; waiting does not help."),
+    ("503", "The store did not answer, and the policy denies without it."),
 ];
 
-/// The answer of a status to a verb, of the schema of that name.
-pub(super) fn answer(status: &str, schema: &str) -> Value {
-    json!({ "$ref": format!("#/components/responses/{schema}.{status}") })
-}
-
-/// That a gateway may let a request pass.
-pub(super) fn pass() -> Value {
-    json!({ "$ref": "#/components/responses/Pass" })
-}
-
-/// That it must not.
-pub(super) fn denial() -> Value {
-    json!({ "$ref": "#/components/responses/Denial.429" })
-}
-
-/// That it must not, in a status that refuses the gateway itself, too.
-pub(super) fn denial_or_problem(status: &str) -> Value {
-    json!({ "$ref": format!("#/components/responses/DenialOrProblem.{status}") })
-}
-
-/// The responses to gateways, by name.
-fn of_gateways() -> [(String, Value); 4] {
-    let problem = |description: &str, schema: Value, headers: Value| {
-        json!({
-            "description": description,
-            "content": { "application/problem+json": { "schema": schema } },
-            "headers": headers,
-        })
-    };
-    let schema = |text: &str| json!({ "$ref": format!("#/components/schemas/{text}") });
-    let either = || json!({ "oneOf": [schema("Denial"), schema("Problem")] });
-    let asked = "The request must not pass, as deny asks for it; or, of the gateway's own token: ";
-    let (mut unknown, mut passed) = (of_limits(), of_limits());
-    if let Some(headers) = passed.as_object_mut() {
-        headers.remove("Retry-After");
-    }
-    unknown["WWW-Authenticate"] = json!({ "$ref": "#/components/headers/WWW-Authenticate" });
-    [
-        ("Pass".to_owned(), json!({ "description": "The request may pass.", "headers": passed })),
-        (
-            "Denial.429".to_owned(),
-            problem("The request must not pass.", schema("Denial"), of_limits()),
-        ),
-        (
-            "DenialOrProblem.401".to_owned(),
-            problem(&format!("{asked}one is needed."), either(), unknown),
-        ),
-        (
-            "DenialOrProblem.403".to_owned(),
-            problem(&format!("{asked}it is not for that."), either(), of_limits()),
-        ),
-    ]
-}
-
-/// The headers that tell limits.
-fn of_limits() -> Value {
-    let reference = |text: &str| json!({ "$ref": format!("#/components/headers/{text}") });
-    Value::Object(OF_LIMITS.iter().map(|limit| ((*limit).to_owned(), reference(limit))).collect())
-}
-
-/// All responses, by name.
+/// All responses, by name: an operation's is `schema.status`, a problem's `status`.
 pub(super) fn all() -> Value {
-    let mut all = of_problems();
-    all.extend(of_gateways());
-    for (schema, is_decision) in ANSWERS {
-        for (status, description) in
-            STATUSES.iter().filter(|status| is_decision || status.0 == "200")
-        {
-            let mut answer = json!({
-                "description": description,
-                "content": { "application/json": {
-                    "schema": { "$ref": format!("#/components/schemas/{schema}") },
-                } },
-            });
+    let mut all: Map<_, _> = problem_responses().chain(gateway_responses()).collect();
+    for (schema, is_decision) in SCHEMAS {
+        let statuses = if is_decision { &STATUSES[..] } else { &STATUSES[..1] };
+        for (status, description) in statuses {
+            let mut response = json_response(description, schema_ref(schema));
             if is_decision {
-                answer["headers"] = of_limits();
+                response["headers"] = limit_headers();
             }
-            all.insert(format!("{schema}.{status}"), answer);
+            all.insert(format!("{schema}.{status}"), response);
         }
     }
     all.into()
 }
 
-/// The problem of a status.
-pub(super) fn problem(status: &str) -> Value {
-    json!({ "$ref": format!("#/components/responses/{status}") })
+/// The responses to gateways.
+fn gateway_responses() -> impl Iterator<Item = (String, Value)> {
+    let problem = |description: &str, schema: Value, headers: Value| {
+        let mut response = response(description, "application/problem+json", schema);
+        response["headers"] = headers;
+        response
+    };
+    let denial_or_problem = json!({ "oneOf": [schema_ref("Denial"), schema_ref("Problem")] });
+    let (mut unauthorized, mut admitted) = (limit_headers(), limit_headers());
+    if let Some(headers) = admitted.as_object_mut() {
+        headers.remove("Retry-After");
+    }
+    unauthorized["WWW-Authenticate"] = header_ref("WWW-Authenticate");
+    [
+        ("Pass", json!({ "description": "The request is admitted.", "headers": admitted })),
+        ("Denial.429", problem("The request is denied.", schema_ref("Denial"), limit_headers())),
+        (
+            "DenialOrProblem.401",
+            problem(
+                "The request is denied, with the status that deny selects; or the gateway sent no \
+                 valid token.",
+                denial_or_problem.clone(),
+                unauthorized,
+            ),
+        ),
+        (
+            "DenialOrProblem.403",
+            problem(
+                "The request is denied, with the status that deny selects; or the gateway's token \
+                 lacks a right.",
+                denial_or_problem,
+                limit_headers(),
+            ),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, response)| (name.to_owned(), response))
 }
 
-/// A response for each status that problems have.
-fn of_problems() -> Map<String, Value> {
-    let mut all = Map::new();
-    for kind in ProblemKind::ALL {
+fn limit_headers() -> Value {
+    LIMIT_HEADERS.iter().map(|header| ((*header).to_owned(), header_ref(header))).collect()
+}
+
+/// A response for each status of problems.
+fn problem_responses() -> impl Iterator<Item = (String, Value)> {
+    ProblemKind::ALL.iter().map(|kind| {
         let status = kind.status();
-        let titles = ProblemKind::ALL.iter().filter(|x| x.status() == status).map(|x| x.title());
-        let titles: Vec<_> = titles.collect();
-        let mut response = json!({
-            "description": format!("{}.", titles.join(", or: ")),
-            "content": { "application/problem+json": {
-                "schema": { "$ref": "#/components/schemas/Problem" },
-            } },
-        });
-        if let Some(header) = header(status) {
-            response["headers"] =
-                json!({ header: { "$ref": format!("#/components/headers/{header}") } });
+        let same_status = ProblemKind::ALL.iter().filter(|kind| kind.status() == status);
+        let titles: Vec<_> = same_status.map(|kind| kind.title()).collect();
+        let description = format!("{}.", titles.join(", or: "));
+        let mut response =
+            response(&description, "application/problem+json", schema_ref("Problem"));
+        let header = match kind {
+            ProblemKind::Unauthorized => Some("WWW-Authenticate"),
+            ProblemKind::Method => Some("Allow"),
+            _ => None,
+        };
+        if let Some(header) = header {
+            response["headers"] = json!({ header: header_ref(header) });
         }
-        all.insert(status.as_str().to_owned(), response);
-    }
-    all
+        (status.as_str().to_owned(), response)
+    })
 }
 
-/// What a problem of that status tells in a header of its own.
-fn header(status: StatusCode) -> Option<&'static str> {
-    match status {
-        StatusCode::UNAUTHORIZED => Some("WWW-Authenticate"),
-        StatusCode::METHOD_NOT_ALLOWED => Some("Allow"),
-        _ => None,
-    }
-}
-
-/// What each header is.
+/// The schemas of headers.
 pub(super) fn headers() -> Value {
-    let header = |kind: &str, description: &str| json!({ "description": description, "schema": { "type": kind } });
+    let header = |kind: &str, description: &str| {
+        let schema = json!({ "type": kind });
+        json!({ "description": description, "schema": schema })
+    };
     let number = |description| header("integer", description);
     json!({
-        "RateLimit-Policy": header("string", "The limits: q is the capacity, w the seconds in which \
-            it comes back. Style draft11; in draft6 the capacity and w of the one that binds."),
-        "RateLimit": header("string", "What is left of each: r is what could be spent at once, t the \
-            seconds until there is more. Style draft11."),
-        "RateLimit-Limit": number("The capacity of the limit that binds. Style draft6."),
-        "RateLimit-Remaining": number("What could be spent at once. Style draft6."),
-        "RateLimit-Reset": number("The seconds until there is more. Style draft6."),
-        "X-RateLimit-Limit": number("The capacity of the limit that binds. Styles legacy-…."),
-        "X-RateLimit-Remaining": number("What could be spent at once. Styles legacy-…."),
-        "X-RateLimit-Reset": number("When there is more: in seconds from now in legacy-delta, since \
+        "RateLimit-Policy": header("string", "The limits: q is the capacity, w the seconds in \
+            which it is restored. Style draft11; in draft6 the capacity and w of the binding limit."),
+        "RateLimit": header("string", "The remainder of each limit: r is the greatest cost that \
+            would be admitted, t the seconds until more remains. Style draft11."),
+        "RateLimit-Limit": number("The capacity of the binding limit. Style draft6."),
+        "RateLimit-Remaining": number("The greatest cost that would be admitted. Style draft6."),
+        "RateLimit-Reset": number("The seconds until more remains. Style draft6."),
+        "X-RateLimit-Limit": number("The capacity of the binding limit. Styles legacy-…."),
+        "X-RateLimit-Remaining":
+            number("The greatest cost that would be admitted. Styles legacy-…."),
+        "X-RateLimit-Reset": number("When more remains: in seconds from now in legacy-delta, since \
             the Unix epoch in legacy-epoch."),
-        "Retry-After": number("The seconds after which the same would be admitted, rounded up."),
+        "Retry-After": number("The seconds after which the same request would be admitted, rounded \
+            up."),
         "WWW-Authenticate": header("string", "Bearer."),
-        "Allow": header("string", "The methods that the path has."),
+        "Allow": header("string", "The methods that the path supports."),
     })
 }

@@ -1,32 +1,32 @@
-//! What answers are made of.
+//! The schemas of responses.
 
 use serde_json::{Map, Value, json};
 use tollgate::{Reason, Source};
 use tollgate_engine::ResponseKind;
 
-use super::super::forward::DenialKind;
-use super::super::problem::ProblemKind;
 use super::envoy;
 use super::fields::{self, ID};
+use super::parts::{described, list, schema_ref, text};
+use crate::forward::DenialKind;
+use crate::problem::ProblemKind;
 
-/// What requests and answers are made of, by name: fields of requests in small letters.
+/// All schemas, by name: those of parameters have lower-case names.
 pub(super) fn all() -> Value {
-    let reference = |text: &str| json!({ "$ref": format!("#/components/schemas/{text}") });
-    let either = json!({
-        "description": "Decisions, if checks were asked.",
-        "oneOf": [reference("Decision"), reference("Decisions")],
+    let one_or_several = json!({
+        "description": "Decisions, if the request has checks.",
+        "oneOf": [schema_ref("Decision"), schema_ref("Decisions")],
     });
-    let answers = [
+    let responses = [
         ("Decision", decision(ResponseKind::Verdict)),
         ("Decisions", decisions()),
-        ("DecisionOrDecisions", either),
+        ("DecisionOrDecisions", one_or_several),
         ("Change", decision(ResponseKind::Change)),
         ("Inspection", inspection()),
         ("Problem", problem()),
         ("Denial", denial()),
     ];
-    let answers = answers.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Value::Object(fields::all().chain(answers).chain(envoy::schemas()).collect())
+    let responses = responses.into_iter().map(|(name, schema)| (name.to_owned(), schema));
+    fields::all().chain(responses).chain(envoy::schemas()).collect()
 }
 
 fn seconds(description: &str) -> Value {
@@ -41,7 +41,7 @@ fn count(description: &str) -> Value {
     json!({ "type": "integer", "minimum": 0, "description": description })
 }
 
-fn truth(description: &str) -> Value {
+fn boolean(description: &str) -> Value {
     json!({ "type": "boolean", "description": description })
 }
 
@@ -49,29 +49,28 @@ fn id(description: &str) -> Value {
     json!({ "type": "string", "pattern": ID, "description": description })
 }
 
-/// An object of these members, all of which it has, and of those it may have.
-fn object(description: &str, always: Vec<(&str, Value)>, sometimes: Vec<(&str, Value)>) -> Value {
-    let required: Vec<_> = always.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let members = always.into_iter().chain(sometimes);
+/// An object with these required and optional members.
+fn object(description: &str, required: Vec<(&str, Value)>, optional: Vec<(&str, Value)>) -> Value {
+    let names: Vec<_> = required.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let members = required.into_iter().chain(optional);
     let properties: Map<_, _> = members.map(|(name, value)| (name.to_owned(), value)).collect();
     json!({
         "type": "object",
         "description": description,
         "properties": properties,
-        "required": required,
+        "required": names,
         "additionalProperties": false,
     })
 }
 
-fn list(of: Value, description: &str) -> Value {
-    json!({ "type": "array", "items": of, "description": description })
-}
-
-const ALLOWED: &str = "Whether the request may go on.";
-const REMAINING: &str = "What could still be spent at once.";
-const RETRY_AFTER: &str = "With no other traffic the same cost is denied before this and admitted at \
-    it; null if it was admitted or never will be.";
-const RESET_AFTER: &str = "Until no later decision can differ from an unknown key's.";
+const ALLOWED: &str = "Whether the request is admitted.";
+const REMAINING: &str = "The greatest cost that would be admitted now.";
+const RETRY_AFTER: &str = "The time until the same cost would be admitted, without other traffic; \
+    null if it was admitted or never will be.";
+const RESET_AFTER: &str = "The time until the key decides as if it were unused.";
+const EXCEEDS: &str = "Whether the cost exceeds a capacity, so that waiting does not help.";
+const LIMIT: &str = "The limit, in the notation of the configuration.";
+const TIME: &str = "The store's time, since the Unix epoch.";
 
 fn decision(response: ResponseKind) -> Value {
     let reasons = [
@@ -83,137 +82,144 @@ fn decision(response: ResponseKind) -> Value {
         Reason::Store,
     ];
     let sources = [Source::Store, Source::Lease, Source::DenyCache, Source::Fallback];
-    let mut always = vec![
-        ("allowed", truth(ALLOWED)),
+    let mut required = vec![
+        ("allowed", boolean(ALLOWED)),
         ("reason", json!({ "type": "string", "enum": reasons.map(Reason::as_str) })),
-        ("policy", json!({ "type": "string", "description": "The policy's name." })),
-        ("capacity", count("The capacity of the limit that binds.")),
+        ("policy", text("The policy's name.")),
+        ("capacity", count("The capacity of the binding limit.")),
         ("remaining", count(REMAINING)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
-        ("never", truth("The cost is above a capacity: waiting does not help.")),
+        ("never", boolean(EXCEEDS)),
         ("reset_after", seconds_or_null(RESET_AFTER)),
         ("delay", seconds("How long to wait before acting, once admitted.")),
-        ("granted", count("What was charged, or given back.")),
+        ("granted", count("The cost that was charged or given back.")),
         ("source", json!({ "type": "string", "enum": sources.map(Source::as_str) })),
-        ("degraded", truth("Whether a failure of the store decided.")),
-        ("replayed", truth("Whether this is the remembered answer to the same request id.")),
-        ("time", seconds("The store's time, since the Unix epoch.")),
-        ("limits", list(limit(), "What each limit said, in the policy's order.")),
+        ("degraded", boolean("Whether the decision was made without the store.")),
+        (
+            "replayed",
+            boolean(
+                "Whether this is the stored answer to an earlier request with the same request id.",
+            ),
+        ),
+        ("time", seconds(TIME)),
+        ("limits", described(list(limit()), "The decision of each limit, in the policy's order.")),
     ];
     let description = match response {
         ResponseKind::Verdict | ResponseKind::Preview | ResponseKind::Inspection => {
-            "The answer to a check."
+            "The decision of a check."
         }
         ResponseKind::Change => {
-            always.push(("changed", truth("Whether anything changed.")));
-            "What was done."
+            required.push(("changed", boolean("Whether anything changed.")));
+            "The result of an operation."
         }
     };
-    let sometimes = vec![
+    let optional = vec![
         ("lease_id", id("The lease that was taken, renewed or released.")),
         ("reservation_id", id("The reservation that was made or cancelled.")),
     ];
-    object(description, always, sometimes)
+    object(description, required, optional)
 }
 
 fn limit() -> Value {
-    let always = vec![
-        ("limit", json!({ "type": "string", "description": "In the notation." })),
-        ("allowed", truth("Whether this limit alone admits.")),
-        ("binding", truth("Whether it speaks for the policy.")),
-        ("capacity", count("The most it can hold.")),
+    let required = vec![
+        ("limit", text(LIMIT)),
+        ("allowed", boolean("Whether this limit alone admits.")),
+        ("binding", boolean("Whether it is the policy's binding limit.")),
+        ("capacity", count("Its capacity.")),
         ("remaining", count(REMAINING)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
         ("reset_after", seconds(RESET_AFTER)),
     ];
-    let shadow = json!({ "const": true, "description": "Shadow mode: the policy reports what it would do and denies nothing." });
-    object("What a limit said.", always, vec![("shadow", shadow)])
+    let shadow = described(
+        json!({ "const": true }),
+        "Shadow mode: the policy reports what it would do and denies nothing.",
+    );
+    object("The decision of a limit.", required, vec![("shadow", shadow)])
 }
 
 fn decisions() -> Value {
-    let reference = json!({ "$ref": "#/components/schemas/Decision" });
-    let always = vec![
-        ("allowed", truth(ALLOWED)),
+    let required = vec![
+        ("allowed", boolean(ALLOWED)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
-        ("never", truth("A cost is above a capacity: waiting does not help.")),
-        ("decisions", list(reference, "Of each check, in order.")),
+        ("never", boolean("Whether a cost exceeds a capacity, so that waiting does not help.")),
+        (
+            "decisions",
+            described(list(schema_ref("Decision")), "The decision of each check, in order."),
+        ),
     ];
-    object("The answer to checks that were decided together.", always, vec![])
+    object("The decisions of checks that were executed together.", required, vec![])
 }
 
 fn inspection() -> Value {
-    let ends_after = || seconds("Until it ends.");
-    let cost = || count("What it holds.");
-    let block = object(
-        "A block.",
-        vec![("ends_after", seconds_or_null("Until it ends; null if never."))],
-        vec![],
-    );
-    let lease = object(
-        "A lease.",
-        vec![("lease_id", id("Its id.")), ("cost", cost()), ("ends_after", ends_after())],
-        vec![],
-    );
-    let held = vec![
-        ("limit", json!({ "type": "string", "description": "In the notation." })),
-        ("capacity", count("The most it can hold.")),
-        ("used", count("What is used of it.")),
+    let cost = || count("Its cost.");
+    let ends_after = seconds_or_null("The time until it ends; null if it never does.");
+    let block = object("A block.", vec![("ends_after", ends_after)], vec![]);
+    let lease = vec![
+        ("lease_id", id("Its id.")),
+        ("cost", cost()),
+        ("ends_after", seconds("The time until it ends.")),
+    ];
+    let leases = list(object("A lease.", lease, vec![]));
+    let limit = vec![
+        ("limit", text(LIMIT)),
+        ("capacity", count("Its capacity.")),
+        ("used", count("The used part of the capacity.")),
         ("remaining", count(REMAINING)),
         ("reset_after", seconds(RESET_AFTER)),
-        ("leases", list(lease, "The leases that are held.")),
+        ("leases", described(leases, "The active leases.")),
     ];
+    let limits = list(object("The state of a limit.", limit, vec![]));
     let reservation = vec![
         ("reservation_id", id("Its id.")),
         ("cost", cost()),
-        ("acts_after", seconds("Until it acts.")),
+        ("acts_after", seconds("The time until it acts.")),
     ];
-    let always = vec![
-        ("policy", json!({ "type": "string", "description": "The policy's name." })),
+    let reservations = list(object("A reservation.", reservation, vec![]));
+    let required = vec![
+        ("policy", text("The policy's name.")),
         ("block", json!({ "oneOf": [{ "type": "null" }, block] })),
-        ("limits", list(object("What a limit holds.", held, vec![]), "In the policy's order.")),
-        (
-            "reservations",
-            list(object("A reservation.", reservation, vec![]), "Those that have not acted yet."),
-        ),
-        ("time", seconds("The store's time, since the Unix epoch.")),
+        ("limits", described(limits, "In the policy's order.")),
+        ("reservations", described(reservations, "The reservations that have not acted yet.")),
+        ("time", seconds(TIME)),
     ];
-    object("What is kept of a key.", always, vec![])
+    object("The state of a key.", required, vec![])
 }
 
 fn problem() -> Value {
-    let types: Vec<_> = ProblemKind::ALL.iter().map(|x| x.uri()).collect();
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    let always = vec![
+    let types: Vec<_> = ProblemKind::ALL.iter().map(|kind| kind.uri()).collect();
+    let required = vec![
         ("type", json!({ "type": "string", "enum": types })),
         ("title", text("The same for all problems of the type.")),
         ("status", json!({ "type": "integer", "minimum": 400, "maximum": 599 })),
-        ("detail", text("What is wrong, and what to do about it.")),
+        ("detail", text("The error, and how to fix it.")),
     ];
-    let sometimes = vec![
+    let optional = vec![
         ("field", text("The field at fault.")),
-        ("value", json!({ "description": "Its value; the beginning of a long one as a text." })),
+        ("value", json!({ "description": "Its value; the beginning of a long one as a string." })),
     ];
-    object("Why there is no decision (RFC 9457).", always, sometimes)
+    object("An error (RFC 9457).", required, optional)
 }
 
 fn denial() -> Value {
     let types = DenialKind::ALL.map(DenialKind::uri);
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    let names = json!({ "type": "string" });
-    let always = vec![
+    let required = vec![
         ("type", json!({ "type": "string", "enum": types })),
         ("title", text("The same for all denials of the type.")),
         ("status", json!({ "type": "integer", "enum": [401, 403, 429] })),
-        ("detail", text("Why, and whether to try again.")),
+        ("detail", text("The reason, and whether to try again.")),
         (
             "violated-policies",
-            list(
-                names,
-                "What denies, by the names that RateLimit-Policy has: policies, or of a \
-                policy with several limits the limit as api.2. Empty where the rules deny.",
+            described(
+                list(json!({ "type": "string" })),
+                "The denying policies, by their names in RateLimit-Policy; of a policy with \
+                several limits the limit, such as api.2. Empty if the rules deny.",
             ),
         ),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
     ];
-    object("What a gateway's client may know of a denial (RFC 9457), below 1 KiB.", always, vec![])
+    object(
+        "A denial as the client of a gateway may see it (RFC 9457), below 1 KiB.",
+        required,
+        vec![],
+    )
 }

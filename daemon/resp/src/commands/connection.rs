@@ -1,10 +1,10 @@
-//! Commands about the connection: `HELLO`, `AUTH`, `PING`, `ECHO`, `SELECT`, `CLIENT`, `RESET`, `QUIT`
-//! and those of cluster clients.
+//! Commands about the connection: `HELLO`, `AUTH`, `PING`, `ECHO`, `SELECT`, `CLIENT`, `RESET`,
+//! `QUIT` and those of cluster clients.
 
 use tollgate_engine::Digest;
 
 use super::server::REDIS_VERSION;
-use crate::command::{Argument, ArgumentType, Command, Flag};
+use crate::command::{Argument, Command, Flag, Function};
 use crate::context::CommandContext;
 use crate::failure::{Failure, quoted};
 use crate::reply_buffer::Protocol;
@@ -12,80 +12,60 @@ use crate::reply_buffer::Protocol;
 const GROUP: &str = "connection";
 
 pub(super) const COMMANDS: [Command; 10] = [
-    Command {
-        arity: -1,
-        flags: &[Flag::Fast, Flag::NoAuth],
-        arguments: &[
-            Argument::new("protover", ArgumentType::Integer).optional(),
-            Argument::new("name token", ArgumentType::Text).after("AUTH").optional(),
-            Argument::new("clientname", ArgumentType::Text).after("SETNAME").optional(),
-        ],
-        ..Command::new(
-            "hello",
-            "Selects RESP2 or RESP3, authenticates, names the connection; returns the server's \
-             properties.",
-            GROUP,
-            hello,
-        )
-    },
-    Command {
-        arity: -2,
-        flags: &[Flag::Fast, Flag::NoAuth],
-        arguments: &[
-            Argument::new("name", ArgumentType::Text).optional(),
-            Argument::new("token", ArgumentType::Text),
-        ],
-        ..Command::new("auth", "Authenticates with a token, with or without its name.", GROUP, auth)
-    },
-    Command {
-        arity: -1,
-        arguments: &[Argument::new("message", ArgumentType::Text).optional()],
-        ..Command::new("ping", "Returns PONG, or the message.", GROUP, ping)
-    },
-    Command {
-        arity: 2,
-        arguments: &[Argument::new("message", ArgumentType::Text)],
-        ..Command::new("echo", "Returns the message.", GROUP, |context| {
-            context.out.bulk(context.arg(1));
-            Ok(())
-        })
-    },
-    Command {
-        arity: 2,
-        arguments: &[Argument::new("index", ArgumentType::Integer)],
-        ..Command::new("select", "Selects a database; only 0 exists.", GROUP, select)
-    },
-    Command {
-        arity: -2,
-        arguments: &[
-            Argument::new("subcommand", ArgumentType::Text),
-            Argument::new("argument", ArgumentType::Text).optional().multiple(),
-        ],
-        ..Command::new(
-            "client",
-            "ID, GETNAME, SETNAME, SETINFO, INFO and LIST are about this connection; NO-EVICT, \
-             NO-TOUCH, TRACKING OFF, REPLY ON, CACHING and UNPAUSE change nothing.",
-            GROUP,
-            client,
-        )
-    },
+    Command::new(
+        "hello",
+        "Selects RESP2 or RESP3, authenticates, names the connection; returns the server's \
+         properties.",
+        GROUP,
+        hello,
+    )
+    .with_flags(&[Flag::Fast, Flag::NoAuth])
+    .with_arguments(&[
+        Argument::integer("protover").optional(),
+        Argument::text("name token").after("AUTH").optional(),
+        Argument::text("clientname").after("SETNAME").optional(),
+    ]),
+    Command::new("auth", "Authenticates with a token, with or without its name.", GROUP, auth)
+        .with_flags(&[Flag::Fast, Flag::NoAuth])
+        .with_arguments(&[Argument::text("name").optional(), Argument::text("token")]),
+    Command::new("ping", "Returns PONG, or the message.", GROUP, ping)
+        .with_arguments(&[Argument::text("message").optional()]),
+    Command::new("echo", "Returns the message.", GROUP, |context| {
+        context.out.bulk(context.arg(1));
+        Ok(())
+    })
+    .with_arguments(&[Argument::text("message")]),
+    Command::new("select", "Selects a database; only 0 exists.", GROUP, select)
+        .with_arguments(&[Argument::integer("index")]),
+    Command::new(
+        "client",
+        "ID, GETNAME, SETNAME, SETINFO, INFO and LIST are about this connection; NO-EVICT, \
+         NO-TOUCH, TRACKING OFF, REPLY ON, CACHING and UNPAUSE change nothing.",
+        GROUP,
+        client,
+    )
+    .with_arguments(&[
+        Argument::text("subcommand"),
+        Argument::text("argument").optional().multiple(),
+    ]),
     Command::new("readonly", "Does nothing: there are no replicas.", GROUP, ok),
     Command::new("readwrite", "Does nothing: there are no replicas.", GROUP, ok),
+    Command::new(
+        "reset",
+        "Forgets the token, the name, the protocol version and queued commands.",
+        GROUP,
+        reset,
+    )
+    .with_flags(ALWAYS),
     Command {
-        flags: &[Flag::Fast, Flag::NoAuth, Flag::NotQueued],
-        ..Command::new(
-            "reset",
-            "Forgets the token, the name, the protocol version and queued commands.",
-            GROUP,
-            reset,
-        )
-    },
-    Command {
+        // Arguments are ignored.
         arity: -1,
-        flags: &[Flag::Fast, Flag::NoAuth, Flag::NotQueued],
-        ..Command::new("quit", "Closes the connection.", GROUP, quit)
+        ..Command::new("quit", "Closes the connection.", GROUP, quit).with_flags(ALWAYS)
     },
 ];
+
+/// Before authentication, and within a transaction.
+const ALWAYS: &[Flag] = &[Flag::Fast, Flag::NoAuth, Flag::NotQueued];
 
 fn hello(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     let mut protocol = context.out.protocol;
@@ -226,46 +206,38 @@ fn quit(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
 /// The longest name of a connection or library, in bytes.
 const MAX_NAME_LEN: usize = 128;
 
-/// A subcommand of `CLIENT`.
-struct Subcommand {
-    name: &'static str,
-    /// The number of arguments, including both names.
-    arity: usize,
-    execute: fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>,
-}
-
-static SUBCOMMANDS: [Subcommand; 14] = [
-    Subcommand { name: "id", arity: 2, execute: client_id },
-    Subcommand { name: "getname", arity: 2, execute: get_name },
-    Subcommand { name: "setname", arity: 3, execute: set_name },
-    Subcommand { name: "setinfo", arity: 4, execute: set_info },
-    Subcommand { name: "info", arity: 2, execute: client_info },
-    Subcommand { name: "list", arity: 2, execute: client_info },
-    Subcommand { name: "no-evict", arity: 3, execute: ok },
-    Subcommand { name: "no-touch", arity: 3, execute: ok },
-    Subcommand { name: "caching", arity: 3, execute: client_caching },
-    Subcommand { name: "tracking", arity: 3, execute: client_tracking },
-    Subcommand { name: "reply", arity: 3, execute: client_reply },
-    Subcommand { name: "unpause", arity: 2, execute: ok },
-    Subcommand { name: "getredir", arity: 2, execute: client_getredir },
-    Subcommand { name: "help", arity: 2, execute: client_help },
+/// The subcommands of `CLIENT`, with their numbers of arguments, including both names.
+static SUBCOMMANDS: [(&str, usize, Function); 14] = [
+    ("id", 2, client_id),
+    ("getname", 2, get_name),
+    ("setname", 3, set_name),
+    ("setinfo", 4, set_info),
+    ("info", 2, client_info),
+    ("list", 2, client_info),
+    ("no-evict", 3, ok),
+    ("no-touch", 3, ok),
+    ("caching", 3, client_caching),
+    ("tracking", 3, client_tracking),
+    ("reply", 3, client_reply),
+    ("unpause", 2, ok),
+    ("getredir", 2, client_getredir),
+    ("help", 2, client_help),
 ];
 
 fn client(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
-    let name = context.arg(1);
-    let found =
-        SUBCOMMANDS.iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name));
-    let Some(found) = found else {
-        let shown = quoted(name);
+    let word = context.arg(1);
+    let subcommand =
+        SUBCOMMANDS.iter().find(|(name, ..)| name.as_bytes().eq_ignore_ascii_case(word));
+    let Some((name, arity, execute)) = subcommand else {
+        let shown = quoted(word);
         return Err(Failure::bad(format!("unknown subcommand {shown}. Try CLIENT HELP.")));
     };
     // TRACKING accepts any further arguments, none of which has an effect.
-    if context.args.len() != found.arity && found.name != "tracking" {
-        let name = found.name;
+    if context.args.len() != *arity && *name != "tracking" {
         let detail = format!("wrong number of arguments for 'client|{name}' command");
         return Err(Failure::bad(detail));
     }
-    (found.execute)(context)
+    execute(context)
 }
 
 fn client_id(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
@@ -321,7 +293,8 @@ fn client_info(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     let [library, version] = &session.library;
     let user = context.batch.principal.map_or("", |principal| principal.name());
     let line = format!(
-        "id={} addr={} name={} db=0 user={user} resp={protocol} lib-name={library} lib-ver={version}\n",
+        "id={} addr={} name={} db=0 user={user} resp={protocol} lib-name={library} \
+         lib-ver={version}\n",
         session.id, context.batch.remote.peer, session.name,
     );
     context.out.verbatim(&line);
@@ -363,8 +336,8 @@ fn client_getredir(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> 
 
 fn client_help(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     context.out.array(SUBCOMMANDS.len());
-    for subcommand in &SUBCOMMANDS {
-        context.out.simple(&format!("CLIENT {}", subcommand.name.to_ascii_uppercase()));
+    for (name, ..) in &SUBCOMMANDS {
+        context.out.simple(&format!("CLIENT {}", name.to_ascii_uppercase()));
     }
     Ok(())
 }

@@ -1,26 +1,23 @@
 //! `COMMAND`: the table of commands, for clients that read it before they send.
 
 use super::{commands, find, suggest};
-use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
+use crate::command::{Argument, Command, Flag, Keys};
 use crate::context::CommandContext;
 use crate::failure::{Failure, quoted};
 use crate::frames::Args;
 use crate::reply_buffer::ReplyBuffer;
 
-pub(super) const COMMAND: Command = Command {
-    arity: -1,
-    arguments: &[
-        Argument::new("subcommand", ArgumentType::Text).optional(),
-        Argument::new("argument", ArgumentType::Text).optional().multiple(),
-    ],
-    ..Command::new(
-        "command",
-        "Returns all commands; COUNT their number, INFO and DOCS their arguments, LIST their names, \
-         GETKEYS the keys of one.",
-        "server",
-        execute,
-    )
-};
+pub(super) const COMMAND: Command = Command::new(
+    "command",
+    "Returns all commands; COUNT their number, INFO and DOCS their arguments, LIST their names, \
+     GETKEYS the keys of one.",
+    "server",
+    execute,
+)
+.with_arguments(&[
+    Argument::text("subcommand").optional(),
+    Argument::text("argument").optional().multiple(),
+]);
 
 fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     let Some(word) = context.args.get(1) else {
@@ -145,7 +142,7 @@ fn keys(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     if !command.accepts(context.args.len() - 2) {
         return Err(Failure::bad("Invalid number of arguments specified for command"));
     }
-    let keys = keys_of(command, context.args);
+    let keys = key_arguments(command, context.args);
     if keys.is_empty() {
         return Err(Failure::bad("The command has no key arguments"));
     }
@@ -155,7 +152,7 @@ fn keys(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
 }
 
 /// The keys of a command that follows `COMMAND GETKEYS`.
-fn keys_of<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
+fn key_arguments<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
     match command.keys {
         Keys::None => Vec::new(),
         Keys::First => args.get(3).into_iter().collect(),

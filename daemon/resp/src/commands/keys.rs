@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use tollgate::{Cost, Operation, Policy};
 use tollgate_engine::{Action, Call, CheckRequest, Checks};
 
-use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
+use crate::command::{Argument, Command, Flag, Function, Keys};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::pending::ReplyFormat;
 use crate::throttle_policies::NAME;
 use tollgate_config::Scope;
 
+const GROUP: &str = "generic";
 /// The operation that the audit records deletions as.
 const RESET: &str = "reset";
 
@@ -19,26 +20,22 @@ pub(super) const COMMANDS: [Command; 5] = [
     DEL,
     Command { name: "unlink", summary: "As DEL.", ..DEL },
     Command {
-        arity: -2,
-        flags: &[Flag::ReadOnly, Flag::Fast],
         keys: Keys::All,
-        arguments: MANY_KEYS,
-        scopes: &[Scope::Check, Scope::Read],
-        ..Command::new(
+        ..read_command(
             "exists",
             "Returns how many keys of CL.THROTTLE have state; a key is forgotten once it has \
              recovered.",
-            "generic",
             exists,
         )
+        .with_arguments(MANY_KEYS)
     },
-    ttl_command(
+    read_command(
         "ttl",
         "Returns in how many seconds, rounded up, a key of CL.THROTTLE will have recovered; -2 if \
          it has.",
         |context| inspect(context, |_| ReplyFormat::TimeToLive { in_millis: false }),
     ),
-    ttl_command(
+    read_command(
         "pttl",
         "Returns in how many milliseconds, rounded up, a key of CL.THROTTLE will have recovered; \
          -2 if it has.",
@@ -46,36 +43,31 @@ pub(super) const COMMANDS: [Command; 5] = [
     ),
 ];
 
-const ONE_KEY: &[Argument] = &[Argument::new("key", ArgumentType::Key)];
-const MANY_KEYS: &[Argument] = &[Argument::new("key", ArgumentType::Key).multiple()];
+const ONE_KEY: &[Argument] = &[Argument::key("key")];
+const MANY_KEYS: &[Argument] = &[Argument::key("key").multiple()];
 
 const DEL: Command = Command {
-    arity: -2,
-    flags: &[Flag::Write],
     keys: Keys::All,
-    arguments: MANY_KEYS,
     scopes: &[Scope::Operate],
     audited_as: Some(RESET),
     ..Command::new(
         "del",
         "Resets keys of CL.THROTTLE; returns how many of them had state.",
-        "generic",
+        GROUP,
         delete,
     )
+    .with_flags(&[Flag::Write])
+    .with_arguments(MANY_KEYS)
 };
 
-const fn ttl_command(
-    name: &'static str,
-    summary: &'static str,
-    function: fn(&mut CommandContext<'_, '_>) -> Result<(), Failure>,
-) -> Command {
+/// A command that reads one key.
+const fn read_command(name: &'static str, summary: &'static str, function: Function) -> Command {
     Command {
-        arity: 2,
-        flags: &[Flag::ReadOnly, Flag::Fast],
         keys: Keys::First,
-        arguments: ONE_KEY,
         scopes: &[Scope::Check, Scope::Read],
-        ..Command::new(name, summary, "generic", function)
+        ..Command::new(name, summary, GROUP, function)
+            .with_flags(&[Flag::ReadOnly, Flag::Fast])
+            .with_arguments(ONE_KEY)
     }
 }
 

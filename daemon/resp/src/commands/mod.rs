@@ -13,7 +13,7 @@ use tollgate_engine::OPERATIONS;
 
 use super::command::Command;
 use super::operation;
-use tollgate_document::suggest::did_you_mean;
+use tollgate_document::did_you_mean;
 
 /// Every command, the most frequent first.
 pub(super) fn commands() -> &'static [Command] {

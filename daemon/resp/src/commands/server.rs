@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::command::{Argument, ArgumentType, Command, Flag};
+use crate::command::{Argument, Command, Flag};
 use crate::context::CommandContext;
 use crate::failure::{Failure, quoted};
 use tollgate_config::Scope;
@@ -14,33 +14,28 @@ pub(super) const REDIS_VERSION: &str = "7.4.0";
 const GROUP: &str = "server";
 
 pub(super) const COMMANDS: [Command; 7] = [
+    Command::new(
+        "info",
+        "Returns the sections server, clients, persistence, replication, cluster and keyspace.",
+        GROUP,
+        info,
+    )
+    .with_arguments(&[Argument::text("section").optional().multiple()]),
     Command {
-        arity: -1,
-        arguments: &[Argument::new("section", ArgumentType::Text).optional().multiple()],
-        ..Command::new(
-            "info",
-            "Returns the sections server, clients, persistence, replication, cluster and keyspace.",
-            GROUP,
-            info,
-        )
-    },
-    Command {
+        // `CONFIG` with any other subcommand gets an explanation.
         arity: -2,
-        arguments: &[
-            Argument::new("get", ArgumentType::Token).after("GET"),
-            Argument::new("parameter", ArgumentType::Text).multiple(),
-        ],
         ..Command::new(
             "config",
             "CONFIG GET returns nothing: the daemon is configured by its file.",
             GROUP,
             config,
         )
+        .with_arguments(&[Argument::token("get", "GET"), Argument::text("parameter").multiple()])
     },
     Command {
-        flags: &[Flag::ReadOnly],
         scopes: &[Scope::Read],
         ..Command::new("dbsize", "Returns the number of keys in memory.", GROUP, dbsize)
+            .with_flags(&[Flag::ReadOnly])
     },
     Command::new(
         "time",
@@ -117,7 +112,7 @@ fn clients_section(text: &mut String, context: &CommandContext<'_, '_>) {
 
 /// As in Redis, empty without keys.
 fn keyspace_section(text: &mut String, context: &CommandContext<'_, '_>) {
-    let keys = context.batch.batch.memory().map_or(0, |memory| memory.usage().keys);
+    let keys = context.batch.batch.memory().map_or(0, |memory| memory.stats().keys);
     if keys > 0 {
         let _ = write!(text, "db0:keys={keys},expires={keys},avg_ttl=0\r\n");
     }
@@ -141,7 +136,7 @@ fn dbsize(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     let Some(memory) = context.batch.batch.memory() else {
         return Err(Failure::bad("the keys are in the store; send DBSIZE to that"));
     };
-    context.out.size(memory.usage().keys);
+    context.out.size(memory.stats().keys);
     Ok(())
 }
 

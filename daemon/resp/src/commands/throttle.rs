@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tollgate::{Cost, LimitError, Operation};
 use tollgate_engine::{Action, Call, CheckRequest, Checks};
 
-use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
+use crate::command::{Argument, Command, Flag, Keys};
 use crate::context::CommandContext;
 use crate::decision;
 use crate::failure::{Failure, quoted};
@@ -14,25 +14,24 @@ use crate::throttle_policies::Quota;
 use tollgate_config::Scope;
 
 pub(super) const CL_THROTTLE: Command = Command {
-    arity: -5,
-    flags: &[Flag::Write, Flag::Fast],
     keys: Keys::First,
-    arguments: &[
-        Argument::new("key", ArgumentType::Key),
-        Argument::new("max-burst", ArgumentType::Integer),
-        Argument::new("count", ArgumentType::Integer),
-        Argument::new("period", ArgumentType::Integer),
-        Argument::new("quantity", ArgumentType::Integer).optional(),
-    ],
     scopes: &[Scope::Check],
     ..Command::new(
         "cl.throttle",
         "Decides and charges a quantity (default 1) under count tokens per period in seconds and a \
-         burst of max-burst; returns whether it is limited (0 or 1), the limit, what remains, and in \
-         seconds when to retry (-1 if now or never) and when the limit is fully recovered.",
+         burst of max-burst; returns whether it is limited (0 or 1), the limit, what remains, and \
+         in seconds when to retry (-1 if now or never) and when the limit is fully recovered.",
         "throttle",
         execute,
     )
+    .with_flags(&[Flag::Write, Flag::Fast])
+    .with_arguments(&[
+        Argument::key("key"),
+        Argument::integer("max-burst"),
+        Argument::integer("count"),
+        Argument::integer("period"),
+        Argument::integer("quantity").optional(),
+    ])
 };
 
 fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {

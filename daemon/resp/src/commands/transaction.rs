@@ -1,53 +1,42 @@
 //! Transactions: `MULTI`, `EXEC`, `DISCARD`, `WATCH`, `UNWATCH`.
 
-use crate::command::{Argument, ArgumentType, Command, Flag, Keys};
+use crate::command::{Argument, Command, Flag, Keys};
 use crate::context::{CommandContext, Transaction};
 use crate::failure::Failure;
 
+const GROUP: &str = "transactions";
 const NOT_QUEUED: &[Flag] = &[Flag::Fast, Flag::NotQueued];
 
 pub(super) const COMMANDS: [Command; 5] = [
+    Command::new(
+        "multi",
+        "Queues the commands that follow until EXEC, at most limits.pipeline.",
+        GROUP,
+        multi,
+    )
+    .with_flags(NOT_QUEUED),
+    Command::new(
+        "exec",
+        "Executes the queued commands in order, and returns all replies as one array. Each command \
+         is decided on its own: those of other clients may be decided in between.",
+        GROUP,
+        exec,
+    )
+    .with_flags(NOT_QUEUED),
+    Command::new("discard", "Discards the commands queued since MULTI.", GROUP, discard)
+        .with_flags(NOT_QUEUED),
     Command {
-        flags: NOT_QUEUED,
-        ..Command::new(
-            "multi",
-            "Queues the commands that follow until EXEC, at most limits.pipeline.",
-            "transactions",
-            multi,
-        )
-    },
-    Command {
-        flags: NOT_QUEUED,
-        ..Command::new(
-            "exec",
-            "Executes the queued commands in order, and returns all replies as one array. Each \
-             command is decided on its own: those of other clients may be decided in between.",
-            "transactions",
-            exec,
-        )
-    },
-    Command {
-        flags: NOT_QUEUED,
-        ..Command::new(
-            "discard",
-            "Discards the commands queued since MULTI.",
-            "transactions",
-            discard,
-        )
-    },
-    Command {
-        arity: -2,
-        flags: NOT_QUEUED,
         keys: Keys::All,
-        arguments: &[Argument::new("key", ArgumentType::Key).multiple()],
         ..Command::new(
             "watch",
             "Not supported: a check is atomic, and there are no values to watch.",
-            "transactions",
+            GROUP,
             watch,
         )
+        .with_flags(NOT_QUEUED)
+        .with_arguments(&[Argument::key("key").multiple()])
     },
-    Command::new("unwatch", "Does nothing: nothing is watched.", "transactions", |context| {
+    Command::new("unwatch", "Does nothing: nothing is watched.", GROUP, |context| {
         context.out.ok();
         Ok(())
     }),

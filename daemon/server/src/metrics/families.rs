@@ -1,5 +1,5 @@
-//! The table of metrics: name, kind, labels and help of each. Tests compare the page, the manual, the
-//! dashboard and the alerts with it.
+//! The table of metrics: name, kind, labels and help of each. Tests compare the page, the manual,
+//! the dashboard and the alerts with it.
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,12 @@ pub struct Family {
     pub help: &'static str,
 }
 
+/// Defines a static for each metric, and a list of all of them.
 macro_rules! families {
-    ($($family:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+    (
+        $(#[$attribute:meta])* $visibility:vis $all:ident;
+        $($family:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*
+    ) => {
         $(pub(super) static $family: Family = Family {
             name: $name,
             kind: FamilyKind::$kind,
@@ -40,12 +44,15 @@ macro_rules! families {
             help: $help,
         };)*
 
-        /// All metrics, in the order of the page.
-        pub static FAMILIES: &[&Family] = &[$(&$family),*];
+        $(#[$attribute])*
+        $visibility static $all: &[&Family] = &[$(&$family),*];
     };
 }
+pub(super) use families;
 
 families! {
+    /// All metrics, in the order of the page.
+    pub FAMILIES;
     DECISIONS: Counter "tollgate_decisions_total" ["policy", "answer", "surface"]
         "Checks by result: allowed, denied, never (the cost exceeds the capacity), shadow_denied (admitted because the policy is in shadow mode) or error (no decision was made).";
     DURATION: Histogram "tollgate_decision_duration_seconds" ["surface"]

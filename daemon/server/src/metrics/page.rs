@@ -1,8 +1,9 @@
 //! The encoding of the metrics page, in both formats.
 //!
-//! Every scraper reads the classic format (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
-//! In OpenMetrics (<https://prometheus.io/docs/specs/om/open_metrics_spec/>) the metadata of counters omits their suffix, the
-//! page ends with `# EOF`, and buckets have exemplars.
+//! Every scraper reads the classic format
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>). In OpenMetrics
+//! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>) the metadata of counters omits their
+//! suffix, the page ends with `# EOF`, and buckets have exemplars.
 
 use std::fmt::Write;
 
@@ -71,13 +72,11 @@ impl Page {
         self.text
     }
 
-    /// Writes a sample, with the values of the family's labels in order. Callers write all samples of
-    /// a family consecutively.
+    /// Writes a sample, with the values of the family's labels in order. Callers write all samples
+    /// of a family consecutively.
     pub(super) fn sample(&mut self, family: &'static Family, labels: &[&str], value: Value) {
         self.head(family);
-        self.text.push_str(family.name);
-        self.labels(family, labels, None);
-        self.value(value);
+        self.series(family, "", labels, None, value);
         self.text.push('\n');
     }
 
@@ -93,18 +92,12 @@ impl Page {
         let mut count = 0_u64;
         for bucket in buckets {
             count += bucket.count;
-            self.text.push_str(family.name);
-            self.text.push_str("_bucket");
-            self.labels(family, labels, Some(bucket.bound));
-            self.value(Value::Whole(count));
+            self.series(family, "_bucket", labels, Some(bucket.bound), Value::Whole(count));
             self.exemplar(bucket.exemplar.as_ref());
             self.text.push('\n');
         }
         for (suffix, value) in [("_sum", sum), ("_count", Value::Whole(count))] {
-            self.text.push_str(family.name);
-            self.text.push_str(suffix);
-            self.labels(family, labels, None);
-            self.value(value);
+            self.series(family, suffix, labels, None, value);
             self.text.push('\n');
         }
     }
@@ -147,9 +140,19 @@ impl Page {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    fn labels(&mut self, family: &Family, values: &[&str], bound: Option<Option<Value>>) {
+    /// Writes the name, the labels and the value of a series; `bound` is that of a bucket.
+    fn series(
+        &mut self,
+        family: &Family,
+        suffix: &str,
+        labels: &[&str],
+        bound: Option<Option<Value>>,
+        value: Value,
+    ) {
+        self.text.push_str(family.name);
+        self.text.push_str(suffix);
         let mut open = '{';
-        for (name, value) in family.labels.iter().zip(values) {
+        for (name, value) in family.labels.iter().zip(labels) {
             self.write(format_args!("{open}{name}=\""));
             for letter in value.chars() {
                 match letter {
@@ -176,9 +179,6 @@ impl Page {
         if open == ',' {
             self.text.push('}');
         }
-    }
-
-    fn value(&mut self, value: Value) {
         self.text.push(' ');
         match value {
             Value::Whole(whole) => self.write(format_args!("{whole}")),

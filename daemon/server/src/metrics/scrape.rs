@@ -1,15 +1,15 @@
 //! The samples of a page, read at the time of the scrape.
 
-use super::families::{
-    AUDIT, BUILD, CONNECTIONS, CONNECTIONS_ACCEPTED, CONNECTIONS_CUT, CONNECTIONS_MAX, DECISIONS,
-    DEGRADED, DRAINING, DURATION, KEY_EVICTIONS, KEYS, KEYS_MAX, KEYS_REFUSED, NO_RULE, POLICIES,
-    RELOAD_GOOD, RELOAD_TIME, RELOADS, REQUESTS, STORE_BATCH, STORE_DURATION, STORE_ERRORS,
-    STORE_RECONNECTS, STORE_REDIRECTIONS, STORE_UNKNOWN, STORE_UP, XDS_CONNECTED, XDS_UPDATES,
-};
+use std::fs;
+
+use super::compat;
+use super::families::*;
 use super::page::{Bucket, Format, Page, Value};
-use super::{compat, process};
 use crate::services::Services;
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
+
+/// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
+const TICK: u64 = 10_000;
 
 /// The whole page.
 pub(super) fn text(services: &Services, format: Format) -> String {
@@ -23,7 +23,7 @@ pub(super) fn text(services: &Services, format: Format) -> String {
         compat::write(&mut page, services);
     }
     page.sample(&BUILD, &[env!("CARGO_PKG_VERSION")], Value::Whole(1));
-    process::write(&mut page);
+    process(&mut page);
     page.finish()
 }
 
@@ -85,12 +85,12 @@ fn store(page: &mut Page, services: &Services) {
 
 fn memory(page: &mut Page, services: &Services) {
     let Some(memory) = services.engine.limiter().as_memory() else { return };
-    let usage = memory.usage();
+    let stats = memory.stats();
     for (family, count) in [
-        (&KEYS, Value::count(usage.keys)),
-        (&KEYS_MAX, Value::count(usage.max_keys)),
-        (&KEY_EVICTIONS, Value::Whole(usage.evicted)),
-        (&KEYS_REFUSED, Value::Whole(usage.full)),
+        (&KEYS, Value::count(stats.keys)),
+        (&KEYS_MAX, Value::count(stats.max_keys)),
+        (&KEY_EVICTIONS, Value::Whole(stats.evicted)),
+        (&KEYS_REFUSED, Value::Whole(stats.full)),
     ] {
         page.sample(family, &[], count);
     }
@@ -143,4 +143,69 @@ fn operation(page: &mut Page, services: &Services) {
     let policies = Value::count(services.engine.active().policies.iter().count());
     page.sample(&POLICIES, &[], policies);
     page.sample(&DRAINING, &[], Value::Whole(services.lifecycle.is_draining().into()));
+}
+
+/// The metrics of this process. Those whose file in `/proc` cannot be read are left out.
+fn process(page: &mut Page) {
+    let read = |file| fs::read_to_string(file).ok();
+    let [status, stat, limits, boot] =
+        ["/proc/self/status", "/proc/self/stat", "/proc/self/limits", "/proc/stat"].map(read);
+    let status = |word| number_after(status.as_deref()?, word);
+    let stat = |number| stat_field(stat.as_deref()?, number);
+    let bytes = |word| status(word).map(|kib| Value::Whole(kib * 1024));
+    let max_files = limits.and_then(|limits| number_after(&limits, "Max open files"));
+    let started = boot.and_then(|boot| number_after(&boot, "btime ")).zip(stat(22));
+    // Without the file descriptor that lists them.
+    let files = fs::read_dir("/proc/self/fd").map(|files| files.count().saturating_sub(1));
+    for (family, value) in [
+        (&CPU, stat(14).zip(stat(15)).map(|(user, system)| Value::Micros((user + system) * TICK))),
+        (&MEMORY, bytes("VmRSS:")),
+        (&VIRTUAL_MEMORY, bytes("VmSize:")),
+        (&OPEN_FILES, files.ok().map(Value::count)),
+        (&MAX_FILES, max_files.map(Value::Whole)),
+        (&THREADS, status("Threads:").map(Value::Whole)),
+        (&START, started.map(|(boot, ticks)| Value::Micros(boot * 1_000_000 + ticks * TICK))),
+    ] {
+        if let Some(value) = value {
+            page.sample(family, &[], value);
+        }
+    }
+}
+
+/// The number after a word at the beginning of a line.
+fn number_after(text: &str, word: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(word))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A field of `/proc/self/stat`, numbered as in proc(5): from 1; the second is the name of the
+/// program in brackets, which may contain spaces and brackets.
+fn stat_field(stat: &str, number: usize) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    after_name.split(' ').nth(number.checked_sub(3)?)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_program_may_contain_brackets() {
+        let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 120 30 0 0 20 0 4 0 5000 1 2";
+        assert_eq!([14, 15, 22].map(|field| stat_field(stat, field)), [120, 30, 5000].map(Some));
+        assert_eq!(stat_field("", 14), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn all_metrics_of_this_process_are_written() {
+        let mut page = Page::new(Format::Classic);
+        process(&mut page);
+        let page = page.finish();
+        for family in [&CPU, &MEMORY, &VIRTUAL_MEMORY, &OPEN_FILES, &MAX_FILES, &THREADS, &START] {
+            let line = page.lines().find(|line| line.starts_with(&format!("{} ", family.name)));
+            let value: f64 = line.unwrap().rsplit_once(' ').unwrap().1.parse().unwrap();
+            assert!(value > 0.0 || family.name == CPU.name, "{line:?}");
+        }
+    }
 }

@@ -139,30 +139,9 @@ fn stamp(path: &Path) -> Option<Stamp> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use tollgate_testkit::Folder;
+
     use super::*;
-
-    /// A temporary directory, removed on drop.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("tollgate-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Folder(path)
-        }
-
-        fn write(&self, name: &str, text: &str) -> PathBuf {
-            let path = self.0.join(name);
-            fs::write(&path, text).unwrap();
-            path
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
 
     /// A change is reported from the second poll that finds it until the content is in use.
     fn assert_reported(files: &mut Files) {
@@ -175,7 +154,7 @@ mod tests {
 
     #[test]
     fn writes_renames_and_swapped_links_are_reported() {
-        let folder = Folder::new("changes");
+        let folder = Folder::create();
         let path = folder.write("a", "one");
         let watch = || Files::new([path.clone()]);
         let mut files = watch();
@@ -190,7 +169,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         symlink(folder.write("first", "1"), &path).unwrap();
         let mut files = watch();
-        let swap = folder.0.join("swap");
+        let swap = folder.join("swap");
         symlink(folder.write("second", "2"), &swap).unwrap();
         fs::rename(swap, &path).unwrap();
         assert_reported(&mut files);
@@ -198,14 +177,14 @@ mod tests {
 
     #[test]
     fn directories_change_when_files_that_are_read_are_added_or_removed() {
-        let folder = Folder::new("listing");
-        let watch = || Files::new([folder.0.clone()]);
+        let folder = Folder::create();
+        let watch = || Files::new([folder.path().to_owned()]);
         for (name, is_read) in
             [("a.yaml", true), ("b.yml", true), ("c.txt", false), (".d.yaml", false)]
         {
             for text in ["one", "two"] {
                 let mut files = watch();
-                let is_new = !folder.0.join(name).exists();
+                let is_new = !folder.join(name).exists();
                 folder.write(name, text);
                 // The content of a file is not part of its directory's content.
                 if is_read && is_new {
@@ -216,16 +195,16 @@ mod tests {
             }
         }
         let mut files = watch();
-        fs::rename(folder.0.join("a.yaml"), folder.0.join("e.yaml")).unwrap();
+        fs::rename(folder.join("a.yaml"), folder.join("e.yaml")).unwrap();
         assert_reported(&mut files);
         let mut files = watch();
-        fs::remove_dir_all(&folder.0).unwrap();
+        fs::remove_dir_all(folder.path()).unwrap();
         assert_reported(&mut files);
     }
 
     #[test]
     fn a_file_that_is_still_being_written_is_not_reported() {
-        let folder = Folder::new("slowly");
+        let folder = Folder::create();
         let path = folder.write("a", "one");
         let mut files = Files::new([path]);
         for text in ["", "tw", "two"] {
@@ -237,7 +216,7 @@ mod tests {
 
     #[test]
     fn rewriting_the_same_content_is_not_reported() {
-        let folder = Folder::new("same");
+        let folder = Folder::create();
         let path = folder.write("a", "one");
         let mut files = Files::new([path.clone()]);
         folder.write("a", "one");
@@ -252,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_change_after_reading_has_paused_is_reported() {
-        let folder = Folder::new("rests");
+        let folder = Folder::create();
         let path = folder.write("a", "one");
         let mut files = Files::new([path]);
         for _ in 0..=MAX_UNCHANGED_POLLS {

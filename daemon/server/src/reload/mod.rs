@@ -25,8 +25,9 @@ use tollgate_config::{Config, ConfigErrors, TokenSecret, watched_paths};
 /// How often files are polled; a change is applied at the second poll that finds it.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The number of polls after which a rejected configuration is read again. The error may be in a file
-/// that it names for the first time: such a file is not watched until the configuration is active.
+/// The number of polls after which a rejected configuration is read again. The error may be in a
+/// file that it names for the first time: such a file is not watched until the configuration is
+/// active.
 const POLLS_PER_RETRY: u32 = 20;
 
 type ReadConfig = dyn Fn() -> Result<Config, ConfigErrors> + Send + Sync;
@@ -107,7 +108,7 @@ pub(crate) async fn watch(
     services: Arc<Services>,
 ) {
     let Reload { file, mut requests, interval: period, hooks } = reload;
-    let files = Files::new(files_of(file.as_ref(), &config));
+    let files = Files::new(source_files(file.as_ref(), &config));
     let mut reloader = Reloader {
         file,
         hooks,
@@ -234,12 +235,13 @@ impl Reloader {
             let rules = self.config.rules.rules.len();
             tracing::info!(policies, rules, "configuration reloaded");
             self.count(true);
-            return self.services.reload_status.set(None);
+            self.services.reload_error.send_replace(None);
+            return;
         }
         self.count(false);
         let errors = errors.join("\n");
         tracing::error!("configuration rejected, keeping the previous one: {errors}");
-        self.services.reload_status.set(Some(errors.into()));
+        self.services.reload_error.send_replace(Some(errors.into()));
     }
 
     fn count(&self, is_accepted: bool) {
@@ -250,7 +252,7 @@ impl Reloader {
     /// Reads the configuration. Returns `None` if a file changed meanwhile. All files are watched
     /// from before they are read, so the next poll finds that change.
     fn read_whole(&mut self) -> Result<Option<Config>, String> {
-        let mut paths = files_of(self.file.as_ref(), &self.config);
+        let mut paths = source_files(self.file.as_ref(), &self.config);
         loop {
             self.files = Files::new(paths.clone());
             self.reject_empty_file()?;
@@ -260,7 +262,7 @@ impl Reloader {
                 return Ok(None);
             }
             let config = read.map_err(|error| error.to_string())?;
-            let needed = files_of(self.file.as_ref(), &config);
+            let needed = source_files(self.file.as_ref(), &config);
             if needed.iter().all(|needed| paths.contains(needed)) {
                 return self.check_restart(config).map(Some);
             }
@@ -307,7 +309,7 @@ impl Reloader {
 }
 
 /// The files that a configuration is read from, without the override files.
-fn files_of(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
+fn source_files(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
     let tokens = config.tokens.iter().filter_map(|token| match &token.secret {
         TokenSecret::File(path) => Some(path),
         TokenSecret::Text(_) => None,

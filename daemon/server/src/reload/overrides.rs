@@ -38,9 +38,6 @@ impl OverridesFiles {
     }
 
     /// Builds the state for a configuration, including its override files.
-    ///
-    /// # Errors
-    /// As [`OverridesFiles::add_to`] and [`ActiveConfig::new`]; or the rules are invalid.
     pub(crate) fn build(&mut self, config: &Config) -> Result<ActiveConfig, String> {
         let mut active = ActiveConfig::new(config)?;
         self.add_to(&mut active.policies, &config.overrides_files)?;
@@ -56,11 +53,10 @@ impl OverridesFiles {
     fn add_to(&mut self, policies: &mut Policies, files: &[OverridesFile]) -> Result<(), String> {
         self.0.retain(|path, _| files.iter().any(|file| file.path == *path));
         let mut errors = Vec::new();
-        for file in files {
-            let result = self.rows(&file.path).and_then(|rows| {
-                policies
-                    .set_additional_overrides(&file.policy, rows)
-                    .map_err(|error| error.to_string())
+        for OverridesFile { policy, path, .. } in files {
+            let result = self.rows(path).and_then(|rows| {
+                // A program may have built a configuration that names a missing policy.
+                policies.set_additional_overrides(policy, rows).map_err(|error| error.to_string())
             });
             errors.extend(result.err());
         }

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, Once};
 
 use tokio::net::UnixStream;
-use tollgate_server::{Config, Listener, Privacy, Tls};
+use tollgate_server::{Config, Privacy, Tls};
 use tollgate_testkit::Server;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -16,7 +16,7 @@ use crate::resp::RespClient;
 use crate::support::certificates::Authority;
 use crate::support::client::{Client, encode_request};
 use crate::support::daemon::{Daemon, POLICIES};
-use crate::support::eventually;
+use crate::support::{eventually, parse_rows};
 use crate::tls;
 
 /// Collects the lines of the audit log.
@@ -85,51 +85,67 @@ impl Visit for Line {
     }
 }
 
+/// Operations with their bodies, and the beginnings of their lines.
+const OPERATIONS: &str = r#"
+> check {"policy":"bucket","key":"user:42"}
+<
+> inspect {"policy":"bucket","key":"user:42"}
+<
+> penalize {"policy":"bucket","key":"user:42","cost":2}
+< who="loopback" verb="penalize" policy="bucket" key="user:42" asked="cost 2" outcome="done" changed=true granted=2 replayed=false why=""
+> block {"policy":"bucket","key":"user:42","for":"30s"}
+< who="loopback" verb="block" policy="bucket" key="user:42" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why=""
+> block {"policy":"bucket","key_base64":"AP8K"}
+< who="loopback" verb="block" policy="bucket" key="\\0\\xff\\n" asked="for ever" outcome="done" changed=true granted=0 replayed=false why=""
+> unblock {"policy":"bucket","key":"absent"}
+< who="loopback" verb="unblock" policy="bucket" key="absent" asked="" outcome="done" changed=false granted=0 replayed=false why=""
+> reset {"policy":"buckets","key":"a"}
+< who="loopback" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?"
+> refund {"policy":"bucket","key":"a","cost":0}
+< who="loopback" verb="refund" policy="bucket" key="a" asked="cost 0" outcome="failed" why="
+"#;
+
 #[tokio::test]
 async fn only_operator_operations_are_audited() {
     let log = AuditLog::default();
     let _guard = log.subscribe();
     let daemon = Daemon::start().await;
-    for (operation, body, expected) in [
-        ("check", r#"{"policy":"bucket","key":"user:42"}"#, ""),
-        ("inspect", r#"{"policy":"bucket","key":"user:42"}"#, ""),
-        (
-            "penalize",
-            r#"{"policy":"bucket","key":"user:42","cost":2}"#,
-            r#"who="loopback" verb="penalize" policy="bucket" key="user:42" asked="cost 2" outcome="done" changed=true granted=2 replayed=false why="" "#,
-        ),
-        (
-            "block",
-            r#"{"policy":"bucket","key":"user:42","for":"30s"}"#,
-            r#"who="loopback" verb="block" policy="bucket" key="user:42" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why="" "#,
-        ),
-        (
-            "block",
-            r#"{"policy":"bucket","key_base64":"AP8K"}"#,
-            r#"who="loopback" verb="block" policy="bucket" key="\\0\\xff\\n" asked="for ever" outcome="done" changed=true granted=0 replayed=false why="" "#,
-        ),
-        (
-            "unblock",
-            r#"{"policy":"bucket","key":"absent"}"#,
-            r#"who="loopback" verb="unblock" policy="bucket" key="absent" asked="" outcome="done" changed=false granted=0 replayed=false why="" "#,
-        ),
-        (
-            "reset",
-            r#"{"policy":"buckets","key":"a"}"#,
-            r#"who="loopback" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?" "#,
-        ),
-        (
-            "refund",
-            r#"{"policy":"bucket","key":"a","cost":0}"#,
-            r#"who="loopback" verb="refund" policy="bucket" key="a" asked="cost 0" outcome="failed" why=""#,
-        ),
-    ] {
+    for (row, expected) in parse_rows(OPERATIONS) {
+        let (operation, body) = row.split_once(' ').unwrap();
         daemon.post(&format!("/v1/{operation}"), body).await;
         let lines = log.take();
         assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{operation}: {lines:?}");
         assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }
+
+/// Commands, and the beginnings of their lines.
+const COMMANDS: &str = r#"
+> DEL a b
+< who="unauthenticated" verb="reset" outcome="refused" why="Authentication required
+> AUTH secret-of-app
+<
+> CL.THROTTLE a 1 1 1
+<
+> DEL a
+< who="app" verb="reset" policy="@throttle" key="a" outcome="refused" why="reset needs the scope operate
+> TOLLGATE.BLOCK bucket a
+< who="app" verb="block" policy="bucket" key="a" outcome="refused" why="block needs
+> AUTH secret-of-ops
+<
+> DEL a
+< who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=true granted=0 replayed=false why=""
+> TOLLGATE.BLOCK bucket a FOR 30000000
+< who="ops" verb="block" policy="bucket" key="a" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why=""
+> TOLLGATE.RESET buckets a
+< who="ops" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?"
+> MULTI
+<
+> UNLINK a b
+<
+> EXEC
+< who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=false granted=0 replayed=false why="" who="ops" verb="reset" policy="@throttle" key="b" asked="" outcome="done"
+"#;
 
 #[tokio::test]
 async fn operations_over_resp_are_audited() {
@@ -139,54 +155,32 @@ async fn operations_over_resp_are_audited() {
     let server = Server::start();
     let store = Config::from_yaml(&format!("store: {{ url: \"{}\", deadline: 5s }}", server.url()));
     config.store = store.unwrap().store;
-    assert_operations_are_audited_over_resp(Daemon::start_config_on_store(config).await).await;
+    assert_operations_are_audited_over_resp(Daemon::start_on_store(config).await).await;
 }
 
 async fn assert_operations_are_audited_over_resp(daemon: Daemon) {
     let log = AuditLog::default();
     let _guard = log.subscribe();
     let mut client = RespClient::connect(&daemon).await;
-    for (command, expected) in [
-        (
-            "DEL a b",
-            r#"who="unauthenticated" verb="reset" outcome="refused" why="Authentication required"#,
-        ),
-        ("AUTH secret-of-app", ""),
-        ("CL.THROTTLE a 1 1 1", ""),
-        (
-            "DEL a",
-            r#"who="app" verb="reset" policy="@throttle" key="a" outcome="refused" why="reset needs the scope operate"#,
-        ),
-        (
-            "TOLLGATE.BLOCK bucket a",
-            r#"who="app" verb="block" policy="bucket" key="a" outcome="refused" why="block needs"#,
-        ),
-        ("AUTH secret-of-ops", ""),
-        (
-            "DEL a",
-            r#"who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=true granted=0 replayed=false why="" "#,
-        ),
-        (
-            "TOLLGATE.BLOCK bucket a FOR 30000000",
-            r#"who="ops" verb="block" policy="bucket" key="a" asked="for 30 s" outcome="done" changed=true granted=0 replayed=false why="" "#,
-        ),
-        (
-            "TOLLGATE.RESET buckets a",
-            r#"who="ops" verb="reset" policy="buckets" key="a" outcome="failed" why="there is no policy \"buckets\"; did you mean \"bucket\"?" "#,
-        ),
-        ("MULTI", ""),
-        ("UNLINK a b", ""),
-        (
-            "EXEC",
-            r#"who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=false granted=0 replayed=false why="" who="ops" verb="reset" policy="@throttle" key="b" asked="" outcome="done""#,
-        ),
-    ] {
+    for (command, expected) in parse_rows(COMMANDS) {
         client.call(command).await;
         let lines = log.take();
         assert_eq!(lines.is_empty(), expected.is_empty(), "{command}: {lines:?}");
         assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }
+
+/// A token and a policy, and the beginning of the line of a reset.
+const REJECTED: &str = r#"
+> ops bucket
+< who="ops" verb="reset" policy="bucket" key="KEY" asked="" outcome="done"
+> ops log
+< who="ops" verb="reset" policy="log" key="KEY" outcome="refused" why="the token \"ops\" is not valid for the policy \"log\"
+> app log
+< who="app" verb="reset" policy="log" key="KEY" outcome="refused" why="reset needs the scope operate
+> anonymous log
+< who="unauthenticated" verb="reset" outcome="refused" why="a token is required
+"#;
 
 #[tokio::test]
 async fn rejected_operations_are_audited_and_keys_follow_the_privacy_setting() {
@@ -202,35 +196,10 @@ async fn rejected_operations_are_audited_and_keys_follow_the_privacy_setting() {
             config.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
         })
         .await;
-        for (header, policy, expected) in [
-            (
-                bearer("ops"),
-                "bucket",
-                format!(
-                    r#"who="ops" verb="reset" policy="bucket" key="{key}" asked="" outcome="done""#
-                ),
-            ),
-            (
-                bearer("ops"),
-                "log",
-                format!(
-                    r#"who="ops" verb="reset" policy="log" key="{key}" outcome="refused" why="the token \"ops\" is not valid for the policy \"log\""#
-                ),
-            ),
-            (
-                bearer("app"),
-                "log",
-                format!(
-                    r#"who="app" verb="reset" policy="log" key="{key}" outcome="refused" why="reset needs the scope operate"#
-                ),
-            ),
-            (
-                String::new(),
-                "log",
-                r#"who="unauthenticated" verb="reset" outcome="refused" why="a token is required"#
-                    .to_owned(),
-            ),
-        ] {
+        for (row, expected) in parse_rows(REJECTED) {
+            let (name, policy) = row.split_once(' ').unwrap();
+            let header = if name == "anonymous" { String::new() } else { bearer(name) };
+            let expected = expected.replace("KEY", key);
             let body = format!(r#"{{"policy":"{policy}","key":"user:4217"}}"#);
             daemon.post_with("/v1/reset", &header, &body).await;
             let lines = log.take().concat();
@@ -253,14 +222,13 @@ async fn the_peer_is_audited() {
 
     let authority = Authority::new();
     let path = authority.directory.join("http.sock");
-    let listener = Listener::bind_unix(&path).await.unwrap();
-    let _daemon = Daemon::start_with_http_listener(POLICIES, |_| listener).await;
+    let _daemon = Daemon::start_on_unix(&path).await;
     let mut client = Client(UnixStream::connect(&path).await.unwrap());
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
     assert_eq!(log.take_peers(), ["unix"]);
 
     let tls = Tls::open(authority.write_mutual_tls()).unwrap();
-    let daemon = Daemon::start_with_http_listener(POLICIES, |http| http.with_tls(Some(tls))).await;
+    let daemon = Daemon::start_with_tls(&tls, "").await;
     let config = authority.client(Some(&authority.sign("gateway")), &[]);
     let mut client = tls::connect(daemon.address, &config).await.unwrap();
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
@@ -273,10 +241,9 @@ async fn an_operation_is_audited_when_its_client_disconnects() {
     let log = AuditLog::default();
     let _guard = log.subscribe();
     let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
     let body = r#"{"policy":"bucket","key":"a"}"#;
     let request = encode_request("POST", "/v1/reset", "expect: 100-continue", body);
-    client.send(request.strip_suffix('}').unwrap()).await.unwrap();
+    let mut client = daemon.send(request.strip_suffix('}').unwrap()).await;
     // 100 Continue shows that the daemon waits for the body.
     assert_eq!(client.read_response().await.unwrap().status, 100);
     drop(client);

@@ -15,8 +15,3 @@ mod support;
 mod tls;
 mod unix;
 mod xds;
-
-/// Compares a generated file of the repository with its content.
-fn assert_up_to_date(file: &str, expected: &str) {
-    tollgate_testkit::assert_up_to_date(file, expected, "tollgate-server", "server");
-}

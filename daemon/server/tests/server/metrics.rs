@@ -1,8 +1,11 @@
 //! The `/metrics` page.
 
+use tokio::io::AsyncReadExt;
 use tollgate_testkit::Server;
 
-use crate::support::client::{Client, Response};
+use crate::envoy;
+use crate::resp::RespClient;
+use crate::support::client::{Client, Response, encode_request};
 use crate::support::daemon::Daemon;
 use crate::support::eventually;
 
@@ -21,21 +24,14 @@ pub(crate) async fn page(daemon: &Daemon) -> String {
     response.body
 }
 
-fn value<'a>(page: &'a str, series: &str) -> Option<&'a str> {
-    page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
+fn has_line(page: &str, line: &str) -> bool {
+    page.lines().any(|other| other == line)
 }
 
-/// The series that counts the decisions of a policy with an answer, over a protocol.
-pub(crate) fn decisions(policy: &str, answer: &str, surface: &str) -> String {
-    format!(
-        "tollgate_decisions_total{{policy=\"{policy}\",answer=\"{answer}\",surface=\"{surface}\"}}"
-    )
-}
-
-/// Asserts the values of series.
-pub(crate) fn assert_values(page: &str, rows: &[(&str, &str)]) {
-    for (series, expected) in rows {
-        assert_eq!(value(page, series), Some(*expected), "{series}\n{page}");
+/// Asserts that the page has each of these lines.
+pub(crate) fn assert_lines(page: &str, lines: &str) {
+    for line in lines.trim().lines() {
+        assert!(has_line(page, line), "{line}\n{page}");
     }
 }
 
@@ -65,35 +61,32 @@ async fn decisions_are_counted_once_by_policy_and_answer() {
         daemon.connect().await.get(path).await.unwrap();
     }
     let page = page(&daemon).await;
-    let decisions = |policy, answer| decisions(policy, answer, "http");
-    assert_values(
-        &page,
-        &[
-            (&decisions("bucket", "allowed"), "2"),
-            (&decisions("bucket", "denied"), "2"),
-            (&decisions("bucket", "never"), "1"),
-            (&decisions("bucket", "error"), "0"),
-            // Each check counts by its own result: `queue` was allowed although `bucket` denied.
-            (&decisions("queue", "allowed"), "1"),
-            (&decisions("log", "allowed"), "1"),
-            (&decisions("ghost", "allowed"), "1"),
-            (&decisions("ghost", "shadow_denied"), "1"),
-            (&decisions("_inline", "allowed"), "1"),
-            ("tollgate_decision_duration_seconds_count{surface=\"http\"}", "9"),
-            ("tollgate_http_requests_total{listener=\"http\",status=\"2xx\"}", "8"),
-            ("tollgate_http_requests_total{listener=\"http\",status=\"4xx\"}", "5"),
-            ("tollgate_connections_accepted_total{listener=\"http\"}", "15"),
-            ("tollgate_connections{listener=\"metrics\"}", "1"),
-            ("tollgate_audit_total{verb=\"reset\"}", "1"),
-            ("tollgate_store_up", "1"),
-            ("tollgate_policies", "7"),
-            ("tollgate_keys", "4"),
-            ("tollgate_draining", "0"),
-            ("tollgate_config_last_reload_successful", "1"),
-        ],
-    );
-    for untouched in [decisions("pair", "allowed"), decisions("_other", "allowed")] {
-        assert_eq!(value(&page, &untouched), None);
+    // Each check counts by its own result: `queue` was allowed although `bucket` denied.
+    let lines = r#"
+tollgate_decisions_total{policy="bucket",answer="allowed",surface="http"} 2
+tollgate_decisions_total{policy="bucket",answer="denied",surface="http"} 2
+tollgate_decisions_total{policy="bucket",answer="never",surface="http"} 1
+tollgate_decisions_total{policy="bucket",answer="error",surface="http"} 0
+tollgate_decisions_total{policy="queue",answer="allowed",surface="http"} 1
+tollgate_decisions_total{policy="log",answer="allowed",surface="http"} 1
+tollgate_decisions_total{policy="ghost",answer="allowed",surface="http"} 1
+tollgate_decisions_total{policy="ghost",answer="shadow_denied",surface="http"} 1
+tollgate_decisions_total{policy="_inline",answer="allowed",surface="http"} 1
+tollgate_decision_duration_seconds_count{surface="http"} 9
+tollgate_http_requests_total{listener="http",status="2xx"} 8
+tollgate_http_requests_total{listener="http",status="4xx"} 5
+tollgate_connections_accepted_total{listener="http"} 15
+tollgate_connections{listener="metrics"} 1
+tollgate_audit_total{verb="reset"} 1
+tollgate_store_up 1
+tollgate_policies 7
+tollgate_keys 4
+tollgate_draining 0
+tollgate_config_last_reload_successful 1
+"#;
+    assert_lines(&page, lines);
+    for untouched in [r#"policy="pair""#, r#"policy="_other""#] {
+        assert!(!page.contains(untouched), "{page}");
     }
     assert!(!page.contains("tollgate_store_batch_requests"), "memory has no batches\n{page}");
 }
@@ -116,13 +109,11 @@ async fn labels_contain_no_client_input() {
         daemon.post("/v1/block", &body.replace('~', MARK)).await;
         daemon.post(&format!("/v1/{MARK}"), body).await;
     }
-    let mut client = daemon.connect().await;
-    let head = "POST /v1/check HTTP/1.1\r\nhost: ~\r\nuser-agent: ~\r\ntraceparent: 00-~-~-01\r\n";
+    let headers = format!("user-agent: {MARK}\r\ntraceparent: 00-{MARK}-{MARK}-01");
     let body = r#"{"policy":"bucket","key":"k","cost":9}"#;
-    let request =
-        format!("{}content-length: {}\r\n\r\n{body}", head.replace('~', MARK), body.len());
-    client.send(&request).await.unwrap();
-    assert_eq!(client.read_response().await.unwrap().status, 422);
+    let request = encode_request("POST", "/v1/check", &headers, body);
+    let request = request.replace("host: test", &format!("host: {MARK}"));
+    assert_eq!(daemon.send(&request).await.read_response().await.unwrap().status, 422);
     for accept in ["", "application/openmetrics-text"] {
         let page = scrape(&daemon, accept).await.body;
         assert!(page.contains("policy=\"bucket\""), "{page}");
@@ -165,13 +156,9 @@ async fn the_metrics_listener_serves_only_metrics_and_probes() {
         ("HEAD", "/x", 404),
     ] {
         let mut client = Client::connect(daemon.metrics).await;
-        client
-            .send(&format!("{method} {path} HTTP/1.1\r\nhost: t\r\ncontent-length: 0\r\n\r\n"))
-            .await
-            .unwrap();
-        let head = client.0;
+        client.send(&encode_request(method, path, "", "")).await.unwrap();
         let mut line = [0; 12];
-        tokio::io::AsyncReadExt::read_exact(&mut { head }, &mut line).await.unwrap();
+        client.0.read_exact(&mut line).await.unwrap();
         assert_eq!(&line, format!("HTTP/1.1 {status}").as_bytes(), "{method} {path}");
     }
     assert_eq!(daemon.connect().await.get("/metrics").await.unwrap().status, 404);
@@ -180,44 +167,123 @@ async fn the_metrics_listener_serves_only_metrics_and_probes() {
 #[tokio::test]
 async fn store_failures_are_counted() {
     let server = Server::start();
-    let yaml = format!(
-        "store: {{ url: \"{}\", deadline: 5s }}\npolicies: {{ open: {{ limits: [9/h], on_store_error: allow }}, closed: {{ limits: [9/h] }} }}",
-        server.url()
-    );
-    let daemon = Daemon::start_on_store(&yaml).await;
-    let post = async |operation: &str, policy: &str| {
-        daemon
-            .post(&format!("/v1/{operation}"), &format!(r#"{{"policy":"{policy}","key":"k"}}"#))
-            .await
+    let open = "{ limits: [9/h], on_store_error: allow }";
+    let yaml = format!("policies: {{ open: {open}, closed: {{ limits: [9/h] }} }}");
+    let daemon = Daemon::start_on(&server, &yaml).await;
+    let check = async |policy: &str| {
+        daemon.post("/v1/check", &format!(r#"{{"policy":"{policy}","key":"k"}}"#)).await
     };
-    assert_eq!(post("check", "open").await.status, 200);
-    wait_for_value(&daemon, "tollgate_store_up", "1").await;
+    assert_eq!(check("open").await.status, 200);
+    wait_for_line(&daemon, "tollgate_store_up 1").await;
     let before = page(&daemon).await;
-    assert_values(
-        &before,
-        &[
-            ("tollgate_store_batch_requests_bucket{le=\"1.0\"}", "1"),
-            ("tollgate_store_batch_requests_count", "1"),
-            ("tollgate_store_duration_seconds_count", "1"),
-        ],
-    );
-    assert_eq!(value(&before, "tollgate_keys"), None, "keys on Redis are not counted");
+    let lines = r#"
+tollgate_store_batch_requests_bucket{le="1.0"} 1
+tollgate_store_batch_requests_count 1
+tollgate_store_duration_seconds_count 1
+"#;
+    assert_lines(&before, lines);
+    assert!(!before.contains("\ntollgate_keys "), "keys on Redis are not counted");
     server.kill();
-    wait_for_value(&daemon, "tollgate_store_up", "0").await;
-    post("check", "open").await;
-    post("check", "closed").await;
+    wait_for_line(&daemon, "tollgate_store_up 0").await;
+    check("open").await;
+    check("closed").await;
     let after = page(&daemon).await;
-    for (policy, answer) in [("open", "allowed"), ("closed", "denied")] {
-        let series =
-            format!("tollgate_degraded_decisions_total{{policy=\"{policy}\",answer=\"{answer}\"}}");
-        assert_eq!(value(&after, &series), Some("1"), "{after}");
-    }
+    let lines = r#"
+tollgate_degraded_decisions_total{policy="open",answer="allowed"} 1
+tollgate_degraded_decisions_total{policy="closed",answer="denied"} 1
+"#;
+    assert_lines(&after, lines);
     assert!(after.contains("tollgate_store_errors_total{kind=\""), "{after}");
     server.restart();
-    wait_for_value(&daemon, "tollgate_store_up", "1").await;
+    wait_for_line(&daemon, "tollgate_store_up 1").await;
 }
 
-/// Scrapes until a series has this value.
-async fn wait_for_value(daemon: &Daemon, series: &str, expected: &str) {
-    eventually(series, async || value(&page(daemon).await, series) == Some(expected)).await;
+/// Scrapes until the page has this line.
+async fn wait_for_line(daemon: &Daemon, line: &str) {
+    eventually(line, async || has_line(&page(daemon).await, line)).await;
+}
+
+#[tokio::test]
+async fn decisions_over_resp_are_counted_once_for_every_command() {
+    let daemon = Daemon::start().await;
+    let mut client = RespClient::connect(&daemon).await;
+    let commands = [
+        "CL.THROTTLE k 1 1 60",
+        "CL.THROTTLE k 1 1 60",
+        "CL.THROTTLE k 1 1 60",
+        "CL.THROTTLE k 1 1 60 3",
+        "TOLLGATE.CHECK bucket k COST 2",
+        "TOLLGATE.CHECK bucket k",
+        "TOLLGATE.CHECK bucket k COST 3",
+        "TOLLGATE.CHECK ghost k COST 2",
+        "CL.THROTTLE l 5 1 60",
+        "TOLLGATE.CHECK LIMIT 1/h k",
+        "TOLLGATE.CHECK queue k AND log k",
+        "TOLLGATE.TAKE log k",
+        // These are not decisions.
+        "TOLLGATE.PEEK bucket k",
+        "TOLLGATE.RESET pair k",
+        "TTL k",
+        "DEL k",
+        "PING",
+        "CL.THROTTLE k x 1 60",
+        "TOLLGATE.CHECK missing k",
+    ];
+    client.call_all(&commands).await;
+    let page = page(&daemon).await;
+    let lines = r#"
+tollgate_decisions_total{policy="@throttle",answer="allowed",surface="resp"} 3
+tollgate_decisions_total{policy="@throttle",answer="denied",surface="resp"} 1
+tollgate_decisions_total{policy="@throttle",answer="never",surface="resp"} 1
+tollgate_decisions_total{policy="bucket",answer="allowed",surface="resp"} 1
+tollgate_decisions_total{policy="bucket",answer="denied",surface="resp"} 1
+tollgate_decisions_total{policy="bucket",answer="never",surface="resp"} 1
+tollgate_decisions_total{policy="ghost",answer="shadow_denied",surface="resp"} 1
+tollgate_decisions_total{policy="_inline",answer="allowed",surface="resp"} 1
+tollgate_decisions_total{policy="queue",answer="allowed",surface="resp"} 1
+tollgate_decisions_total{policy="log",answer="allowed",surface="resp"} 2
+tollgate_decision_duration_seconds_count{surface="resp"} 12
+tollgate_audit_total{verb="reset"} 2
+tollgate_connections{listener="resp"} 1
+"#;
+    assert_lines(&page, lines);
+}
+
+const LIMITS: &str = "
+domain: domain
+descriptors:
+  - { key: user, rate_limit: { unit: minute, requests_per_unit: 2 } }
+  - { key: shadow, rate_limit: { unit: minute, requests_per_unit: 1 }, shadow_mode: true }
+";
+
+#[tokio::test]
+async fn decisions_over_grpc_are_counted_under_the_policy_of_their_domain() {
+    let daemon = envoy::start("", LIMITS).await;
+    let rows = "
+> domain +2 | user=a
+< OK | OK 2/MINUTE 0 20s
+> domain | user=a | user=b | free=a
+< OVER_LIMIT | OVER_LIMIT 2/MINUTE 0 20s | OK 2/MINUTE 2 0s | OK - 0 -
+> domain | user=b +3
+< OVER_LIMIT | OVER_LIMIT 2/MINUTE 2 -
+> domain | shadow=a +2
+< OK | OK 1/MINUTE 1 0s
+# A refund is not a decision.
+> domain | user=a -1
+< OK | OK 2/MINUTE 1 20s
+> elsewhere | user=a
+< OK | OK - 0 -
+> domain
+< InvalidArgument: descriptors is empty; send at least one
+";
+    envoy::check_all(&daemon, rows).await;
+    let lines = r#"
+tollgate_decisions_total{policy="@envoy.domain",answer="allowed",surface="envoy"} 2
+tollgate_decisions_total{policy="@envoy.domain",answer="denied",surface="envoy"} 1
+tollgate_decisions_total{policy="@envoy.domain",answer="never",surface="envoy"} 1
+tollgate_decisions_total{policy="@envoy.domain",answer="shadow_denied",surface="envoy"} 1
+tollgate_http_requests_total{listener="grpc",status="2xx"} 6
+tollgate_http_requests_total{listener="grpc",status="4xx"} 1
+"#;
+    assert_lines(&page(&daemon).await, lines);
 }

@@ -2,22 +2,15 @@
 
 use std::time::Duration;
 
+use tollgate_server::Config;
 use tollgate_testkit::Server;
 
-use crate::support::client::Response;
+use crate::support::client::{Client, Response};
 use crate::support::daemon::Daemon;
 use crate::support::eventually;
 
-/// Starts a daemon with a deadline that is long enough for a busy machine.
 async fn start(server: &Server, policies: &str) -> Daemon {
-    start_with_deadline(server, "5s", policies).await
-}
-
-async fn start_with_deadline(server: &Server, deadline: &str, policies: &str) -> Daemon {
-    let url = server.url();
-    let yaml =
-        format!("store: {{ url: \"{url}\", deadline: {deadline} }}\npolicies: {{ {policies} }}");
-    Daemon::start_on_store(&yaml).await
+    Daemon::start_on(server, &format!("policies: {{ {policies} }}")).await
 }
 
 async fn check(daemon: &Daemon, policy: &str) -> Response {
@@ -45,13 +38,9 @@ async fn checks_keep_their_state_on_the_server() {
     ];
     for (status, expected) in rows {
         let response = check(&daemon, "api").await;
-        assert_eq!(response.status, status, "{}", response.body);
-        assert!(response.body.contains(expected), "{}", response.body);
-        assert!(
-            response.body.contains(r#""source":"store","degraded":false"#),
-            "{}",
-            response.body
-        );
+        for expected in [expected, r#""source":"store","degraded":false"#] {
+            response.assert(status, expected, "api");
+        }
         assert_eq!(response.header("retry-after").is_some(), status == 429);
     }
     for (operation, expected) in [
@@ -63,8 +52,7 @@ async fn checks_keep_their_state_on_the_server() {
     ] {
         let response =
             daemon.post(&format!("/v1/{operation}"), r#"{"policy":"api","key":"k"}"#).await;
-        assert_eq!(response.status, 200, "{operation}: {}", response.body);
-        assert!(response.body.contains(expected), "{operation}: {}", response.body);
+        response.assert(200, expected, operation);
     }
     assert_eq!(server.keys("tollgate").len(), server.keys("").len());
     assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
@@ -78,7 +66,7 @@ async fn two_daemons_share_a_limit_exactly() {
     let mut clients = tokio::task::JoinSet::new();
     for address in daemons.iter().cycle().take(8).map(|daemon| daemon.address) {
         clients.spawn(async move {
-            let mut client = crate::support::client::Client::connect(address).await;
+            let mut client = Client::connect(address).await;
             let mut admitted = 0;
             for _ in 0..20 {
                 let body = r#"{"policy":"api","key":"k"}"#;
@@ -107,14 +95,13 @@ async fn policies_decide_while_the_store_is_unavailable() {
         [("closed", 503, false), ("open", 200, true), ("shadow", 200, true)]
     {
         let response = check(&daemon, policy).await;
-        assert_eq!(response.status, status, "{}", response.body);
         let granted = u32::from(allowed);
         for expected in [
             format!(r#"{{"allowed":{allowed},"reason":"store","policy":"{policy}""#),
             format!(r#""granted":{granted},"source":"fallback","degraded":true"#),
             r#""limits":[]"#.to_owned(),
         ] {
-            assert!(response.body.contains(&expected), "{expected}: {}", response.body);
+            response.assert(status, &expected, policy);
         }
         assert_eq!(response.header("content-type"), Some("application/json"));
     }
@@ -129,24 +116,15 @@ async fn policies_decide_while_the_store_is_unavailable() {
     assert!(response.body.starts_with(r#"{"allowed":false,"retry_after":null,"never":false"#));
     for operation in ["reset", "block", "unblock", "penalize", "refund", "inspect"] {
         let response = daemon.post(&format!("/v1/{operation}"), body).await;
-        assert_eq!(response.status, 503, "{operation}: {}", response.body);
         assert_eq!(response.header("content-type"), Some("application/problem+json"));
-        assert!(
-            response.body.contains(r#""type":"/problems/store-unavailable""#),
-            "{}",
-            response.body
-        );
-        assert!(
-            response.body.contains("check its address and that it is running"),
-            "{}",
-            response.body
-        );
+        let kind = r#""type":"/problems/store-unavailable""#;
+        for part in [kind, "check its address and that it is running"] {
+            response.assert(503, part, operation);
+        }
     }
     // Invalid requests are rejected as usual.
-    assert_eq!(
-        daemon.post("/v1/take", r#"{"policy":"closed","key":"k","cost":0}"#).await.status,
-        400
-    );
+    let invalid = r#"{"policy":"closed","key":"k","cost":0}"#;
+    assert_eq!(daemon.post("/v1/take", invalid).await.status, 400);
     assert_eq!(daemon.connect().await.get("/readyz").await.unwrap().status, 200);
     server.restart();
     wait_until_degraded(&daemon, "closed", false).await;
@@ -168,7 +146,9 @@ async fn the_daemon_starts_while_the_store_is_unavailable() {
 #[tokio::test]
 async fn a_silent_store_does_not_delay_responses_past_the_deadline() {
     let server = Server::start();
-    let daemon = start_with_deadline(&server, "15ms", MIXED).await;
+    let store = format!("store: {{ url: \"{}\", deadline: 15ms }}", server.url());
+    let config = Config::from_yaml(&format!("{store}\npolicies: {{ {MIXED} }}")).unwrap();
+    let daemon = Daemon::start_on_store(config).await;
     server.pause();
     let started = tokio::time::Instant::now();
     assert_eq!(check(&daemon, "closed").await.status, 503);
@@ -190,14 +170,10 @@ policies: {{ api: {{ limits: [1/h] }} }}",
         server.address(),
         file.display()
     );
-    let daemon = Daemon::start_on_store(&yaml).await;
-    let response = check(&daemon, "api").await;
-    assert_eq!((response.status, is_degraded(&response)), (200, false), "{}", response.body);
-    let missing = yaml.replace("password }", "nowhere }");
-    let config = tollgate_server::Config::from_yaml(&missing).unwrap();
+    let daemon = Daemon::start_on_store(Config::from_yaml(&yaml).unwrap()).await;
+    check(&daemon, "api").await.assert(200, r#""degraded":false"#, "api");
+    let config = Config::from_yaml(&yaml.replace("password }", "nowhere }")).unwrap();
     let error = config.store.open("tollgate").await.unwrap_err().to_string();
-    assert!(
-        error.starts_with("store.password_file: ") && error.contains("cannot be read"),
-        "{error}"
-    );
+    assert!(error.starts_with("store.password_file: "), "{error}");
+    assert!(error.contains("cannot be read"), "{error}");
 }

@@ -12,11 +12,12 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tollgate_server::Stop;
 
-use crate::support::client::Client;
+use crate::support::client::{Client, encode_request};
 use crate::support::connect_http2;
 use crate::support::daemon::{Daemon, POLICIES};
 
-/// Sends requests, reconnecting when the daemon closes, until the daemon no longer listens. Counts responses.
+/// Sends requests, reconnecting when the daemon closes, until the daemon no longer listens. Counts
+/// responses.
 async fn send_until_stopped(address: std::net::SocketAddr, responses: Arc<AtomicU32>) {
     let body = r#"{"policy":"bucket","key":"k","cost":0}"#;
     while let Ok(stream) = TcpStream::connect(address).await {
@@ -90,18 +91,22 @@ async fn during_the_drain_delay_the_daemon_is_not_ready_and_serves() {
     daemon.join().await;
 }
 
+/// Sends the head of a check with this body. 100 Continue shows that the daemon has read it.
+async fn begin_request(daemon: &Daemon, body: &str) -> Client {
+    let request = encode_request("POST", "/v1/check", "expect: 100-continue", body);
+    let mut client = daemon.send(request.strip_suffix(body).unwrap()).await;
+    assert_eq!(client.read_response().await.unwrap().status, 100);
+    client
+}
+
 #[tokio::test]
 async fn requests_in_flight_finish_and_idle_connections_are_closed() {
     let mut daemon = Daemon::start().await;
     let mut idle = daemon.connect().await;
     idle.get("/livez").await.unwrap();
     let mut silent = daemon.connect().await;
-    let mut busy = daemon.connect().await;
     let body = r#"{"policy":"log","key":"a"}"#;
-    let head = format!("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n", body.len());
-    // 100 Continue shows that the daemon has read the head.
-    busy.send(&format!("{head}expect: 100-continue\r\n\r\n")).await.unwrap();
-    assert_eq!(busy.read_response().await.unwrap().status, 100);
+    let mut busy = begin_request(&daemon, body).await;
     daemon.stop();
     assert_eq!(idle.read_until_closed().await, "");
     assert_eq!(silent.read_until_closed().await, "");
@@ -137,29 +142,10 @@ async fn http2_requests_in_flight_finish() {
 }
 
 #[tokio::test]
-async fn the_daemon_is_not_ready_while_it_stops() {
-    let mut daemon = Daemon::start().await;
-    let mut probe = daemon.connect().await;
-    assert_eq!(probe.get("/readyz").await.unwrap().status, 200);
-    daemon.stop();
-    // The connection was used just now, so the daemon does not close it as idle yet.
-    while let Ok(response) = probe.get("/readyz").await {
-        if response.status == 503 {
-            assert_eq!(response.body, "draining\n");
-            return daemon.join().await;
-        }
-    }
-    panic!("the connection was closed without a response");
-}
-
-#[tokio::test]
 async fn connections_open_after_drain_timeout_are_closed() {
     let yaml = "drain: { timeout: 100ms }\npolicies: { log: { limits: [2/min log] } }";
     let mut daemon = Daemon::start_with(yaml).await;
-    let mut busy = daemon.connect().await;
-    let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n";
-    busy.send(&format!("{head}expect: 100-continue\r\n\r\n")).await.unwrap();
-    assert_eq!(busy.read_response().await.unwrap().status, 100);
+    let mut busy = begin_request(&daemon, "{}").await;
     daemon.stop();
     daemon.join().await;
     assert_eq!(busy.read_until_closed().await, "");

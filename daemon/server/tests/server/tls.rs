@@ -15,18 +15,12 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tollgate_server::Tls;
 
-use crate::support::bystanders::assert_others_are_served;
-use crate::support::certificates::{Authority, Pair, der};
+use crate::support::certificates::{Authority, ENCRYPTED_KEY, Pair, der};
 use crate::support::client::Client;
 use crate::support::connect_http2;
-use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::daemon::Daemon;
 
 const BODY: &str = r#"{"policy":"bucket","key":"t","cost":0}"#;
-
-async fn start(tls: &Tls, limits: &str) -> Daemon {
-    let yaml = format!("limits: {{ {limits} }}\n{POLICIES}");
-    Daemon::start_with_http_listener(&yaml, |http| http.with_tls(Some(tls.clone()))).await
-}
 
 pub(crate) async fn connect(
     address: SocketAddr,
@@ -37,7 +31,12 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::clone(config)).connect(name, stream).await.map(Client)
 }
 
-/// Whether the daemon presented this certificate.
+/// Opens a connection. Returns whether the daemon presented this certificate.
+async fn presents(daemon: &Daemon, authority: &Authority, pair: &Pair) -> bool {
+    let client = connect(daemon.address, &authority.client(None, &[])).await.unwrap();
+    has_certificate(&client, pair)
+}
+
 fn has_certificate(client: &Client<TlsStream<TcpStream>>, pair: &Pair) -> bool {
     client.0.get_ref().1.peer_certificates().unwrap()[0] == der(&pair.cert)
 }
@@ -45,8 +44,7 @@ fn has_certificate(client: &Client<TlsStream<TcpStream>>, pair: &Pair) -> bool {
 #[tokio::test]
 async fn alpn_negotiates_http1_and_http2() {
     let authority = Authority::new();
-    let tls = Tls::open(authority.write_pair(&authority.sign("daemon"))).unwrap();
-    let daemon = start(&tls, "").await;
+    let daemon = Daemon::start_with_tls(&authority.tls(), "").await;
     for alpn in [&[][..], &[&b"http/1.1"[..]]] {
         let mut client = connect(daemon.address, &authority.client(None, alpn)).await.unwrap();
         assert_eq!(client.0.get_ref().1.alpn_protocol(), alpn.first().copied());
@@ -77,7 +75,7 @@ async fn is_client_served(daemon: &Daemon, config: &Arc<ClientConfig>) -> bool {
 async fn only_clients_with_a_trusted_certificate_are_served() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let tls = Tls::open(authority.write_mutual_tls()).unwrap();
-    let daemon = start(&tls, "").await;
+    let daemon = Daemon::start_with_tls(&tls, "").await;
     let (known, unknown) = (authority.sign("gateway"), stranger.sign("gateway"));
     for (certificate, is_served) in [(Some(&known), true), (Some(&unknown), false), (None, false)] {
         let config = authority.client(certificate, &[]);
@@ -93,7 +91,7 @@ async fn client_certificates_must_have_the_configured_name() {
     for (name, is_served) in [("localhost", true), ("gateway", false), ("192.0.2.1", false)] {
         let mut files = authority.write_mutual_tls();
         files.client_name = Some(name.to_owned());
-        let daemon = start(&Tls::open(files).unwrap(), "").await;
+        let daemon = Daemon::start_with_tls(&Tls::open(files).unwrap(), "").await;
         assert_eq!(is_client_served(&daemon, &config).await, is_served, "{name}");
     }
     let mut files = authority.write_mutual_tls();
@@ -107,7 +105,7 @@ async fn new_certificates_apply_to_new_connections_and_invalid_ones_are_ignored(
     let authority = Authority::new();
     let (first, second) = (authority.sign("first"), authority.sign("second"));
     let tls = Tls::open(authority.write_pair(&first)).unwrap();
-    let daemon = start(&tls, "").await;
+    let daemon = Daemon::start_with_tls(&tls, "").await;
     let config = authority.client(None, &[]);
     let mut old = connect(daemon.address, &config).await.unwrap();
     assert!(has_certificate(&old, &first));
@@ -116,16 +114,10 @@ async fn new_certificates_apply_to_new_connections_and_invalid_ones_are_ignored(
     authority.directory.write("key.pem", &second.key);
     let error = tls.reload().unwrap_err().to_string();
     assert!(error.starts_with("listen.tls.key: ") && error.contains("does not match"), "{error}");
-    assert!(has_certificate(
-        &connect(daemon.address, &authority.client(None, &[])).await.unwrap(),
-        &first
-    ));
+    assert!(presents(&daemon, &authority, &first).await);
     // Now both are new. The daemon polls the files.
     authority.directory.write("cert.pem", &second.cert);
-    while has_certificate(
-        &connect(daemon.address, &authority.client(None, &[])).await.unwrap(),
-        &first,
-    ) {}
+    while presents(&daemon, &authority, &first).await {}
     let mut new = connect(daemon.address, &authority.client(None, &[])).await.unwrap();
     assert!(has_certificate(&new, &second));
     for client in [&mut old, &mut new] {
@@ -140,18 +132,13 @@ async fn new_certificates_apply_to_new_connections_and_invalid_ones_are_ignored(
         fs::rename(directory.write("new", pem), directory.join(name)).unwrap();
     }
     assert!(tls.reload().is_ok());
-    assert!(has_certificate(
-        &connect(daemon.address, &authority.client(None, &[])).await.unwrap(),
-        &third
-    ));
+    assert!(presents(&daemon, &authority, &third).await);
 }
 
 #[test]
 fn errors_name_the_field_and_the_file() {
     let authority = Authority::new();
     let (pair, other) = (authority.sign("a"), authority.sign("b"));
-    let encrypted =
-        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let old = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----\n";
     let torn = pair.cert.replace("-----END CERTIFICATE-----", "");
     for (cert, key, client_ca, expected) in [
@@ -161,7 +148,7 @@ fn errors_name_the_field_and_the_file() {
             None,
             "listen.tls.key: DIR/key.pem: it does not match the certificate in DIR/cert.pem",
         ),
-        (&pair.cert, encrypted, None, "listen.tls.key: DIR/key.pem: the key is encrypted"),
+        (&pair.cert, ENCRYPTED_KEY, None, "listen.tls.key: DIR/key.pem: the key is encrypted"),
         (&pair.cert, old, None, "listen.tls.key: DIR/key.pem: the key is encrypted"),
         (&pair.cert, &pair.cert, None, "listen.tls.key: DIR/key.pem: no private key found"),
         (&pair.key, &pair.key, None, "listen.tls.cert: DIR/cert.pem: no certificate found"),
@@ -184,23 +171,18 @@ fn errors_name_the_field_and_the_file() {
 #[tokio::test]
 async fn plain_text_clients_are_disconnected() {
     let authority = Authority::new();
-    let tls = Tls::open(authority.write_pair(&authority.sign("daemon"))).unwrap();
-    let daemon = start(&tls, "header_timeout: 1h").await;
-    let mut plain = daemon.connect().await;
-    plain.send("GET /livez HTTP/1.1\r\nhost: t\r\n\r\n").await.unwrap();
+    let daemon = Daemon::start_with_tls(&authority.tls(), "header_timeout: 1h").await;
+    let mut plain = daemon.send("GET /livez HTTP/1.1\r\nhost: t\r\n\r\n").await;
     assert!(!plain.read_until_closed().await.contains("HTTP"));
 }
 
 #[tokio::test]
 async fn stalled_handshakes_are_closed_while_other_clients_are_served() {
     let authority = Authority::new();
-    let tls = Tls::open(authority.write_pair(&authority.sign("daemon"))).unwrap();
-    let daemon = start(&tls, "header_timeout: 1s").await;
+    let daemon = Daemon::start_with_tls(&authority.tls(), "header_timeout: 1s").await;
     let mut stalled = Vec::new();
     for beginning in ["", "\u{16}", "\u{16}\u{3}\u{1}\u{2}"].repeat(40) {
-        let mut client = daemon.connect().await;
-        client.send(beginning).await.unwrap();
-        stalled.push(client);
+        stalled.push(daemon.send(beginning).await);
     }
     let config = authority.client(None, &[]);
     for client in &mut stalled {
@@ -213,6 +195,4 @@ async fn stalled_handshakes_are_closed_while_other_clients_are_served() {
         }
         assert_eq!(client.0.read(&mut byte).await.unwrap_or(0), 0);
     }
-    let plain = Daemon::start().await;
-    assert_others_are_served(&plain).await;
 }

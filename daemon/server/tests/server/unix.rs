@@ -6,18 +6,17 @@ use std::path::Path;
 
 use tokio::net::UnixStream;
 use tollgate_server::Listener;
+use tollgate_testkit::Folder;
 
-use crate::support::TempDir;
 use crate::support::client::Client;
-use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::daemon::Daemon;
 
 #[tokio::test]
 async fn clients_of_a_unix_socket_count_as_local() {
-    let directory = TempDir::new();
+    let directory = Folder::create();
     let path = directory.join("http.sock");
-    let listener = Listener::bind_unix(&path).await.unwrap();
+    let mut daemon = Daemon::start_on_unix(&path).await;
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
-    let mut daemon = Daemon::start_with_http_listener(POLICIES, |_| listener).await;
     let mut client = Client(UnixStream::connect(&path).await.unwrap());
     let body = r#"{"policy":"log","key":"u"}"#;
     assert_eq!(client.post("/v1/check", body).await.unwrap().status, 200);
@@ -31,15 +30,13 @@ async fn clients_of_a_unix_socket_count_as_local() {
 
 #[tokio::test]
 async fn only_stale_sockets_are_replaced() {
-    let directory = TempDir::new();
+    let directory = Folder::create();
     let path = directory.join("http.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let first = Listener::bind_unix(&path).await.unwrap();
     let error = Listener::bind_unix(&path).await.unwrap_err();
-    assert!(
-        error.is_taken() && error.to_string().contains("is in use by another process"),
-        "{error}"
-    );
+    assert!(error.is_taken(), "{error}");
+    assert!(error.to_string().contains("is in use by another process"), "{error}");
     // A second listener has replaced the file: dropping the first one leaves it in place.
     fs::remove_file(&path).unwrap();
     let second = Listener::bind_unix(&path).await.unwrap();

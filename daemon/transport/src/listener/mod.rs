@@ -1,7 +1,5 @@
 //! Listeners: sockets, and TLS on them.
 
-mod error;
-mod socket;
 mod stream;
 mod tls;
 mod unix;
@@ -9,28 +7,64 @@ mod unix;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tollgate_engine::PeerAddress;
 
-pub use self::error::ListenError;
-pub use self::socket::{Accepted, Socket};
 pub use self::stream::Stream;
-pub use self::tls::{Tls, TlsError};
+pub use self::tls::Tls;
+pub use self::unix::ListenError;
 use self::unix::UnixSocket;
+
+/// A listening socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A Unix socket.
+    Unix(UnixSocket),
+}
+
+/// A new connection.
+#[derive(Debug)]
+pub enum Accepted {
+    /// TCP.
+    Tcp(TcpStream),
+    /// A Unix socket.
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Accepts a connection. Cancel safe.
+    pub async fn accept(&self) -> io::Result<(Accepted, PeerAddress)> {
+        match self {
+            Socket::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                // An optimisation: responses are small, and clients wait for them.
+                let _ = stream.set_nodelay(true);
+                Ok((Accepted::Tcp(stream), PeerAddress::Tcp(address)))
+            }
+            Socket::Unix(listener) => {
+                let stream = listener.accept().await?;
+                Ok((Accepted::Unix(stream), PeerAddress::Unix))
+            }
+        }
+    }
+}
 
 /// A bound socket, with or without TLS.
 #[derive(Debug)]
 pub struct Listener {
     /// The socket.
     pub socket: Socket,
-    /// TLS, if it is spoken.
+    /// TLS, if it is enabled.
     pub tls: Option<Tls>,
 }
 
 impl Listener {
-    /// Listens on a Unix socket, which this user and its group may open. A socket that a process has
-    /// left there is replaced. The file is removed when the listener is dropped.
+    /// Listens on a Unix socket, which this user and its group may open. A socket that a process
+    /// has left there is replaced. The file is removed when the listener is dropped.
     ///
     /// # Errors
     /// Another process listens there, or the path is invalid; the error says how to fix it.
@@ -38,7 +72,7 @@ impl Listener {
         Ok(Listener { socket: Socket::Unix(UnixSocket::bind(path).await?), tls: None })
     }
 
-    /// The same with TLS, if given.
+    /// Enables TLS, if given.
     #[must_use]
     pub fn with_tls(self, tls: Option<Tls>) -> Listener {
         Listener { tls, ..self }
@@ -68,7 +102,7 @@ pub enum ListenAddress {
     /// A TCP address.
     Tcp(SocketAddr),
     /// A path.
-    Unix(std::path::PathBuf),
+    Unix(PathBuf),
 }
 
 /// As in the configuration.

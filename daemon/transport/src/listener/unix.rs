@@ -1,5 +1,6 @@
 //! Unix sockets: permissions, and the life of the socket file.
 
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -7,12 +8,43 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-use super::error::ListenError;
-
 /// The owner and its group may connect.
 const MODE: u32 = 0o660;
 /// The length of the backlog.
 const BACKLOG: u32 = 1_024;
+
+/// A listener could not be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenError {
+    message: String,
+    is_taken: bool,
+}
+
+impl ListenError {
+    fn unix(path: &Path, reason: &str) -> Self {
+        let message = format!("cannot listen at unix:{}: {reason}", path.display());
+        ListenError { message, is_taken: false }
+    }
+
+    fn taken(path: &Path) -> Self {
+        let message = format!("unix:{} is in use by another process; stop it", path.display());
+        ListenError { message, is_taken: true }
+    }
+
+    /// Whether another process listens there.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.is_taken
+    }
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ListenError {}
 
 /// A Unix socket; dropping it removes its file.
 #[derive(Debug)]

@@ -4,23 +4,25 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use super::Load;
-use crate::envoy::client::{Client, call, connect};
+use tollgate_testkit::Folder;
+
+use super::{Load, domain};
+use crate::envoy::client::{Client, call, connect, wait_for};
 use crate::support::daemon::Daemon;
-use crate::support::{TempDir, eventually, wait_until_ready};
+use crate::support::wait_until_ready;
 
 /// A directory of limits as Kubernetes mounts one: each file is a link through `..data`, which is
 /// swapped for another version.
 struct Mount {
-    directory: TempDir,
+    directory: Folder,
     version: usize,
 }
 
 impl Mount {
     fn new(files: &[(&str, String)]) -> Self {
-        let directory = TempDir::new();
+        let directory = Folder::create();
         fs::create_dir(directory.join("limits")).unwrap();
-        fs::write(directory.config(), "envoy: { config: limits }\n").unwrap();
+        directory.write("tollgate.yaml", "envoy: { config: limits }\n");
         let mut mount = Mount { directory, version: 0 };
         mount.swap(files);
         mount
@@ -28,6 +30,10 @@ impl Mount {
 
     fn limits(&self) -> PathBuf {
         self.directory.join("limits")
+    }
+
+    async fn start_daemon(&self) -> Daemon {
+        Daemon::start_from_file(&self.directory.join("tollgate.yaml")).await
     }
 
     /// Replaces all files at once.
@@ -54,20 +60,9 @@ impl Mount {
     }
 }
 
-/// A configuration of one domain, in which `k` has a daily limit.
-fn domain(name: &str, count: u32) -> String {
-    let limit = format!("{{ unit: day, requests_per_unit: {count} }}");
-    format!("domain: {name}\ndescriptors: [{{ key: k, rate_limit: {limit} }}]\n")
-}
-
 /// The two files of a version.
 fn version(turn: u32) -> [(&'static str, String); 2] {
     [("a.yaml", domain("kept", 1_000_000)), ("b.yaml", domain("turn", 1_000 + turn))]
-}
-
-/// Sends a request until the response begins as expected.
-async fn wait_for(client: &mut Client, request: &str, expected: &str) {
-    eventually(expected, async || call(client, request).await.starts_with(expected)).await;
 }
 
 async fn wait_for_turn(client: &mut Client, turn: u32) {
@@ -92,7 +87,7 @@ async fn call_repeatedly(mut client: Client, key: u32, load: Load) -> u32 {
 async fn swapping_files_under_load_fails_no_request_and_keeps_counts() {
     const SWAPS: u32 = 50;
     let mut mount = Mount::new(&version(0));
-    let daemon = Daemon::start_from_file(&mount.directory.config()).await;
+    let daemon = mount.start_daemon().await;
     let load = Load::default();
     let mut clients = Vec::new();
     for key in 0..3 {
@@ -123,7 +118,7 @@ async fn swapping_files_under_load_fails_no_request_and_keeps_counts() {
 async fn added_renamed_and_removed_files_are_applied() {
     let mount = Mount::new(&version(0));
     let limits = mount.limits();
-    let daemon = Daemon::start_from_file(&mount.directory.config()).await;
+    let daemon = mount.start_daemon().await;
     let mut client = connect(&daemon).await;
     let unknown = "OK | OK - 0 -";
     wait_for(&mut client, "more | k=v", unknown).await;
@@ -145,7 +140,7 @@ async fn added_renamed_and_removed_files_are_applied() {
 async fn rejected_files_change_nothing_until_they_are_fixed() {
     let mut mount = Mount::new(&version(0));
     let limits = mount.limits();
-    let daemon = Daemon::start_from_file(&mount.directory.config()).await;
+    let daemon = mount.start_daemon().await;
     let (mut client, mut http) = (connect(&daemon).await, daemon.connect().await);
     wait_for_turn(&mut client, 0).await;
     let empty = [("a.yaml", domain("kept", 2)), ("b.yaml", String::new())];
@@ -155,21 +150,17 @@ async fn rejected_files_change_nothing_until_they_are_fixed() {
         wait_until_ready(&mut http, 200, reason).await;
         wait_for_turn(&mut client, 0).await;
     }
-    // The directory is removed, and a link to another one takes its place.
+    // The directory is removed, a link to another one takes its place, and the link is swapped.
     fs::rename(&limits, limits.with_file_name("removed")).unwrap();
     wait_until_ready(&mut http, 200, "limits: cannot be read").await;
     wait_for_turn(&mut client, 0).await;
-    let next = limits.with_file_name("next");
-    fs::create_dir(&next).unwrap();
-    fs::write(next.join("only.yaml"), domain("turn", 1_005)).unwrap();
-    symlink("next", &limits).unwrap();
-    wait_for_turn(&mut client, 5).await;
-    wait_until_ready(&mut http, 200, "[+] configuration").await;
-    // The link is swapped.
-    let last = limits.with_file_name("last");
-    fs::create_dir(&last).unwrap();
-    fs::write(last.join("only.yaml"), domain("turn", 1_006)).unwrap();
-    symlink("last", limits.with_file_name("link")).unwrap();
-    fs::rename(limits.with_file_name("link"), &limits).unwrap();
-    wait_for_turn(&mut client, 6).await;
+    for (name, turn) in [("next", 5), ("last", 6)] {
+        let target = limits.with_file_name(name);
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("only.yaml"), domain("turn", 1_000 + turn)).unwrap();
+        symlink(name, limits.with_file_name("link")).unwrap();
+        fs::rename(limits.with_file_name("link"), &limits).unwrap();
+        wait_for_turn(&mut client, turn).await;
+        wait_until_ready(&mut http, 200, "[+] configuration").await;
+    }
 }

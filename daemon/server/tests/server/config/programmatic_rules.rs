@@ -1,8 +1,7 @@
 //! Rules from a program that embeds the daemon, which no configuration file has validated.
 
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tollgate::MemoryLimiter;
 use tollgate_server::rules::{Match, Rule, RuleCheck, Rules, Template};
@@ -42,22 +41,16 @@ async fn the_daemon_does_not_start_with_invalid_rules() {
 
 #[tokio::test]
 async fn a_reload_with_invalid_rules_is_rejected() {
-    // 0 stands for valid rules, n for the nth invalid ones.
-    let turn = Arc::new(AtomicUsize::new(0));
+    let current = Arc::new(Mutex::new(config(&["log"])));
     let read = {
-        let turn = Arc::clone(&turn);
-        move || {
-            Ok(match turn.load(Ordering::Relaxed) {
-                0 => config(&["log"]),
-                number => config(INVALID[number - 1].0),
-            })
-        }
+        let current = Arc::clone(&current);
+        move || Ok(current.lock().unwrap().clone())
     };
     let daemon = Daemon::start_with_reader(read).await;
     let mut client = daemon.connect().await;
-    for (index, (_, reason)) in INVALID.iter().enumerate() {
-        for (number, expected) in [(index + 1, *reason), (0, "[+] configuration ok")] {
-            turn.store(number, Ordering::Relaxed);
+    for (policies, reason) in INVALID {
+        for (policies, expected) in [(policies, reason), (&["log"], "[+] configuration ok")] {
+            *current.lock().unwrap() = config(policies);
             daemon.reload().await;
             wait_until_ready(&mut client, 200, expected).await;
         }

@@ -4,36 +4,26 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use tollgate_testkit::Folder;
+
 use super::Load;
 use crate::support::client::Client;
 use crate::support::daemon::Daemon;
-use crate::support::{TempDir, eventually, wait_for, wait_until_ready};
+use crate::support::{eventually, wait_for, wait_until_ready};
 
 const CONFIG: &str = "tollgate.yaml";
 
-/// The ways to replace a file.
-#[derive(Clone, Copy, Debug)]
-enum Replacement {
-    Write,
-    Rename,
-    SwapLink,
-}
-
-const REPLACEMENTS: [Replacement; 3] =
-    [Replacement::Write, Replacement::Rename, Replacement::SwapLink];
-
-impl Replacement {
-    fn replace(self, directory: &TempDir, text: &str, turn: usize) {
-        let path = directory.config();
-        match self {
-            Replacement::Write => fs::write(path, text).unwrap(),
-            Replacement::Rename => fs::rename(directory.write("next", text), path).unwrap(),
-            Replacement::SwapLink => {
-                let version = directory.write(&format!("version-{turn}"), text);
-                let link = directory.join("link");
-                symlink(version, &link).unwrap();
-                fs::rename(link, path).unwrap();
-            }
+/// Replaces the configuration: by a write, by renaming, or by swapping a symbolic link.
+fn replace(directory: &Folder, text: &str, turn: usize) {
+    let path = directory.join(CONFIG);
+    match turn / 3 % 3 {
+        0 => fs::write(path, text).unwrap(),
+        1 => fs::rename(directory.write("next", text), path).unwrap(),
+        _ => {
+            let version = directory.write(&format!("version-{turn}"), text);
+            let link = directory.join("link");
+            symlink(version, &link).unwrap();
+            fs::rename(link, path).unwrap();
         }
     }
 }
@@ -50,8 +40,8 @@ fn invalid(turn: usize) -> String {
     format!("policies:\n  turn-{turn}: {{ limits: [nonsense-{turn}] }}\n")
 }
 
-async fn start(yaml: &str) -> (TempDir, Daemon, Client) {
-    let directory = TempDir::new();
+async fn start(yaml: &str) -> (Folder, Daemon, Client) {
+    let directory = Folder::create();
     let daemon = Daemon::start_from_file(&directory.write(CONFIG, yaml)).await;
     let client = daemon.connect().await;
     (directory, daemon, client)
@@ -104,14 +94,13 @@ async fn reloads_under_load_fail_no_request_and_keep_counts() {
     }
     let (mut applied, mut rejected) = (0, 0);
     for turn in 1..=RELOADS {
-        let replacement = REPLACEMENTS[turn / 3 % 3];
         let before = load.responses();
         if turn % 3 == 0 {
-            replacement.replace(&directory, &invalid(turn), turn);
+            replace(&directory, &invalid(turn), turn);
             wait_until_ready(&mut client, 200, &format!("nonsense-{turn}")).await;
             rejected += 1;
         } else {
-            replacement.replace(&directory, &valid(turn), turn);
+            replace(&directory, &valid(turn), turn);
             wait_for_turn(&mut client, turn).await;
             applied += 1;
         }
@@ -141,9 +130,9 @@ async fn rejected_files_change_nothing_until_they_are_fixed() {
         wait_until_ready(&mut client, 200, reason).await;
         wait_for_turn(&mut client, 1).await;
     }
-    fs::remove_file(directory.config()).unwrap();
+    fs::remove_file(directory.join(CONFIG)).unwrap();
     wait_until_ready(&mut client, 200, "cannot be read").await;
-    directory.write(CONFIG, &valid(3));
+    directory.write(CONFIG, valid(3));
     wait_for_turn(&mut client, 3).await;
     wait_until_ready(&mut client, 200, "[+] configuration").await;
 }

@@ -2,8 +2,7 @@
 
 use tonic::Request;
 
-use super::client::{connect, format_result};
-use super::text::parse_request;
+use super::client::{connect, format_result, parse_request};
 use super::{config, start};
 use crate::http::access::token;
 use crate::support::daemon::Daemon;

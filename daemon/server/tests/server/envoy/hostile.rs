@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 use tokio::net::TcpStream;
 
-use super::client::{call, connect, send};
+use super::client::{call, connect, parse_request, send};
 use super::start;
 use crate::support::connect_http2;
 use crate::support::daemon::Daemon;
@@ -48,26 +48,26 @@ async fn assert_others_are_served(daemon: &Daemon) {
 #[tokio::test]
 async fn malformed_messages_are_rejected() {
     let daemon = start("", LIMITS).await;
-    for (what, body, status) in [
-        ("nothing", Vec::new(), "13"),
-        ("a frame that breaks off", vec![0, 0, 0, 0, 9, 1], "13"),
-        ("a frame that is compressed", vec![1, 0, 0, 0, 0], "13"),
-        ("a frame of no kind", vec![7, 0, 0, 0, 0], "13"),
+    for (name, body, status) in [
+        ("no frame", Vec::new(), "13"),
+        ("an incomplete frame", vec![0, 0, 0, 0, 9, 1], "13"),
+        ("a compressed frame", vec![1, 0, 0, 0, 0], "13"),
+        ("a frame with an invalid flag", vec![7, 0, 0, 0, 0], "13"),
         ("a frame of 4 GiB", vec![0, 255, 255, 255, 255], "11"),
-        ("a frame above the bound", frame(&vec![0; 64 * 1024 - 4]), "8"),
-        ("a body above the bound", vec![0; 1 << 20], "8"),
+        ("a frame over the limit", frame(&vec![0; 64 * 1024 - 4]), "8"),
+        ("a body over the limit", vec![0; 1 << 20], "8"),
         ("an empty message", frame(&[]), "3"),
-        ("a field that breaks off", frame(&[0x0a, 9, b'd']), "13"),
-        ("a text that is none", frame(&[0x0a, 1, 0xff]), "13"),
-        ("a field of no kind", frame(&[0x0f]), "13"),
+        ("an incomplete field", frame(&[0x0a, 9, b'd']), "13"),
+        ("invalid UTF-8", frame(&[0x0a, 1, 0xff]), "13"),
+        ("an invalid wire type", frame(&[0x0f]), "13"),
         (
-            "a number without an end",
+            "an endless number",
             frame(&[0x18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255]),
             "13",
         ),
-        ("groups in groups", frame(&[0x0b; 10_000]), "13"),
+        ("nested groups", frame(&[0x0b; 10_000]), "13"),
     ] {
-        assert_eq!(send_raw(&daemon, body).await, status, "{what}");
+        assert_eq!(send_raw(&daemon, body).await, status, "{name}");
         assert_others_are_served(&daemon).await;
     }
 }
@@ -86,17 +86,17 @@ async fn large_requests_are_answered_or_rejected() {
             descriptors,
             hits_addend: 2,
         };
-        for (what, message, is_answered) in [
+        for (name, message, is_answered) in [
             ("the longest key", request(vec![user("x".repeat(65_536 - 5))]), true),
-            ("one too long", request(vec![user("x".repeat(65_536 - 4))]), false),
-            ("one much too long", request(vec![user("%".repeat(1 << 22))]), false),
+            ("a key that is one byte too long", request(vec![user("x".repeat(65_536 - 4))]), false),
+            ("a key that is much too long", request(vec![user("%".repeat(1 << 22))]), false),
             (
                 "thousands of descriptors",
                 request((0..5_000).map(|n| user(n.to_string())).collect()),
                 charging.contains("reference"),
             ),
             (
-                "as many of one key",
+                "thousands of descriptors with one key",
                 request(vec![user(String::new()); 5_000]),
                 charging.contains("reference"),
             ),
@@ -108,17 +108,21 @@ async fn large_requests_are_answered_or_rejected() {
                 }]),
                 true,
             ),
-            ("descriptors of nothing", request(vec![RateLimitDescriptor::default(); 50_000]), true),
+            (
+                "descriptors without entries",
+                request(vec![RateLimitDescriptor::default(); 50_000]),
+                true,
+            ),
         ] {
             let descriptors = message.descriptors.len();
             match send(&mut client, message).await {
                 Ok(response) => {
-                    assert!(is_answered, "{charging}: {what}");
-                    assert_eq!(response.statuses.len(), descriptors, "{what}");
+                    assert!(is_answered, "{charging}: {name}");
+                    assert_eq!(response.statuses.len(), descriptors, "{name}");
                 }
                 Err(status) => {
-                    assert!(!is_answered, "{charging}: {what}: {status}");
-                    assert_eq!(status.code(), tonic::Code::InvalidArgument, "{what}");
+                    assert!(!is_answered, "{charging}: {name}: {status}");
+                    assert_eq!(status.code(), tonic::Code::InvalidArgument, "{name}");
                 }
             }
             assert_others_are_served(&daemon).await;
@@ -144,7 +148,7 @@ async fn any_number_of_hits_is_accepted() {
 fn arbitrary_bytes_do_not_stop_the_service() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let daemon = runtime.block_on(start("charging: reference", LIMITS));
-    let whole = super::text::parse_request("domain +3 | user=a any=b +2 5/DAY | user=b -1");
+    let whole = parse_request("domain +3 | user=a any=b +2 5/DAY | user=b -1");
     let whole = whole.encode_to_vec();
     let mangled = (any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>());
     proptest!(ProptestConfig::with_cases(64), |(bytes in prop::collection::vec(any::<u8>(), 0..64), (at, byte, end) in mangled)| {

@@ -3,6 +3,7 @@
 use super::start;
 use crate::http::access::{bearer, token};
 use crate::support::daemon::Daemon;
+use crate::support::parse_rows;
 
 const LIMITS: &str = "
 domain: domain
@@ -11,52 +12,44 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true } }
 ";
 
+/// Requests, the statuses of their responses, and the bodies of some.
+const RESPONSES: &str = r#"
+> {"domain":"domain","descriptors":[{"entries":[{"key":"user","value":"a"}]}]}
+< 200 {"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"name":"per-user","requestsPerUnit":2,"unit":"MINUTE"},"limitRemaining":1,"durationUntilReset":"20s"}]}
+> {"domain":"domain","hits_addend":2,"descriptors":[{"entries":[{"key":"user","value":"a"}]},{"entries":[{"key":"free"}]},{}]}
+< 429
+> {"domain":"domain","descriptors":[{"entries":[{"key":"user","value":"a"}],"hitsAddend":"2"}]}
+< 429
+> {"domain":"domain","descriptors":[{"entries":[{"key":"free"}]},{}]}
+< 200 {"overallCode":"OK","statuses":[{"code":"OK","limitRemaining":4294967295},{"code":"OK"}]}
+> {"domain":"unknown","descriptors":[{}]}
+< 200 {"overallCode":"OK","statuses":[{"code":"OK"}]}
+"#;
+
 #[tokio::test]
 async fn responses_match_envoyproxy_ratelimit() {
     for charging in ["charging: atomic", "charging: reference"] {
         let daemon = start(charging, LIMITS).await;
-        for (request, status, expected) in [
-            (
-                r#"{"domain":"domain","descriptors":[{"entries":[{"key":"user","value":"a"}]}]}"#,
-                200,
-                r#"{"overallCode":"OK","statuses":[{"code":"OK","currentLimit":{"name":"per-user","requestsPerUnit":2,"unit":"MINUTE"},"limitRemaining":1,"durationUntilReset":"20s"}]}"#,
-            ),
-            (
-                r#"{"domain":"domain","hits_addend":2,"descriptors":[{"entries":[{"key":"user","value":"a"}]},{"entries":[{"key":"free"}]},{}]}"#,
-                429,
-                "",
-            ),
-            (
-                r#"{"domain":"domain","descriptors":[{"entries":[{"key":"user","value":"a"}],"hitsAddend":"2"}]}"#,
-                429,
-                "",
-            ),
-            (
-                r#"{"domain":"domain","descriptors":[{"entries":[{"key":"free"}]},{}]}"#,
-                200,
-                r#"{"overallCode":"OK","statuses":[{"code":"OK","limitRemaining":4294967295},{"code":"OK"}]}"#,
-            ),
-            (
-                r#"{"domain":"unknown","descriptors":[{}]}"#,
-                200,
-                r#"{"overallCode":"OK","statuses":[{"code":"OK"}]}"#,
-            ),
-            ("", 400, "Bad Request\n"),
-            ("{", 400, "Bad Request\n"),
-            (r#"{"domain":"domain","descriptors":[{"nothing":1}]}"#, 400, "Bad Request\n"),
-            ("{}", 400, "Bad Request\n"),
-            (r#"{"domain":"domain"}"#, 400, "Bad Request\n"),
-            (r#"{"descriptors":[{}]}"#, 400, "Bad Request\n"),
+        for (request, expected) in parse_rows(RESPONSES) {
+            let (status, body) = expected.split_once(' ').unwrap_or((expected, ""));
+            let response = daemon.post("/json", request).await;
+            response.assert(status.parse().unwrap(), body, request);
+            assert_eq!(response.header("content-type"), Some("application/json"), "{request}");
+            let is_over_limit = response.body.starts_with(r#"{"overallCode":"OVER_LIMIT","#);
+            assert_eq!(is_over_limit, response.status == 429);
+            assert!(body.is_empty() || response.body == body, "{request}: {}", response.body);
+        }
+        for request in [
+            "",
+            "{",
+            r#"{"domain":"domain","descriptors":[{"nothing":1}]}"#,
+            "{}",
+            r#"{"domain":"domain"}"#,
+            r#"{"descriptors":[{}]}"#,
         ] {
             let response = daemon.post("/json", request).await;
-            assert_eq!(response.status, status, "{request}: {}", response.body);
-            if !expected.is_empty() {
-                assert_eq!(response.body, expected, "{request}");
-            }
-            let kind = if status == 400 { "text/plain; charset=utf-8" } else { "application/json" };
-            assert_eq!(response.header("content-type"), Some(kind), "{request}");
-            let is_over_limit = response.body.starts_with(r#"{"overallCode":"OVER_LIMIT","#);
-            assert_eq!(is_over_limit, status == 429);
+            assert_eq!((response.status, &*response.body), (400, "Bad Request\n"), "{request}");
+            assert_eq!(response.header("content-type"), Some("text/plain; charset=utf-8"));
         }
     }
 }
@@ -88,7 +81,7 @@ async fn a_token_is_required_when_tokens_are_configured() {
     {
         let header = if token.is_empty() { String::new() } else { bearer(token) };
         let response = daemon.post_with("/json", &header, &request(domain)).await;
-        assert_eq!(response.status, status, "{token} {domain}: {}", response.body);
+        response.assert(status, "", format_args!("{token} {domain}"));
     }
 }
 

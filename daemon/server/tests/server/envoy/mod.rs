@@ -1,26 +1,20 @@
 //! Envoy's rate limit service.
 
 mod access;
-mod atomic_charging;
 pub(crate) mod client;
 mod connections;
-mod file_descriptors;
 mod health;
 mod hostile;
 mod json;
-mod metrics;
-mod policies;
-mod reference_charging;
 mod reflection;
 mod response_headers;
-mod rules;
+mod statuses;
 mod store;
-mod text;
 
 use tollgate::Micros;
 use tollgate_server::Config;
+use tollgate_testkit::Folder;
 
-use crate::support::TempDir;
 use crate::support::daemon::Daemon;
 
 /// Sends the requests of the rows on one connection and compares the responses: `> request`, then
@@ -49,12 +43,12 @@ pub(crate) async fn assert_response(daemon: &Daemon, request: &str, expected: &s
 
 /// A configuration with an envoyproxy/ratelimit file and these settings of `envoy`.
 fn config(settings: &str, limits: &str) -> Config {
-    let directory = TempDir::new();
+    let directory = Folder::create();
     let path = directory.write("limits.yaml", limits);
     let yaml = format!("envoy: {{ config: [\"{}\"], {settings} }}", path.display());
     Config::from_yaml(&yaml).unwrap()
 }
 
-async fn start(settings: &str, limits: &str) -> Daemon {
+pub(crate) async fn start(settings: &str, limits: &str) -> Daemon {
     Daemon::start_with_config(config(settings, limits)).await
 }

@@ -4,10 +4,10 @@ use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
 use tollgate_server::CompatHeaders;
 
-use super::client::{Client, connect, send};
-use super::text::parse_request;
+use super::client::{Client, connect, parse_request, send};
 use super::{config, start};
 use crate::support::daemon::Daemon;
+use crate::support::parse_rows;
 
 const LIMITS: &str = "
 domain: domain
@@ -98,38 +98,29 @@ fn format_value(value: &Value) -> String {
     }
 }
 
+/// Requests, and the metadata of their responses or the code of the error.
+const METADATA: &str = r#"
+> domain +2 | wide=a path=/ | other=a +1 5/DAY | unknown=a 7/UNKNOWN
+< InvalidArgument
+> domain +1 | wide=a path=/ | wide=b +3 5/DAY
+< {descriptors: [{entries: ["wide=a", "path=/"]}, {entries: ["wide=b"], hitsAddend: 3, limit: "requests_per_unit:5 unit:DAY"}], domain: "domain", hitsAddend: 1}
+> domain | quota=a | other=a
+< {descriptors: [{entries: ["quota=a"]}, {entries: ["other=a"]}], domain: "domain", metadata: {name: "service_1", of: {other: [1, null], quota: true}, weight: 0.5}}
+# Rules that are over the limit and unlimited descriptors add no metadata.
+> domain | quota=a | other=a | free=a
+< {descriptors: [{entries: ["quota=a"]}, {entries: ["other=a"]}, {entries: ["free=a"]}], domain: "domain", metadata: {name: "service_2", of: {other: [1, null]}, weight: 0.5}}
+"#;
+
 #[tokio::test]
 async fn dynamic_metadata_describes_the_request_and_the_admitting_rules() {
     let daemon = start("dynamic_metadata: true", LIMITS).await;
     let mut client = connect(&daemon).await;
-    for (request, expected) in [
-        ("domain +2 | wide=a path=/ | other=a +1 5/DAY | unknown=a 7/UNKNOWN", ""),
-        (
-            "domain +1 | wide=a path=/ | wide=b +3 5/DAY",
-            r#"{descriptors: [{entries: ["wide=a", "path=/"]}, {entries: ["wide=b"], hitsAddend: 3, limit: "requests_per_unit:5 unit:DAY"}], domain: "domain", hitsAddend: 1}"#,
-        ),
-        (
-            "domain | quota=a | other=a",
-            r#"{descriptors: [{entries: ["quota=a"]}, {entries: ["other=a"]}], domain: "domain", metadata: {name: "service_1", of: {other: [1, null], quota: true}, weight: 0.5}}"#,
-        ),
-        // Rules that are over the limit and unlimited descriptors add no metadata.
-        (
-            "domain | quota=a | other=a | free=a",
-            r#"{descriptors: [{entries: ["quota=a"]}, {entries: ["other=a"]}, {entries: ["free=a"]}], domain: "domain", metadata: {name: "service_2", of: {other: [1, null]}, weight: 0.5}}"#,
-        ),
-    ] {
-        match send(&mut client, parse_request(request)).await {
-            Ok(response) => {
-                assert_eq!(
-                    format_object(response.dynamic_metadata.as_ref().unwrap()),
-                    expected,
-                    "{request}"
-                );
-            }
-            Err(status) => {
-                assert_eq!((status.code(), expected), (tonic::Code::InvalidArgument, ""))
-            }
-        }
+    for (request, expected) in parse_rows(METADATA) {
+        let metadata = match send(&mut client, parse_request(request)).await {
+            Ok(response) => format_object(response.dynamic_metadata.as_ref().unwrap()),
+            Err(status) => format!("{:?}", status.code()),
+        };
+        assert_eq!(metadata, expected, "{request}");
     }
     let daemon = start("", LIMITS).await;
     let response =

@@ -4,11 +4,9 @@ use tollgate_server::Config;
 use tollgate_testkit::Server;
 use tonic::Code;
 
-use super::client::{Client, call, connect, send};
+use super::client::{Client, call, connect, parse_request, send, wait_for};
 use super::config;
-use super::text::parse_request;
 use crate::support::daemon::Daemon;
-use crate::support::eventually;
 
 const LIMITS: &str = "
 domain: domain
@@ -28,7 +26,8 @@ fn config_on(server: &Server, settings: &str) -> Config {
     config
 }
 
-/// Sends a request. Returns the response without the reset times, which depend on the server's clock.
+/// Sends a request. Returns the response without the reset times, which depend on the server's
+/// clock.
 async fn call_without_times(client: &mut Client, request: &str) -> String {
     let mut line = call(client, request).await;
     while let Some(at) = line.find("s | ").or_else(|| line.strip_suffix('s').map(str::len)) {
@@ -42,8 +41,8 @@ async fn call_without_times(client: &mut Client, request: &str) -> String {
 async fn daemons_share_the_counts_of_the_server() {
     let server = Server::start();
     for (charging, prefix) in [("charging: atomic", "a"), ("charging: reference", "r")] {
-        let daemon = Daemon::start_config_on_store(config_on(&server, charging)).await;
-        let other = Daemon::start_config_on_store(config_on(&server, charging)).await;
+        let daemon = Daemon::start_on_store(config_on(&server, charging)).await;
+        let other = Daemon::start_on_store(config_on(&server, charging)).await;
         let mut client = connect(&daemon).await;
         let mut through_other = connect(&other).await;
         let request = format!("domain +2 | user={prefix} | path={prefix} | shadow={prefix}");
@@ -71,7 +70,7 @@ fn scripts_run(server: &Server) -> u64 {
 async fn one_request_is_one_round_trip() {
     let server = Server::start();
     for charging in ["charging: atomic", "charging: reference"] {
-        let daemon = Daemon::start_config_on_store(config_on(&server, charging)).await;
+        let daemon = Daemon::start_on_store(config_on(&server, charging)).await;
         let mut client = connect(&daemon).await;
         call(&mut client, "domain | user=warm").await;
         let before = scripts_run(&server);
@@ -90,7 +89,7 @@ async fn policies_decide_while_the_store_is_unavailable() {
     config.policies.define("closed", "10/h").unwrap();
     let open: tollgate::Policy = tollgate::Policy::new("open", ["10/h".parse().unwrap()]).unwrap();
     config.policies.add(open.with_on_store_error(tollgate::OnStoreError::Allow)).unwrap();
-    let daemon = Daemon::start_config_on_store(config).await;
+    let daemon = Daemon::start_on_store(config).await;
     let mut client = connect(&daemon).await;
     assert!(call(&mut client, "closed | a=b").await.starts_with("OK"));
     server.kill();
@@ -128,7 +127,7 @@ async fn on_store_error_decides_for_rules() {
     ] {
         let mut config = config_on(&server, setting);
         config.policies.define("closed", "10/h").unwrap();
-        let daemon = Daemon::start_config_on_store(config).await;
+        let daemon = Daemon::start_on_store(config).await;
         let mut client = connect(&daemon).await;
         assert!(call(&mut client, "closed | a=b").await.starts_with("OK"), "{setting}");
         assert!(call(&mut client, "domain | user=a").await.starts_with("O"), "{setting}");
@@ -148,10 +147,4 @@ async fn on_store_error_decides_for_rules() {
         assert_eq!(daemon.post("/json", body).await.status, json, "{setting}");
         server.restart();
     }
-}
-
-/// Sends a request until the response begins as expected, because the daemon notices a change of the
-/// store with a delay.
-async fn wait_for(client: &mut Client, request: &str, expected: &str) {
-    eventually(expected, async || call(client, request).await.starts_with(expected)).await;
 }

@@ -11,8 +11,7 @@ use crate::support::unreachable_store;
 async fn denials_name_the_policy_and_the_wait_but_never_the_key() {
     for gateway in GATEWAYS {
         let daemon = Daemon::start_with_config(config()).await;
-        let forwarded = ForwardedRequest::to("/login");
-        let request = forwarded.encode(gateway);
+        let request = ForwardedRequest::to("/login").encode(gateway);
         let allowed = send(&daemon, &request).await;
         assert_eq!((allowed.status, &*allowed.body), (200, ""), "{gateway}");
         assert_eq!(allowed.header("cache-control"), Some("no-store"));
@@ -41,13 +40,12 @@ async fn the_deny_parameter_sets_the_status() {
             ("?deny=429", 429),
         ] {
             let daemon = Daemon::start_with_config(config()).await;
-            let forwarded = ForwardedRequest::to("/login");
-            let request = ForwardedRequest { query, ..forwarded }.encode(gateway);
-            assert_eq!(send(&daemon, &request).await.status, 200, "{gateway} {query}");
-            let denied = send(&daemon, &request).await;
-            assert_eq!(denied.status, status, "{gateway} {query}");
+            let request = ForwardedRequest { query, ..ForwardedRequest::to("/login") };
+            assert_eq!(request.send(&daemon, gateway).await.status, 200, "{gateway} {query}");
+            let denied = request.send(&daemon, gateway).await;
+            let expected = format!(r#""status":{status},"#);
+            denied.assert(status, &expected, format_args!("{gateway} {query}"));
             assert_eq!(denied.header("retry-after"), Some("60"), "{gateway} {query}");
-            assert!(denied.body.contains(&format!(r#""status":{status},"#)), "{}", denied.body);
         }
     }
 }
@@ -64,16 +62,12 @@ async fn every_method_is_answered_and_bodies_are_ignored() {
         ("envoy", "PURGE", ""),
     ] {
         let daemon = Daemon::start_with_config(config()).await;
-        let forwarded = ForwardedRequest::to("/login");
         let length = format!("Content-Length: {}", more.len());
-        let request =
-            ForwardedRequest { before: &["Connection: close"], after: &[&length], ..forwarded }
-                .encode(gateway);
+        let lines = ["Connection: close", &length];
+        let request = ForwardedRequest::to("/login").before(&lines).encode(gateway);
         let request = format!("{method}{}{more}", request.strip_prefix("GET").unwrap());
         for status in ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 429 Too Many Requests\r\n"] {
-            let mut client = daemon.connect().await;
-            client.send(&request).await.unwrap();
-            let response = client.read_until_closed().await;
+            let response = daemon.send(&request).await.read_until_closed().await;
             assert!(response.starts_with(status), "{gateway} {method}: {response}");
             let has_body = response.split_once("\r\n\r\n").is_some_and(|(_, x)| !x.is_empty());
             assert_eq!(has_body, status.contains("429") && method != "HEAD", "{gateway} {method}");
@@ -102,11 +96,8 @@ async fn ambiguous_client_headers_are_denied() {
                 "{header.x-api-key} makes a key of more than 32 bytes; send a shorter value",
             ),
         ] {
-            let forwarded = ForwardedRequest::to(target);
-            let response =
-                ForwardedRequest { before: more, ..forwarded }.send(&daemon, gateway).await;
-            assert_eq!(response.status, status, "{gateway} {target}: {}", response.body);
-            assert!(response.body.contains(expected), "{gateway}: {}", response.body);
+            let response = ForwardedRequest::to(target).before(more).send(&daemon, gateway).await;
+            response.assert(status, expected, format_args!("{gateway} {target}"));
         }
     }
 }
@@ -114,20 +105,12 @@ async fn ambiguous_client_headers_are_denied() {
 #[tokio::test]
 async fn all_checks_of_a_rule_are_decided_together() {
     let daemon = Daemon::start_with_config(config()).await;
-    let forwarded = ForwardedRequest::to("/two");
-    let request = ForwardedRequest { before: &["X-Api-Key: k"], ..forwarded }.encode("nginx");
-    for (status, charged) in [(200, "1"), (429, "1"), (429, "1")] {
-        let response = send(&daemon, &request).await;
-        assert_eq!(response.status, status, "{}", response.body);
+    let request = ForwardedRequest::to("/two").before(&["X-Api-Key: k"]);
+    let violated = r#""violated-policies":["login"]"#;
+    for (status, expected) in [(200, ""), (429, violated), (429, violated)] {
+        request.send(&daemon, "nginx").await.assert(status, expected, "/two");
         // If the second check denies, the first charges nothing.
-        assert_eq!(used(&daemon, "per-ip", "203.0.113.7").await, charged);
-        if status == 429 {
-            assert!(
-                response.body.contains(r#""violated-policies":["login"]"#),
-                "{}",
-                response.body
-            );
-        }
+        assert_eq!(used(&daemon, "per-ip", ADDRESS).await, "1");
     }
 }
 
@@ -149,7 +132,7 @@ async fn missing_keys_and_missing_rules_follow_the_configuration() {
         let daemon = Daemon::start_with_config(config).await;
         for gateway in GATEWAYS {
             let response = ForwardedRequest::to(target).send(&daemon, gateway).await;
-            assert_eq!(response.status, status, "{gateway} {target}: {}", response.body);
+            response.assert(status, "", format_args!("{gateway} {target}"));
         }
     }
 }
@@ -163,10 +146,8 @@ async fn claims_of_a_token_verified_by_the_gateway_are_keys() {
     // {"alg":"RS256"}, {"sub":"u"}
     let token = "Authorization: Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ1In0.";
     for (more, key) in [(&[token][..], "jwt.sub=u"), (&[], "ip=203.0.113.7")] {
-        let forwarded = ForwardedRequest::to("/jwt");
-        let response =
-            send(&daemon, &ForwardedRequest { before: more, ..forwarded }.encode("envoy")).await;
-        assert_eq!(response.status, 200, "{}", response.body);
+        let response = ForwardedRequest::to("/jwt").before(more).send(&daemon, "envoy").await;
+        response.assert(200, "", key);
         assert_eq!(used(&daemon, "api", key).await, "1");
     }
 }
@@ -174,8 +155,7 @@ async fn claims_of_a_token_verified_by_the_gateway_are_keys() {
 /// While the store is unavailable the policy decides.
 #[tokio::test]
 async fn on_store_error_is_a_decision() {
-    let url = unreachable_store();
-    let store = format!("store: {{ url: \"{url}\", connect_timeout: 10ms }}");
+    let store = format!("store: {{ url: '{}', connect_timeout: 10ms }}", unreachable_store());
     let policies = r#"
 policies:
   open: { limits: ["1/min log"], on_store_error: allow }
@@ -183,21 +163,16 @@ policies:
 "#;
     let mut config = Config::from_yaml(&format!("{store}{policies}")).unwrap();
     config.rules.rules = vec![rule("/open", &["open all"]), rule("/shut", &["shut all"])];
-    let daemon = Daemon::start_config_on_store(config).await;
+    let daemon = Daemon::start_on_store(config).await;
     for gateway in GATEWAYS {
         for (target, status) in [("/open", 200), ("/shut", 429)] {
             let response = ForwardedRequest::to(target).send(&daemon, gateway).await;
-            assert_eq!(response.status, status, "{gateway} {target}: {}", response.body);
+            let detail = "the limits are unavailable at the moment; try again later";
             let body = match status {
                 200 => String::new(),
-                _ => body(
-                    DENIED,
-                    "the limits are unavailable at the moment; try again later",
-                    &["shut"],
-                    "null",
-                ),
+                _ => body(DENIED, detail, &["shut"], "null"),
             };
-            assert_eq!(response.body, body, "{gateway}");
+            assert_eq!((response.status, response.body), (status, body), "{gateway} {target}");
         }
     }
 }
@@ -219,11 +194,11 @@ rules:
         ("envoy", &["X-Api-Key: k", "X-Plan: "], 1),
     ] {
         let daemon = Daemon::start_with(yaml).await;
-        let request = ForwardedRequest { before: lines, ..DEFAULT_REQUEST }.encode(gateway);
+        let request = ForwardedRequest::to("/ip").before(lines);
         for number in 1..=4_u32 {
-            let response = send(&daemon, &request).await;
+            let response = request.send(&daemon, gateway).await;
             let status = if number <= admitted { 200 } else { 429 };
-            assert_eq!(response.status, status, "{gateway} {number}: {}", response.body);
+            response.assert(status, "", format_args!("{gateway} {number}"));
             // Allowed and denied responses both carry the limit.
             let left = admitted.saturating_sub(number);
             let header = response.header("ratelimit").unwrap();

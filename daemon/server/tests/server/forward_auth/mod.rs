@@ -26,9 +26,8 @@ policies:
 /// The request of a gateway about a request of its client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForwardedRequest<'a> {
-    pub(crate) method: &'a str,
     pub(crate) target: &'a str,
-    pub(crate) host: &'a str,
+    /// The address that the gateway reports.
     pub(crate) address: &'a str,
     /// The query of the gateway's own request.
     pub(crate) query: &'a str,
@@ -40,21 +39,20 @@ pub(crate) struct ForwardedRequest<'a> {
     pub(crate) after: &'a [&'a str],
 }
 
-const DEFAULT_REQUEST: ForwardedRequest<'_> = ForwardedRequest {
-    method: "GET",
-    target: "/ip",
-    host: "example.com",
-    address: "203.0.113.7",
-    query: "",
-    omitted: "",
-    before: &[],
-    after: &[],
-};
+/// The host and the address of the client.
+const HOST: &str = "example.com";
+const ADDRESS: &str = "203.0.113.7";
 
 impl<'a> ForwardedRequest<'a> {
-    /// The default request, with this path and query.
+    /// A request for this path and query.
     pub(crate) fn to(target: &'a str) -> Self {
-        ForwardedRequest { target, ..DEFAULT_REQUEST }
+        let (before, after) = (&[][..], &[][..]);
+        ForwardedRequest { target, address: ADDRESS, query: "", omitted: "", before, after }
+    }
+
+    /// Adds header lines before those of the gateway.
+    pub(crate) fn before(self, before: &'a [&'a str]) -> Self {
+        ForwardedRequest { before, ..self }
     }
 
     /// The header lines in which a gateway describes the request.
@@ -64,29 +62,27 @@ impl<'a> ForwardedRequest<'a> {
             "nginx" => ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Real-IP"],
             _ => ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-For"],
         };
-        let values = [self.method, self.target, self.host, self.address];
+        let values = ["GET", self.target, HOST, self.address];
         let headers = names.iter().zip(values);
         let headers = headers.filter(|(name, _)| !name.is_empty() && **name != self.omitted);
         headers.map(|(name, value)| format!("{name}: {value}")).collect()
     }
 
     /// Sends the request as this gateway does.
-    async fn send(&self, daemon: &Daemon, gateway: &str) -> Response {
+    pub(crate) async fn send(&self, daemon: &Daemon, gateway: &str) -> Response {
         send(daemon, &self.encode(gateway)).await
     }
 
     pub(crate) fn encode(&self, gateway: &str) -> String {
-        let (method, target, host) = match gateway {
-            "envoy" => (self.method, self.target, self.host),
-            _ => ("GET", self.query, "tollgate"),
+        let (target, host) = match gateway {
+            "envoy" => (self.target, HOST),
+            _ => (self.query, "tollgate"),
         };
         let own = self.lines(gateway);
         let own = own.iter().map(|line| &**line);
         let lines = self.before.iter().copied().chain(own).chain(self.after.iter().copied());
         let lines: String = lines.map(|line| format!("{line}\r\n")).collect();
-        format!(
-            "{method} /v1/forward-auth/{gateway}{target} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n"
-        )
+        format!("GET /v1/forward-auth/{gateway}{target} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n")
     }
 }
 
@@ -132,9 +128,7 @@ pub(crate) fn config() -> Config {
 
 /// Sends a request on a new connection.
 pub(crate) async fn send(daemon: &Daemon, request: &str) -> Response {
-    let mut client = daemon.connect().await;
-    client.send(request).await.unwrap();
-    client.read_response().await.unwrap()
+    daemon.send(request).await.read_response().await.unwrap()
 }
 
 /// How much of its limit a key has used.

@@ -1,29 +1,67 @@
 //! Slow and hostile clients: each is limited, and other clients are served meanwhile.
 
+use std::cell::Cell;
+use std::iter::once;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::support::bystanders::{assert_others_are_served, while_others_are_served};
-use crate::support::client::{Client, encode_request};
-use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::client::{Client, Response, encode_request};
+use crate::support::daemon::Daemon;
 
 /// More than the sockets of both sides buffer.
 const MAX_BUFFERED: usize = 16 * 1024 * 1024;
+/// The head of a check, without the header for the length of its body.
+const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\n";
+/// A check with cost 0, which is always allowed.
+const CHECK: &str = r#"{"policy":"bucket","key":"o","cost":0}"#;
 
-/// Starts a daemon with other limits, such as short timeouts.
-async fn start_with_limits(limits: &str) -> Daemon {
-    Daemon::start_with(&format!("limits: {{ {limits} }}\n{POLICIES}")).await
+/// Asserts that a new connection is served, and served again.
+async fn assert_others_are_served(daemon: &Daemon) {
+    let mut client = daemon.connect().await;
+    for _ in 0..2 {
+        assert_eq!(client.post("/v1/check", CHECK).await.unwrap().status, 200);
+    }
+}
+
+/// Repeats an attack until other clients have been served often enough meanwhile. They send
+/// requests without a pause, on new and on kept connections, and each request must be answered.
+async fn while_others_are_served(daemon: &Daemon, mut attack: impl AsyncFnMut()) {
+    const ROUNDS: u32 = 10;
+    let mut kept = daemon.connect().await;
+    let served = Cell::new(0);
+    let attack = async {
+        loop {
+            attack().await;
+            if served.get() >= ROUNDS {
+                return;
+            }
+        }
+    };
+    let others = async {
+        loop {
+            assert_eq!(kept.post("/v1/check", CHECK).await.unwrap().status, 200);
+            assert_others_are_served(daemon).await;
+            served.set(served.get() + 1);
+        }
+    };
+    tokio::select! { () = attack => {}, () = others => {} }
+    assert_others_are_served(daemon).await;
+}
+
+/// Asserts that a response has this status and closes the connection.
+fn assert_closing(status: u16, response: &Response) {
+    response.assert(status, "", "the status");
+    assert_eq!(response.header("connection"), Some("close"));
 }
 
 #[tokio::test]
 async fn incomplete_heads_are_closed_after_the_header_timeout() {
-    let daemon = start_with_limits("header_timeout: 1s").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s").await;
     let mut slow = Vec::new();
     for beginning in ["", "P", "POST /v1/check HTTP/1.1\r\nhost: test\r\nx-slow: "] {
-        let mut client = daemon.connect().await;
-        client.send(beginning).await.unwrap();
-        slow.push(client);
+        slow.push(daemon.send(beginning).await);
     }
     assert_others_are_served(&daemon).await;
     for client in &mut slow {
@@ -33,18 +71,18 @@ async fn incomplete_heads_are_closed_after_the_header_timeout() {
 
 #[tokio::test]
 async fn trickling_heads_are_closed_on_reused_connections() {
-    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 1h").await;
     let mut slow = daemon.connect().await;
     slow.get("/livez").await.unwrap();
     slow.send("GET /livez HTTP/1.1\r\n").await.unwrap();
     let (mut reader, mut writer) = slow.0.split();
     let trickle = async {
-        while tokio::io::AsyncWriteExt::write_all(&mut writer, b"x: y\r\n").await.is_ok() {
+        while writer.write_all(b"x: y\r\n").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let mut rest = Vec::new();
-    let closed = tokio::io::AsyncReadExt::read_to_end(&mut reader, &mut rest);
+    let closed = reader.read_to_end(&mut rest);
     tokio::select! { () = trickle => {}, _ = closed => {} }
     assert_eq!(rest, b"");
     assert_others_are_served(&daemon).await;
@@ -52,7 +90,7 @@ async fn trickling_heads_are_closed_on_reused_connections() {
 
 #[tokio::test]
 async fn idle_connections_outlive_the_header_timeout() {
-    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 1h").await;
     let mut kept = daemon.connect().await;
     kept.get("/livez").await.unwrap();
     // Silent connections are closed meanwhile.
@@ -63,7 +101,7 @@ async fn idle_connections_outlive_the_header_timeout() {
 
 #[tokio::test]
 async fn idle_connections_are_closed_after_the_idle_timeout() {
-    let daemon = start_with_limits("header_timeout: 1s, idle: 100ms").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 100ms").await;
     let mut idle = daemon.connect().await;
     idle.get("/livez").await.unwrap();
     assert_eq!(idle.read_until_closed().await, "");
@@ -71,50 +109,37 @@ async fn idle_connections_are_closed_after_the_idle_timeout() {
 
 #[tokio::test]
 async fn incomplete_bodies_are_answered_with_408() {
-    let daemon = start_with_limits("header_timeout: 1s").await;
-    let mut slow = daemon.connect().await;
-    slow.send("POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{")
-        .await
-        .unwrap();
+    let daemon = Daemon::start_with_limits("header_timeout: 1s").await;
+    let mut slow = daemon.send(&format!("{HEAD}content-length: 100\r\n\r\n{{")).await;
     assert_others_are_served(&daemon).await;
-    let response = slow.read_response().await.unwrap();
-    assert_eq!(response.status, 408, "{}", response.body);
-    assert_eq!(response.header("connection"), Some("close"));
+    assert_closing(408, &slow.read_response().await.unwrap());
     assert_eq!(slow.read_until_closed().await, "");
 }
 
 #[tokio::test]
 async fn bodies_over_the_limit_are_rejected_before_they_are_read() {
     let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
-    let head = "POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 1000000000\r\n\r\n";
-    client.send(head).await.unwrap();
-    let response = client.read_response().await.unwrap();
-    assert_eq!(response.status, 413, "{}", response.body);
-    assert_eq!(response.header("connection"), Some("close"));
+    let mut client = daemon.send(&format!("{HEAD}content-length: 1000000000\r\n\r\n")).await;
+    assert_closing(413, &client.read_response().await.unwrap());
     assert_eq!(client.read_until_closed().await, "");
-    let body = "x".repeat(65_537);
-    assert_eq!(daemon.post("/v1/check", &body).await.status, 413);
-    let body = "x".repeat(65_536);
-    assert_eq!(daemon.post("/v1/check", &body).await.status, 400);
+    for (length, status) in [(65_537, 413), (65_536, 400)] {
+        assert_eq!(daemon.post("/v1/check", &"x".repeat(length)).await.status, status);
+    }
 }
 
 #[tokio::test]
 async fn chunked_bodies_over_the_limit_are_rejected() {
     let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
-    let head = "POST /v1/check HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n";
-    client.send(head).await.unwrap();
+    let head = format!("{HEAD}transfer-encoding: chunked\r\n\r\n");
+    let mut client = daemon.send(&head).await;
     let chunk = format!("1000\r\n{}\r\n", "x".repeat(4_096));
     // The daemon stops reading at some point and may close before the last chunk.
     for _ in 0..17 {
         let _ = client.send(&chunk).await;
     }
     assert_eq!(client.read_response().await.unwrap().status, 413);
-    let mut client = daemon.connect().await;
-    let body = r#"{"policy":"log","key":"chunks"}"#;
-    let (first, second) = body.split_at(9);
-    client.send(head).await.unwrap();
+    let mut client = daemon.send(&head).await;
+    let (first, second) = CHECK.split_at(9);
     for part in [first, second] {
         client.send(&format!("{:x}\r\n{part}\r\n", part.len())).await.unwrap();
     }
@@ -141,14 +166,12 @@ async fn too_many_headers_are_rejected() {
 
 #[tokio::test]
 async fn trickling_bodies_are_answered_with_408() {
-    let daemon = start_with_limits("header_timeout: 1s").await;
-    let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 1000\r\n\r\n";
+    let daemon = Daemon::start_with_limits("header_timeout: 1s").await;
+    let head = format!("{HEAD}content-length: 1000\r\n\r\n");
     while_others_are_served(&daemon, async || {
         let mut slow = Vec::new();
         for _ in 0..64 {
-            let mut client = daemon.connect().await;
-            client.send(head).await.unwrap();
-            slow.push(client);
+            slow.push(daemon.send(&head).await);
         }
         // Each byte arrives in time; the whole body does not.
         while timeout(Duration::from_millis(20), slow[0].0.readable()).await.is_err() {
@@ -157,44 +180,32 @@ async fn trickling_bodies_are_answered_with_408() {
             }
         }
         for client in &mut slow {
-            let response = client.read_response().await.unwrap();
-            assert_eq!((response.status, response.header("connection")), (408, Some("close")));
+            assert_closing(408, &client.read_response().await.unwrap());
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn endless_bodies_are_cut_at_the_limit() {
-    let daemon = start_with_limits("header_timeout: 1h").await;
+async fn endless_requests_are_cut_at_the_limit() {
+    let daemon = Daemon::start_with_limits("header_timeout: 1h").await;
+    let get = "GET /livez HTTP/1.1\r\nhost: t\r\nx: ".to_owned();
+    let requests = [
+        (
+            format!("{HEAD}transfer-encoding: chunked\r\n\r\n"),
+            format!("10000\r\n{}\r\n", "x".repeat(65_536)),
+        ),
+        (get.clone(), "x: y\r\n".repeat(1_000)),
+        (get, "y".repeat(6_000)),
+    ];
     while_others_are_served(&daemon, async || {
-        let mut endless = daemon.connect().await;
-        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n";
-        endless.send(head).await.unwrap();
-        let chunk = format!("10000\r\n{}\r\n", "x".repeat(65_536));
-        let mut sent = 0;
-        while endless.send(&chunk).await.is_ok() {
-            sent += chunk.len();
-            // The socket buffers of both sides add to the limit.
-            assert!(sent < MAX_BUFFERED, "{sent} bytes of a body were accepted");
-        }
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn endless_heads_are_cut_at_the_limit() {
-    let daemon = start_with_limits("header_timeout: 1h").await;
-    let many = "x: y\r\n".repeat(1_000);
-    let long = "y".repeat(6_000);
-    while_others_are_served(&daemon, async || {
-        for part in [&many, &long] {
-            let mut endless = daemon.connect().await;
-            endless.send("GET /livez HTTP/1.1\r\nhost: t\r\nx: ").await.unwrap();
+        for (beginning, part) in &requests {
+            let mut endless = daemon.send(beginning).await;
             let mut sent = 0;
             while endless.send(part).await.is_ok() {
                 sent += part.len();
-                assert!(sent < MAX_BUFFERED, "{sent} bytes of a head were accepted");
+                // The socket buffers of both sides add to the limit.
+                assert!(sent < MAX_BUFFERED, "{sent} bytes were accepted after {beginning}");
             }
         }
     })
@@ -203,20 +214,17 @@ async fn endless_heads_are_cut_at_the_limit() {
 
 #[tokio::test]
 async fn silent_connections_are_evicted_first() {
-    let daemon = start_with_limits("connections: 8, header_timeout: 1h, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("connections: 8, header_timeout: 1h, idle: 1h").await;
     let mut kept = daemon.connect().await;
     kept.get("/livez").await.unwrap();
     let mut silent = Vec::new();
     for beginning in ["", "P", "", "POST /v1/check HTTP/1.1\r\nx-slow: ", "", "", ""] {
-        let mut client = daemon.connect().await;
-        client.send(beginning).await.unwrap();
-        silent.push(client);
+        silent.push(daemon.send(beginning).await);
     }
     for _ in 0..3 {
         // It is accepted once another connection has been silent long enough.
         let mut late = daemon.connect().await;
-        let response = late.post("/v1/check", r#"{"policy":"bucket","key":"l","cost":0}"#).await;
-        assert_eq!(response.unwrap().status, 200);
+        assert_eq!(late.post("/v1/check", CHECK).await.unwrap().status, 200);
         silent.push(late);
     }
     // The connection that has sent a request was not evicted first.
@@ -225,7 +233,7 @@ async fn silent_connections_are_evicted_first() {
 
 #[tokio::test]
 async fn idle_connections_are_evicted_at_the_connection_limit() {
-    let daemon = start_with_limits("connections: 2, header_timeout: 1h, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("connections: 2, header_timeout: 1h, idle: 1h").await;
     let mut idle = Vec::new();
     for _ in 0..4 {
         let mut client = daemon.connect().await;
@@ -249,10 +257,114 @@ async fn many_silent_connections_do_not_delay_other_clients() {
         client.send("POST /v1/che").await.unwrap();
     }
     assert_others_are_served(&daemon).await;
+    let request = encode_request("POST", "/v1/check", "", CHECK);
     for client in &mut silent {
-        let rest =
-            encode_request("POST", "/v1/check", "", r#"{"policy":"log","key":"m","cost":0}"#);
-        client.send(rest.strip_prefix("POST /v1/che").unwrap()).await.unwrap();
+        client.send(request.strip_prefix("POST /v1/che").unwrap()).await.unwrap();
         assert_eq!(client.read_response().await.unwrap().status, 200);
     }
+}
+
+/// The beginning of an HTTP/2 connection, the types of frames, and flags.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+const END_STREAM_AND_HEADERS: u8 = 5;
+/// The error code for excessive load.
+const ENHANCE_YOUR_CALM: u32 = 11;
+/// The headers of `GET /` at `http://t`, in HPACK.
+const REQUEST: &[u8] = &[0x82, 0x86, 0x84, 0x41, 0x01, b't'];
+
+/// Encodes a frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = vec![length[1], length[2], length[3], kind, flags];
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// Sends the preface, then `attack` repeatedly until the daemon closes the connection. Returns the
+/// error code of its GOAWAY frame, if it sent one.
+async fn attack_until_closed(client: Client, mut attack: impl FnMut() -> Vec<u8>) -> Option<u32> {
+    let (mut reader, mut writer) = client.0.into_split();
+    let attacking = tokio::spawn({
+        let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+        let rounds: Vec<_> = (0..64).map(|_| attack()).collect();
+        async move {
+            for round in once(begin).chain(rounds) {
+                if writer.write_all(&round).await.is_err() {
+                    return true;
+                }
+            }
+            // Otherwise a connection that is still open would wait forever.
+            writer.shutdown().await.is_err()
+        }
+    });
+    let mut code = None;
+    let mut head = [0; 9];
+    while reader.read_exact(&mut head).await.is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; usize::try_from(length).unwrap()];
+        if reader.read_exact(&mut payload).await.is_err() {
+            break;
+        }
+        if head[3] == GOAWAY {
+            code = Some(u32::from_be_bytes(payload[4..8].try_into().unwrap()));
+        }
+    }
+    attacking.await.unwrap();
+    code
+}
+
+#[tokio::test]
+async fn rapid_resets_close_the_connection() {
+    let daemon = Daemon::start().await;
+    while_others_are_served(&daemon, async || {
+        let mut stream = 1;
+        let code = attack_until_closed(daemon.connect().await, || {
+            let mut round = Vec::new();
+            for _ in 0..200 {
+                round.extend(frame(HEADERS, END_STREAM_AND_HEADERS, stream, REQUEST));
+                round.extend(frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
+                stream += 2;
+            }
+            round
+        });
+        assert_eq!(code.await, Some(ENHANCE_YOUR_CALM));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn endless_continuation_frames_close_the_connection() {
+    let daemon = Daemon::start().await;
+    while_others_are_served(&daemon, async || {
+        let mut is_begun = false;
+        let code = attack_until_closed(daemon.connect().await, || {
+            let mut round = Vec::new();
+            if !std::mem::replace(&mut is_begun, true) {
+                round.extend(frame(HEADERS, 0, 1, REQUEST));
+            }
+            for _ in 0..100 {
+                round.extend(frame(CONTINUATION, 0, 1, &[]));
+            }
+            round
+        });
+        assert_eq!(code.await, Some(ENHANCE_YOUR_CALM));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ping_floods_do_not_delay_other_clients() {
+    let daemon = Daemon::start().await;
+    while_others_are_served(&daemon, async || {
+        attack_until_closed(daemon.connect().await, || frame(PING, 0, 0, &[7; 8]).repeat(1_000))
+            .await;
+    })
+    .await;
 }

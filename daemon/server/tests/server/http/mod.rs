@@ -1,8 +1,6 @@
 //! The HTTP API.
 
 pub(crate) mod access;
-mod headers;
 mod hostile;
-mod hostile_http2;
 mod operations;
 mod protocol;

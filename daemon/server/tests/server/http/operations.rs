@@ -1,15 +1,52 @@
 //! Every operation: requests, statuses and JSON.
 
+use tokio::io::AsyncWriteExt;
+use tollgate::Micros;
 use tollgate_core::MAX_KEY_LEN;
 
-use crate::support::daemon::Daemon;
-use crate::support::rows;
+use crate::openapi;
+use crate::support::ID;
+use crate::support::daemon::{Daemon, POLICIES};
 
-#[tokio::test]
-async fn operations_match_the_rows() {
-    let daemon = Daemon::start().await;
-    let checked = rows::check_all(&daemon, include_str!("operations.rows")).await;
-    assert!(checked > 40, "only {checked} rows were found");
+/// The fields of an ordinary decision, abbreviated as `~`.
+const ORDINARY: &str = r#""source":"store","degraded":false,"replayed":false"#;
+
+fn expand(text: &str) -> String {
+    let other = ID.replace('a', "b");
+    text.replace('~', ORDINARY).replace("{A}", ID).replace("{B}", &other)
+}
+
+/// Sends the requests of the rows and compares the responses. Returns the number of requests.
+async fn check_all(daemon: &Daemon, rows: &str) -> usize {
+    let rows = rows.lines().enumerate();
+    let mut rows = rows.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut checked = 0;
+    while let Some((line, request)) = rows.next() {
+        if let Some(micros) = request.strip_prefix("+ ") {
+            daemon.clock.advance(Micros::new(micros.parse().unwrap()));
+            continue;
+        }
+        let status = rows.next().unwrap().1.strip_prefix("< ").unwrap();
+        let json = expand(rows.next().unwrap().1);
+        check(daemon, &format!("line {}: {request}", line + 1), request, status, &json).await;
+        checked += 1;
+    }
+    checked
+}
+
+async fn check(daemon: &Daemon, row: &str, request: &str, status: &str, json: &str) {
+    let request = expand(request);
+    let (method, rest) = request.strip_prefix("> ").unwrap().split_once(' ').unwrap();
+    let (path, body) = rest.split_once(' ').unwrap_or((rest, ""));
+    let response = daemon.connect().await.request(method, path, body).await.unwrap();
+    openapi::assert_documented(method, path, body, &response);
+    let retry_after = response.header("retry-after").map_or(String::new(), |s| format!(" {s}"));
+    assert_eq!(response.body, json, "{row}");
+    assert_eq!(format!("{}{retry_after}", response.status), status, "{row}");
+    let is_problem = json.starts_with(r#"{"type""#);
+    let kind = if is_problem { "application/problem+json" } else { "application/json" };
+    assert_eq!(response.header("content-type"), Some(kind), "{row}");
+    assert_eq!(response.header("cache-control"), Some("no-store"), "{row}");
 }
 
 /// The value of a string field.
@@ -104,10 +141,14 @@ const OPERATIONS: &[(&str, &str, &[&str])] = &[
 ];
 
 #[tokio::test]
-async fn overrides_and_tiers_match_the_rows() {
-    let daemon = Daemon::start_with(TIERED_POLICIES).await;
-    let checked = rows::check_all(&daemon, include_str!("overrides.rows")).await;
-    assert!(checked > 12, "only {checked} rows were found");
+async fn operations_overrides_and_tiers_match_the_rows() {
+    for (policies, rows, min) in [
+        (POLICIES, include_str!("operations.rows"), 40),
+        (TIERED_POLICIES, include_str!("overrides.rows"), 12),
+    ] {
+        let checked = check_all(&Daemon::start_with(policies).await, rows).await;
+        assert!(checked > min, "only {checked} rows were found");
+    }
 }
 
 #[tokio::test]
@@ -122,9 +163,8 @@ async fn every_operation_applies_overrides_and_tiers() {
             ] {
                 let body = format!(r#"{{"policy":"{policy}","key":"{key}"{tier}{fields}}}"#);
                 let response = daemon.post(&format!("/v1/{operation}?status=200"), &body).await;
-                assert_eq!(response.status, 200, "{operation} {body}: {}", response.body);
                 let expected = format!(r#""limit":"{limits}""#);
-                assert!(response.body.contains(&expected), "{operation} {body}: {}", response.body);
+                response.assert(200, &expected, format_args!("{operation} {body}"));
             }
         }
     }
@@ -133,7 +173,7 @@ async fn every_operation_applies_overrides_and_tiers() {
 #[tokio::test]
 async fn bad_input_is_rejected_and_charges_nothing() {
     let daemon = Daemon::start().await;
-    let checked = rows::check_all(&daemon, include_str!("bad_input.rows")).await;
+    let checked = check_all(&daemon, include_str!("bad_input.rows")).await;
     assert!(checked > 70, "only {checked} rows were found");
     for policy in ["bucket", "log", "pair", "slots"] {
         for key in ["a", "b"] {
@@ -153,10 +193,8 @@ async fn keys_longer_than_65536_bytes_are_rejected() {
         let key = "k".repeat(bytes);
         let body = format!(r#"{{"policy":"log","key":"{key}"}}"#);
         let response = daemon.post("/v1/check", &body).await;
-        assert_eq!(response.status, status, "{bytes}: {}", response.body);
-        if status == 400 {
-            assert!(response.body.contains("key has 65537 bytes"), "{}", response.body);
-        }
+        let reason = if status == 400 { "key has 65537 bytes" } else { "" };
+        response.assert(status, reason, bytes);
     }
 }
 
@@ -168,7 +206,7 @@ async fn requests_with_more_than_32_checks_are_rejected() {
             (0..checks).map(|key| format!(r#"{{"policy":"log","key":"{key}"}}"#)).collect();
         let body = format!(r#"{{"checks":[{}]}}"#, list.join(","));
         let response = daemon.post("/v1/check", &body).await;
-        assert_eq!(response.status, status, "{checks}: {}", response.body);
+        response.assert(status, "", checks);
     }
 }
 
@@ -180,10 +218,9 @@ async fn deep_and_malformed_bodies_are_rejected() {
     for body in [&*deep, &nested, "\0", "{\"policy\":\"\u{7f}\"}", "\u{feff}{}"] {
         assert_eq!(daemon.post("/v1/check", body).await.status / 100, 4);
     }
-    let mut client = daemon.connect().await;
-    client.send("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\n").await.unwrap();
-    tokio::io::AsyncWriteExt::write_all(&mut client.0, b"\xff{}").await.unwrap();
+    let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\n";
+    let mut client = daemon.send(head).await;
+    client.0.write_all(b"\xff{}").await.unwrap();
     let response = client.read_response().await.unwrap();
-    assert_eq!(response.status, 400);
-    assert!(response.body.contains("not valid UTF-8 at byte 0"), "{}", response.body);
+    response.assert(400, "not valid UTF-8 at byte 0", "invalid UTF-8");
 }

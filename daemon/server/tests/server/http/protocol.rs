@@ -1,7 +1,9 @@
-//! HTTP versions, persistent connections, probes, and requests that may not operate.
+//! HTTP versions, persistent connections, rate limit headers, probes, and requests that may not
+//! operate.
 
 use hyper::{Request, Version};
 use tokio::net::TcpStream;
+use tollgate_server::HeaderStyle;
 
 use crate::support::client::encode_request;
 use crate::support::connect_http2;
@@ -43,7 +45,10 @@ async fn forwarded_and_cross_origin_requests_may_not_operate() {
     let daemon = Daemon::start().await;
     let inline = r#"{"limit":"1/s","key":"a"}"#;
     for header in ["", "x-forwarded-for: 10.0.0.1", "origin: http://example.com"] {
-        let status = if header.is_empty() { 200 } else { 403 };
+        let (status, reason) = match header {
+            "" => (200, ""),
+            _ => (403, "is accepted from loopback only"),
+        };
         for (operation, body) in [
             ("reset", CHECK),
             ("block", CHECK),
@@ -53,14 +58,7 @@ async fn forwarded_and_cross_origin_requests_may_not_operate() {
             ("peek", inline),
         ] {
             let response = daemon.post_with(&format!("/v1/{operation}"), header, body).await;
-            assert_eq!(response.status, status, "{header} {operation}: {}", response.body);
-            if status == 403 {
-                assert!(
-                    response.body.contains("is accepted from loopback only"),
-                    "{}",
-                    response.body
-                );
-            }
+            response.assert(status, reason, format_args!("{header} {operation}"));
         }
         let response = daemon.post_with("/v1/peek", header, CHECK).await;
         assert_eq!(response.status, 200, "every client may query a policy");
@@ -82,5 +80,58 @@ async fn probes_answer_ok_and_wrong_methods_list_the_allowed_ones() {
     ] {
         let response = client.request(method, path, "").await.unwrap();
         assert_eq!((response.status, response.header("allow")), (405, Some(allow)));
+    }
+}
+
+#[tokio::test]
+async fn decisions_carry_rate_limit_headers() {
+    let daemon = Daemon::start().await;
+    let bucket = Some((r#""bucket";q=2;w=1"#, r#""bucket";r=1;t=1"#));
+    for (path, body, expected) in [
+        ("/v1/check", r#"{"policy":"bucket","key":"a"}"#, bucket),
+        ("/v1/check", r#"{"policy":"bucket","key":"a","cost":2}"#, bucket),
+        ("/v1/check?status=200", r#"{"policy":"bucket","key":"a","cost":2}"#, bucket),
+        ("/v1/check", r#"{"policy":"bucket","key":"a","cost":3}"#, bucket),
+        ("/v1/peek", r#"{"policy":"bucket","key":"a","cost":2}"#, bucket),
+        ("/v1/take", r#"{"policy":"bucket","key":"b"}"#, bucket),
+        ("/v1/reserve", r#"{"policy":"bucket","key":"c"}"#, bucket),
+        (
+            "/v1/acquire",
+            r#"{"policy":"slots","key":"a"}"#,
+            Some((r#""slots";q=2;qu="concurrent-requests""#, r#""slots";r=1;t=60"#)),
+        ),
+        (
+            "/v1/check",
+            r#"{"checks":[{"policy":"bucket","key":"d"},{"policy":"ghost","key":"d"},{"policy":"log","key":"d"}]}"#,
+            Some((r#""bucket";q=2;w=1, "log";q=2;w=60"#, r#""bucket";r=1;t=1, "log";r=1;t=60"#)),
+        ),
+        ("/v1/check", r#"{"policy":"ghost","key":"a"}"#, None),
+        ("/v1/check", r#"{"policy":"listed","key":"eve"}"#, None),
+        // These are not decisions.
+        ("/v1/refund", r#"{"policy":"bucket","key":"a"}"#, None),
+        ("/v1/inspect", r#"{"policy":"bucket","key":"a"}"#, None),
+        ("/v1/check", r#"{"policy":"bucket"}"#, None),
+    ] {
+        let response = daemon.post(path, body).await;
+        let headers = response.header("ratelimit-policy").zip(response.header("ratelimit"));
+        assert_eq!(headers, expected, "{path} {body}: {}", response.body);
+        assert_eq!(response.header("x-ratelimit-limit"), None);
+    }
+}
+
+#[tokio::test]
+async fn headers_follow_the_configured_styles() {
+    for (styles, expected) in [
+        (&[][..], [None, None, None]),
+        (&[HeaderStyle::LegacyEpoch][..], [None, None, Some("1763650001")]),
+        (
+            &[HeaderStyle::LegacyDelta, HeaderStyle::Draft11, HeaderStyle::Draft6],
+            [Some(r#""bucket";r=1;t=1"#), Some("1"), Some("1")],
+        ),
+    ] {
+        let daemon = Daemon::start_with_options(|config| config.headers = styles.to_vec()).await;
+        let response = daemon.post("/v1/check", r#"{"policy":"bucket","key":"a"}"#).await;
+        let names = ["ratelimit", "ratelimit-reset", "x-ratelimit-reset"];
+        assert_eq!(names.map(|name| response.header(name)), expected, "{styles:?}");
     }
 }

@@ -4,33 +4,35 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use tollgate_server::Config;
 
-use super::document::{DOCUMENT, assert_documented};
-use super::{envoy, gateways};
+use super::{DOCUMENT, assert_documented, gateways, operation};
 use crate::http::access::{bearer, token};
 use crate::support::client::{Client, Response, encode_request};
 use crate::support::daemon::{Daemon, POLICIES};
-use crate::support::unreachable_store;
+use crate::support::{ID, unreachable_store};
 
-const ID: &str = "0000000000000000000000000000000a";
+/// The paths of envoyproxy/ratelimit.
+const ENVOY_PATHS: [&str; 2] = ["/healthcheck", "/json"];
 
 /// Daemons that together produce every status.
-pub(super) struct Daemons {
-    pub(super) ordinary: Daemon,
+struct Daemons {
+    ordinary: Daemon,
     /// Requires a token.
-    pub(super) guarded: Daemon,
+    guarded: Daemon,
     /// Has a short header timeout.
-    pub(super) impatient: Daemon,
+    impatient: Daemon,
     /// Has an unreachable store.
-    pub(super) without_store: Daemon,
+    without_store: Daemon,
 }
 
 impl Daemons {
-    pub(super) async fn start() -> Self {
+    async fn start() -> Self {
         let policies = "policies: { bucket: { limits: [2/s] }, log: { limits: [2/min log] }, \
                         slots: { limits: [2 concurrent lease 60s] } }";
         let impatient = format!("limits: {{ header_timeout: 100ms }}\n{policies}");
         let without_store = format!("store: {{ url: '{}' }}\n{policies}", unreachable_store());
+        let without_store = Config::from_yaml(&without_store).unwrap();
         Daemons {
             ordinary: Daemon::start().await,
             guarded: Daemon::start_with_options(|config| {
@@ -38,16 +40,14 @@ impl Daemons {
             })
             .await,
             impatient: Daemon::start_with(&impatient).await,
-            without_store: Daemon::start_on_store(&without_store).await,
+            without_store: Daemon::start_on_store(without_store).await,
         }
     }
 
     /// Sends a request that has this status. Returns its body and the response.
     async fn provoke(&self, method: &str, path: &str, status: u16) -> (String, Response) {
         let operation = path.strip_prefix("/v1/").unwrap_or("");
-        let key = format!("{method}-{status}");
-        let body = body(operation, &key);
-        let mut sent = body.clone();
+        let mut sent = Value::Object(body(operation, &format!("{method}-{status}")));
         let daemon = match status {
             401 | 403 => &self.guarded,
             408 => &self.impatient,
@@ -56,35 +56,26 @@ impl Daemons {
         };
         let mut client = daemon.connect().await;
         let mut headers = String::new();
-        match (status, path) {
-            (200 | 401 | 408 | 413 | 503, _) => {}
-            (400, _) => {
-                sent.insert("cots".to_owned(), json!(1));
+        match status {
+            200 | 401 | 408 | 413 | 503 => {}
+            400 => sent["cots"] = json!(1),
+            403 => headers = bearer("nothing"),
+            404 => sent["policy"] = json!("nothing"),
+            405 => return (String::new(), client.request("PUT", path, "").await.unwrap()),
+            409 => {
+                sent["request_id"] = json!(path);
+                let first = client.post(path, &sent.to_string()).await.unwrap();
+                assert_eq!(first.status, 200, "{path}");
+                sent["key"] = json!("another");
             }
-            (403, _) => headers = bearer("nothing"),
-            (404, _) => {
-                sent.insert("policy".to_owned(), json!("nothing"));
+            422 => sent["cost"] = json!(3),
+            429 => {
+                let block = json!({ "policy": sent["policy"], "key": sent["key"] }).to_string();
+                assert_eq!(client.post("/v1/block", &block).await.unwrap().status, 200);
             }
-            (405, _) => {
-                return (String::new(), client.request("PUT", path, "").await.unwrap());
-            }
-            (409, _) => {
-                sent.insert("request_id".to_owned(), json!(path));
-                assert_eq!(post(&mut client, path, &sent).await.status, 200, "{path}");
-                sent.insert("key".to_owned(), json!("another"));
-            }
-            (422, _) => {
-                sent.insert("cost".to_owned(), json!(3));
-            }
-            (429, _) => {
-                let block = Map::from_iter(
-                    ["policy", "key"].map(|name| (name.to_owned(), body[name].clone())),
-                );
-                assert_eq!(post(&mut client, "/v1/block", &block).await.status, 200);
-            }
-            (status, path) => panic!("no test has the status {status} at {path}"),
+            status => panic!("no test has the status {status} at {path}"),
         }
-        let sent = Value::Object(sent).to_string();
+        let sent = sent.to_string();
         match (method, status) {
             (_, 408) => {
                 let whole = encode_request("POST", path, "", &sent);
@@ -107,10 +98,6 @@ impl Daemons {
         }
         (sent, client.read_response().await.unwrap())
     }
-}
-
-async fn post(client: &mut Client, path: &str, body: &Map<String, Value>) -> Response {
-    client.post(path, &Value::Object(body.clone()).to_string()).await.unwrap()
 }
 
 /// A valid body for the operation.
@@ -140,7 +127,7 @@ fn query(body: &str) -> String {
 fn operations() -> impl Iterator<Item = (&'static str, String, &'static Value)> {
     let paths = DOCUMENT["paths"].as_object().unwrap().iter();
     let paths = paths.filter(|(path, _)| !path.starts_with(gateways::PREFIX));
-    let paths = paths.filter(|(path, _)| !envoy::PATHS.contains(&&***path));
+    let paths = paths.filter(|(path, _)| !ENVOY_PATHS.contains(&&***path));
     paths.flat_map(|(path, operations)| {
         let operations = operations.as_object().unwrap().iter();
         operations.map(|(method, operation)| (&**path, method.to_uppercase(), operation))
@@ -159,24 +146,36 @@ async fn every_documented_status_occurs() {
                 continue;
             }
             let (body, response) = daemons.provoke(&method, path, status).await;
-            assert_eq!(response.status, status, "{method} {path} {body}: {}", response.body);
+            response.assert(status, "", format_args!("{method} {path} {body}"));
             assert_documented(&method, path, &body, &response);
             occurred += 1;
         }
     }
     assert!(occurred > 150, "only {occurred}");
-    let mut stopping = Daemon::start().await;
+    let stopping = Daemon::start().await;
     let mut client = stopping.connect().await;
     client.get("/readyz").await.unwrap();
-    stopping.stop();
+    assert_unready_while_stopping(stopping, client, "/readyz", (503, "draining\n")).await;
+}
+
+/// Stops a daemon, and asserts that a probe then has this status and body.
+async fn assert_unready_while_stopping(
+    mut daemon: Daemon,
+    mut client: Client,
+    path: &str,
+    expected: (u16, &str),
+) {
+    daemon.stop();
+    // The connection was used just now, so the daemon does not close it as idle yet.
     let response = loop {
-        let response = client.get("/readyz").await.unwrap();
+        let response = client.get(path).await.unwrap();
         if response.status != 200 {
             break response;
         }
     };
-    assert_documented("GET", "/readyz", "", &response);
-    assert_eq!(response.status, 503);
+    assert_eq!((response.status, &*response.body), expected, "{path}");
+    assert_documented("GET", path, "", &response);
+    daemon.join().await;
 }
 
 /// [`POLICIES`], with tiers for `bucket` and `slots`.
@@ -249,13 +248,12 @@ async fn fields_are_accepted_only_where_documented() {
             let body = Value::Object(sent).to_string();
             let response = daemon.post(path, &body).await;
             assert_documented("POST", path, &body, &response);
+            let row = format!("{path} {body}");
             if known.contains(field) {
-                assert_eq!(response.status, 200, "{path} {body}: {}", response.body);
+                response.assert(200, "", row);
                 accepted += 1;
             } else {
-                assert_eq!(response.status, 400, "{path} {body}: {}", response.body);
-                let error = format!("unknown field \\\"{field}\\\"");
-                assert!(response.body.contains(&error), "{path} {body}: {}", response.body);
+                response.assert(400, &format!(r#"unknown field \"{field}\""#), row);
                 rejected += 1;
             }
         }
@@ -284,7 +282,7 @@ async fn documented_query_parameters_are_accepted() {
                 _ => (format!("{path}?{}", query(&Value::Object(sent).to_string())), String::new()),
             };
             let response = daemon.connect().await.request(&method, &path, &body).await.unwrap();
-            assert_eq!(response.status, 200, "{method} {path} {body}: {}", response.body);
+            response.assert(200, "", format_args!("{method} {path} {body}"));
             assert_documented(&method, &path, &body, &response);
         }
     }
@@ -305,4 +303,51 @@ async fn verbose_readiness_lists_every_check() {
         assert_eq!((response.status, &*response.body), (200, body), "{path}");
         assert_documented("GET", path, "", &response);
     }
+}
+
+const CHECK: &str = r#"{"domain":"log","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
+const REFUND: &str = r#"{"domain":"log","descriptors":[{"entries":[{"key":"k","value":"v"}],"isNegativeHits":true}]}"#;
+
+#[tokio::test]
+async fn every_documented_status_of_the_rate_limit_service_occurs() {
+    let daemons = Daemons::start().await;
+    let post = |body| encode_request("POST", "/json", "", body);
+    let whole = post(CHECK);
+    let incomplete = whole.strip_suffix('}').unwrap().to_owned();
+    let large = "POST /json HTTP/1.1\r\nhost: t\r\ncontent-length: 999999\r\n\r\n".to_owned();
+    let with_token = encode_request("POST", "/json", &bearer("nothing"), CHECK);
+    let documented = operation("POST", "/json").unwrap()["responses"].as_object().unwrap();
+    let mut missing: BTreeSet<u16> = documented.keys().map(|key| key.parse().unwrap()).collect();
+    for (daemon, request, body, status) in [
+        (&daemons.ordinary, whole.clone(), CHECK, 200),
+        (&daemons.ordinary, whole.clone(), CHECK, 200),
+        (&daemons.ordinary, whole.clone(), CHECK, 429),
+        (&daemons.ordinary, post("{"), "", 400),
+        (&daemons.ordinary, encode_request("GET", "/json", "", ""), "", 405),
+        (&daemons.ordinary, large, "", 413),
+        (&daemons.guarded, whole.clone(), CHECK, 401),
+        (&daemons.guarded, with_token, CHECK, 403),
+        (&daemons.impatient, incomplete, "", 408),
+        (&daemons.without_store, post(REFUND), REFUND, 503),
+    ] {
+        let response = daemon.send(&request).await.read_response().await.unwrap();
+        response.assert(status, "", &request);
+        assert_documented("POST", "/json", body, &response);
+        missing.remove(&status);
+    }
+    assert_eq!(missing, BTreeSet::new());
+    assert!(DOCUMENT["paths"].get("/healthcheck").is_some());
+}
+
+#[tokio::test]
+async fn healthcheck_fails_once_the_daemon_stops() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let response = client.get("/healthcheck").await.unwrap();
+    assert_eq!((response.status, &*response.body), (200, "OK"));
+    assert_documented("GET", "/healthcheck", "", &response);
+    let response = daemon.post("/healthcheck", "").await;
+    assert_eq!(response.status, 405);
+    assert_documented("POST", "/healthcheck", "", &response);
+    assert_unready_while_stopping(daemon, client, "/healthcheck", (500, "not ready")).await;
 }

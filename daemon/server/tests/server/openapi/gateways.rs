@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::document::{DOCUMENT, assert_documented};
+use super::{DOCUMENT, assert_documented};
 use crate::forward_auth::{ForwardedRequest, GATEWAYS, config, rule, send};
 use crate::http::access::token;
 use crate::support::daemon::Daemon;
@@ -50,29 +50,24 @@ async fn every_documented_status_of_every_gateway_occurs() {
         for (daemon, target, query, token, status, uri) in [
             (&open, "/login", "", "", 200, ""),
             (&open, "/skip", "", "", 200, ""),
-            (&open, "/login", "", "", 429, "#quota-exceeded"),
-            (&open, "/deny", "", "", 429, "/problems/denied"),
-            (&open, "/deny", "?deny=401", "", 401, "/problems/denied"),
-            (&open, "/login", "?deny=403", "", 403, "#quota-exceeded"),
-            (&open, "/error", "", "", 500, "/problems/no-decision"),
-            (&guarded, "/ip", "", "", 401, "/problems/unauthorized"),
-            (&guarded, "/ip", "", "secret-of-read", 403, "/problems/token-lacks"),
-            (&guarded, "/ip", "", "secret-of-nothing", 403, "/problems/token-lacks"),
+            (&open, "/login", "", "", 429, r##"#quota-exceeded""##),
+            (&open, "/deny", "", "", 429, r#"/problems/denied""#),
+            (&open, "/deny", "?deny=401", "", 401, r#"/problems/denied""#),
+            (&open, "/login", "?deny=403", "", 403, r##"#quota-exceeded""##),
+            (&open, "/error", "", "", 500, r#"/problems/no-decision""#),
+            (&guarded, "/ip", "", "", 401, r#"/problems/unauthorized""#),
+            (&guarded, "/ip", "", "secret-of-read", 403, r#"/problems/token-lacks""#),
+            (&guarded, "/ip", "", "secret-of-nothing", 403, r#"/problems/token-lacks""#),
         ] {
             if !query.is_empty() && !has_deny {
                 continue;
             }
             let line = format!("Tollgate-Token: {token}");
             let more = if token.is_empty() { vec![] } else { vec![&*line] };
-            let request = ForwardedRequest { before: &more, query, ..ForwardedRequest::to(target) }
-                .encode(gateway);
+            let request = ForwardedRequest { query, ..ForwardedRequest::to(target) };
+            let request = request.before(&more).encode(gateway);
             let response = send(daemon, &request).await;
-            assert_eq!(response.status, status, "{gateway} {target} {query}: {}", response.body);
-            assert!(
-                response.body.contains(&format!("{uri}\"")) || uri.is_empty(),
-                "{}",
-                response.body
-            );
+            response.assert(status, uri, format_args!("{gateway} {target} {query}"));
             assert_documented("GET", path(&request), "", &response);
             statuses.insert(status.to_string());
         }
@@ -94,18 +89,16 @@ async fn documented_headers_are_read() {
             let name = header["name"].as_str().unwrap();
             let is_needed = header["required"] == true;
             for (target, is_used) in [("/listed", is_needed), ("/all", true)] {
-                let forwarded = ForwardedRequest::to(target);
-                let whole =
-                    ForwardedRequest { before: &["X-Api-Key: k"], ..forwarded }.encode(gateway);
-                let response = send(&daemon, &whole).await;
-                assert_eq!(response.status, 200, "{gateway} {target}: {}", response.body);
+                let whole = ForwardedRequest::to(target).before(&["X-Api-Key: k"]).encode(gateway);
+                let row = format!("{gateway} {name} {target}");
+                send(&daemon, &whole).await.assert(200, "", &row);
                 let start = format!("{name}: ");
                 let lines = whole.split_inclusive("\r\n").filter(|line| !line.starts_with(&start));
                 let request: String = lines.collect();
                 assert!(request.len() < whole.len(), "{gateway} {name}");
                 let response = send(&daemon, &request).await;
                 let status = if is_used { 500 } else { 200 };
-                assert_eq!(response.status, status, "{gateway} {name} {target}: {}", response.body);
+                response.assert(status, "", &row);
                 assert_eq!(response.body.contains(name), is_used, "{name}: {}", response.body);
                 assert_documented("GET", path(&request), "", &response);
             }
@@ -124,17 +117,12 @@ async fn only_documented_query_values_are_accepted() {
         let statuses = deny["schema"]["enum"].as_array().unwrap();
         for status in statuses.iter().map(|status| status.as_str().unwrap()).chain(["200", "503"]) {
             let query = format!("?deny={status}");
-            let forwarded = ForwardedRequest::to("/deny");
-            let request = ForwardedRequest { query: &query, ..forwarded }.encode(gateway);
+            let request = ForwardedRequest { query: &query, ..ForwardedRequest::to("/deny") };
+            let request = request.encode(gateway);
             let response = send(&daemon, &request).await;
             let is_allowed = statuses.iter().any(|allowed| allowed == status);
-            let expected = if is_allowed { status } else { "500" };
-            assert_eq!(
-                response.status.to_string(),
-                expected,
-                "{gateway} {query}: {}",
-                response.body
-            );
+            let expected = if is_allowed { status.parse().unwrap() } else { 500 };
+            response.assert(expected, "", format_args!("{gateway} {query}"));
             assert_documented("GET", path(&request), "", &response);
         }
     }

@@ -1,5 +1,5 @@
-//! A validator for the JSON Schema keywords in the document. It panics on any other keyword, so that
-//! none is ignored.
+//! A validator for the JSON Schema keywords in the document. It panics on any other keyword, so
+//! that none is ignored.
 
 use serde_json::Value;
 
@@ -11,10 +11,11 @@ const ANNOTATIONS: [&str; 4] = ["description", "examples", "default", "title"];
 /// # Errors
 /// The first keyword that the value violates.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let object = value.as_object();
     for (keyword, argument) in schema.as_object().unwrap() {
         let is_valid = match &**keyword {
             "$ref" => return check(document, resolve(document, argument), value),
-            "type" => of_type(argument, value),
+            "type" => has_type(argument, value),
             "enum" => argument.as_array().unwrap().contains(value),
             "const" => argument == value,
             "properties" => {
@@ -22,17 +23,15 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
                 true
             }
             "required" => {
-                let names = argument.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
-                value
-                    .as_object()
-                    .is_none_or(|object| names.into_iter().all(|name| object.contains_key(name)))
+                let mut names = argument.as_array().unwrap().iter();
+                object.is_none_or(|object| {
+                    names.all(|name| object.contains_key(name.as_str().unwrap()))
+                })
             }
             "additionalProperties" => {
                 assert_eq!(argument, &Value::Bool(false));
                 let known = schema["properties"].as_object().unwrap();
-                value
-                    .as_object()
-                    .is_none_or(|object| object.keys().all(|name| known.contains_key(name)))
+                object.is_none_or(|object| object.keys().all(|name| known.contains_key(name)))
             }
             "items" => {
                 for item in value.as_array().into_iter().flatten() {
@@ -83,7 +82,7 @@ fn properties(document: &Value, schemas: &Value, value: &Value) -> Result<(), St
     Ok(())
 }
 
-fn of_type(types: &Value, value: &Value) -> bool {
+fn has_type(types: &Value, value: &Value) -> bool {
     let is = |name: &Value| match name.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),

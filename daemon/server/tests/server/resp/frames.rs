@@ -1,7 +1,7 @@
 //! Frames, split at any position.
 
 use super::{RespClient, encode, encode_words};
-use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::daemon::Daemon;
 
 /// Bytes, and the replies to all of them.
 fn rows() -> Vec<(Vec<u8>, &'static str)> {
@@ -51,6 +51,13 @@ const MALFORMED: &[(&str, &str)] = &[
     ("*1\r\n$111111111111111111111111111111111111", "too big bulk count string"),
 ];
 
+async fn send_bytewise(client: &mut RespClient, bytes: &[u8]) {
+    for byte in bytes {
+        client.send(&[*byte]).await;
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn replies_do_not_depend_on_how_frames_are_split() {
     let daemon = Daemon::start().await;
@@ -66,10 +73,7 @@ async fn replies_do_not_depend_on_how_frames_are_split() {
             client.send(second).await;
             client.expect(&replies).await;
         }
-        for byte in &sent {
-            client.send(&[*byte]).await;
-            tokio::task::yield_now().await;
-        }
+        send_bytewise(&mut client, &sent).await;
         client.expect(&replies).await;
     }
 }
@@ -83,10 +87,7 @@ async fn malformed_frames_get_an_error_and_close_the_connection() {
             let mut client = RespClient::connect(&daemon).await;
             let sent = format!("PING\r\n{sent}");
             if one_by_one {
-                for byte in sent.as_bytes() {
-                    client.send(&[*byte]).await;
-                    tokio::task::yield_now().await;
-                }
+                send_bytewise(&mut client, sent.as_bytes()).await;
             } else {
                 client.send(sent.as_bytes()).await;
             }
@@ -110,7 +111,7 @@ async fn http_requests_get_an_error() {
 #[tokio::test]
 async fn large_frames_may_arrive_in_small_parts() {
     const LARGE: usize = 1024 * 1024;
-    let daemon = Daemon::start_with(&format!("limits: {{ body: 2MiB }}\n{POLICIES}")).await;
+    let daemon = Daemon::start_with_limits("body: 2MiB").await;
     let mut client = RespClient::connect(&daemon).await;
     let large = vec![b'x'; LARGE];
     let sent = encode(&[b"ECHO", &large]);
@@ -126,7 +127,7 @@ async fn large_frames_may_arrive_in_small_parts() {
 
 #[tokio::test]
 async fn long_keys_are_rejected_and_the_connection_stays_open() {
-    let daemon = Daemon::start_with(&format!("limits: {{ key_bytes: 16 }}\n{POLICIES}")).await;
+    let daemon = Daemon::start_with_limits("key_bytes: 16").await;
     let mut client = RespClient::connect(&daemon).await;
     let key = "k".repeat(17);
     for command in [
@@ -137,15 +138,13 @@ async fn long_keys_are_rejected_and_the_connection_stays_open() {
         let reply = client.call(&command).await;
         assert_eq!(reply, "-ERR key has 17 bytes, more than the maximum of 16; send a hash");
     }
-    assert_eq!(
-        client.call(&format!("CL.THROTTLE {} 1 1 1", &key[1..])).await,
-        "*5 :0 :2 :1 :-1 :1"
-    );
+    let reply = client.call(&format!("CL.THROTTLE {} 1 1 1", &key[1..])).await;
+    assert_eq!(reply, "*5 :0 :2 :1 :-1 :1");
 }
 
 #[tokio::test]
 async fn commands_over_the_size_limit_close_the_connection() {
-    let daemon = Daemon::start_with(&format!("limits: {{ body: 1KiB }}\n{POLICIES}")).await;
+    let daemon = Daemon::start_with_limits("body: 1KiB").await;
     let mut client = RespClient::connect(&daemon).await;
     let part = "x".repeat(1_024);
     let many = vec![&*part; 17].join(" ");

@@ -1,19 +1,18 @@
 //! Slow and hostile clients: each is limited, and other clients are served meanwhile.
 
+use std::time::Duration;
+
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 use tollgate::{ManualClock, MemoryLimiter, Timestamp};
 use tollgate_server::{Config, RespReplay};
 
 use super::{RespClient, encode, encode_words};
-use crate::metrics::{assert_values, page};
+use crate::metrics::{assert_lines, page};
 use crate::support::daemon::{Daemon, POLICIES};
-
-async fn start_with_limits(limits: &str) -> Daemon {
-    Daemon::start_with(&format!("limits: {{ {limits} }}\n{POLICIES}")).await
-}
 
 async fn assert_others_are_served(daemon: &Daemon) {
     let mut other = RespClient::connect(daemon).await;
@@ -23,7 +22,7 @@ async fn assert_others_are_served(daemon: &Daemon) {
 
 #[tokio::test]
 async fn incomplete_frames_are_closed_after_the_header_timeout() {
-    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 1h").await;
     let mut slow = Vec::new();
     for beginning in ["", "*", "*3\r\n$4\r\nECHO\r\n", "PIN", "*1\r\n$60000\r\nabc"] {
         for is_reused in [false, true] {
@@ -39,20 +38,20 @@ async fn incomplete_frames_are_closed_after_the_header_timeout() {
     for client in &mut slow {
         assert_eq!(client.read_until_closed().await, "");
     }
-    let closed = "tollgate_connections_cut_total{listener=\"resp\",reason=\"overdue\"}";
-    assert_values(&page(&daemon).await, &[(closed, "10")]);
+    let closed = r#"tollgate_connections_cut_total{listener="resp",reason="overdue"} 10"#;
+    assert_lines(&page(&daemon).await, closed);
 }
 
 #[tokio::test]
 async fn idle_clients_outlive_the_header_timeout_until_the_idle_timeout() {
-    let daemon = start_with_limits("header_timeout: 1s, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 1h").await;
     let mut kept = RespClient::connect(&daemon).await;
     assert_eq!(kept.call("MULTI").await, "+OK");
     // Silent connections are closed meanwhile.
     assert_eq!(RespClient::connect(&daemon).await.read_until_closed().await, "");
     assert_eq!(RespClient::connect(&daemon).await.read_until_closed().await, "");
     assert_eq!(kept.call("PING").await, "+QUEUED");
-    let daemon = start_with_limits("header_timeout: 1s, idle: 100ms").await;
+    let daemon = Daemon::start_with_limits("header_timeout: 1s, idle: 100ms").await;
     let mut idle = RespClient::connect(&daemon).await;
     assert_eq!(idle.call("PING").await, "+PONG");
     assert_eq!(idle.read_until_closed().await, "");
@@ -60,14 +59,14 @@ async fn idle_clients_outlive_the_header_timeout_until_the_idle_timeout() {
 
 #[tokio::test]
 async fn silent_connections_are_evicted_at_the_connection_limit() {
-    let daemon = start_with_limits("connections: 2, header_timeout: 1h, idle: 1h").await;
+    let daemon = Daemon::start_with_limits("connections: 2, header_timeout: 1h, idle: 1h").await;
     let mut silent = [RespClient::connect(&daemon).await, RespClient::connect(&daemon).await];
     assert_others_are_served(&daemon).await;
     let mut open = 0;
     for client in &mut silent {
         let mut byte = [0];
         let closed = client.0.read(&mut byte);
-        open += usize::from(tokio::time::timeout(std::time::Duration::ZERO, closed).await.is_err());
+        open += usize::from(timeout(Duration::ZERO, closed).await.is_err());
     }
     assert_eq!(open, 1);
 }

@@ -3,21 +3,21 @@
 mod commands;
 mod frames;
 mod hostile;
-mod metrics;
 mod operations;
 mod redis_cell;
 mod store;
 mod throttle;
 mod tokens;
 mod transactions;
-mod value;
+
+use std::iter::once;
+use std::vec;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tollgate_server::resp_reference;
 
-use crate::assert_up_to_date;
 use crate::support::TIMEOUT;
 use crate::support::daemon::Daemon;
 
@@ -56,23 +56,44 @@ impl RespClient {
         self.read_reply().await
     }
 
+    /// Sends commands in one write, and reads their replies.
+    pub(crate) async fn call_all(&mut self, commands: &[&str]) -> Vec<String> {
+        let sent: Vec<u8> = commands.iter().flat_map(|command| encode_words(command)).collect();
+        self.send(&sent).await;
+        let mut replies = Vec::new();
+        for _ in commands {
+            replies.push(self.read_reply().await);
+        }
+        replies
+    }
+
     async fn call_bytes(&mut self, arguments: &[&[u8]]) -> String {
         self.send(&encode(arguments)).await;
         self.read_reply().await
     }
 
+    /// Sends a command whose arguments are separated by spaces, and decodes the reply.
+    async fn call_value(&mut self, command: &str) -> Value {
+        self.send(&encode_words(command)).await;
+        Value::decode(&mut self.read_frames().await.into_iter())
+    }
+
     /// Reads one reply as text, with spaces instead of line ends.
     async fn read_reply(&mut self) -> String {
-        let mut reply = String::new();
+        let frames = self.read_frames().await;
+        let parts = frames.iter().flat_map(|(line, text)| once(&**line).chain(text.as_deref()));
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Reads one reply.
+    async fn read_frames(&mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
         let mut left = 1_usize;
         while left > 0 {
             left -= 1;
             let line = self.read_line().await;
-            if !reply.is_empty() {
-                reply.push(' ');
-            }
-            reply.push_str(&line);
             let number = || line[1..].parse::<i64>().unwrap();
+            let mut text = None;
             match line.as_bytes()[0] {
                 b'*' | b'~' => left += usize::try_from(number()).unwrap_or(0),
                 b'%' => left += 2 * usize::try_from(number()).unwrap(),
@@ -80,12 +101,13 @@ impl RespClient {
                     let mut bytes = vec![0; usize::try_from(number()).unwrap() + 2];
                     timeout(TIMEOUT, self.0.read_exact(&mut bytes)).await.unwrap().unwrap();
                     bytes.truncate(bytes.len() - 2);
-                    reply = format!("{} {}", reply, bytes.escape_ascii());
+                    text = Some(bytes.escape_ascii().to_string());
                 }
                 _ => {}
             }
+            frames.push((line, text));
         }
-        reply
+        frames
     }
 
     async fn read_line(&mut self) -> String {
@@ -103,6 +125,74 @@ impl RespClient {
         // A peer that closes with unread bytes resets the connection.
         let _ = timeout(TIMEOUT, self.0.read_to_end(&mut rest)).await.unwrap();
         rest.escape_ascii().to_string()
+    }
+}
+
+/// A line of a reply, and the text that follows it.
+type Frame = (String, Option<String>);
+
+/// A decoded reply, in both versions of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Error(String),
+    List(Vec<Value>),
+    Map(Vec<(Value, Value)>),
+}
+
+impl Value {
+    /// The value as RESP2 represents it.
+    fn to_resp2(&self) -> Value {
+        match self {
+            Value::Bool(value) => Value::Int(i64::from(*value)),
+            Value::List(all) => Value::List(all.iter().map(Value::to_resp2).collect()),
+            Value::Map(all) => Value::List(
+                all.iter().flat_map(|(name, value)| [name.to_resp2(), value.to_resp2()]).collect(),
+            ),
+            other => other.clone(),
+        }
+    }
+
+    /// The value of a field of a map; [`Value::Null`] if there is none.
+    fn get(&self, name: &str) -> &Value {
+        let Value::Map(all) = self else { panic!("{self:?} is not a map") };
+        let found = all.iter().find(|(field, _)| *field == Value::Text(name.to_owned()));
+        found.map_or(&Value::Null, |(_, value)| value)
+    }
+
+    /// Decodes the first reply of the frames.
+    fn decode(frames: &mut vec::IntoIter<Frame>) -> Self {
+        let (line, text) = frames.next().unwrap();
+        let (kind, rest) = line.split_at(1);
+        let number = || rest.parse::<i64>().unwrap();
+        match kind {
+            "_" => Value::Null,
+            "$" | "*" if number() < 0 => Value::Null,
+            "#" => Value::Bool(rest == "t"),
+            ":" => Value::Int(number()),
+            "+" => Value::Text(rest.to_owned()),
+            "-" => Value::Error(rest.to_owned()),
+            "$" | "=" => Value::Text(text.unwrap()),
+            "*" | "~" => Value::List((0..number()).map(|_| Value::decode(frames)).collect()),
+            "%" => {
+                let entry = |_| (Value::decode(frames), Value::decode(frames));
+                Value::Map((0..number()).map(entry).collect())
+            }
+            other => panic!("{other:?} is not a reply type"),
+        }
+    }
+}
+
+/// Sends the commands of rows, `command => reply`, and compares the replies. An indented line
+/// continues a row; a line that begins with `# ` is a comment.
+async fn check_rows(client: &mut RespClient, rows: &str) {
+    let rows = rows.replace("\n  ", " ");
+    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with("# ")) {
+        let (command, expected) = row.split_once(" => ").unwrap();
+        assert_eq!(client.call(command).await, expected, "{command}");
     }
 }
 
@@ -124,5 +214,6 @@ fn encode_words(command: &str) -> Vec<u8> {
 
 #[test]
 fn the_command_reference_is_up_to_date() {
-    assert_up_to_date("docs/resp.md", &resp_reference());
+    let (file, expected) = ("docs/resp.md", resp_reference());
+    tollgate_testkit::assert_up_to_date(file, &expected, "tollgate-server", "server");
 }

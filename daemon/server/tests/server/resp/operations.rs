@@ -3,95 +3,60 @@
 use serde_json::Value as Json;
 use tollgate::Micros;
 
-use super::value::Value;
-use super::{RespClient, encode};
+use super::{RespClient, Value, check_rows, encode};
+use crate::support::ID;
 use crate::support::daemon::Daemon;
 
-/// Ids of leases and reservations.
-const A: &str = "0000000000000000000000000000000a";
-const B: &str = "0000000000000000000000000000000b";
-
-/// A command, and the same request over HTTP. An empty row advances the clock.
-const ROWS: &[(&str, &str, &str)] = &[
-    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
-    ("CHECK bucket a COST 2", "check", r#""policy":"bucket","key":"a","cost":2"#),
-    ("CHECK bucket a COST 3", "check", r#""policy":"bucket","key":"a","cost":3"#),
-    ("check bucket a cost 0 note x", "check", r#""policy":"bucket","key":"a","cost":0"#),
-    ("PEEK bucket a COST 2", "peek", r#""policy":"bucket","key":"a","cost":2"#),
-    ("CHECK pair a", "check", r#""policy":"pair","key":"a""#),
-    ("CHECK pair a COST 2", "check", r#""policy":"pair","key":"a","cost":2"#),
-    ("CHECK ghost a", "check", r#""policy":"ghost","key":"a""#),
-    ("CHECK ghost a", "check", r#""policy":"ghost","key":"a""#),
-    ("CHECK listed root", "check", r#""policy":"listed","key":"root""#),
-    ("CHECK listed eve", "check", r#""policy":"listed","key":"eve""#),
-    ("CHECK LIMIT 1/min a", "check", r#""limit":"1/min","key":"a""#),
-    ("CHECK limit 1/min a", "check", r#""limit":"1/min","key":"a""#),
-    (
-        "CHECK bucket b AND pair b COST 2 NOTE y",
-        "check",
-        r#""checks":[{"policy":"bucket","key":"b"},{"policy":"pair","key":"b","cost":2}]"#,
-    ),
-    (
-        "PEEK bucket b AND LIMIT 1/min b",
-        "peek",
-        r#""checks":[{"policy":"bucket","key":"b"},{"limit":"1/min","key":"b"}]"#,
-    ),
-    ("CHECK log r ID one", "check", r#""policy":"log","key":"r","request_id":"one""#),
-    ("CHECK log r ID one", "check", r#""policy":"log","key":"r","request_id":"one""#),
-    ("TAKE bucket c COST 5", "take", r#""policy":"bucket","key":"c","cost":5"#),
-    ("TAKE bucket c COST 5", "take", r#""policy":"bucket","key":"c","cost":5"#),
-    (
-        "RESERVE queue a RESERVATION A",
-        "reserve",
-        r#""policy":"queue","key":"a","reservation_id":"A""#,
-    ),
-    (
-        "RESERVE queue a RESERVATION B MAXWAIT 1000000",
-        "reserve",
-        r#""policy":"queue","key":"a","reservation_id":"B","max_wait":1"#,
-    ),
-    (
-        "RESERVE queue a RESERVATION B MAXWAIT 999999",
-        "reserve",
-        r#""policy":"queue","key":"a","reservation_id":"B","max_wait":0.999999"#,
-    ),
-    ("INSPECT queue a", "inspect", r#""policy":"queue","key":"a""#),
-    (
-        "CANCEL queue a RESERVATION B",
-        "cancel",
-        r#""policy":"queue","key":"a","reservation_id":"B""#,
-    ),
-    (
-        "CANCEL queue a RESERVATION B",
-        "cancel",
-        r#""policy":"queue","key":"a","reservation_id":"B""#,
-    ),
-    ("PENALIZE bucket a COST 3", "penalize", r#""policy":"bucket","key":"a","cost":3"#),
-    ("REFUND bucket a COST 1", "refund", r#""policy":"bucket","key":"a","cost":1"#),
-    (
-        "REFUND pair a TIME 1763650000000000",
-        "refund",
-        r#""policy":"pair","key":"a","time":1763650000"#,
-    ),
-    ("", "", ""),
-    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
-    ("RESET bucket a", "reset", r#""policy":"bucket","key":"a""#),
-    ("RESET bucket a", "reset", r#""policy":"bucket","key":"a""#),
-    ("BLOCK bucket a FOR 1500000", "block", r#""policy":"bucket","key":"a","for":1.5"#),
-    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
-    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
-    ("BLOCK bucket a", "block", r#""policy":"bucket","key":"a""#),
-    ("CHECK bucket a", "check", r#""policy":"bucket","key":"a""#),
-    ("INSPECT bucket a", "inspect", r#""policy":"bucket","key":"a""#),
-    ("UNBLOCK bucket a", "unblock", r#""policy":"bucket","key":"a""#),
-    ("ACQUIRE slots a LEASE A", "acquire", r#""policy":"slots","key":"a","lease_id":"A""#),
-    ("CHECK slots a LEASE B", "check", r#""policy":"slots","key":"a","lease_id":"B""#),
-    ("INSPECT slots a", "inspect", r#""policy":"slots","key":"a""#),
-    ("", "", ""),
-    ("RENEW slots a LEASE A", "renew", r#""policy":"slots","key":"a","lease_id":"A""#),
-    ("RELEASE slots a LEASE B", "release", r#""policy":"slots","key":"a","lease_id":"B""#),
-    ("RELEASE slots a LEASE B", "release", r#""policy":"slots","key":"a","lease_id":"B""#),
-];
+/// Commands and the same requests over HTTP: the fields besides policy and key, or a whole body.
+/// `+` advances the clock.
+const ROWS: &str = r#"
+CHECK bucket a
+CHECK bucket a COST 2 | "cost":2
+CHECK bucket a COST 3 | "cost":3
+check bucket a cost 0 note x | "cost":0
+PEEK bucket a COST 2 | "cost":2
+CHECK pair a
+CHECK pair a COST 2 | "cost":2
+CHECK ghost a
+CHECK ghost a
+CHECK listed root
+CHECK listed eve
+CHECK LIMIT 1/min a | {"limit":"1/min","key":"a"}
+CHECK limit 1/min a | {"limit":"1/min","key":"a"}
+CHECK bucket b AND pair b COST 2 NOTE y | {"checks":[{"policy":"bucket","key":"b"},{"policy":"pair","key":"b","cost":2}]}
+PEEK bucket b AND LIMIT 1/min b | {"checks":[{"policy":"bucket","key":"b"},{"limit":"1/min","key":"b"}]}
+CHECK log r ID one | "request_id":"one"
+CHECK log r ID one | "request_id":"one"
+TAKE bucket c COST 5 | "cost":5
+TAKE bucket c COST 5 | "cost":5
+RESERVE queue a RESERVATION A | "reservation_id":"A"
+RESERVE queue a RESERVATION B MAXWAIT 1000000 | "reservation_id":"B","max_wait":1
+RESERVE queue a RESERVATION B MAXWAIT 999999 | "reservation_id":"B","max_wait":0.999999
+INSPECT queue a
+CANCEL queue a RESERVATION B | "reservation_id":"B"
+CANCEL queue a RESERVATION B | "reservation_id":"B"
+PENALIZE bucket a COST 3 | "cost":3
+REFUND bucket a COST 1 | "cost":1
+REFUND pair a TIME 1763650000000000 | "time":1763650000
++
+INSPECT bucket a
+RESET bucket a
+RESET bucket a
+BLOCK bucket a FOR 1500000 | "for":1.5
+CHECK bucket a
+INSPECT bucket a
+BLOCK bucket a
+CHECK bucket a
+INSPECT bucket a
+UNBLOCK bucket a
+ACQUIRE slots a LEASE A | "lease_id":"A"
+CHECK slots a LEASE B | "lease_id":"B"
+INSPECT slots a
++
+RENEW slots a LEASE A | "lease_id":"A"
+RELEASE slots a LEASE B | "lease_id":"B"
+RELEASE slots a LEASE B | "lease_id":"B"
+"#;
 
 #[tokio::test]
 async fn operations_reply_as_over_http_in_both_protocol_versions() {
@@ -99,21 +64,34 @@ async fn operations_reply_as_over_http_in_both_protocol_versions() {
     let mut resp3 = RespClient::connect(&three).await;
     let mut resp2 = RespClient::connect(&two).await;
     assert!(resp3.call("HELLO 3").await.starts_with("%7"));
-    for (command, operation, body) in ROWS {
-        if command.is_empty() {
+    let other = ID.replace('a', "b");
+    for row in ROWS.trim().lines() {
+        if row == "+" {
             for daemon in [&three, &two, &http] {
                 daemon.clock.advance(Micros::new(300_123));
             }
             continue;
         }
-        let command = format!("TOLLGATE.{command} ").replace(" A ", &format!(" {A} "));
-        let command = command.replace(" B ", &format!(" {B} ")).trim_end().to_owned();
-        let body = format!("{{{body}}}").replace("\"A\"", &format!("\"{A}\""));
-        let body = body.replace("\"B\"", &format!("\"{B}\""));
+        let (command, fields) = row.split_once(" | ").unwrap_or((row, ""));
+        let words: Vec<_> = command.split(' ').collect();
+        let separator = if fields.is_empty() { "" } else { "," };
+        let body = match fields {
+            body if body.starts_with('{') => body.to_owned(),
+            _ => format!(r#"{{"policy":"{}","key":"{}"{separator}{fields}}}"#, words[1], words[2]),
+        };
+        let body = body.replace(r#""A""#, &format!("\"{ID}\""));
+        let body = body.replace(r#""B""#, &format!("\"{other}\""));
+        let operation = words[0].to_lowercase();
+        let command = words.iter().map(|word| match *word {
+            "A" => ID,
+            "B" => &other,
+            word => word,
+        });
+        let command = format!("TOLLGATE.{}", command.collect::<Vec<_>>().join(" "));
         let reply = resp3.call_value(&command).await;
         assert_eq!(resp2.call_value(&command).await, reply.to_resp2(), "{command}");
         let response = http.post(&format!("/v1/{operation}?status=200"), &body).await;
-        assert_eq!(response.status, 200, "{body}: {}", response.body);
+        response.assert(200, "", &body);
         let json: Json = serde_json::from_str(&response.body).unwrap();
         assert_same(&command, "", &reply, &json);
     }
@@ -134,10 +112,9 @@ fn assert_same(command: &str, name: &str, reply: &Value, json: &Json) {
         }
         (Value::List(reply), Json::Array(json)) => {
             assert_eq!(reply.len(), json.len(), "{}", difference());
-            reply
-                .iter()
-                .zip(json)
-                .for_each(|(reply, json)| assert_same(command, name, reply, json));
+            for (reply, json) in reply.iter().zip(json) {
+                assert_same(command, name, reply, json);
+            }
         }
         (Value::Int(-1 | -2), Json::Null) if name.ends_with("_us") => {}
         (Value::Int(micros), Json::Number(seconds)) if name.ends_with("_us") => {
@@ -180,71 +157,44 @@ async fn omitted_ids_are_generated() {
 }
 
 /// Invalid commands and their errors.
-const INVALID: &[(&str, &str)] = &[
-    (
-        "CHECK bucket",
-        "wrong number of arguments for 'tollgate.check' command; usage: TOLLGATE.CHECK policy \
-             key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id] [AND policy \
-             key … …]",
-    ),
-    ("CHECK buckets k", "there is no policy \"buckets\"; did you mean \"bucket\"?"),
-    (
-        "CHECK bucket k TIER pro",
-        "policy \"bucket\" has no tier \"pro\"; it has no tiers: omit the tier or define it",
-    ),
-    (
-        "CHECK LIMIT 1/s k TIER pro",
-        "limit and tier are mutually exclusive; only a policy has tiers",
-    ),
-    ("CHECK bucket k COTS 1", "unknown keyword \"COTS\" of tollgate.check; did you mean \"COST\"?"),
-    (
-        "CHECK bucket k FOR 1",
-        "unknown keyword \"FOR\" of tollgate.check; expected one of COST, TIER, NOTE, \
-             ID, LEASE",
-    ),
-    ("CHECK bucket k COST", "COST has no value"),
-    (
-        "CHECK bucket k COST -1",
-        "COST is \"-1\"; write an integer from 0 to 9007199254740991, such as 1",
-    ),
-    (
-        "CHECK bucket k COST 9007199254740992",
-        "COST is \"9007199254740992\"; write an integer from 0 to 9007199254740991, such as 1",
-    ),
-    ("CHECK slots k LEASE x", "LEASE is \"x\"; an id is 32 hexadecimal digits"),
-    (
-        "CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a",
-        "LEASE applies to all checks; write it before the first AND",
-    ),
-    ("TAKE bucket k AND log k", "tollgate.take takes one check; unexpected \"AND\""),
-    (
-        "RESERVE queue k MAXWAIT 1s",
-        "MAXWAIT is \"1s\"; write microseconds in digits, such as 1500000",
-    ),
-    (
-        "CANCEL queue k",
-        "the reservation id is missing; send the one that reserve returned, 32 hexadecimal digits",
-    ),
-    (
-        "RENEW slots k",
-        "the lease id is missing; send the one that acquire returned, 32 hexadecimal digits",
-    ),
-    ("REFUND bucket k COST 0", "refund needs an amount of at least 1, but it is 0"),
-    (
-        "ACQUIRE bucket k",
-        "acquire is for requests in flight; this policy has no concurrent limit, such as \"20 \
-             concurrent lease 60s\"",
-    ),
-];
+const INVALID: &str = r#"
+TOLLGATE.CHECK bucket => -ERR wrong number of arguments for 'tollgate.check' command; usage:
+  TOLLGATE.CHECK policy key [COST cost] [TIER tier] [NOTE note] [ID request-id] [LEASE lease-id]
+  [AND policy key … …]
+TOLLGATE.CHECK buckets k => -ERR there is no policy "buckets"; did you mean "bucket"?
+TOLLGATE.CHECK bucket k TIER pro => -ERR policy "bucket" has no tier "pro"; it has no tiers: omit
+  the tier or define it
+TOLLGATE.CHECK LIMIT 1/s k TIER pro => -ERR limit and tier are mutually exclusive; only a policy
+  has tiers
+TOLLGATE.CHECK bucket k COTS 1 => -ERR unknown keyword "COTS" of tollgate.check; did you mean
+  "COST"?
+TOLLGATE.CHECK bucket k FOR 1 => -ERR unknown keyword "FOR" of tollgate.check; expected one of
+  COST, TIER, NOTE, ID, LEASE
+TOLLGATE.CHECK bucket k COST => -ERR COST has no value
+TOLLGATE.CHECK bucket k COST -1 => -ERR COST is "-1"; write an integer from 0 to 9007199254740991,
+  such as 1
+TOLLGATE.CHECK bucket k COST 9007199254740992 => -ERR COST is "9007199254740992"; write an integer
+  from 0 to 9007199254740991, such as 1
+TOLLGATE.CHECK slots k LEASE x => -ERR LEASE is "x"; an id is 32 hexadecimal digits
+TOLLGATE.CHECK bucket k AND slots k LEASE 0000000000000000000000000000000a => -ERR LEASE applies
+  to all checks; write it before the first AND
+TOLLGATE.TAKE bucket k AND log k => -ERR tollgate.take takes one check; unexpected "AND"
+TOLLGATE.RESERVE queue k MAXWAIT 1s => -ERR MAXWAIT is "1s"; write microseconds in digits, such as
+  1500000
+TOLLGATE.CANCEL queue k => -ERR the reservation id is missing; send the one that reserve returned,
+  32 hexadecimal digits
+TOLLGATE.RENEW slots k => -ERR the lease id is missing; send the one that acquire returned, 32
+  hexadecimal digits
+TOLLGATE.REFUND bucket k COST 0 => -ERR refund needs an amount of at least 1, but it is 0
+TOLLGATE.ACQUIRE bucket k => -ERR acquire is for requests in flight; this policy has no concurrent
+  limit, such as "20 concurrent lease 60s"
+"#;
 
 #[tokio::test]
 async fn invalid_arguments_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
-    for (command, expected) in INVALID {
-        let reply = client.call(&format!("TOLLGATE.{command}")).await;
-        assert_eq!(reply, format!("-ERR {expected}"), "{command}");
-    }
+    check_rows(&mut client, INVALID).await;
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"LIMIT", b"1/fortnight", b"k"]).await;
     assert!(reply.starts_with("-ERR LIMIT: "), "{reply}");
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"\xff", b"k"]).await;

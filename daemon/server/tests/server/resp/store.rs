@@ -2,17 +2,13 @@
 
 use tollgate_testkit::Server;
 
-use super::value::Value;
-use super::{RespClient, encode_words};
+use super::{RespClient, Value};
 use crate::support::daemon::Daemon;
 use crate::support::eventually;
 
-/// Starts a daemon with a deadline that is long enough for a busy machine.
 async fn start(server: &Server) -> Daemon {
-    let url = server.url();
     let policies = "closed: { limits: [10/h] }, open: { limits: [10/h], on_store_error: allow }";
-    let yaml = format!("store: {{ url: \"{url}\", deadline: 5s }}\npolicies: {{ {policies} }}");
-    Daemon::start_on_store(&yaml).await
+    Daemon::start_on(server, &format!("policies: {{ {policies} }}")).await
 }
 
 #[tokio::test]
@@ -20,12 +16,11 @@ async fn pipelines_are_answered_in_order() {
     let server = Server::start();
     let daemon = start(&server).await;
     let mut client = RespClient::connect(&daemon).await;
-    let mut sent = Vec::new();
-    let mut expected = Vec::new();
+    let (mut commands, mut expected) = (Vec::new(), Vec::new());
     for left in (0..500).rev() {
-        sent.extend(encode_words("CL.THROTTLE k 499 1 86400"));
+        commands.push("CL.THROTTLE k 499 1 86400".to_owned());
         expected.push(format!("*5 :0 :500 :{left} :-1 :"));
-        sent.extend(encode_words(&format!("ECHO {left}")));
+        commands.push(format!("ECHO {left}"));
         expected.push(format!("${} {left}", left.to_string().len()));
     }
     for (command, prefix) in [
@@ -45,12 +40,11 @@ async fn pipelines_are_answered_in_order() {
         ("CL.THROTTLE k 499 1 604800 0", "*5 :0 :500 :499 :-1 :604800"),
         ("TOLLGATE.CHECK missing k", "-ERR there is no policy"),
     ] {
-        sent.extend(encode_words(command));
+        commands.push(command.to_owned());
         expected.push(prefix.to_owned());
     }
-    client.send(&sent).await;
-    for expected in expected {
-        let reply = client.read_reply().await;
+    let commands: Vec<_> = commands.iter().map(|command| &**command).collect();
+    for (reply, expected) in client.call_all(&commands).await.into_iter().zip(expected) {
         assert!(reply.starts_with(&expected), "{reply} instead of {expected}");
     }
 }

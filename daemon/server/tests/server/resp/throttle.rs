@@ -2,166 +2,135 @@
 
 use tollgate::Micros;
 
-use super::{RespClient, encode};
+use super::{RespClient, check_rows, encode};
 use crate::support::daemon::Daemon;
 
-/// Sends commands at times in ms since the first, and compares the replies.
-async fn check(rows: &[(u64, &str, &str)]) {
-    let daemon = Daemon::start().await;
-    let mut client = RespClient::connect(&daemon).await;
-    let mut now = 0;
-    for (at, command, expected) in rows {
-        daemon.clock.advance(Micros::from_millis(at - now));
-        now = *at;
-        let reply = client.call(&format!("CL.THROTTLE {command}")).await;
-        assert_eq!(reply.replace(':', ""), format!("*5 {expected}"), "{command} at {at} ms");
+/// Rows `time: arguments => reply`, with times since the first command of a section; each section
+/// has a daemon of its own.
+const ROWS: &str = "
+= buckets drain and refill as in redis cell
+0 ms: k 4 1 1 6 => 1 5 5 -1 0
+0 ms: k 4 1 1 => 0 5 4 -1 1
+0 ms: k 4 1 1 => 0 5 3 -1 2
+0 ms: k 4 1 1 => 0 5 2 -1 3
+0 ms: k 4 1 1 => 0 5 1 -1 4
+0 ms: k 4 1 1 => 0 5 0 -1 5
+0 ms: k 4 1 1 => 1 5 0 1 5
+3,000 ms: k 4 1 1 => 0 5 2 -1 3
+# 3.9 s are rounded up to 4.
+3,100 ms: k 4 1 1 => 0 5 1 -1 4
+4,000 ms: k 4 1 1 => 0 5 1 -1 4
+8,000 ms: k 4 1 1 => 0 5 4 -1 1
+9,500 ms: k 4 1 1 => 0 5 4 -1 1
+9,500 ms: k 4 1 1 0 => 0 5 4 -1 1
+9,500 ms: k 4 1 1 2 => 0 5 2 -1 3
+9,500 ms: k 4 1 1 5 => 1 5 2 3 3
+
+= fractions of a second are rounded up
+0 ms: a 15 30 60 => 0 16 15 -1 2
+0 ms: b 0 1 2 => 0 1 0 -1 2
+0 ms: b 0 1 2 => 1 1 0 2 2
+1 ms: b 0 1 2 => 1 1 0 2 2
+1,000 ms: b 0 1 2 => 1 1 0 1 1
+1,001 ms: b 0 1 2 => 1 1 0 1 1
+2,000 ms: b 0 1 2 => 0 1 0 -1 2
+# Less than a millisecond is rounded up to a second, not down to none.
+2,000 ms: c 0 6000 1 => 0 1 0 -1 1
+2,000 ms: c 0 6000 1 => 1 1 0 1 1
+2,001 ms: c 0 6000 1 => 0 1 0 -1 1
+# A quantity of 0 changes nothing.
+2,001 ms: b 0 1 2 0 => 0 1 0 -1 2
+
+= a changed burst or count keeps the usage
+0 ms: k 9 10 60 6 => 0 10 4 -1 36
+0 ms: k 4 10 60 => 1 5 0 6 30
+0 ms: k 19 10 60 => 0 20 13 -1 42
+0 ms: k 9 20 60 0 => 0 10 3 -1 21
+
+= a changed period keeps the usage
+0 ms: k 9 10 60 6 => 0 10 4 -1 36
+0 ms: k 9 10 30 0 => 0 10 4 -1 18
+0 ms: k 9 10 30 => 0 10 3 -1 21
+# Each rate drains independently, and both are charged.
+3,000 ms: k 9 10 60 0 => 0 10 3 -1 39
+3,000 ms: k 9 10 30 0 => 0 10 4 -1 18
+# An equal rate over another period is the same rate.
+3,000 ms: k 9 20 120 0 => 0 10 3 -1 39
+3,000 ms: k 9 1 3 5 => 1 10 4 3 18
+3,000 ms: week 9 10 604800 6 => 0 10 4 -1 362880
+3,000 ms: week 9 10 2592000 0 => 0 10 4 -1 1555200
+3,000 ms: week 9 10 1 0 => 0 10 4 -1 1
+
+= periods that do not divide 210 days start empty
+0 ms: k 9 10 7776000 6 => 0 10 4 -1 4665600
+0 ms: k 4 10 7776000 0 => 0 5 0 -1 3888000
+0 ms: k 9 10 60 0 => 0 10 10 -1 0
+0 ms: k 9 10 60 => 0 10 9 -1 6
+0 ms: k 9 10 7776000 0 => 0 10 4 -1 4665600
+0 ms: odd 9 10 1024 => 0 10 9 -1 103
+0 ms: odd 9 10 1024 10 => 1 10 9 103 103
+# More than can be counted in 210 days.
+0 ms: fast 9 2000000000000 1 => 0 10 9 -1 1
+0 ms: fast 9 2000000000000 1 11 => 1 10 9 -1 1
+";
+
+#[tokio::test]
+async fn usage_matches_the_rows() {
+    for section in ROWS.split("\n= ").skip(1) {
+        let daemon = Daemon::start().await;
+        let mut client = RespClient::connect(&daemon).await;
+        let mut now = 0_u64;
+        let rows = section.lines().skip(1).filter(|row| !row.is_empty() && !row.starts_with('#'));
+        for row in rows {
+            let (at, row) = row.split_once(" ms: ").unwrap();
+            let (arguments, expected) = row.split_once(" => ").unwrap();
+            let at: u64 = at.replace(',', "").parse().unwrap();
+            daemon.clock.advance(Micros::from_millis(at - now));
+            now = at;
+            let reply = client.call(&format!("CL.THROTTLE {arguments}")).await;
+            assert_eq!(reply.replace(':', ""), format!("*5 {expected}"), "{row} at {at} ms");
+        }
     }
 }
 
-#[tokio::test]
-async fn buckets_drain_and_refill_as_in_redis_cell() {
-    check(&[
-        (0, "k 4 1 1 6", "1 5 5 -1 0"),
-        (0, "k 4 1 1", "0 5 4 -1 1"),
-        (0, "k 4 1 1", "0 5 3 -1 2"),
-        (0, "k 4 1 1", "0 5 2 -1 3"),
-        (0, "k 4 1 1", "0 5 1 -1 4"),
-        (0, "k 4 1 1", "0 5 0 -1 5"),
-        (0, "k 4 1 1", "1 5 0 1 5"),
-        (3_000, "k 4 1 1", "0 5 2 -1 3"),
-        // 3.9 s are rounded up to 4.
-        (3_100, "k 4 1 1", "0 5 1 -1 4"),
-        (4_000, "k 4 1 1", "0 5 1 -1 4"),
-        (8_000, "k 4 1 1", "0 5 4 -1 1"),
-        (9_500, "k 4 1 1", "0 5 4 -1 1"),
-        (9_500, "k 4 1 1 0", "0 5 4 -1 1"),
-        (9_500, "k 4 1 1 2", "0 5 2 -1 3"),
-        (9_500, "k 4 1 1 5", "1 5 2 3 3"),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn fractions_of_a_second_are_rounded_up() {
-    check(&[
-        (0, "a 15 30 60", "0 16 15 -1 2"),
-        (0, "b 0 1 2", "0 1 0 -1 2"),
-        (0, "b 0 1 2", "1 1 0 2 2"),
-        (1, "b 0 1 2", "1 1 0 2 2"),
-        (1_000, "b 0 1 2", "1 1 0 1 1"),
-        (1_001, "b 0 1 2", "1 1 0 1 1"),
-        (2_000, "b 0 1 2", "0 1 0 -1 2"),
-        // Less than a millisecond is rounded up to a second, not down to none.
-        (2_000, "c 0 6000 1", "0 1 0 -1 1"),
-        (2_000, "c 0 6000 1", "1 1 0 1 1"),
-        (2_001, "c 0 6000 1", "0 1 0 -1 1"),
-        // A quantity of 0 changes nothing.
-        (2_001, "b 0 1 2 0", "0 1 0 -1 2"),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn a_changed_burst_or_count_keeps_the_usage() {
-    check(&[
-        (0, "k 9 10 60 6", "0 10 4 -1 36"),
-        (0, "k 4 10 60", "1 5 0 6 30"),
-        (0, "k 19 10 60", "0 20 13 -1 42"),
-        (0, "k 9 20 60 0", "0 10 3 -1 21"),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn a_changed_period_keeps_the_usage() {
-    check(&[
-        (0, "k 9 10 60 6", "0 10 4 -1 36"),
-        (0, "k 9 10 30 0", "0 10 4 -1 18"),
-        (0, "k 9 10 30", "0 10 3 -1 21"),
-        // Each rate drains independently, and both are charged.
-        (3_000, "k 9 10 60 0", "0 10 3 -1 39"),
-        (3_000, "k 9 10 30 0", "0 10 4 -1 18"),
-        // An equal rate over another period is the same rate.
-        (3_000, "k 9 20 120 0", "0 10 3 -1 39"),
-        (3_000, "k 9 1 3 5", "1 10 4 3 18"),
-        (3_000, "week 9 10 604800 6", "0 10 4 -1 362880"),
-        (3_000, "week 9 10 2592000 0", "0 10 4 -1 1555200"),
-        (3_000, "week 9 10 1 0", "0 10 4 -1 1"),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn periods_that_do_not_divide_210_days_start_empty() {
-    check(&[
-        (0, "k 9 10 7776000 6", "0 10 4 -1 4665600"),
-        (0, "k 4 10 7776000 0", "0 5 0 -1 3888000"),
-        (0, "k 9 10 60 0", "0 10 10 -1 0"),
-        (0, "k 9 10 60", "0 10 9 -1 6"),
-        (0, "k 9 10 7776000 0", "0 10 4 -1 4665600"),
-        (0, "odd 9 10 1024", "0 10 9 -1 103"),
-        (0, "odd 9 10 1024 10", "1 10 9 103 103"),
-        // More than can be counted in 210 days.
-        (0, "fast 9 2000000000000 1", "0 10 9 -1 1"),
-        (0, "fast 9 2000000000000 1 11", "1 10 9 -1 1"),
-    ])
-    .await;
-}
+/// Invalid arguments and their errors.
+const INVALID: &str = r#"
+CL.THROTTLE k 15 30 =>
+  -ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count
+  period [quantity]
+CL.THROTTLE k 15 30 60 1 1 =>
+  -ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count
+  period [quantity]
+CL.THROTTLE k x 30 60 =>
+  -ERR Couldn't parse as integer: max_burst is "x"; write digits only, at most 9223372036854775807
+CL.THROTTLE k 15 3.5 60 =>
+  -ERR Couldn't parse as integer: count is "3.5"; write digits only, at most 9223372036854775807
+CL.THROTTLE k 15 30 9223372036854775808 =>
+  -ERR Couldn't parse as integer: period is "9223372036854775808"; write digits only, at most
+  9223372036854775807
+CL.THROTTLE k 15 30 60  =>
+  -ERR Couldn't parse as integer: quantity is ""; write digits only, at most 9223372036854775807
+CL.THROTTLE k -1 30 60 => -ERR max_burst is -1; it must be 0 or more
+CL.THROTTLE k 15 -30 60 => -ERR count is -30; it must be 1 or more
+CL.THROTTLE k 15 30 -60 => -ERR period is -60; it must be 1 or more
+CL.THROTTLE k 15 0 60 => -ERR Zero rates are not supported; count and period must be 1 or more
+CL.THROTTLE k 15 30 0 => -ERR Zero rates are not supported; count and period must be 1 or more
+CL.THROTTLE k 15 30 60 -1 =>
+  -ERR quantity is -1; it must be 0 or more; a negative one does not give back
+CL.THROTTLE k 15 30 60 9007199254740992 =>
+  -ERR quantity is 9007199254740992; it must be at most 9007199254740991
+CL.THROTTLE k 15 30 31622401 =>
+  -ERR period: the window is 31622401s; windows and leases are whole milliseconds from 1ms to 366d
+CL.THROTTLE  15 30 60 =>
+  -ERR the key is empty; it must be 1 to 65536 bytes that name who is limited
+"#;
 
 #[tokio::test]
 async fn invalid_numbers_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
     let max = i64::MAX;
-    for (command, expected) in [
-        (
-            "k 15 30",
-            "-ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count period [quantity]",
-        ),
-        (
-            "k 15 30 60 1 1",
-            "-ERR wrong number of arguments for 'cl.throttle' command; usage: CL.THROTTLE key max-burst count period [quantity]",
-        ),
-        (
-            "k x 30 60",
-            "-ERR Couldn't parse as integer: max_burst is \"x\"; write digits only, at most 9223372036854775807",
-        ),
-        (
-            "k 15 3.5 60",
-            "-ERR Couldn't parse as integer: count is \"3.5\"; write digits only, at most 9223372036854775807",
-        ),
-        (
-            "k 15 30 9223372036854775808",
-            "-ERR Couldn't parse as integer: period is \"9223372036854775808\"; write digits only, at most 9223372036854775807",
-        ),
-        (
-            "k 15 30 60 ",
-            "-ERR Couldn't parse as integer: quantity is \"\"; write digits only, at most 9223372036854775807",
-        ),
-        ("k -1 30 60", "-ERR max_burst is -1; it must be 0 or more"),
-        ("k 15 -30 60", "-ERR count is -30; it must be 1 or more"),
-        ("k 15 30 -60", "-ERR period is -60; it must be 1 or more"),
-        ("k 15 0 60", "-ERR Zero rates are not supported; count and period must be 1 or more"),
-        ("k 15 30 0", "-ERR Zero rates are not supported; count and period must be 1 or more"),
-        (
-            "k 15 30 60 -1",
-            "-ERR quantity is -1; it must be 0 or more; a negative one does not give back",
-        ),
-        (
-            "k 15 30 60 9007199254740992",
-            "-ERR quantity is 9007199254740992; it must be at most 9007199254740991",
-        ),
-        (
-            "k 15 30 31622401",
-            "-ERR period: the window is 31622401s; windows and leases are whole milliseconds from 1ms to 366d",
-        ),
-        (
-            " 15 30 60",
-            "-ERR the key is empty; it must be 1 to 65536 bytes that name who is limited",
-        ),
-    ] {
-        assert_eq!(client.call(&format!("CL.THROTTLE {command}")).await, expected, "{command}");
-    }
+    check_rows(&mut client, INVALID).await;
     for command in
         [format!("k {max} 1 1"), format!("k 1 {max} 1"), "k 9007199254740990 1 60".to_owned()]
     {
@@ -199,22 +168,21 @@ async fn keys_may_be_any_bytes_and_are_distinct() {
 async fn recovered_and_deleted_keys_are_forgotten() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
-    for (command, expected) in [
-        ("EXISTS a b", ":0"),
-        ("TTL a", ":-2"),
-        ("PTTL a", ":-2"),
-        ("CL.THROTTLE a 9 1 1 3", "*5 :0 :10 :7 :-1 :3"),
-        ("CL.THROTTLE b 9 1 1", "*5 :0 :10 :9 :-1 :1"),
-        ("EXISTS a b a c", ":3"),
-        ("TTL a", ":3"),
-        ("PTTL b", ":1000"),
-        ("DEL b c", ":1"),
-        ("EXISTS b", ":0"),
-        ("CL.THROTTLE b 9 1 1 0", "*5 :0 :10 :10 :-1 :0"),
-        ("UNLINK b", ":0"),
-    ] {
-        assert_eq!(client.call(command).await, expected, "{command}");
-    }
+    let rows = "
+EXISTS a b => :0
+TTL a => :-2
+PTTL a => :-2
+CL.THROTTLE a 9 1 1 3 => *5 :0 :10 :7 :-1 :3
+CL.THROTTLE b 9 1 1 => *5 :0 :10 :9 :-1 :1
+EXISTS a b a c => :3
+TTL a => :3
+PTTL b => :1000
+DEL b c => :1
+EXISTS b => :0
+CL.THROTTLE b 9 1 1 0 => *5 :0 :10 :10 :-1 :0
+UNLINK b => :0
+";
+    check_rows(&mut client, rows).await;
     daemon.clock.advance(Micros::new(2_000_001));
     assert_eq!(client.call("TTL a").await, ":1");
     assert_eq!(client.call("PTTL a").await, ":1000");

@@ -8,15 +8,18 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
-use tollgate_server::TlsConfig;
+use tollgate_server::{Tls, TlsConfig};
+use tollgate_testkit::Folder;
 
-use super::TempDir;
+/// The PEM of an encrypted key.
+pub(crate) const ENCRYPTED_KEY: &str =
+    "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
 
 /// A certificate authority, with a directory for files.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) pem: String,
-    pub(crate) directory: TempDir,
+    pub(crate) directory: Folder,
 }
 
 /// A certificate and its key, as PEM.
@@ -32,7 +35,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
-        Authority { issuer: Issuer::new(params, key), pem, directory: TempDir::new() }
+        Authority { issuer: Issuer::new(params, key), pem, directory: Folder::create() }
     }
 
     /// Signs a certificate with this common name, for a server at localhost or for a client.
@@ -50,6 +53,11 @@ impl Authority {
     pub(crate) fn write_pair(&self, pair: &Pair) -> TlsConfig {
         let write = |name: &str, text: &str| self.directory.write(name, text);
         TlsConfig::new(write("cert.pem", &pair.cert), write("key.pem", &pair.key))
+    }
+
+    /// The TLS settings of a daemon with a certificate of this authority.
+    pub(crate) fn tls(&self) -> Tls {
+        Tls::open(self.write_pair(&self.sign("daemon"))).unwrap()
     }
 
     /// Writes the authority's own certificate.

@@ -1,5 +1,6 @@
 //! An HTTP/1.1 client that can also send malformed requests.
 
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 
@@ -16,6 +17,13 @@ pub(crate) struct Response {
 impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers().find(|header| header.0.eq_ignore_ascii_case(name)).map(|header| header.1)
+    }
+
+    /// Asserts the status and a part of the body; `row` is part of the message.
+    #[track_caller]
+    pub(crate) fn assert(&self, status: u16, part: &str, row: impl Display) {
+        assert_eq!(self.status, status, "{row}: {}", self.body);
+        assert!(self.body.contains(part), "{row}: expected {part} in {}", self.body);
     }
 
     /// The names and values of the headers.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{Config, ConfigErrors, Listener, Listeners, Reload, Stop, run};
+use tollgate_server::{Config, ConfigErrors, Listener, Listeners, Reload, Stop, Tls, run};
+use tollgate_testkit::Server;
 
 use super::client::{Client, Response};
 
@@ -52,6 +53,11 @@ impl Daemon {
         Daemon::start_with_config(Config::from_yaml(yaml).unwrap()).await
     }
 
+    /// Starts with [`POLICIES`] and these fields of `limits`.
+    pub(crate) async fn start_with_limits(limits: &str) -> Self {
+        Daemon::start_with(&format!("limits: {{ {limits} }}\n{POLICIES}")).await
+    }
+
     /// Starts with [`POLICIES`] and other options.
     pub(crate) async fn start_with_options(set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::from_yaml(POLICIES).unwrap();
@@ -60,74 +66,77 @@ impl Daemon {
     }
 
     pub(crate) async fn start_with_config(config: Config) -> Self {
-        Daemon::start_in_memory(config, None, |listeners| listeners).await
+        Daemon::start_in_memory(config, None, |_| {}).await
+    }
+
+    /// Starts on a server, with a deadline that is long enough for a busy machine.
+    pub(crate) async fn start_on(server: &Server, yaml: &str) -> Self {
+        let store = format!("store: {{ url: \"{}\", deadline: 5s }}", server.url());
+        Daemon::start_on_store(Config::from_yaml(&format!("{store}\n{yaml}")).unwrap()).await
     }
 
     /// Starts on the configured store, with the clock of that store.
-    pub(crate) async fn start_on_store(yaml: &str) -> Self {
-        Daemon::start_config_on_store(Config::from_yaml(yaml).unwrap()).await
-    }
-
-    pub(crate) async fn start_config_on_store(config: Config) -> Self {
+    pub(crate) async fn start_on_store(config: Config) -> Self {
         let limiter = config.store.open(&config.namespace).await.unwrap();
-        Daemon::run(config, limiter, ManualClock::default(), None, |listeners| listeners).await
+        Daemon::run(config, limiter, ManualClock::default(), None, |_| {}).await
     }
 
     /// Starts with the configuration in a file, and polls the file at a short interval.
     pub(crate) async fn start_from_file(path: &Path) -> Self {
-        let reads = Arc::new(AtomicU64::new(0));
-        let (counter, file) = (Arc::clone(&reads), path.to_owned());
-        let read = move || {
-            counter.fetch_add(1, Ordering::Relaxed);
-            Config::load(&file)
-        };
-        let config = Config::load(path).unwrap();
-        let (reload, messages) = mpsc::channel(1);
-        let options = Reload::new(Some(path.to_owned()), read, messages);
-        let options = options.every(Duration::from_millis(5));
-        let daemon = Daemon::start_in_memory(config, Some(options), |listeners| listeners).await;
-        Daemon { reload: Some(reload), reads, ..daemon }
+        let file = path.to_owned();
+        Daemon::start_reloading(Some(path.to_owned()), move || Config::load(&file)).await
     }
 
     /// Starts with the configuration that `read` returns; [`Daemon::reload`] calls `read` again.
     pub(crate) async fn start_with_reader(
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
     ) -> Self {
+        Daemon::start_reloading(None, read).await
+    }
+
+    async fn start_reloading(
+        file: Option<PathBuf>,
+        read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
+    ) -> Self {
         let config = read().unwrap();
+        let reads = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&reads);
+        let read = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            read()
+        };
         let (reload, messages) = mpsc::channel(1);
-        let options = Reload::new(None, read, messages);
-        let daemon = Daemon::start_in_memory(config, Some(options), |listeners| listeners).await;
-        Daemon { reload: Some(reload), ..daemon }
+        let options = Reload::new(file, read, messages).every(Duration::from_millis(5));
+        let daemon = Daemon::start_in_memory(config, Some(options), |_| {}).await;
+        Daemon { reload: Some(reload), reads, ..daemon }
     }
 
-    /// Starts with a replaced HTTP listener.
-    pub(crate) async fn start_with_http_listener(
-        yaml: &str,
-        replace: impl FnOnce(Listener) -> Listener,
-    ) -> Self {
-        let config = Config::from_yaml(yaml).unwrap();
-        let replace = |all: Listeners| Listeners { http: all.http.map(replace), ..all };
-        Daemon::start_in_memory(config, None, replace).await
+    /// Starts with [`POLICIES`], these fields of `limits`, and TLS for HTTP and gRPC.
+    pub(crate) async fn start_with_tls(tls: &Tls, limits: &str) -> Self {
+        let config = Config::from_yaml(&format!("limits: {{ {limits} }}\n{POLICIES}")).unwrap();
+        let add_tls = |listeners: &mut Listeners| {
+            for listener in [&mut listeners.http, &mut listeners.grpc] {
+                *listener = listener.take().map(|listener| listener.with_tls(Some(tls.clone())));
+            }
+        };
+        Daemon::start_in_memory(config, None, add_tls).await
     }
 
-    /// Starts with a replaced gRPC listener.
-    pub(crate) async fn start_with_grpc_listener(
-        yaml: &str,
-        replace: impl FnOnce(Listener) -> Listener,
-    ) -> Self {
-        let config = Config::from_yaml(yaml).unwrap();
-        let replace = |all: Listeners| Listeners { grpc: all.grpc.map(replace), ..all };
-        Daemon::start_in_memory(config, None, replace).await
+    /// Starts with [`POLICIES`] and HTTP on a Unix socket.
+    pub(crate) async fn start_on_unix(path: &Path) -> Self {
+        let listener = Listener::bind_unix(path).await.unwrap();
+        let config = Config::from_yaml(POLICIES).unwrap();
+        Daemon::start_in_memory(config, None, |listeners| listeners.http = Some(listener)).await
     }
 
     async fn start_in_memory(
         config: Config,
         reload: Option<Reload>,
-        replace: impl FnOnce(Listeners) -> Listeners,
+        change: impl FnOnce(&mut Listeners),
     ) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         let limiter = config.store.builder().clock(clock.clone()).build();
-        Daemon::run(config, limiter, clock, reload, replace).await
+        Daemon::run(config, limiter, clock, reload, change).await
     }
 
     async fn run(
@@ -135,19 +144,20 @@ impl Daemon {
         limiter: impl Into<Limiter>,
         clock: ManualClock,
         reload: Option<Reload>,
-        replace: impl FnOnce(Listeners) -> Listeners,
+        change: impl FnOnce(&mut Listeners),
     ) -> Self {
         let (http, address) = bind().await;
         let (grpc_listener, grpc) = bind().await;
         let (resp_listener, resp) = bind().await;
         let (metrics_listener, metrics) = bind().await;
-        let listeners = replace(Listeners {
+        let mut listeners = Listeners {
             http: Some(http),
             grpc: Some(grpc_listener),
             resp: Some(resp_listener),
             metrics: Some(metrics_listener),
-            ..Listeners::default()
-        });
+            debug: None,
+        };
+        change(&mut listeners);
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap() };
         let server = tokio::spawn(run(config, listeners, limiter.into(), reload, stopped));
@@ -167,6 +177,13 @@ impl Daemon {
 
     pub(crate) async fn connect(&self) -> Client {
         Client::connect(self.address).await
+    }
+
+    /// Opens a connection and sends a request, or the beginning of one.
+    pub(crate) async fn send(&self, text: &str) -> Client {
+        let mut client = self.connect().await;
+        client.send(text).await.unwrap();
+        client
     }
 
     /// Sends a POST request on a new connection.

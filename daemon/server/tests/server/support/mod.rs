@@ -1,17 +1,11 @@
-//! What the tests share: a daemon, clients, certificates, temporary files.
+//! Helpers of the tests: a daemon, clients, certificates, waiting.
 
-pub(crate) mod bystanders;
 pub(crate) mod certificates;
 pub(crate) mod client;
 pub(crate) mod daemon;
-pub(crate) mod rows;
 
 use std::error::Error;
-use std::ops::Deref;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use std::{env, fs, process};
 
 use hyper::body::Body;
 use hyper::client::conn::http2::{self, SendRequest};
@@ -21,6 +15,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use self::client::{Client, Response};
+
+/// An id of a lease or reservation.
+pub(crate) const ID: &str = "0000000000000000000000000000000a";
 
 /// The time limit of every wait; long enough for a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,55 +67,9 @@ pub(crate) fn unreachable_store() -> String {
     format!("redis://{}", listener.local_addr().unwrap())
 }
 
-/// A temporary directory, removed on drop.
-#[derive(Debug)]
-pub(crate) struct TempDir(PathBuf);
-
-impl TempDir {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("tollgate-test-{}-{number}", process::id()));
-        fs::create_dir_all(&path).unwrap();
-        TempDir(path)
-    }
-
-    /// Writes a file and returns its path.
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// The path of the configuration file.
-    pub(crate) fn config(&self) -> PathBuf {
-        self.join("tollgate.yaml")
-    }
-
-    /// Removes the path of the directory from a text.
-    pub(crate) fn strip_from(&self, text: &str) -> String {
-        text.replace(&format!("{}/", self.display()), "")
-    }
-}
-
-impl Deref for TempDir {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Asserts that each line of the errors begins with the expected text, and that there are no others.
-pub(crate) fn assert_lines_start_with(errors: &str, expected: &[&str]) {
-    assert_eq!(errors.lines().count(), expected.len(), "{errors}\n{expected:?}");
-    for (line, expected) in errors.lines().zip(expected) {
-        assert!(line.starts_with(expected), "{line}\n{expected}");
-    }
+/// Parses rows of two lines, the first with `> ` and the second with `<`. Other lines are comments.
+pub(crate) fn parse_rows(rows: &str) -> Vec<(&str, &str)> {
+    let lines: Vec<_> = rows.lines().filter(|line| line.starts_with(['>', '<'])).collect();
+    let rows = lines.chunks(2);
+    rows.map(|row| (row[0].strip_prefix("> ").unwrap(), row[1][1..].trim_start())).collect()
 }

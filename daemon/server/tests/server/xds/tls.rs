@@ -9,9 +9,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tollgate_server::XdsTls;
 
-use super::configurations::one;
 use super::control_plane::ControlPlane;
-use super::{open, start_with_options, wait_for_readiness};
+use super::{open_and_push, start_with_options, wait_for_readiness};
 use crate::support::certificates::{Authority, der};
 
 /// Starts a control plane whose certificate is for `localhost`.
@@ -62,8 +61,7 @@ async fn the_server_needs_a_trusted_certificate_with_the_right_name() {
     wait_for_readiness(&plain, 503, "is unavailable: ").await;
     let daemon =
         start_with_options(&plane, |options| options.tls = Some(trusting(&authority))).await;
-    let mut session = open(&mut plane).await;
-    session.push_valid("1", one("foo", "k1=v1 3/DAY")).await;
+    let _session = open_and_push(&mut plane, "1", "k1=v1 3/DAY").await;
     wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
 }
 
@@ -80,7 +78,6 @@ async fn the_client_certificate_is_read_for_each_connection() {
     let daemon = start_with_options(&plane, |options| options.tls = Some(tls)).await;
     wait_for_readiness(&daemon, 503, "is unavailable: ").await;
     authority.write_pair(&authority.sign("edge"));
-    let mut session = open(&mut plane).await;
-    session.push_valid("1", one("foo", "k1=v1 3/DAY")).await;
+    let _session = open_and_push(&mut plane, "1", "k1=v1 3/DAY").await;
     wait_for_readiness(&daemon, 200, "[+] discovery ok").await;
 }

@@ -1,12 +1,15 @@
 //! The contents of the TLS files: certificates and a key, as PEM.
 
+use std::fmt;
 use std::path::Path;
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tollgate_config::{FileProblem, TlsConfig, pem};
 
-use super::error::TlsError;
-use tollgate_config::TlsConfig;
-use tollgate_config::pem;
+/// The fields that name the files.
+pub(super) const CERT: &str = "listen.tls.cert";
+pub(super) const KEY: &str = "listen.tls.key";
+pub(super) const CLIENT_CA: &str = "listen.tls.client_ca";
 
 /// The bytes of the files. A reload compares them, so a change is found however the file was
 /// replaced.
@@ -18,61 +21,62 @@ pub(super) struct Contents {
 }
 
 /// Omits the contents, because they include the private key.
-impl std::fmt::Debug for Contents {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Contents").finish_non_exhaustive()
     }
 }
 
 impl Contents {
-    pub(super) fn read(files: &TlsConfig) -> Result<Contents, TlsError> {
+    pub(super) fn read(files: &TlsConfig) -> Result<Contents, FileProblem> {
         let client_ca = files.client_ca.as_deref();
         Ok(Contents {
-            cert: read("cert", &files.cert)?,
-            key: read("key", &files.key)?,
-            client_ca: client_ca.map(|client_ca| read("client_ca", client_ca)).transpose()?,
+            cert: read(CERT, &files.cert)?,
+            key: read(KEY, &files.key)?,
+            client_ca: client_ca.map(|client_ca| read(CLIENT_CA, client_ca)).transpose()?,
         })
     }
 
-    /// One error for each file that cannot be read.
-    pub(super) fn read_errors(files: &TlsConfig) -> Vec<TlsError> {
-        let named = [("cert", Some(&files.cert)), ("key", Some(&files.key))];
-        let named = named.into_iter().chain([("client_ca", files.client_ca.as_ref())]);
-        named.filter_map(|(field, file)| read(field, file?).err()).collect()
+    /// One problem for each file that cannot be read.
+    pub(super) fn read_problems(files: &TlsConfig) -> Vec<FileProblem> {
+        let client_ca = files.client_ca.as_ref();
+        let named = [(CERT, Some(&files.cert)), (KEY, Some(&files.key)), (CLIENT_CA, client_ca)];
+        named.into_iter().filter_map(|(field, file)| read(field, file?).err()).collect()
     }
 
     /// The certificate of the daemon and its intermediates.
     pub(super) fn chain(
         &self,
         files: &TlsConfig,
-    ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-        certificates("cert", &files.cert, &self.cert)
+    ) -> Result<Vec<CertificateDer<'static>>, FileProblem> {
+        certificates(CERT, &files.cert, &self.cert)
     }
 
-    pub(super) fn key(&self, files: &TlsConfig) -> Result<PrivateKeyDer<'static>, TlsError> {
-        pem::private_key(&files.key, &self.key).map_err(|error| TlsError::key(files, error))
+    pub(super) fn key(&self, files: &TlsConfig) -> Result<PrivateKeyDer<'static>, FileProblem> {
+        pem::private_key(&files.key, &self.key)
+            .map_err(|error| FileProblem::new(KEY, &files.key, error))
     }
 
     /// The authorities for client certificates, with the file that contains them.
     pub(super) fn client_ca<'a>(
         &self,
         files: &'a TlsConfig,
-    ) -> Result<Option<(&'a Path, Vec<CertificateDer<'static>>)>, TlsError> {
+    ) -> Result<Option<(&'a Path, Vec<CertificateDer<'static>>)>, FileProblem> {
         let (Some(file), Some(contents)) = (&files.client_ca, &self.client_ca) else {
             return Ok(None);
         };
-        Ok(Some((file, certificates("client_ca", file, contents)?)))
+        Ok(Some((file, certificates(CLIENT_CA, file, contents)?)))
     }
 }
 
-fn read(field: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    pem::read(path).map_err(|error| TlsError::new(field, path, error))
+fn read(field: &str, path: &Path) -> Result<Vec<u8>, FileProblem> {
+    pem::read(path).map_err(|error| FileProblem::new(field, path, error))
 }
 
 fn certificates(
-    field: &'static str,
+    field: &str,
     path: &Path,
     pem: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    pem::certificates(pem).map_err(|error| TlsError::new(field, path, error))
+) -> Result<Vec<CertificateDer<'static>>, FileProblem> {
+    pem::certificates(pem).map_err(|error| FileProblem::new(field, path, error))
 }

@@ -1,8 +1,6 @@
 //! TLS: the certificate of the daemon, client certificates, and reloading both.
 
 mod certificate;
-mod client_name;
-mod error;
 mod files;
 mod settings;
 
@@ -19,9 +17,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use self::certificate::Lifetime;
-pub use self::error::TlsError;
-use self::files::Contents;
-use tollgate_config::TlsConfig;
+use self::files::{CERT, Contents};
+use tollgate_config::{FileProblem, TlsConfig};
 
 /// How often the files are polled.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -37,7 +34,7 @@ struct Shared {
     files: TlsConfig,
     loaded: ArcSwap<Loaded>,
     /// The error of the last poll, which is logged only once.
-    last_error: Mutex<Option<TlsError>>,
+    last_error: Mutex<Option<FileProblem>>,
 }
 
 /// The state that new connections use.
@@ -49,17 +46,17 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(files: &TlsConfig, contents: Contents) -> Result<Loaded, TlsError> {
+    fn new(files: &TlsConfig, contents: Contents) -> Result<Loaded, FileProblem> {
         let chain = contents.chain(files)?;
-        let lifetime =
-            certificate::lifetime(&chain).map_err(|error| TlsError::cert(files, error))?;
+        let lifetime = certificate::lifetime(&chain)
+            .map_err(|error| FileProblem::new(CERT, &files.cert, error))?;
         let settings = settings::build(files, &contents, chain)?;
         Ok(Loaded { contents, settings: Arc::new(settings), lifetime })
     }
 
     fn warn(&self, files: &TlsConfig) {
         if let Some(warning) = self.lifetime.warning() {
-            tracing::warn!("listen.tls.cert: {}: {warning}", files.cert.display());
+            tracing::warn!("{}", FileProblem::new(CERT, &files.cert, warning));
         }
     }
 }
@@ -68,17 +65,17 @@ impl Tls {
     /// Reads the files, blocking. Logs a certificate that has expired or expires soon.
     ///
     /// # Errors
-    /// A file cannot be read or used; the error names it and what to do.
-    pub fn open(files: TlsConfig) -> Result<Tls, TlsError> {
+    /// A file cannot be read or used; the error names it and the remedy.
+    pub fn open(files: TlsConfig) -> Result<Tls, FileProblem> {
         let loaded = Loaded::new(&files, Contents::read(&files)?)?;
         loaded.warn(&files);
         let loaded = ArcSwap::from_pointee(loaded);
         Ok(Tls(Arc::new(Shared { files, loaded, last_error: Mutex::new(None) })))
     }
 
-    /// Returns every error in the files. Reads them, blocking.
-    pub fn errors(files: &TlsConfig) -> Vec<TlsError> {
-        let unreadable = Contents::read_errors(files);
+    /// Returns every problem of the files. Reads them, blocking.
+    pub fn problems(files: &TlsConfig) -> Vec<FileProblem> {
+        let unreadable = Contents::read_problems(files);
         if !unreadable.is_empty() {
             return unreadable;
         }
@@ -92,7 +89,7 @@ impl Tls {
     ///
     /// # Errors
     /// The files cannot be used; the previous contents stay in use.
-    pub fn reload(&self) -> Result<bool, TlsError> {
+    pub fn reload(&self) -> Result<bool, FileProblem> {
         let Shared { files, loaded, .. } = &*self.0;
         let contents = Contents::read(files)?;
         if contents == loaded.load().contents {
@@ -130,7 +127,7 @@ impl Tls {
 
     /// Logs the result of a poll, an error only once. While only one of the two files is replaced,
     /// certificate and key do not match.
-    fn log(&self, result: Result<bool, TlsError>) {
+    fn log(&self, result: Result<bool, FileProblem>) {
         let mut last_error = self.0.last_error.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
             Ok(changed) => {

@@ -1,0 +1,96 @@
+//! Where a connection arrives, and its other end.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+named_enum! {
+    /// The kind of a listener.
+    pub ListenerKind,
+    /// The value of the label `listener`.
+    fn as_str;
+    /// The JSON API, forward auth and probes.
+    Http = "http",
+    /// Envoy's rate limit service.
+    Grpc = "grpc",
+    /// Redis clients.
+    Resp = "resp",
+    /// The metrics page and probes.
+    Metrics = "metrics",
+    /// The effective configuration and statistics, for debugging.
+    Debug = "debug",
+}
+
+/// One value for each kind of listener.
+#[derive(Debug, Default)]
+pub struct PerListener<T>([T; ListenerKind::ALL.len()]);
+
+impl<T> PerListener<T> {
+    /// The value of one kind.
+    pub fn get(&self, kind: ListenerKind) -> &T {
+        let [http, grpc, resp, metrics, debug] = &self.0;
+        match kind {
+            ListenerKind::Http => http,
+            ListenerKind::Grpc => grpc,
+            ListenerKind::Resp => resp,
+            ListenerKind::Metrics => metrics,
+            ListenerKind::Debug => debug,
+        }
+    }
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// A TCP peer.
+    Tcp(SocketAddr),
+    /// A process on this machine that may open the socket's file.
+    Unix,
+}
+
+impl PeerAddress {
+    /// Whether the peer is on this machine.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        match self {
+            PeerAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            PeerAddress::Unix => true,
+        }
+    }
+}
+
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerAddress::Tcp(address) => write!(f, "{address}"),
+            PeerAddress::Unix => f.write_str("unix"),
+        }
+    }
+}
+
+/// The other end of a connection, as logs and the audit identify it.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// Its address.
+    pub peer: PeerAddress,
+    /// The subject of its client certificate, if the listener requires one.
+    pub subject: Option<Arc<str>>,
+}
+
+impl Remote {
+    /// A peer without a client certificate.
+    #[must_use]
+    pub fn new(peer: PeerAddress) -> Self {
+        Remote { peer, subject: None }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.peer)?;
+        match &self.subject {
+            Some(subject) => write!(f, " ({subject})"),
+            None => Ok(()),
+        }
+    }
+}

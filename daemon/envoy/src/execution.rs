@@ -1,0 +1,208 @@
+//! Executing the descriptors of a request.
+
+use std::borrow::Cow;
+
+use tollgate::{Cost, Decision, Operation, Policy, Reason};
+use tollgate_engine::{Action, Call, CheckRequest, Checks, Counting, Error, ErrorKind, Outcome};
+
+use super::EnvoyContext;
+use super::deadline::deadline_from;
+use super::descriptor::{Descriptor, Hits};
+use super::error::EnvoyError;
+use tollgate_config::Charging;
+use tollgate_http::Problem;
+
+/// The calls of a request.
+#[derive(Debug, Default)]
+struct Calls<'a>(Vec<Call<'a, 'static>>);
+
+/// Where the results of a descriptor are.
+#[derive(Clone, Copy, Debug, Default)]
+struct ResultIndex {
+    /// The call that peeked before the charge.
+    peek: Option<usize>,
+    /// The call, and the check in it; absent if nothing is executed.
+    call: Option<(usize, usize)>,
+    is_penalty: bool,
+}
+
+/// The result of a descriptor.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all descriptors are decided")]
+pub(super) enum DescriptorOutcome {
+    /// Nothing was executed.
+    Skipped,
+    /// It was decided.
+    Decided {
+        decision: Decision,
+        /// The remainder before the charge, if that was peeked.
+        remaining_before: Option<u64>,
+        /// Whether it was charged although its cost exceeds the capacity.
+        is_penalty: bool,
+    },
+    /// The store is unavailable, and the policy does not decide without it.
+    Failed,
+}
+
+impl DescriptorOutcome {
+    /// Whether the store had no part in it.
+    pub(super) fn is_degraded(&self) -> bool {
+        match self {
+            DescriptorOutcome::Decided { decision, .. } => decision.degraded,
+            DescriptorOutcome::Failed => true,
+            DescriptorOutcome::Skipped => false,
+        }
+    }
+}
+
+/// Executes all descriptors.
+pub(super) async fn execute(
+    context: &EnvoyContext<'_>,
+    descriptors: &[Descriptor<'_>],
+) -> Result<Vec<DescriptorOutcome>, EnvoyError> {
+    let mut calls = Calls::default();
+    let indices = match context.request.active.envoy.charging {
+        Charging::Atomic => calls.add_together(descriptors),
+        Charging::Reference => calls.add_each(descriptors),
+    };
+    calls.check_bound(context.request.active.bounds.checks)?;
+    if calls.0.is_empty() {
+        return Ok(descriptors.iter().map(|_| DescriptorOutcome::Skipped).collect());
+    }
+    let deadline = deadline_from(context.headers);
+    let results = context.request.execute_each(&mut calls.0, deadline).await;
+    let outcomes: Vec<_> = indices.iter().map(|index| index.outcome(&results)).collect();
+    check_results(&results, &outcomes)?;
+    Ok(outcomes)
+}
+
+/// Rejects a request that is invalid, or of which nothing was decided.
+fn check_results(
+    results: &[Result<Outcome, Error>],
+    outcomes: &[DescriptorOutcome],
+) -> Result<(), EnvoyError> {
+    let mut errors = results.iter().filter_map(|result| result.as_ref().err());
+    if let Some(error) = errors.clone().find(|error| error.kind() != ErrorKind::StoreUnavailable) {
+        return Err(error.clone().into());
+    }
+    let is_decided =
+        outcomes.iter().any(|outcome| matches!(outcome, DescriptorOutcome::Decided { .. }));
+    match errors.next() {
+        Some(error) if !is_decided => Err(error.clone().into()),
+        _ => Ok(()),
+    }
+}
+
+impl<'a> Calls<'a> {
+    /// Charges all descriptors in one call, all or nothing. Refunds are independent.
+    fn add_together(&mut self, descriptors: &'a [Descriptor<'a>]) -> Vec<ResultIndex> {
+        let mut indices = vec![ResultIndex::default(); descriptors.len()];
+        let mut checks = Vec::new();
+        for (descriptor, index) in descriptors.iter().zip(&mut indices) {
+            if let (Some(policy), Hits::Charge(cost)) =
+                (descriptor.target.policy(), descriptor.hits)
+            {
+                index.call = Some((0, checks.len()));
+                checks.push(check(descriptor, policy, cost));
+            }
+        }
+        if !checks.is_empty() {
+            // Nothing is charged if the request is denied whatever the store decides.
+            let is_denied = descriptors.iter().any(|descriptor| {
+                let target = &descriptor.target;
+                target.is_always_over() && !target.is_shadow() && !descriptor.is_quota(false)
+            });
+            let operation =
+                if is_denied { Operation::Peek } else { Operation::Check { lease: None } };
+            let call = Call::new(Action::Execute(operation), Checks::Several(checks));
+            self.0.push(call.with_counting(Counting::Answer));
+        }
+        for (descriptor, index) in descriptors.iter().zip(&mut indices) {
+            self.add_refund(descriptor, index);
+        }
+        indices
+    }
+
+    /// Executes each descriptor on its own.
+    fn add_each(&mut self, descriptors: &'a [Descriptor<'a>]) -> Vec<ResultIndex> {
+        let mut indices = vec![ResultIndex::default(); descriptors.len()];
+        for (descriptor, index) in descriptors.iter().zip(&mut indices) {
+            if let (Some(policy), Hits::Charge(cost)) =
+                (descriptor.target.policy(), descriptor.hits)
+            {
+                if cost > Cost::ONE {
+                    let peek = check(descriptor, policy, Cost::ZERO);
+                    index.peek = Some(self.add(Operation::Peek, peek, Counting::Nothing));
+                }
+                // envoyproxy/ratelimit also charges a cost that exceeds the limit.
+                index.is_penalty = is_charged_above_capacity(policy, cost);
+                let (operation, counting) = match index.is_penalty {
+                    true => (Operation::Penalize, Counting::Never),
+                    false => (Operation::Check { lease: None }, Counting::Answer),
+                };
+                let call = self.add(operation, check(descriptor, policy, cost), counting);
+                index.call = Some((call, 0));
+            }
+            self.add_refund(descriptor, index);
+        }
+        indices
+    }
+
+    fn add_refund(&mut self, descriptor: &'a Descriptor<'a>, index: &mut ResultIndex) {
+        if let (Some(policy), Hits::Refund(cost)) = (descriptor.target.policy(), descriptor.hits) {
+            let operation = Operation::Refund { time: None };
+            let call = self.add(operation, check(descriptor, policy, cost), Counting::Nothing);
+            index.call = Some((call, 0));
+        }
+    }
+
+    /// Adds a call with one check. Returns its index.
+    fn add(&mut self, operation: Operation, check: CheckRequest<'a>, counting: Counting) -> usize {
+        let call = Call::new(Action::Execute(operation), Checks::One(check));
+        self.0.push(call.with_counting(counting));
+        self.0.len() - 1
+    }
+
+    /// Rejects a request with more checks in one call than allowed.
+    fn check_bound(&self, max: usize) -> Result<(), EnvoyError> {
+        let checks = self.0.first().map_or(0, |call| call.checks.as_slice().len());
+        if checks <= max {
+            return Ok(());
+        }
+        Err(Problem::bad_request(format!(
+            "{checks} descriptors have limits, more than the {max} that can be charged all or \
+             nothing; send fewer, or set envoy.charging to reference"
+        ))
+        .into())
+    }
+}
+
+fn check<'a>(descriptor: &'a Descriptor<'_>, policy: &'a Policy, cost: Cost) -> CheckRequest<'a> {
+    let key = Cow::Borrowed(descriptor.target.key().as_bytes());
+    CheckRequest { policy: Cow::Borrowed(policy), key, cost }
+}
+
+/// Whether a cost exceeds the capacity of a policy that charges denied requests too.
+fn is_charged_above_capacity(policy: &Policy, cost: Cost) -> bool {
+    let mut limits = policy.limits().iter();
+    limits.clone().all(|limit| limit.counts_denied())
+        && limits.any(|limit| cost.get() > limit.capacity())
+}
+
+impl ResultIndex {
+    fn outcome(self, results: &[Result<Outcome, Error>]) -> DescriptorOutcome {
+        let Some((call, check)) = self.call else { return DescriptorOutcome::Skipped };
+        let Ok(outcome) = &results[call] else { return DescriptorOutcome::Failed };
+        let mut decision = outcome.decision(check).clone();
+        if self.is_penalty {
+            (decision.allowed, decision.never) = (false, true);
+            decision.reason = Reason::Never;
+        }
+        let peeked = self.peek.and_then(|peek| results[peek].as_ref().ok());
+        let remaining_before = peeked
+            .map(|outcome| outcome.decision(0))
+            .filter(|decision| !decision.degraded)
+            .map(|decision| decision.remaining);
+        DescriptorOutcome::Decided { decision, remaining_before, is_penalty: self.is_penalty }
+    }
+}
