@@ -10,8 +10,8 @@ use crate::init::Address;
 /// Run the daemon
 ///
 /// Flags override environment variables such as TOLLGATE_STORE__URL, which override the file. The
-/// daemon reloads the file when it changes, and on SIGHUP. On SIGTERM it completes requests in flight
-/// and stops.
+/// daemon reloads the file when it changes, and on SIGHUP. On SIGTERM it completes requests in
+/// flight and stops.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// The limits of a single policy `default`, such as "10/s burst 20"
@@ -48,10 +48,11 @@ pub(crate) struct Serve {
     pub(crate) max_keys: Option<String>,
 }
 
-/// Run the daemon as a replacement for envoyproxy/ratelimit, configured by its environment variables
+/// Run the daemon as a replacement for envoyproxy/ratelimit, configured by its environment
+/// variables
 ///
-/// Provides the same ports, limit files or xDS, health, debug pages and metrics. Variables of Tollgate
-/// are not read. A binary with the name `ratelimit` always does this.
+/// Provides the same ports, limit files or xDS, health, debug pages and metrics. Variables of
+/// Tollgate are not read. A binary with the name `ratelimit` always does this.
 #[derive(Args, Debug)]
 pub(crate) struct Ratelimit {
     /// List the environment variables with their effects, and exit
@@ -112,8 +113,8 @@ pub(crate) struct Config {
 pub(crate) enum ConfigCommand {
     /// Check configuration files and the files that they refer to
     ///
-    /// Checks each file separately, without environment variables and flags. Exits with 0 if all are
-    /// valid, otherwise with 2.
+    /// Checks each file separately, without environment variables and flags. Exits with 0 if all
+    /// are valid, otherwise with 2.
     Check {
         /// The configuration files
         #[arg(value_name = "FILE", required = true)]

@@ -52,8 +52,8 @@ pub(crate) struct Man {
 
 /// Tollgate as a replacement for envoyproxy/ratelimit, configured by its environment variables
 ///
-/// Provides the same ports, limit files or xDS, health, debug pages and metrics. Variables of Tollgate
-/// are not read.
+/// Provides the same ports, limit files or xDS, health, debug pages and metrics. Variables of
+/// Tollgate are not read.
 #[derive(Debug, Parser)]
 #[command(name = "ratelimit", version)]
 struct RatelimitArguments {

@@ -4,18 +4,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use http_body_util::Empty;
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
+use http_body_util::Full;
 use hyper::header::HOST;
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::arguments::Health;
+use crate::client::{authority, send};
 use crate::output;
-use crate::url::authority;
 
 /// The time limit of the request.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -40,10 +37,6 @@ async fn request_status(url: &str) -> Result<StatusCode> {
     let unreachable =
         |error| anyhow!("cannot connect to {url}: {error}; start a daemon with tollgate serve");
     let stream = TcpStream::connect(&authority).await.map_err(unreachable)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
-    let request = Request::get("/readyz").header(HOST, authority).body(Empty::<Bytes>::new())?;
-    let status = sender.send_request(request).await?.status();
-    connection.abort();
-    Ok(status)
+    let request = Request::get("/readyz").header(HOST, authority).body(Full::default())?;
+    Ok(send(stream, request).await?.status())
 }

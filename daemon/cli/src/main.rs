@@ -3,6 +3,7 @@
 mod arguments;
 mod bench;
 mod check;
+mod client;
 mod command;
 mod config;
 mod health;
@@ -12,7 +13,6 @@ mod output;
 mod ratelimit;
 mod replay;
 mod serve;
-mod url;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
 //! Parses the target argument.
 
 use anyhow::{Result, anyhow, bail};
+use percent_encoding::percent_decode_str;
 
 /// The parts of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(super) fn parse(target: &str) -> Result<Address> {
     let (host, port) = host_and_port(authority)
         .ok_or_else(|| anyhow!("the port of the target {target:?} is not a number; {USAGE}"))?;
     let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
-        Some((user, password)) => (percent_decode(user), percent_decode(password)),
+        Some((user, password)) => (decode(user), decode(password)),
         None => (None, None),
     };
     Ok(Address { scheme: scheme.to_owned(), host, port, user, password })
@@ -56,18 +57,10 @@ fn host_and_port(authority: &str) -> Option<(Option<String>, Option<u16>)> {
     Some((Some(host.to_owned()).filter(|host| !host.is_empty()), port))
 }
 
-/// A percent-decoded part of a login; `None` if it is empty.
-fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let digits = more.get(..2).filter(|_| *first == b'%');
-        let byte =
-            digits.and_then(|digit| u8::from_str_radix(std::str::from_utf8(digit).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &more[2..] } else { more };
-    }
-    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+/// A percent-decoded part of a login; `None` if it is empty or not UTF-8.
+fn decode(text: &str) -> Option<String> {
+    let text = percent_decode_str(text).decode_utf8().ok()?;
+    (!text.is_empty()).then(|| text.into_owned())
 }
 
 #[cfg(test)]

@@ -9,17 +9,17 @@ use crate::arguments::Form;
 
 /// Load-test a rate limiter
 ///
-/// Sends requests to a daemon, a Redis server or a limiter in process, as fast as it responds or, with
-/// --rate, at a fixed rate. Reports how many requests were allowed, their latencies and errors. With
-/// --verify, checks that no limit admitted more than it allows.
+/// Sends requests to a daemon, a Redis server or a limiter in process, as fast as it responds or,
+/// with --rate, at a fixed rate. Reports how many requests were allowed, their latencies and
+/// errors. With --verify, checks that no limit admitted more than it allows.
 ///
-/// Exit codes: 0 finished, 1 --verify found a violation, 2 error or target gone, 130 interrupted (the
-/// report covers the requests until then).
+/// Exit codes: 0 finished, 1 --verify found a violation, 2 error or target gone, 130 interrupted
+/// (the report covers the requests until then).
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// The target: http://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT, or memory for a limiter in
-    /// process; or only http, grpc or redis together with --host and --port
-    /// [default: http; with --threshold redis]
+    /// The target: http://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT, or memory for a limiter
+    /// in process; or only http, grpc or redis together with --host and --port [default: http; with
+    /// --threshold redis]
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<String>,
     /// Host of the target, if TARGET does not contain it [default: 127.0.0.1]
@@ -36,115 +36,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TEXT", env = "TOLLGATE_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
 
-    /// Name of a policy of the daemon; over gRPC the domain
-    #[arg(long, value_name = "NAME", help_heading = "Requests")]
-    pub(crate) policy: Option<String>,
-    /// Inline limits instead of a policy [default: "10/s burst 20"]
-    #[arg(long, value_name = "LIMIT", conflicts_with = "policy", help_heading = "Requests")]
-    pub(crate) limit: Option<String>,
-    /// Count with INCR and EXPIRE per key and minute on a plain Redis server, and allow N per minute
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u64).range(1..),
-        conflicts_with_all = ["limit", "policy", "command"],
-        help_heading = "Requests"
-    )]
-    pub(crate) threshold: Option<u64>,
-    /// RESP command of each request
-    #[arg(long, value_name = "COMMAND", default_value = "check", help_heading = "Requests")]
-    pub(crate) command: RespCommand,
-    /// Cost of each request
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = value_parser!(u64).range(1..),
-        help_heading = "Requests"
-    )]
-    pub(crate) cost: u64,
-    /// How long to hold each lease under a concurrent limit
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "10ms",
-        value_parser = duration_or_zero,
-        help_heading = "Requests"
-    )]
-    pub(crate) hold: Duration,
-    /// Number of keys
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1_000,
-        value_parser = value_parser!(u32).range(1..=10_000_000),
-        help_heading = "Requests"
-    )]
-    pub(crate) keys: u32,
-    /// Choose the k-th key in proportion to 1/k^S, instead of all keys with equal probability
-    #[arg(long, value_name = "S", value_parser = exponent, help_heading = "Requests")]
-    pub(crate) zipf: Option<f64>,
-    /// Beginning of all keys [default: bench- and a random id]
-    #[arg(long, value_name = "TEXT", help_heading = "Requests")]
-    pub(crate) key_prefix: Option<String>,
-    /// Seed of the order of keys; equal seeds choose the same keys
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Requests")]
-    pub(crate) seed: u64,
-
-    /// Connections; threads for a limiter in process [default: 50; in process the number of cores]
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u32).range(1..=10_000),
-        help_heading = "Load"
-    )]
-    pub(crate) concurrency: Option<u32>,
-    /// Requests in flight on each connection [default: 1; over gRPC 8]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u32).range(1..=1_000),
-        help_heading = "Load"
-    )]
-    pub(crate) pipeline: Option<u32>,
-    /// Threads that share the connections [default: half of the cores]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u32).range(1..=256),
-        help_heading = "Load"
-    )]
-    pub(crate) threads: Option<u32>,
-    /// Requests per second, independent of responses; latency counts from the scheduled time
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u64).range(1..=100_000_000),
-        help_heading = "Load"
-    )]
-    pub(crate) rate: Option<u64>,
-    /// Maximum number of requests
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        value_parser = value_parser!(u64).range(1..),
-        help_heading = "Load"
-    )]
-    pub(crate) iterations: Option<u64>,
-    /// How long to send requests [default: 10s; with --iterations 1h]
-    #[arg(short, long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
-    pub(crate) duration: Option<Duration>,
-    /// How long to wait for a response; at most an hour
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        value_parser = timeout,
-        help_heading = "Load"
-    )]
-    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) requests: Requests,
+    #[command(flatten)]
+    pub(crate) load: Load,
 
     /// Check the admissions against each limit
     #[arg(long, help_heading = "Report")]
@@ -155,6 +50,71 @@ pub(crate) struct Bench {
     /// Format of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Report")]
     pub(crate) output: Form,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct Requests {
+    /// Name of a policy of the daemon; over gRPC the domain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Option<String>,
+    /// Inline limits instead of a policy [default: "10/s burst 20"]
+    #[arg(long, value_name = "LIMIT", conflicts_with = "policy")]
+    pub(crate) limit: Option<String>,
+    /// Count with INCR and EXPIRE per key and minute on a plain Redis server, and allow N per
+    /// minute
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    #[arg(conflicts_with_all = ["limit", "policy", "command"])]
+    pub(crate) threshold: Option<u64>,
+    /// RESP command of each request
+    #[arg(long, value_name = "COMMAND", default_value = "check")]
+    pub(crate) command: RespCommand,
+    /// Cost of each request
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u64).range(1..))]
+    pub(crate) cost: u64,
+    /// How long to hold each lease under a concurrent limit
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration_or_zero)]
+    pub(crate) hold: Duration,
+    /// Number of keys
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) keys: u32,
+    /// Choose the k-th key in proportion to 1/k^S, instead of all keys with equal probability
+    #[arg(long, value_name = "S", value_parser = exponent)]
+    pub(crate) zipf: Option<f64>,
+    /// Beginning of all keys [default: bench- and a random id]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) key_prefix: Option<String>,
+    /// Seed of the order of keys; equal seeds choose the same keys
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct Load {
+    /// Connections; threads for a limiter in process [default: 50; in process the number of cores]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) concurrency: Option<u32>,
+    /// Requests in flight on each connection [default: 1; over gRPC 8]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(crate) pipeline: Option<u32>,
+    /// Threads that share the connections [default: half of the cores]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// Requests per second, independent of responses; latency counts from the scheduled time
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rate: Option<u64>,
+    /// Maximum number of requests
+    #[arg(short = 'n', long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) iterations: Option<u64>,
+    /// How long to send requests [default: 10s; with --iterations 1h]
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// How long to wait for a response; at most an hour
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = timeout)]
+    pub(crate) timeout: Duration,
 }
 
 /// The RESP command of each request.

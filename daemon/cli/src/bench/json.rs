@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tollgate_load::{EndReason, Endpoint, LimitedBy, Outcome, Plan, Target, Verification};
 
 pub(super) fn report(plan: &Plan, outcome: &Outcome) -> String {
@@ -11,47 +11,43 @@ pub(super) fn report(plan: &Plan, outcome: &Outcome) -> String {
         LimitedBy::Policy(name) => ("policy", name),
         LimitedBy::Limits(text) => ("limit", text),
     };
-    let ended = match outcome.end {
-        EndReason::Finished => "finished",
-        EndReason::Interrupted => "interrupted",
-        EndReason::TargetGone => "gone",
-    };
-    let counts: BTreeMap<&str, u64> =
-        outcome.errors.iter().map(|error| (error.kind.as_str(), error.count)).collect();
-    let firsts: BTreeMap<&str, &str> =
-        outcome.errors.iter().map(|error| (error.kind.as_str(), &*error.first)).collect();
-    let mut all = Map::new();
-    let mut put = |name: &str, value: Value| all.insert(name.to_owned(), value);
-    put("target", json!(target(plan)));
-    put("address", json!(plan.target.endpoint().map(Endpoint::address)));
-    put(field, json!(text));
-    put("ended", json!(ended));
-    put("elapsed_us", json!(micros(outcome.elapsed)));
-    put("sent", json!(outcome.sent));
-    put("answers", json!(outcome.responses()));
-    put("answers_per_second", json!(outcome.responses_per_second()));
-    put("allowed", json!(outcome.decisions.allowed));
-    put("denied", json!(outcome.decisions.denied));
-    put(
-        "degraded",
-        json!({ "allowed": outcome.degraded.allowed, "denied": outcome.degraded.denied }),
-    );
-    put("errors", json!(counts));
-    put("first_errors", json!(firsts));
-    put("rate", rate(plan, outcome));
-    put("latency_ns", latency(outcome));
-    put("generator", generator(outcome));
-    put("verify", outcome.verification.as_ref().map_or(Value::Null, |found| verify(plan, found)));
-    Value::Object(all).to_string()
-}
-
-fn target(plan: &Plan) -> &'static str {
-    match &plan.target {
-        Target::Http(_) => "http",
-        Target::Grpc(_) => "grpc",
-        Target::Resp(..) => "redis",
-        Target::Memory => "memory",
-    }
+    let errors = || outcome.errors.iter().map(|error| (error.kind.as_str(), error));
+    let counts: BTreeMap<_, _> = errors().map(|(kind, error)| (kind, error.count)).collect();
+    let firsts: BTreeMap<_, _> = errors().map(|(kind, error)| (kind, &error.first)).collect();
+    let report = json!({
+        "target": match &plan.target {
+            Target::Http(_) => "http",
+            Target::Grpc(_) => "grpc",
+            Target::Resp(..) => "redis",
+            Target::Memory => "memory",
+        },
+        "address": plan.target.endpoint().map(Endpoint::address),
+        field: text,
+        "ended": match outcome.end {
+            EndReason::Finished => "finished",
+            EndReason::Interrupted => "interrupted",
+            EndReason::TargetGone => "gone",
+        },
+        "elapsed_us": micros(outcome.elapsed),
+        "sent": outcome.sent,
+        "answers": outcome.responses(),
+        "answers_per_second": outcome.responses_per_second(),
+        "allowed": outcome.decisions.allowed,
+        "denied": outcome.decisions.denied,
+        "degraded": { "allowed": outcome.degraded.allowed, "denied": outcome.degraded.denied },
+        "errors": counts,
+        "first_errors": firsts,
+        "rate": plan.load.rate.map(|rate| rate_report(rate, outcome)),
+        "latency_ns": latency(outcome),
+        "generator": {
+            "threads": outcome.generator.threads,
+            "cpu_us": micros(outcome.generator.cpu),
+            "busiest_per_mille": outcome.generator.busiest,
+            "may_be_the_limit": outcome.generator.is_bottleneck(),
+        },
+        "verify": outcome.verification.as_ref().map(|found| verify(plan, found)),
+    });
+    report.to_string()
 }
 
 #[expect(clippy::expect_used, reason = "a run and its CPU time last days at most")]
@@ -59,11 +55,9 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).expect("a duration below 584,000 years")
 }
 
-fn rate(plan: &Plan, outcome: &Outcome) -> Value {
-    plan.load.rate.map_or(Value::Null, |rate| {
-        let unsent = outcome.due.saturating_sub(outcome.sent);
-        json!({ "asked_per_second": rate, "due": outcome.due, "unsent": unsent })
-    })
+fn rate_report(rate: u64, outcome: &Outcome) -> Value {
+    let unsent = outcome.due.saturating_sub(outcome.sent);
+    json!({ "asked_per_second": rate, "due": outcome.due, "unsent": unsent })
 }
 
 #[expect(clippy::expect_used, reason = "the histogram measures at most an hour")]
@@ -79,16 +73,6 @@ fn latency(outcome: &Outcome) -> Value {
     })
 }
 
-fn generator(outcome: &Outcome) -> Value {
-    let generator = &outcome.generator;
-    json!({
-        "threads": generator.threads,
-        "cpu_us": micros(generator.cpu),
-        "busiest_per_mille": generator.busiest,
-        "may_be_the_limit": generator.is_bottleneck(),
-    })
-}
-
 fn verify(plan: &Plan, verification: &Verification) -> Value {
     let texts = |limits: &[tollgate::Limit]| {
         limits.iter().map(ToString::to_string).collect::<Vec<String>>()
@@ -97,8 +81,12 @@ fn verify(plan: &Plan, verification: &Verification) -> Value {
         // JSON numbers end at 64 bits; larger costs saturate.
         let number = |cost: u128| u64::try_from(cost).unwrap_or(u64::MAX);
         json!({
-            "key": plan.keys.name(worst.key), "limit": worst.limit.to_string(), "from_us": worst.from,
-            "to_us": worst.to, "admitted": number(worst.admitted), "bound": number(worst.bound)
+            "key": plan.keys.name(worst.key),
+            "limit": worst.limit.to_string(),
+            "from_us": worst.from,
+            "to_us": worst.to,
+            "admitted": number(worst.admitted),
+            "bound": number(worst.bound),
         })
     });
     json!({

@@ -11,7 +11,7 @@ use tollgate_load::{
 };
 
 use super::address::{self, Address};
-use super::arguments::{Bench, RespCommand};
+use super::arguments::{self, Bench, Requests, RespCommand};
 
 const DEFAULT_LIMIT: &str = "10/s burst 20";
 const DEFAULT_HOST: &str = "127.0.0.1";
@@ -27,19 +27,20 @@ const MAX_IN_PROCESS_THREADS: usize = 256;
 pub(super) fn plan(arguments: &Bench) -> Result<Plan> {
     let address = address(arguments)?;
     let target = target(arguments, &address)?;
-    let limited_by = limited_by(arguments, &target)?;
+    let requests = &arguments.requests;
+    let limited_by = limited_by(requests, &target)?;
     let verify = match (arguments.verify, &arguments.against) {
         (false, _) => None,
         (true, None) => Some(Vec::new()),
         (true, Some(text)) => Some(parse_limits("--against", text)?),
     };
-    let check = CheckSpec { limited_by, cost: arguments.cost };
-    let load = load(arguments, &target)?;
-    Ok(Plan { check, keys: keys(arguments)?, load, verify, target })
+    let check = CheckSpec { limited_by, cost: requests.cost };
+    let load = load(&arguments.load, requests.hold, &target)?;
+    Ok(Plan { check, keys: keys(requests)?, load, verify, target })
 }
 
 fn address(arguments: &Bench) -> Result<Address> {
-    let default = if arguments.threshold.is_some() { "redis" } else { "http" };
+    let default = if arguments.requests.threshold.is_some() { "redis" } else { "http" };
     let address = address::parse(arguments.target.as_deref().unwrap_or(default))?;
     let conflicts = [
         (arguments.host.is_some() && address.host.is_some(), "--host"),
@@ -62,7 +63,7 @@ fn target(arguments: &Bench, address: &Address) -> Result<Target> {
             password: address.password.clone().or_else(|| arguments.password.clone()),
         }
     };
-    let command = match (arguments.threshold, arguments.command) {
+    let command = match (arguments.requests.threshold, arguments.requests.command) {
         (Some(threshold), _) => Command::Counter { threshold },
         (None, RespCommand::Check) => Command::Check,
         (None, RespCommand::Throttle) => Command::Throttle,
@@ -90,18 +91,18 @@ fn target(arguments: &Bench, address: &Address) -> Result<Target> {
     Ok(target)
 }
 
-fn limited_by(arguments: &Bench, target: &Target) -> Result<LimitedBy> {
+fn limited_by(requests: &Requests, target: &Target) -> Result<LimitedBy> {
     if let Target::Resp(_, Command::Counter { threshold }) = target {
-        if arguments.cost != 1 {
-            bail!("INCR does not support --cost {}; omit it", arguments.cost);
+        if requests.cost != 1 {
+            bail!("INCR does not support --cost {}; omit it", requests.cost);
         }
         return Ok(LimitedBy::Limits(format!("{threshold}/min fixed")));
     }
-    if let Some(name) = &arguments.policy {
+    if let Some(name) = &requests.policy {
         if !Policy::is_name(name) {
             bail!(
-                "--policy {name:?} is not the name of a policy, which begins with a letter; use --limit \
-                 for limits"
+                "--policy {name:?} is not the name of a policy, which begins with a letter; use \
+                 --limit for limits"
             );
         }
         if matches!(target, Target::Resp(_, Command::Throttle) | Target::Memory) {
@@ -112,12 +113,12 @@ fn limited_by(arguments: &Bench, target: &Target) -> Result<LimitedBy> {
     if matches!(target, Target::Grpc(_)) {
         bail!("a gRPC target needs --policy, whose name is the domain");
     }
-    let text = arguments.limit.as_deref().unwrap_or(DEFAULT_LIMIT);
+    let text = requests.limit.as_deref().unwrap_or(DEFAULT_LIMIT);
     parse_limits("--limit", text)?;
     if matches!(target, Target::Resp(_, Command::Throttle)) && token_bucket(text).is_none() {
         bail!(
-            "CL.THROTTLE cannot express --limit {text:?}; use one token bucket of whole seconds, such \
-             as {DEFAULT_LIMIT:?}"
+            "CL.THROTTLE cannot express --limit {text:?}; use one token bucket of whole seconds, \
+             such as {DEFAULT_LIMIT:?}"
         );
     }
     Ok(LimitedBy::Limits(text.to_owned()))
@@ -128,19 +129,19 @@ fn parse_limits(flag: &str, text: &str) -> Result<Vec<Limit>> {
     Ok(policy.limits().to_vec())
 }
 
-fn keys(arguments: &Bench) -> Result<Keys> {
-    let prefix = match &arguments.key_prefix {
+fn keys(requests: &Requests) -> Result<Keys> {
+    let prefix = match &requests.key_prefix {
         Some(prefix) if prefix.len() > MAX_PREFIX_LEN => {
             bail!("--key-prefix has {} bytes; at most {MAX_PREFIX_LEN}", prefix.len())
         }
         Some(prefix) => prefix.clone(),
         None => format!("bench-{:.8}-", random_id().to_string()),
     };
-    Ok(Keys { prefix, count: arguments.keys, zipf: arguments.zipf, seed: arguments.seed })
+    Ok(Keys { prefix, count: requests.keys, zipf: requests.zipf, seed: requests.seed })
 }
 
 #[expect(clippy::expect_used, reason = "supported targets have at least 32-bit addresses")]
-fn load(arguments: &Bench, target: &Target) -> Result<Load> {
+fn load(arguments: &arguments::Load, hold: Duration, target: &Target) -> Result<Load> {
     let cores = available_parallelism().map_or(1, NonZero::get);
     let number = |n: u32| usize::try_from(n).expect("32 bits fit a usize");
     let is_in_process = *target == Target::Memory;
@@ -176,6 +177,6 @@ fn load(arguments: &Bench, target: &Target) -> Result<Load> {
         iterations: arguments.iterations,
         duration: arguments.duration.unwrap_or(duration),
         timeout: arguments.timeout,
-        hold: Some(arguments.hold),
+        hold: Some(hold),
     })
 }

@@ -141,8 +141,8 @@ fn write_verification(report: &mut String, plan: &Plan, verification: &Verificat
     }
     if verification.dropped > 0 {
         let value = format!(
-            "{} admissions above the maximum of {} were not verified; send fewer requests, or for a \
-             shorter time",
+            "{} admissions above the maximum of {} were not verified; send fewer requests, or for \
+             a shorter time",
             grouped(verification.dropped),
             counted(MAX_ADMISSIONS, "admission")
         );

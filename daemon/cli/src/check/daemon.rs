@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
+use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::request::CheckRequest;
-use crate::url::authority;
+use crate::client::{authority, send};
 
 /// The result of a request to a daemon.
 #[derive(Debug)]
@@ -27,8 +24,6 @@ pub(super) enum Response {
 
 /// The time limit for connecting and for the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum size of a response.
-const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 /// Sends the check to the daemon at a URL.
 pub(super) async fn check(url: &str, request: &CheckRequest) -> Result<Response> {
@@ -38,36 +33,24 @@ pub(super) async fn check(url: &str, request: &CheckRequest) -> Result<Response>
         Ok(Err(error)) => return Ok(Response::Unreachable(error.to_string())),
         Err(_) => return Ok(Response::Unreachable(format!("no response within {TIMEOUT:?}"))),
     };
-    let response = timeout(TIMEOUT, send(stream, &authority, request)).await;
-    let (status, body) = response
-        .map_err(|_| anyhow!("{url} accepted the request and did not respond within {TIMEOUT:?}"))?
-        .with_context(|| format!("the server at {url} is not tollgate"))?;
-    if status == StatusCode::OK {
-        return Ok(Response::Decision(body));
-    }
-    match serde_json::from_str::<Problem>(&body) {
-        Ok(problem) => Err(anyhow!("{}", problem.detail)),
-        Err(_) => Err(anyhow!("the server at {url} is not tollgate: status {status}")),
-    }
-}
-
-async fn send(
-    stream: TcpStream,
-    authority: &str,
-    check: &CheckRequest,
-) -> Result<(StatusCode, String)> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
-    let request = Request::post(check.path())
+    let message = Request::post(request.path())
         .header(HOST, authority)
         .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(check.json())))?;
-    let response = sender.send_request(request).await?;
+        .body(Full::from(request.json()))?;
+    let no_tollgate = || format!("the server at {url} is not tollgate");
+    let response = timeout(TIMEOUT, send(stream, message))
+        .await
+        .map_err(|_| anyhow!("{url} accepted the request and did not respond within {TIMEOUT:?}"))?
+        .with_context(no_tollgate)?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES).collect().await;
-    let body = body.map_err(|error| anyhow!("{error}"))?.to_bytes();
-    connection.abort();
-    Ok((status, String::from_utf8(body.into())?))
+    if status == StatusCode::OK {
+        let body = response.into_body().into();
+        return String::from_utf8(body).map(Response::Decision).with_context(no_tollgate);
+    }
+    match serde_json::from_slice::<Problem>(response.body()) {
+        Ok(problem) => Err(anyhow!("{}", problem.detail)),
+        Err(_) => Err(anyhow!("{}: status {status}", no_tollgate())),
+    }
 }
 
 /// An error response.

@@ -1,7 +1,6 @@
 //! `tollgate check`: one check from the command line.
 
 mod daemon;
-mod data;
 mod report;
 mod request;
 mod store;
@@ -38,7 +37,8 @@ pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
 async fn decide(arguments: &Check, request: &CheckRequest) -> Result<String> {
     let config = arguments.config.as_deref();
     if let Some(url) = &arguments.store {
-        return store::decide(url, arguments.namespace.as_deref(), config, request).await;
+        return store::decide_with_store(url, arguments.namespace.as_deref(), config, request)
+            .await;
     }
     if config.is_some() && arguments.data.is_none() {
         return Err(anyhow!(
@@ -47,7 +47,7 @@ async fn decide(arguments: &Check, request: &CheckRequest) -> Result<String> {
     }
     match (daemon::check(&arguments.url, request).await?, &arguments.data) {
         (Response::Decision(decision), _) => Ok(decision),
-        (Response::Unreachable(_), Some(data)) => data::decide(data, config, request),
+        (Response::Unreachable(_), Some(data)) => store::decide_with_data(data, config, request),
         (Response::Unreachable(error), None) => Err(anyhow!(
             "no daemon at {} ({error}); start one with `tollgate serve`, set --url to its URL, or \
              set --store to a store",

@@ -55,7 +55,7 @@ impl CheckRequest {
         })
     }
 
-    /// The policy: of a configuration, with tier and override of the key, or made of the limit.
+    /// The named policy with the tier and the override of the key, or a policy of the limit.
     pub(super) fn policy_in(&self, config: &Config) -> Result<Policy> {
         if self.is_limit {
             Ok(self.policy.parse()?)

@@ -1,25 +1,25 @@
-//! Checks with a store, without a daemon.
+//! Checks without a daemon, with a store or a data directory. They return the decision as JSON.
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tollgate::{Key, masked_url};
-use tollgate_server::{Config, decision_json};
+use tollgate_server::{Config, SnapshotTask, decision_json};
 
 use super::request::CheckRequest;
 
 /// A person waits for the decision, so more than a daemon's default.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Decides with the store at a URL. Returns the decision as JSON.
-pub(super) async fn decide(
+/// Decides with the store at a URL.
+pub(super) async fn decide_with_store(
     url: &str,
     namespace: Option<&str>,
     file: Option<&Path>,
     request: &CheckRequest,
 ) -> Result<String> {
-    let mut config = file.map_or_else(|| Ok(Config::samples()), Config::load)?;
+    let mut config = load(file)?;
     if url == "memory" {
         bail!("--store memory has no state; name a server, or a directory with --data");
     }
@@ -44,4 +44,30 @@ pub(super) async fn decide(
         });
     }
     Ok(decision_json(&policy, &decision))
+}
+
+/// Decides with the snapshot in a directory, and saves the new state.
+pub(super) fn decide_with_data(
+    data: &Path,
+    file: Option<&Path>,
+    request: &CheckRequest,
+) -> Result<String> {
+    let config = load(file)?;
+    let policy = request.policy_in(&config)?;
+    let key = Key::new(request.key())?;
+    let (snapshots, _) = SnapshotTask::open(data, &config.store)?;
+    let decision = if request.is_peek {
+        snapshots.limiter().peek(&policy, key, request.cost)
+    } else {
+        snapshots.limiter().check_cost(&policy, key, request.cost)
+    };
+    if !request.is_peek {
+        snapshots.save().context("decided, but cannot save the state")?;
+    }
+    Ok(decision_json(&policy, &decision))
+}
+
+/// The configuration of a file, or the samples.
+fn load(file: Option<&Path>) -> Result<Config> {
+    Ok(file.map_or_else(|| Ok(Config::samples()), Config::load)?)
 }

@@ -8,60 +8,16 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::arguments::{Gateway, Init};
+use crate::arguments::Init;
 use crate::output;
 
 pub(crate) use address::Address;
-
-/// The files of one gateway.
-#[derive(Debug)]
-struct Recipe {
-    /// The gateway's name.
-    name: &'static str,
-    /// The daemon's file.
-    daemon: File,
-    files: &'static [File],
-}
-
-/// A file with placeholders for addresses.
-#[derive(Debug)]
-struct File {
-    name: &'static str,
-    /// The start of a comment.
-    comment: &'static str,
-    text: &'static str,
-}
-
-impl Gateway {
-    fn recipe(self) -> Recipe {
-        match self {
-            Self::Nginx => recipes::NGINX,
-            Self::Caddy => recipes::CADDY,
-            Self::Traefik => recipes::TRAEFIK,
-            Self::Haproxy => recipes::HAPROXY,
-            Self::Envoy => recipes::ENVOY,
-            Self::EnvoyRatelimit => recipes::ENVOY_RATELIMIT,
-        }
-    }
-}
-
-impl Recipe {
-    fn all(&self) -> impl Iterator<Item = &File> {
-        std::iter::once(&self.daemon).chain(self.files)
-    }
-
-    fn file(&self, name: &str) -> Result<&File> {
-        self.all().find(|file| file.name == name).ok_or_else(|| {
-            let names: Vec<_> = self.all().map(|file| file.name).collect();
-            anyhow!("{} has no file {name:?}; it has {}", self.name, names.join(", "))
-        })
-    }
-}
+use recipes::{File, Recipe};
 
 pub(crate) fn run(arguments: &Init) -> Result<ExitCode> {
-    let recipe = arguments.gateway.recipe();
+    let recipe = Recipe::new(arguments.gateway);
     let text = match (&arguments.file, &arguments.write) {
         (Some(name), _) => fill(recipe.file(name)?, &recipe, arguments),
         (None, Some(folder)) => write(&recipe, arguments, folder)?,
@@ -93,9 +49,9 @@ fn fill(file: &File, recipe: &Recipe, arguments: &Init) -> String {
 /// All files, each below a line with its name.
 fn concatenate(recipe: &Recipe, arguments: &Init) -> String {
     let mut text = String::new();
-    for file in recipe.all() {
+    for file in recipe.files {
         let line = "=".repeat(20);
-        text.push_str(&format!("{} {line} {} {line}\n", file.comment, file.name));
+        text.push_str(&format!("{} {line} {} {line}\n", file.comment(), file.name));
         text.push_str(&fill(file, recipe, arguments));
         text.push('\n');
     }
@@ -105,7 +61,7 @@ fn concatenate(recipe: &Recipe, arguments: &Init) -> String {
 /// Writes the files and returns the report. If any file exists, nothing is written.
 fn write(recipe: &Recipe, arguments: &Init, folder: &Path) -> Result<String> {
     ensure!(folder.is_dir(), "{} is not a directory; create it, or name another", folder.display());
-    for file in recipe.all() {
+    for file in recipe.files {
         let path = folder.join(file.name);
         let exists =
             path.try_exists().with_context(|| format!("cannot access {}", path.display()))?;
@@ -116,7 +72,7 @@ fn write(recipe: &Recipe, arguments: &Init, folder: &Path) -> Result<String> {
         );
     }
     let mut report = String::new();
-    for file in recipe.all() {
+    for file in recipe.files {
         let path = folder.join(file.name);
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         opened

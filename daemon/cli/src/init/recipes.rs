@@ -1,54 +1,66 @@
 //! The files of each gateway.
 
-use super::{File, Recipe};
+use anyhow::{Context, Result};
+
+use crate::arguments::Gateway;
+
+/// The files of one gateway.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    /// The gateway's name.
+    pub(super) name: &'static str,
+    /// The daemon's file, then the gateway's.
+    pub(super) files: &'static [File],
+}
+
+/// A file with placeholders for addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct File {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
+/// The file `$name` with the text of `$source`, by default of the same name.
+macro_rules! file {
+    ($name:literal) => {
+        file!($name, $name)
+    };
+    ($name:literal, $source:literal) => {
+        File { name: $name, text: include_str!($source) }
+    };
+}
 
 /// The daemon's file for gateways that use HTTP.
-const DAEMON: File =
-    File { name: "tollgate.yaml", comment: "#", text: include_str!("tollgate.yaml") };
+const HTTP: File = file!("tollgate.yaml");
+/// The daemon's file for gateways that use gRPC.
+const GRPC: File = file!("tollgate.yaml", "tollgate-ratelimit.yaml");
 
-pub(super) const NGINX: Recipe = Recipe {
-    name: "nginx",
-    daemon: DAEMON,
-    files: &[File { name: "nginx.conf", comment: "#", text: include_str!("nginx.conf") }],
-};
+impl Recipe {
+    pub(super) fn new(gateway: Gateway) -> Self {
+        let (name, files): (_, &'static [File]) = match gateway {
+            Gateway::Nginx => ("nginx", &[HTTP, file!("nginx.conf")]),
+            Gateway::Caddy => ("Caddy", &[HTTP, file!("Caddyfile")]),
+            Gateway::Traefik => ("Traefik", &[HTTP, file!("traefik.yaml"), file!("dynamic.yaml")]),
+            Gateway::Haproxy => ("HAProxy", &[HTTP, file!("haproxy.cfg"), file!("tollgate.lua")]),
+            Gateway::Envoy => ("Envoy", &[HTTP, file!("envoy.yaml")]),
+            Gateway::EnvoyRatelimit => {
+                ("Envoy", &[GRPC, file!("envoy.yaml", "envoy-ratelimit.yaml")])
+            }
+        };
+        Recipe { name, files }
+    }
 
-pub(super) const CADDY: Recipe = Recipe {
-    name: "Caddy",
-    daemon: DAEMON,
-    files: &[File { name: "Caddyfile", comment: "#", text: include_str!("Caddyfile") }],
-};
+    pub(super) fn file(&self, name: &str) -> Result<&File> {
+        self.files.iter().find(|file| file.name == name).with_context(|| {
+            let names: Vec<_> = self.files.iter().map(|file| file.name).collect();
+            format!("{} has no file {name:?}; it has {}", self.name, names.join(", "))
+        })
+    }
+}
 
-pub(super) const TRAEFIK: Recipe = Recipe {
-    name: "Traefik",
-    daemon: DAEMON,
-    files: &[
-        File { name: "traefik.yaml", comment: "#", text: include_str!("traefik.yaml") },
-        File { name: "dynamic.yaml", comment: "#", text: include_str!("dynamic.yaml") },
-    ],
-};
-
-pub(super) const HAPROXY: Recipe = Recipe {
-    name: "HAProxy",
-    daemon: DAEMON,
-    files: &[
-        File { name: "haproxy.cfg", comment: "#", text: include_str!("haproxy.cfg") },
-        File { name: "tollgate.lua", comment: "--", text: include_str!("tollgate.lua") },
-    ],
-};
-
-pub(super) const ENVOY: Recipe = Recipe {
-    name: "Envoy",
-    daemon: DAEMON,
-    files: &[File { name: "envoy.yaml", comment: "#", text: include_str!("envoy.yaml") }],
-};
-
-/// Envoy's rate limit filter, over gRPC.
-pub(super) const ENVOY_RATELIMIT: Recipe = Recipe {
-    name: "Envoy",
-    daemon: File {
-        name: "tollgate.yaml",
-        comment: "#",
-        text: include_str!("tollgate-ratelimit.yaml"),
-    },
-    files: &[File { name: "envoy.yaml", comment: "#", text: include_str!("envoy-ratelimit.yaml") }],
-};
+impl File {
+    /// The start of a comment.
+    pub(super) fn comment(&self) -> &'static str {
+        if self.name.ends_with(".lua") { "--" } else { "#" }
+    }
+}

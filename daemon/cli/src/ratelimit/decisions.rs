@@ -3,7 +3,6 @@
 use tollgate_server::{CompatHeaders, CompatHealth, Config, NearLimit};
 
 use super::environment::Environment;
-use super::value::Decimal;
 
 /// Sets how requests are decided, and how responses and health are reported.
 pub(super) fn read(environment: &Environment, config: &mut Config) {
@@ -24,8 +23,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) {
 /// A float, so that rounding equals envoyproxy/ratelimit's.
 fn near_limit(environment: &Environment) -> NearLimit {
     const NAME: &str = "NEAR_LIMIT_RATIO";
-    let Decimal { millionths } = environment.decimal(NAME);
-    if millionths > 1_000_000 {
+    if environment.millionths(NAME) > 1_000_000 {
         environment.reject(NAME, "write a share from 0 to 1, such as 0.8");
     }
     let ratio = environment.get(NAME).and_then(|text| text.parse().ok());
@@ -99,7 +97,7 @@ mod tests {
         ] {
             let environment = environment(lines);
             read(&environment, &mut Config::default());
-            assert!(environment.errors()[0].to_string().starts_with(message), "{lines}");
+            assert!(environment.errors()[0].starts_with(message), "{lines}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::value::{Decimal, Value};
+use super::value::Value;
 use super::variables;
 
 /// The variables that are set, and the errors found in them.
@@ -15,39 +15,11 @@ pub(super) struct Environment {
     values: BTreeMap<&'static str, String>,
     /// Variables without effect, with the reason.
     ignored: BTreeMap<String, &'static str>,
-    errors: Mutex<BTreeSet<InvalidVariable>>,
+    /// Messages, each of which begins with the name of a variable.
+    errors: Mutex<BTreeSet<String>>,
     /// The variables that were read, to compare with the table in a test.
     #[cfg(test)]
     pub(super) requested: Mutex<BTreeSet<&'static str>>,
-}
-
-/// A variable with an invalid value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct InvalidVariable {
-    name: &'static str,
-    value: DisplayedValue,
-    remedy: String,
-}
-
-/// The value of a variable as far as a message may show it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum DisplayedValue {
-    Value(String),
-    Secret,
-    Empty,
-    NotSet,
-}
-
-impl fmt::Display for InvalidVariable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidVariable { name, value, remedy } = self;
-        match value {
-            DisplayedValue::Value(value) => write!(f, "{name} is {value:?}; {remedy}"),
-            DisplayedValue::Secret => write!(f, "{name} is invalid; {remedy}"),
-            DisplayedValue::Empty => write!(f, "{name} is empty; {remedy}"),
-            DisplayedValue::NotSet => write!(f, "{name} is not set; {remedy}"),
-        }
-    }
 }
 
 impl Environment {
@@ -72,26 +44,26 @@ impl Environment {
         environment
     }
 
-    /// The variables that ask for something that Tollgate does not do, each with the reason.
+    /// The variables without the expected effect, each with the reason.
     pub(super) fn ignored(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.ignored.iter().map(|(name, reason)| (name.as_str(), *reason))
     }
 
     /// All errors so far, sorted by name.
-    pub(super) fn errors(&self) -> Vec<InvalidVariable> {
+    pub(super) fn errors(&self) -> Vec<String> {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Records an invalid value.
-    pub(super) fn reject(&self, name: &'static str, remedy: impl Into<String>) {
+    pub(super) fn reject(&self, name: &'static str, remedy: impl fmt::Display) {
         let is_secret = variables::find(name).is_some_and(|variable| variable.is_secret);
-        let value = match self.get(name) {
-            None => DisplayedValue::NotSet,
-            Some("") => DisplayedValue::Empty,
-            Some(_) if is_secret => DisplayedValue::Secret,
-            Some(value) => DisplayedValue::Value(value.to_owned()),
+        let state = match self.get(name) {
+            None => "not set".to_owned(),
+            Some("") => "empty".to_owned(),
+            Some(_) if is_secret => "invalid".to_owned(),
+            Some(value) => format!("{value:?}"),
         };
-        let error = InvalidVariable { name, value, remedy: remedy.into() };
+        let error = format!("{name} is {state}; {remedy}");
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).insert(error);
     }
 
@@ -101,10 +73,7 @@ impl Environment {
     }
 
     pub(super) fn text(&self, name: &'static str) -> String {
-        match self.value(name) {
-            Some(Value::Text(text)) => text,
-            _ => String::new(),
-        }
+        self.typed(name, |value| if let Value::Text(value) = value { Some(value) } else { None })
     }
 
     /// A text, unless it is empty.
@@ -113,28 +82,32 @@ impl Environment {
     }
 
     pub(super) fn bool(&self, name: &'static str) -> bool {
-        matches!(self.value(name), Some(Value::Bool(true)))
+        self.typed(name, |value| if let Value::Bool(value) = value { Some(value) } else { None })
     }
 
-    /// A duration; zero if it is invalid, which [`errors`](Self::errors) then reports.
     pub(super) fn duration(&self, name: &'static str) -> Duration {
-        match self.value(name) {
-            Some(Value::Duration(duration)) => duration,
-            _ => Duration::ZERO,
-        }
+        self.typed(
+            name,
+            |value| if let Value::Duration(value) = value { Some(value) } else { None },
+        )
     }
 
-    pub(super) fn decimal(&self, name: &'static str) -> Decimal {
-        match self.value(name) {
-            Some(Value::Decimal(decimal)) => decimal,
-            _ => Decimal { millionths: 0 },
-        }
+    /// A decimal fraction in millionths.
+    pub(super) fn millionths(&self, name: &'static str) -> u64 {
+        self.typed(name, |value| if let Value::Decimal(value) = value { Some(value) } else { None })
     }
 
     pub(super) fn pairs(&self, name: &'static str) -> Vec<(String, String)> {
-        match self.value(name) {
-            Some(Value::Pairs(pairs)) => pairs,
-            _ => Vec::new(),
+        self.typed(name, |value| if let Value::Pairs(value) = value { Some(value) } else { None })
+    }
+
+    /// The value or the default of a variable. If it is invalid, which [`errors`](Self::errors) then
+    /// reports, the result is zero or empty.
+    #[expect(clippy::expect_used, reason = "a test reads every variable of the table")]
+    fn typed<T: Default>(&self, name: &'static str, convert: impl Fn(Value) -> Option<T>) -> T {
+        match self.value(name).map(convert) {
+            Some(value) => value.expect("the table has the kind of the variable"),
+            None => T::default(),
         }
     }
 
@@ -200,9 +173,7 @@ pub(super) mod tests {
         ] {
             let environment = environment(lines);
             environment.integer(name, 0, 65_535);
-            let errors: Vec<_> =
-                environment.errors().iter().map(InvalidVariable::to_string).collect();
-            assert_eq!(errors.join("\n"), message, "{lines}");
+            assert_eq!(environment.errors().join("\n"), message, "{lines}");
         }
     }
 
@@ -210,10 +181,7 @@ pub(super) mod tests {
     fn error_hides_a_secret() {
         let environment = environment("REDIS_AUTH=hunter2");
         environment.reject("REDIS_AUTH", "write it otherwise");
-        assert_eq!(
-            environment.errors().first().unwrap().to_string(),
-            "REDIS_AUTH is invalid; write it otherwise"
-        );
+        assert_eq!(environment.errors(), ["REDIS_AUTH is invalid; write it otherwise"]);
     }
 
     #[test]

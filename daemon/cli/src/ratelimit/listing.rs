@@ -38,8 +38,8 @@ mod tests {
     use super::super::variables::{all, find, find_ignored};
     use super::*;
 
-    /// All variables of envoyproxy/ratelimit as of July 2026, with one that Envoy Gateway sets and one
-    /// of a later version.
+    /// All variables of envoyproxy/ratelimit as of July 2026, with one that Envoy Gateway sets and
+    /// one of a later version.
     const NAMES: &str = include_str!("variables.txt");
 
     /// The tables of docs/ratelimit.md.

@@ -3,25 +3,25 @@
 
 mod decisions;
 mod environment;
-mod greeting;
 mod listing;
-mod replacement;
 mod serving;
 mod sources;
 mod store;
-mod tracing;
 mod value;
 mod variables;
 mod xds;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use tollgate_server::{Config, ConfigErrors, Listeners, LogFormat, Tls};
 
 use crate::arguments::Ratelimit;
 use crate::output;
+use crate::serve::{Daemon, Ready, Tracing, bind_at, run_async};
 use environment::Environment;
-use replacement::Replacement;
+use serving::Listening;
+use sources::Sources;
 
 pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
     if arguments.variables {
@@ -29,4 +29,166 @@ pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     Replacement::read(Environment::from_vars(std::env::vars_os()))?.run()
+}
+
+/// The configuration from the environment.
+#[derive(Debug)]
+struct Replacement {
+    environment: Environment,
+    sources: Sources,
+    listening: Listening,
+    tracing: Tracing,
+}
+
+impl Replacement {
+    /// Reads all variables.
+    ///
+    /// # Errors
+    /// Some variables are invalid; the message lists all of them.
+    fn read(environment: Environment) -> Result<Self> {
+        let sources = Sources::read(&environment);
+        let listening = apply(&environment, &mut Config::default());
+        let tracing = serving::read_tracing(&environment);
+        let errors = environment.errors();
+        if !errors.is_empty() {
+            bail!("{}", errors.join("\nerror: "));
+        }
+        Ok(Replacement { environment, sources, listening, tracing })
+    }
+
+    /// Runs the daemon until it stops.
+    fn run(self) -> Result<ExitCode> {
+        let (config, error) = self.initial_config()?;
+        let log = config.log.clone();
+        run_async(&log, &self.tracing.clone(), async |logs| {
+            self.warn(error.as_ref());
+            let Replacement { environment, sources, listening, .. } = self;
+            let tls = listening.tls.clone().map(Tls::open).transpose();
+            let tls = tls.context("invalid file in GRPC_SERVER_TLS_… or GRPC_CLIENT_TLS_…")?;
+            let listeners = bind(&config, &listening, tls).await?;
+            let limits = sources.description();
+            let read = Box::new(move || read_config(&sources, &environment));
+            let is_json = log.format == LogFormat::Json;
+            let daemon = Daemon { config, listeners, file: None, read };
+            let greet = |ready: Ready<'_>| match is_json {
+                // Readers of a JSON log expect no other lines.
+                true => {
+                    tracing::info!(limits, "ready");
+                    Ok(String::new())
+                }
+                false => greeting(&ready, &limits),
+            };
+            daemon.run(logs, greet).await
+        })
+    }
+
+    /// The initial configuration. If it may start without limits, errors in the limits are returned
+    /// beside it.
+    fn initial_config(&self) -> Result<(Config, Option<ConfigErrors>)> {
+        match read_config(&self.sources, &self.environment) {
+            Ok(config) => Ok((config, None)),
+            Err(errors) if self.sources.starts_without => {
+                let mut config = self.sources.without_limits()?;
+                apply(&self.environment, &mut config);
+                Ok((config, Some(errors)))
+            }
+            Err(errors) => Err(errors.into()),
+        }
+    }
+
+    /// Logs what differs from expectations.
+    fn warn(&self, errors: Option<&ConfigErrors>) {
+        for (name, reason) in self.environment.ignored() {
+            tracing::warn!("{name} is ignored: {reason}");
+        }
+        if self.tracing != Tracing::Off && !cfg!(feature = "otlp") {
+            tracing::warn!(
+                "TRACING_ENABLED is ignored: this binary was built without the feature otlp"
+            );
+        }
+        if let Some(errors) = errors {
+            tracing::error!("starting without limits: {errors}");
+        }
+    }
+}
+
+/// The text that is printed when the daemon is ready: listeners, store and source of the limits.
+fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = format!("tollgate {version} is ready, replacing envoyproxy/ratelimit\n\n");
+    let mut line = |name: &str, value: &str| text += &format!("  {name:16}  {value}\n");
+    let listeners = ready.listeners;
+    for (name, listener, about) in [
+        ("gRPC for Envoy", &listeners.grpc, ""),
+        ("HTTP", &listeners.http, ", /json and /healthcheck"),
+        ("debug", &listeners.debug, ", /rlconfig, /stats and /metrics"),
+        ("metrics", &listeners.metrics, ""),
+    ] {
+        match listener {
+            Some(listener) => line(name, &format!("{}{about}", listener.address()?)),
+            None => line(name, "off"),
+        }
+    }
+    let store = &ready.config.store;
+    let description = if store.url.is_memory() {
+        format!("memory, at most {} keys, for one replica", store.max_keys)
+    } else {
+        format!("{}, namespace {}", store.url, ready.config.namespace)
+    };
+    line("store", &description);
+    if let Some(error) = &ready.store_error {
+        line("", &format!("unavailable: {error}"));
+    }
+    line("limits", limits);
+    Ok(text)
+}
+
+fn read_config(sources: &Sources, environment: &Environment) -> Result<Config, ConfigErrors> {
+    let mut config = sources.config()?;
+    apply(environment, &mut config);
+    Ok(config)
+}
+
+/// Applies all variables except those for the source of limits.
+fn apply(environment: &Environment, config: &mut Config) -> Listening {
+    let listening = serving::read(environment, config);
+    store::read(environment, config);
+    decisions::read(environment, config);
+    listening
+}
+
+/// Binds all listeners. TLS applies to gRPC only.
+async fn bind(config: &Config, listening: &Listening, tls: Option<Tls>) -> Result<Listeners> {
+    let listen = &config.listen;
+    let http = bind_at(&listen.http, "HOST and PORT").await?;
+    let grpc = bind_at(&listen.grpc, "GRPC_HOST and GRPC_PORT, or GRPC_UDS").await?;
+    let grpc = grpc.map(|grpc| grpc.with_tls(tls));
+    let metrics = bind_at(&listen.metrics, "PROMETHEUS_ADDR").await?;
+    let debug = bind_at(&listening.debug, "DEBUG_HOST and DEBUG_PORT").await?;
+    Ok(Listeners { http, grpc, metrics, debug, resp: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::environment::tests::environment;
+    use super::variables::all;
+    use super::*;
+
+    #[test]
+    fn every_variable_of_the_table_is_read() {
+        let replacement = Replacement::read(environment("BACKEND_TYPE=memory")).unwrap();
+        let read = replacement.environment.requested.lock().unwrap().clone();
+        let documented: BTreeSet<_> = all().map(|variable| variable.name).collect();
+        assert_eq!(read, documented);
+    }
+
+    #[test]
+    fn all_errors_are_reported_at_once() {
+        let error = Replacement::read(environment("PORT=x GRPC_PORT=y")).unwrap_err().to_string();
+        for name in ["PORT is \"x\"", "GRPC_PORT is \"y\"", "REDIS_URL is not set"] {
+            assert!(error.contains(name), "{error}");
+        }
+    }
 }

@@ -1,10 +1,11 @@
-//! Listeners and logging.
+//! Listeners, logging and tracing.
 
 use std::path::PathBuf;
 
 use tollgate_server::{Address, Config, LogFormat, LogLevel, TlsConfig};
 
 use super::environment::Environment;
+use crate::serve::{Service, Tracing};
 
 /// Settings of listeners that are not part of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +86,8 @@ fn tls(environment: &Environment) -> Option<TlsConfig> {
         return None;
     }
     if san.is_some() && client_ca.is_none() {
-        let remedy = "client certificates are not requested: set GRPC_CLIENT_TLS_CACERT to the file \
-                      with their authorities, or leave it out";
+        let remedy = "client certificates are not requested: set GRPC_CLIENT_TLS_CACERT to the \
+                      file with their authorities, or leave it out";
         environment.reject("GRPC_CLIENT_TLS_SAN", remedy);
     }
     let (Some(cert), Some(key)) = (&cert, &key) else {
@@ -113,6 +114,27 @@ fn log(environment: &Environment, config: &mut Config) {
     config.log.format = if is_json { LogFormat::Json } else { LogFormat::Text };
 }
 
+/// The service that spans name, if tracing is enabled.
+pub(super) fn read_tracing(environment: &Environment) -> Tracing {
+    let is_on = environment.bool("TRACING_ENABLED");
+    let protocol = environment.text("TRACING_EXPORTER_PROTOCOL");
+    let service = Service {
+        name: environment.text("TRACING_SERVICE_NAME"),
+        namespace: environment.non_empty("TRACING_SERVICE_NAMESPACE"),
+        instance: environment.non_empty("TRACING_SERVICE_INSTANCE_ID"),
+        sampled_millionths: environment.millionths("TRACING_SAMPLING_RATE"),
+    };
+    if !is_on {
+        return Tracing::Off;
+    }
+    if !matches!(&*protocol, "" | "http") {
+        let remedy = "write http, and set OTEL_EXPORTER_OTLP_ENDPOINT to the collector's HTTP \
+                      port, usually 4318";
+        environment.reject("TRACING_EXPORTER_PROTOCOL", remedy);
+    }
+    Tracing::As(service)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::environment::tests::environment;
@@ -122,8 +144,7 @@ mod tests {
         let environment = environment(lines);
         let mut config = Config::default();
         let listening = read(&environment, &mut config);
-        let errors = environment.errors().iter().map(ToString::to_string).collect();
-        (config, listening, errors)
+        (config, listening, environment.errors())
     }
 
     #[test]
@@ -214,5 +235,20 @@ mod tests {
             let (.., errors) = read_lines(lines);
             assert!(errors[0].starts_with(message), "{errors:?}");
         }
+    }
+
+    #[test]
+    fn tracing_is_off_by_default_and_configurable() {
+        assert_eq!(
+            read_tracing(&environment("TRACING_SERVICE_NAME=envoy-ratelimit")),
+            Tracing::Off
+        );
+        let on = "TRACING_ENABLED=true TRACING_SAMPLING_RATE=0.6";
+        let Tracing::As(service) = read_tracing(&environment(on)) else { panic!("tracing is off") };
+        assert_eq!((&*service.name, service.sampled_millionths), ("RateLimit", 600_000));
+        assert_eq!((service.namespace, service.instance), (None, None));
+        let grpc = environment("TRACING_ENABLED=true TRACING_EXPORTER_PROTOCOL=grpc");
+        read_tracing(&grpc);
+        assert!(grpc.errors()[0].contains("4318"));
     }
 }

@@ -39,8 +39,8 @@ impl Sources {
         }
     }
 
-    /// The configuration with the limits of the files and otherwise defaults. An empty directory has
-    /// no limits.
+    /// The configuration with the limits of the files and otherwise defaults. An empty directory
+    /// has no limits.
     pub(super) fn config(&self) -> Result<Config, ConfigErrors> {
         match &self.directory {
             Some(directory) if !has_no_domain_files(directory) => {
@@ -133,7 +133,7 @@ mod tests {
     fn unknown_source_is_an_error() {
         let environment = environment("CONFIG_TYPE=ETCD");
         Sources::read(&environment);
-        let error = environment.errors()[0].to_string();
+        let error = &environment.errors()[0];
         assert_eq!(error, "CONFIG_TYPE is \"ETCD\"; write one of FILE, GRPC_XDS_SOTW");
     }
 }

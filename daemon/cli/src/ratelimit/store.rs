@@ -1,5 +1,6 @@
 //! The store: the variables of Redis as the URL of a store.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use tollgate_server::{Config, StoreUrl};
 
 use super::environment::Environment;
@@ -10,6 +11,9 @@ const SOCKETS: &[&str] = &["tcp", "unix"];
 const MAX_CONNECTIONS: u32 = 64;
 const MEMORY: &str = "memory";
 const MAX_NAMESPACE_LEN: usize = 64;
+/// <https://www.rfc-editor.org/rfc/rfc3986#section-2.3>
+const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const RESERVED_IN_PATH: AsciiSet = RESERVED.remove(b'/');
 
 /// Sets the store.
 #[expect(clippy::expect_used, reason = "the number of connections is bounded")]
@@ -64,8 +68,8 @@ fn backend_is_memory(environment: &Environment) -> bool {
         MEMORY => true,
         "redis" | "" => false,
         "memcache" => {
-            let remedy = "Memcached is not supported: set REDIS_URL to a Redis or Valkey server, or \
-                          write memory for one replica without a server";
+            let remedy = "Memcached is not supported: set REDIS_URL to a Redis or Valkey server, \
+                          or write memory for one replica without a server";
             environment.reject("BACKEND_TYPE", remedy);
             false
         }
@@ -140,14 +144,14 @@ impl Redis {
         if self.is_tls {
             environment.reject("REDIS_TLS", "sockets do not support TLS; leave it out");
         }
-        let mut url = format!("redis+unix://{}", encode(path, "/"));
+        let mut url = format!("redis+unix://{}", utf8_percent_encode(path, &RESERVED_IN_PATH));
         if let Some(login) = &self.login {
             let (user, password) = split_login(login);
             url.push('?');
             if let Some(user) = user {
-                url += &format!("user={}&", encode(user, ""));
+                url += &format!("user={}&", encode(user));
             }
-            url += &format!("pass={}", encode(password, ""));
+            url += &format!("pass={}", encode(password));
         }
         Some(url)
     }
@@ -158,11 +162,11 @@ impl Redis {
             return None;
         };
         let url = self.server_url("+sentinel", sentinels);
-        Some(format!("{url}/{}", encode(master, "")))
+        Some(format!("{url}/{}", encode(master)))
     }
 
-    /// The URL of servers, each of which may itself be a URL. The first login applies to all; it takes
-    /// precedence over REDIS_AUTH.
+    /// The URL of servers, each of which may itself be a URL. The first login applies to all; it
+    /// takes precedence over REDIS_AUTH.
     fn server_url(&self, kind: &str, servers: &str) -> String {
         let (mut hosts, mut login, mut is_tls) = (Vec::new(), None, self.is_tls);
         for server in servers.split(',').map(str::trim) {
@@ -174,7 +178,7 @@ impl Redis {
         }
         let login = login.or_else(|| {
             let (user, password) = split_login(self.login.as_ref()?);
-            Some(format!("{}:{}", encode(user.unwrap_or_default(), ""), encode(password, "")))
+            Some(format!("{}:{}", encode(user.unwrap_or_default()), encode(password)))
         });
         let scheme = if is_tls { "rediss" } else { "redis" };
         let login = login.map(|login| format!("{login}@")).unwrap_or_default();
@@ -187,18 +191,9 @@ fn split_login(login: &str) -> (Option<&str>, &str) {
     login.split_once(':').map_or((None, login), |(user, password)| (Some(user), password))
 }
 
-/// Percent-encodes everything except unreserved characters and those in `except`.
-fn encode(text: &str, except: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let letter = char::from(byte);
-        if byte.is_ascii_alphanumeric() || "-._~".contains(letter) || except.contains(letter) {
-            encoded.push(letter);
-        } else {
-            encoded += &format!("%{byte:02X}");
-        }
-    }
-    encoded
+/// Percent-encodes everything except unreserved characters.
+fn encode(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, &RESERVED)
 }
 
 #[cfg(test)]
@@ -211,7 +206,7 @@ mod tests {
         let environment = environment(lines);
         let mut config = Config::default();
         read(&environment, &mut config);
-        let errors: Vec<_> = environment.errors().iter().map(ToString::to_string).collect();
+        let errors = environment.errors();
         let found = match errors.first() {
             Some(error) => error.clone(),
             None => config.store.url.as_str().to_owned(),

@@ -22,14 +22,9 @@ pub(super) enum Value {
     Whole(i64),
     Bool(bool),
     Duration(Duration),
-    Decimal(Decimal),
+    /// A decimal fraction in millionths, so that no decision depends on a float.
+    Decimal(u64),
     Pairs(Vec<(String, String)>),
-}
-
-/// A decimal fraction in millionths, so that no decision depends on a float.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Decimal {
-    pub(super) millionths: u64,
 }
 
 impl Kind {
@@ -134,8 +129,8 @@ fn part_of_duration(number: &str, unit: &str) -> Option<Duration> {
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
-/// A decimal fraction that is not negative; digits after the sixth are dropped.
-fn decimal(text: &str) -> Option<Decimal> {
+/// A decimal fraction in millionths that is not negative; digits after the sixth are dropped.
+fn decimal(text: &str) -> Option<u64> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -144,8 +139,7 @@ fn decimal(text: &str) -> Option<Decimal> {
     }
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
     let fraction: String = fraction.chars().chain("000000".chars()).take(6).collect();
-    let millionths = whole.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)?;
-    Some(Decimal { millionths })
+    whole.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {
@@ -179,7 +173,7 @@ mod tests {
         let owned = |text: &str| text.to_owned();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let nanos = |nanos| Some(Value::Duration(Duration::from_nanos(nanos)));
-        let millionths = |millionths| Some(Value::Decimal(Decimal { millionths }));
+        let millionths = |millionths| Some(Value::Decimal(millionths));
         for (kind, text, value) in [
             (Kind::Text, "", Some(Value::Text(owned("")))),
             (Kind::Text, " a ", Some(Value::Text(owned(" a ")))),

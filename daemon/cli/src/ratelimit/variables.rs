@@ -23,7 +23,7 @@ pub(super) struct Variable {
 pub(super) struct Ignored {
     /// A name, or a prefix followed by `*`.
     pub(super) pattern: &'static str,
-    /// Values that ask for nothing that Tollgate does not do: defaults, and its own behaviour.
+    /// Values that need no warning: defaults, and those that match the behaviour of Tollgate.
     pub(super) idle: &'static [&'static str],
     /// Why the variable has no effect, and the alternative.
     pub(super) reason: &'static str,
@@ -74,7 +74,7 @@ impl Ignored {
         }
     }
 
-    /// Whether `text` asks for nothing that Tollgate does not do, in whatever notation.
+    /// Whether the value needs no warning, in any notation.
     pub(super) fn is_idle(&self, text: &str) -> bool {
         self.idle.iter().any(|idle| value::is_equal(idle, text))
     }

@@ -38,7 +38,7 @@ fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, Strin
         (SERVER, "write HOST:PORT, such as envoy-gateway:18001, without a scheme".to_owned())
     })?;
     for (name, value) in headers {
-        options = options.header(&name, &value).map_err(|error| (HEADERS, error.to_string()))?;
+        options = options.header(&name, &value).map_err(|error| (HEADERS, error))?;
     }
     (options.node_id, options.metadata, options.tls) = (node_id, pairs(&metadata).collect(), tls);
     if let Some(size) = size {
@@ -136,7 +136,7 @@ mod tests {
         ] {
             let environment = environment(lines);
             read(&environment, true);
-            let error = environment.errors()[0].to_string();
+            let error = &environment.errors()[0];
             assert!(error.starts_with(message), "{lines}: {error}");
         }
         let off = environment("CONFIG_GRPC_XDS_SERVER_URL=http://a:1");

@@ -12,13 +12,13 @@ use serde_json::json;
 use tollgate_replay::{DecisionRecord, LogCheck};
 use tollgate_server::decision_json;
 
-use super::arguments::Replay;
 use super::plan::ReplayPlan;
 
 /// The file of --decisions.
 #[derive(Debug)]
 pub(super) struct Decisions {
-    file: Option<(PathBuf, BufWriter<File>)>,
+    path: PathBuf,
+    file: BufWriter<File>,
     /// The names of the candidates, if there are several.
     names: Vec<String>,
     /// Output that waits for earlier lines, by line and candidate.
@@ -26,53 +26,38 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
-    pub(super) fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Self> {
-        let open = |path: &PathBuf| {
-            let file = File::create(path);
-            let file = file.with_context(|| format!("--decisions {}", path.display()))?;
-            Ok::<_, anyhow::Error>((path.clone(), BufWriter::new(file)))
-        };
+    pub(super) fn open(path: &Path, plan: &ReplayPlan) -> Result<Self> {
+        let file = File::create(path);
+        let file = file.with_context(|| format!("--decisions {}", path.display()))?;
         let names = match &*plan.candidates {
             [_] => Vec::new(),
             several => several.iter().map(|candidate| candidate.name.clone()).collect(),
         };
-        let file = arguments.decisions.as_ref().map(open).transpose()?;
-        Ok(Decisions { file, names, waiting: BTreeMap::new() })
+        let file = BufWriter::new(file);
+        Ok(Decisions { path: path.to_owned(), file, names, waiting: BTreeMap::new() })
     }
 
     /// Writes a decision once all earlier lines are complete.
     pub(super) fn write(&mut self, record: &DecisionRecord<'_>) -> io::Result<()> {
-        if self.file.is_none() {
-            return Ok(());
-        }
         let text = self.text(record);
         self.waiting.insert((record.number, record.candidate), text);
         self.write_before(record.complete_before)
     }
 
     fn write_before(&mut self, number: u64) -> io::Result<()> {
-        let Some((_, file)) = &mut self.file else { return Ok(()) };
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 >= number {
                 break;
             }
-            file.write_all(first.remove().as_bytes())?;
+            self.file.write_all(first.remove().as_bytes())?;
         }
         Ok(())
     }
 
     /// Writes the remaining decisions.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        self.write_before(u64::MAX)
-            .and_then(|()| match &mut self.file {
-                Some((_, file)) => file.flush(),
-                None => Ok(()),
-            })
-            .with_context(|| self.path().display().to_string())
-    }
-
-    fn path(&self) -> &Path {
-        self.file.as_ref().map_or(Path::new(""), |file| &file.0)
+    pub(super) fn finish(mut self) -> Result<()> {
+        let written = self.write_before(u64::MAX).and_then(|()| self.file.flush());
+        written.with_context(|| self.path.display().to_string())
     }
 
     fn text(&self, record: &DecisionRecord<'_>) -> String {
@@ -96,9 +81,8 @@ impl Decisions {
         };
         let rows = record.request.checks.iter().zip(record.policies).zip(&answer.decisions);
         let rows: Vec<_> = rows
-            .filter_map(|((check, policy), decision)| {
-                let json = decision_json(policy.as_ref()?, decision);
-                Some(check_fields(check) + json.strip_prefix('{')?)
+            .map(|((check, policy), decision)| {
+                check_fields(check) + &decision_json(policy, decision)[1..]
             })
             .collect();
         match &*rows {

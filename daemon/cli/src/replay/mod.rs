@@ -1,31 +1,30 @@
 //! `tollgate replay`: replays a log through limits.
 
 pub(crate) mod arguments;
-mod context;
 mod decisions;
+mod extractors;
 mod interrupt;
-mod key_extractor;
 mod outputs;
 mod plan;
-mod progress;
-mod rule_extractor;
-mod share;
 mod stores;
-mod traffic;
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tollgate::parse_duration;
+use tollgate_replay::generate::{Traffic, write_combined};
 use tollgate_replay::input::Input;
-use tollgate_replay::log::{Fields, Format, TimeUnit};
+use tollgate_replay::log::{Fields, Format, OPERATION_FIELDS, TimeUnit};
 use tollgate_replay::report::Report;
-use tollgate_replay::{DecisionRecord, Log, Options, operations};
+use tollgate_replay::{DecisionRecord, Log, Options};
 
-use arguments::{LogFormat, Replay, Stamps, Unit};
+use arguments::{LogFormat, Replay, Stamps, Unit, parts_per_million};
 use decisions::Decisions;
+use outputs::{Bar, Outputs};
 use plan::ReplayPlan;
-use progress::Bar;
 
 /// The exit code after a signal: 128 plus the number of the signal.
 const INTERRUPTED: u8 = 130;
@@ -33,12 +32,13 @@ const INTERRUPTED: u8 = 130;
 pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     let options = options(arguments)?;
     if let (Some(text), Some(file)) = (&arguments.generate, &arguments.write_log) {
-        return traffic::write(text, file);
+        write_traffic(text, file)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let stop = interrupt::stop_flag()?;
     let plan = ReplayPlan::from_arguments(arguments)?;
     // An output that cannot be written is an error before a long replay.
-    let outputs = outputs::Outputs::open(arguments)?;
+    let outputs = Outputs::open(arguments)?;
     let bar = Bar::new();
     let report = replay(arguments, &plan, options, stop, &bar);
     bar.finish();
@@ -74,53 +74,74 @@ fn replay(
     };
     if let Some(text) = &arguments.generate {
         plan.reject_concurrent()?;
-        return Ok(replay.synthetic(&traffic::parse(text)?, text.clone())?);
+        return Ok(replay.synthetic(&parse_traffic(text)?, text.clone())?);
     }
     let mut log = log(arguments, plan)?;
-    let has_operations = arguments.verbs || log.has_operations(stop)?;
+    let has_operations = arguments.log.verbs || log.has_operations(stop)?;
     if !has_operations {
         plan.reject_concurrent()?;
     }
     let is_sequential =
-        has_operations || arguments.store.is_some() || arguments.decisions.is_some();
+        has_operations || arguments.limits.store.is_some() || arguments.report.decisions.is_some();
     if plan.is_plain && !is_sequential {
         return Ok(replay.parallel(log, &*plan.extractor)?);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let stores = stores::Stores::open(arguments, plan).await?;
-        let mut decisions = Decisions::open(arguments, plan)?;
-        let output = &mut |record: &DecisionRecord<'_>| decisions.write(record);
-        let report = replay.sequential(log, &*plan.extractor, &stores.all, output).await;
-        let cleanup = stores.flush().await;
-        decisions.finish()?;
+        let stores = stores::open(arguments, plan).await?;
+        let decisions = arguments.report.decisions.as_deref();
+        let mut decisions = decisions.map(|path| Decisions::open(path, plan)).transpose()?;
+        let output = &mut |record: &DecisionRecord<'_>| match &mut decisions {
+            Some(decisions) => decisions.write(record),
+            None => Ok(()),
+        };
+        let report = replay.sequential(log, &*plan.extractor, &stores, output).await;
+        let cleanup = stores::flush(&stores).await;
+        if let Some(decisions) = decisions {
+            decisions.finish()?;
+        }
         let report = report?;
         cleanup.map(|()| report)
     })
 }
 
+fn parse_traffic(text: &str) -> Result<Traffic> {
+    text.parse().map_err(|error| anyhow!("--generate {text:?}: {error}"))
+}
+
+/// Writes synthetic traffic as an access log.
+fn write_traffic(text: &str, to: &Path) -> Result<()> {
+    let traffic = parse_traffic(text)?;
+    let write = || {
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(to)?);
+        write_combined(&traffic, &mut file)?;
+        file.flush()
+    };
+    write().with_context(|| to.display().to_string())
+}
+
 /// The log and the mapping of its fields.
 fn log(arguments: &Replay, plan: &ReplayPlan) -> Result<Log> {
     let mut fields = Fields::default();
-    for text in &arguments.fields {
+    for text in &arguments.log.fields {
         fields.assign(text).map_err(|error| anyhow!("--field {text:?}: {error}"))?;
     }
     for name in &plan.headers {
         fields.want(&format!("header.{name}"))?;
     }
     // In other JSON logs, `verb` is the method and `request_id` a trace id.
-    if arguments.verbs {
-        for name in operations::FIELDS {
+    if arguments.log.verbs {
+        for name in OPERATION_FIELDS {
             fields.want(name)?;
         }
     }
-    fields.set_time_unit(match arguments.time_unit {
+    fields.set_time_unit(match arguments.log.time_unit {
         Unit::S => TimeUnit::Seconds,
         Unit::Ms => TimeUnit::Millis,
         Unit::Us => TimeUnit::Micros,
         Unit::Ns => TimeUnit::Nanos,
     });
-    let format = arguments.format.map(|format| match format {
+    let format = arguments.log.format.map(|format| match format {
         LogFormat::Common => Format::Common,
         LogFormat::Combined => Format::Combined,
         LogFormat::Json => Format::Json,
@@ -131,15 +152,15 @@ fn log(arguments: &Replay, plan: &ReplayPlan) -> Result<Log> {
 
 fn options(arguments: &Replay) -> Result<Options> {
     let default = Options::default();
-    let reorder = parse_duration(&arguments.reorder)
-        .map_err(|error| anyhow!("--reorder {:?}: {error}", arguments.reorder))?;
+    let reorder = parse_duration(&arguments.log.reorder)
+        .map_err(|error| anyhow!("--reorder {:?}: {error}", arguments.log.reorder))?;
     Ok(Options {
-        threads: arguments.threads.map_or(default.threads, usize::from),
+        threads: arguments.log.threads.map_or(default.threads, usize::from),
         reorder,
-        spread: arguments.stamps == Stamps::Spread,
-        strict: arguments.strict,
-        worst: arguments.worst,
-        suggest: arguments.suggest.as_deref().map(share::parts_per_million).transpose()?,
+        spread: arguments.log.stamps == Stamps::Spread,
+        strict: arguments.log.strict,
+        worst: arguments.report.worst,
+        suggest: arguments.limits.suggest.as_deref().map(parts_per_million).transpose()?,
     })
 }
 
@@ -154,8 +175,8 @@ fn reject_undecided(report: &Report) -> Result<()> {
     }
     if source.keyless > 0 {
         bail!(
-            "no line had a key; --key selects its source, and --field names a field of JSON or CSV; the \
-             combined format has no headers except Referer and User-Agent"
+            "no line had a key; --key selects its source, and --field names a field of JSON or CSV; \
+             the combined format has no headers except Referer and User-Agent"
         );
     }
     if source.unruled > 0 {

@@ -8,15 +8,12 @@ use tollgate_server::rules::{Source, Template};
 use tollgate_server::{Config, read_overrides};
 
 use super::arguments::Replay;
-use super::context::ExtractContext;
-use super::key_extractor::KeyExtractor;
-use super::rule_extractor::RuleExtractor;
+use super::extractors::{ExtractContext, KeyExtractor, RuleExtractor};
 
 /// The candidates of a replay, and how lines become requests.
-#[derive(Debug)]
 pub(super) struct ReplayPlan {
     pub(super) candidates: Vec<Candidate>,
-    pub(super) extractor: Box<dyn DebugExtractor>,
+    pub(super) extractor: Box<dyn RequestExtractor>,
     /// Whether every line makes at most one plain check, unless it has an operation.
     pub(super) is_plain: bool,
     /// The headers that the extractor reads.
@@ -27,28 +24,24 @@ pub(super) struct ReplayPlan {
     pub(super) config: Option<Config>,
 }
 
-/// An extractor with a `Debug` implementation.
-pub(super) trait DebugExtractor: RequestExtractor + std::fmt::Debug {}
-
-impl<T: RequestExtractor + std::fmt::Debug> DebugExtractor for T {}
-
 impl ReplayPlan {
-    /// Rejects concurrent limits for a log without operations, which does not contain the end of requests.
+    /// Rejects concurrent limits for a log without operations, which does not contain the end of
+    /// requests.
     pub(super) fn reject_concurrent(&self) -> Result<()> {
         let Some(name) = &self.concurrent else { return Ok(()) };
         bail!(
-            "{name:?} is a concurrent limit, but the log does not contain the end of requests; use CSV \
-             with the operations acquire and release"
+            "{name:?} is a concurrent limit, but the log does not contain the end of requests; use \
+             CSV with the operations acquire and release"
         );
     }
 
     pub(super) fn from_arguments(arguments: &Replay) -> Result<Self> {
-        let mut config = arguments.config.as_deref().map(Config::load).transpose()?;
+        let mut config = arguments.limits.config.as_deref().map(Config::load).transpose()?;
         if let Some(config) = &mut config {
             read_overrides_files(config)?;
         }
-        let template = arguments.key.as_deref().map(template).transpose()?;
-        let headers = match (&config, arguments.rules) {
+        let template = arguments.limits.key.as_deref().map(template).transpose()?;
+        let headers = match (&config, arguments.limits.rules) {
             (Some(config), true) => rule_headers(config),
             _ => template.iter().flat_map(template_headers).collect(),
         };
@@ -57,10 +50,10 @@ impl ReplayPlan {
             headers: headers.clone(),
             jwt: config.as_ref().and_then(|config| config.jwt.clone()),
         };
-        if let (Some(config), true) = (&config, arguments.rules) {
+        if let (Some(config), true) = (&config, arguments.limits.rules) {
             let extractor =
                 RuleExtractor::new(config.rules.clone(), config.policies.clone(), context);
-            let file = arguments.config.as_deref().context("--rules needs --config FILE")?;
+            let file = arguments.limits.config.as_deref().context("--rules needs --config FILE")?;
             return Ok(ReplayPlan {
                 candidates: vec![extractor.candidate(format!("rules of {}", file.display()))],
                 is_plain: extractor.is_plain(),
@@ -92,7 +85,7 @@ fn candidates(
     config: Option<&Config>,
 ) -> Result<(Vec<Candidate>, Option<String>)> {
     let (mut all, mut concurrent) = (Vec::new(), None);
-    for text in &arguments.limits {
+    for text in &arguments.limits.limits {
         let policy: Policy = text.parse().map_err(|error| anyhow!("--limit {text:?}: {error}"))?;
         if policy.has_concurrent() {
             concurrent.get_or_insert_with(|| text.clone());
@@ -100,7 +93,7 @@ fn candidates(
         // The name is the argument, which may differ from the canonical text.
         all.push(Candidate::new(text.trim(), policy));
     }
-    for name in &arguments.policies {
+    for name in &arguments.limits.policies {
         let config = config.context("--policy needs --config FILE")?;
         let mut forms = config
             .policies
@@ -118,8 +111,8 @@ fn candidates(
     }
     match all.len() {
         0 => bail!(
-            "no limits to try; use --limit \"10/s burst 20\", or --config FILE with --policy NAME or \
-             --rules"
+            "no limits to try; use --limit \"10/s burst 20\", or --config FILE with --policy NAME \
+             or --rules"
         ),
         count if count > MAX_CANDIDATES => {
             bail!("{count} limits to compare are too many; at most {MAX_CANDIDATES}")
@@ -130,7 +123,10 @@ fn candidates(
 
 fn with_overrides(policies: &Policies, name: &str) -> Candidate {
     let (policies, policy) = (policies.clone(), name.to_owned());
-    let resolve = move |_: u32, key: &[u8]| policies.resolve(&policy, key, None).ok().cloned();
+    #[expect(clippy::expect_used, reason = "the caller has found the policy; no tier is named")]
+    let resolve = move |_: u32, key: &[u8]| {
+        policies.resolve(&policy, key, None).expect("a policy of the configuration").clone()
+    };
     let policy = CandidatePolicy::PerKey(Box::new(resolve));
     Candidate { name: name.to_owned(), policy, policy_names: Vec::new() }
 }

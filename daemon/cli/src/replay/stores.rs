@@ -15,48 +15,41 @@ const NAMESPACE_PREFIX: &str = "replay-";
 /// The deadline of a decision; no client waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The stores.
-#[derive(Debug)]
-pub(super) struct Stores {
-    pub(super) all: Vec<CandidateStore>,
+/// Opens the store of each candidate.
+pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Vec<CandidateStore>> {
+    let url = arguments.limits.store.as_deref().filter(|store| *store != "memory");
+    let mut all = Vec::new();
+    for place in 0..plan.candidates.len() {
+        let clock = ManualClock::default();
+        let limiter = match url {
+            // The keys of a log are not limited.
+            None => {
+                let memory = MemoryLimiter::builder().max_keys(usize::MAX);
+                memory.clock(clock.clone()).build().into()
+            }
+            Some(url) => {
+                let mut config = plan.config.clone().unwrap_or_else(Config::samples);
+                config.store.url = url.into();
+                config.store.deadline = DEADLINE;
+                let namespace = format!("{NAMESPACE_PREFIX}{}-{place}", random_id());
+                config.store.open_at(&namespace, clock.clone()).await?
+            }
+        };
+        if let (Some(store), Some(url)) = (limiter.as_redis(), url) {
+            let ready = store.ready().await;
+            ready.with_context(|| format!("--store {}", masked_url(url)))?;
+        }
+        all.push(CandidateStore { limiter, clock });
+    }
+    Ok(all)
 }
 
-impl Stores {
-    pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Self> {
-        let url = arguments.store.as_deref().filter(|store| *store != "memory");
-        let mut all = Vec::new();
-        for place in 0..plan.candidates.len() {
-            let clock = ManualClock::default();
-            let limiter = match url {
-                // The keys of a log are not limited.
-                None => {
-                    let memory = MemoryLimiter::builder().max_keys(usize::MAX);
-                    memory.clock(clock.clone()).build().into()
-                }
-                Some(url) => {
-                    let mut config = plan.config.clone().unwrap_or_else(Config::samples);
-                    config.store.url = url.into();
-                    config.store.deadline = DEADLINE;
-                    let namespace = format!("{NAMESPACE_PREFIX}{}-{place}", random_id());
-                    config.store.open_at(&namespace, clock.clone()).await?
-                }
-            };
-            if let (Some(store), Some(url)) = (limiter.as_redis(), url) {
-                let ready = store.ready().await;
-                ready.with_context(|| format!("--store {}", masked_url(url)))?;
-            }
-            all.push(CandidateStore { limiter, clock });
+/// Deletes the keys on a server.
+pub(super) async fn flush(stores: &[CandidateStore]) -> Result<()> {
+    for CandidateStore { limiter, .. } in stores {
+        if let Some(store) = limiter.as_redis() {
+            store.flush_namespace().await?;
         }
-        Ok(Stores { all })
     }
-
-    /// Deletes the keys on a server.
-    pub(super) async fn flush(&self) -> Result<()> {
-        for CandidateStore { limiter, .. } in &self.all {
-            if let Some(store) = limiter.as_redis() {
-                store.flush_namespace().await?;
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }

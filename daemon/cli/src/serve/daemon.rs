@@ -47,18 +47,18 @@ impl Daemon {
         let reload = reload.around(systemd::reloading, systemd::ready);
         let reload = reload.on_applied(move |reload| logs.set_level(reload.log.level));
         let data = config.store.data.as_deref().filter(|_| config.store.url.is_memory());
-        let snapshots = data.map(|data| SnapshotTask::open(data, &config.store)).transpose()?;
+        let opened = data.map(|data| SnapshotTask::open(data, &config.store)).transpose()?;
+        let (snapshots, restored) = opened.unzip();
         let limiter: Limiter = match &snapshots {
-            Some((snapshots, _)) => snapshots.limiter().clone().into(),
+            Some(snapshots) => snapshots.limiter().clone().into(),
             None => config.store.open(&config.namespace).await?,
         };
-        let restored = snapshots.as_ref().map(|(_, restored)| restored);
+        let restored = restored.as_ref();
         let store_error = store_error(&limiter).await;
         let ready = Ready { config: &config, listeners: &listeners, restored, store_error };
         output::print(&greet(ready)?)?;
         systemd::ready();
         let watchdog = tokio::spawn(systemd::live());
-        let snapshots = snapshots.map(|(snapshots, _)| snapshots);
         let snapshot_handle =
             snapshots.clone().map(|snapshots| tokio::spawn(async move { snapshots.run().await }));
         tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;

@@ -1,213 +1,187 @@
 //! The text that `tollgate serve` prints when it is ready: listeners, policies, commands to try.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use tollgate::{Kind, Policy, RestoreReport, Spec, StoreError};
-use tollgate_server::{Config, ListenAddress, Scope, TokenSecret};
+use anyhow::Result;
+use tollgate::{Kind, Policy, Spec};
+use tollgate_server::{Config, ListenAddress, Listener, Scope, TokenSecret};
 
-pub(super) struct Greeting<'a> {
-    pub(super) config: &'a Config,
-    /// Whether the policies are the samples.
-    pub(super) is_sample: bool,
-    pub(super) http: Option<ListenAddress>,
-    pub(super) grpc: Option<ListenAddress>,
-    pub(super) resp: Option<ListenAddress>,
-    pub(super) metrics: Option<ListenAddress>,
-    /// The snapshot found in the data directory.
-    pub(super) restored: Option<&'a RestoreReport>,
-    /// The error, if the store is unavailable.
-    pub(super) store_error: Option<StoreError>,
-}
+use super::Ready;
 
 /// The maximum number of policies to list.
 const MAX_LISTED: usize = 20;
 /// The name of the listener for Redis clients.
 const RESP: &str = "RESP";
 
-impl fmt::Display for Greeting<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "tollgate {} is ready\n", env!("CARGO_PKG_VERSION"))?;
-        self.write_listener(f, "HTTP/1.1, HTTP/2", self.http.as_ref(), "")?;
-        self.write_listener(f, "gRPC for Envoy", self.grpc.as_ref(), "")?;
-        self.write_listener(f, RESP, self.resp.as_ref(), "")?;
-        self.write_listener(f, "metrics", self.metrics.as_ref(), "/metrics")?;
-        self.write_store(f)?;
-        self.write_policies(f)?;
-        if let Some(resp) = &self.resp {
-            self.write_command(f, resp)?;
+/// The whole text. `is_sample` states whether the policies are the samples.
+pub(super) fn greeting(ready: &Ready<'_>, is_sample: bool) -> Result<String> {
+    let (config, listeners) = (ready.config, ready.listeners);
+    let address =
+        |listener: &Option<Listener>| listener.as_ref().map(Listener::address).transpose();
+    let (http, grpc) = (address(&listeners.http)?, address(&listeners.grpc)?);
+    let (resp, metrics) = (address(&listeners.resp)?, address(&listeners.metrics)?);
+    let mut text = format!("tollgate {} is ready\n\n", env!("CARGO_PKG_VERSION"));
+    for (name, address, path) in [
+        ("HTTP/1.1, HTTP/2", &http, ""),
+        ("gRPC for Envoy", &grpc, ""),
+        (RESP, &resp, ""),
+        ("metrics", &metrics, "/metrics"),
+    ] {
+        text += &listener(config, name, address.as_ref(), path);
+    }
+    text += &store(ready);
+    text += &policies(config, is_sample);
+    if let Some(resp) = &resp {
+        text += &resp_command(config, resp);
+    }
+    let Some(http) = &http else { return Ok(text) };
+    let url = format!("{}{}", curl_options(config, http), url(config, http));
+    let demonstrations = config.policies.iter().filter_map(Demonstration::new);
+    if let Some(shown) = demonstrations.min_by_key(Demonstration::rank) {
+        // The protocol of Envoy has no message for the end of a request.
+        if grpc.is_some() && !shown.policy.has_concurrent() {
+            text += &envoy_request(shown.policy, &url);
         }
-        let Some(http) = &self.http else { return Ok(()) };
-        let url = format!("{}{}", self.options(http), self.url(http));
-        match self
-            .config
-            .policies
-            .iter()
-            .filter_map(Demonstration::new)
-            .min_by_key(Demonstration::rank)
-        {
-            Some(shown) => {
-                self.write_envoy_request(f, shown.policy, &url)?;
-                shown.write(f, &url)
+        text += &shown.commands(&url);
+    }
+    Ok(text)
+}
+
+fn listener(config: &Config, name: &str, address: Option<&ListenAddress>, path: &str) -> String {
+    match address {
+        None => format!("  {name:16}  off\n"),
+        Some(address @ ListenAddress::Unix(_)) => format!("  {name:16}  {address}\n"),
+        Some(address @ ListenAddress::Tcp(at)) => {
+            let url = url(config, address);
+            // This listener does not use HTTP.
+            let url = if name == RESP { url.replacen("http", "redis", 1) } else { url };
+            let text = format!("  {name:16}  {url}{path}\n");
+            if at.ip().to_canonical().is_loopback() {
+                return text;
             }
-            None => Ok(()),
+            text + &format!("                    {at}: reachable from other machines\n")
         }
     }
 }
 
-impl Greeting<'_> {
-    fn write_listener(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        name: &str,
-        address: Option<&ListenAddress>,
-        path: &str,
-    ) -> fmt::Result {
-        let Some(address) = address else { return writeln!(f, "  {name:16}  off") };
-        match address {
-            ListenAddress::Unix(_) => writeln!(f, "  {name:16}  {address}"),
-            ListenAddress::Tcp(at) => {
-                let url = self.url(address);
-                // This listener does not use HTTP.
-                let url = if name == RESP { url.replacen("http", "redis", 1) } else { url };
-                writeln!(f, "  {name:16}  {url}{path}")?;
-                if at.ip().to_canonical().is_loopback() {
-                    return Ok(());
-                }
-                writeln!(f, "                    {at}: reachable from other machines")
-            }
+/// A request of Envoy's rate limit service as JSON, which needs no gRPC client.
+fn envoy_request(policy: &Policy, url: &str) -> String {
+    let entry = "{\"key\":\"user\",\"value\":\"42\"}";
+    let descriptors = format!("[{{\"entries\":[{entry}]}}]");
+    let name = policy.name();
+    format!(
+        "\nA request of Envoy's rate limit service, as JSON\n  \
+         curl -s {url}/json -d '{{\"domain\":\"{name}\",\"descriptors\":{descriptors}}}'\n"
+    )
+}
+
+/// A URL for this machine, also if the listener binds all addresses.
+fn url(config: &Config, address: &ListenAddress) -> String {
+    let scheme = if config.listen.tls.is_some() { "https" } else { "http" };
+    let ListenAddress::Tcp(address) = address else { return format!("{scheme}://localhost") };
+    let ip = on_this_machine(address.ip());
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
+}
+
+fn curl_options(config: &Config, address: &ListenAddress) -> String {
+    let mut options = String::new();
+    if let ListenAddress::Unix(path) = address {
+        options += &format!("--unix-socket {} ", path.display());
+    }
+    if let Some(secret) = secret(config) {
+        options += &format!("-H \"Authorization: Bearer {secret}\" ");
+    }
+    if let Some(tls) = &config.listen.tls {
+        // The certificate need not name this machine.
+        options += "-k ";
+        if tls.client_ca.is_some() {
+            options += "--cert CLIENT.pem --key CLIENT.key ";
         }
     }
+    options
+}
 
-    /// A request of Envoy's rate limit service as JSON, which needs no gRPC client.
-    fn write_envoy_request(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        policy: &Policy,
-        url: &str,
-    ) -> fmt::Result {
-        // The protocol has no message for the end of a request.
-        if self.grpc.is_none() || policy.has_concurrent() {
-            return Ok(());
-        }
-        let entry = "{\"key\":\"user\",\"value\":\"42\"}";
-        let descriptors = format!("[{{\"entries\":[{entry}]}}]");
-        let name = policy.name();
-        writeln!(f, "\nA request of Envoy's rate limit service, as JSON")?;
-        writeln!(
-            f,
-            "  curl -s {url}/json -d '{{\"domain\":\"{name}\",\"descriptors\":{descriptors}}}'"
-        )
+/// A command over RESP with an inline limit.
+fn resp_command(config: &Config, address: &ListenAddress) -> String {
+    let mut options = match address {
+        ListenAddress::Unix(path) => format!("-s {}", path.display()),
+        ListenAddress::Tcp(at) => match on_this_machine(at.ip()) {
+            ip if ip == Ipv4Addr::LOCALHOST => format!("-p {}", at.port()),
+            ip => format!("-h {ip} -p {}", at.port()),
+        },
+    };
+    if let Some(secret) = secret(config) {
+        options += &format!(" --no-auth-warning -a \"{secret}\"");
     }
-
-    /// A URL for this machine, also if the listener binds all addresses.
-    fn url(&self, address: &ListenAddress) -> String {
-        let scheme = if self.config.listen.tls.is_some() { "https" } else { "http" };
-        let ListenAddress::Tcp(address) = address else { return format!("{scheme}://localhost") };
-        let ip = on_this_machine(address.ip());
-        format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
-    }
-
-    /// The options of curl.
-    fn options(&self, address: &ListenAddress) -> String {
-        let mut options = String::new();
-        if let ListenAddress::Unix(path) = address {
-            options.push_str(&format!("--unix-socket {} ", path.display()));
-        }
-        if let Some(secret) = self.secret() {
-            options.push_str(&format!("-H \"Authorization: Bearer {secret}\" "));
-        }
-        if let Some(tls) = &self.config.listen.tls {
-            // The certificate need not name this machine.
-            options.push_str("-k ");
-            if tls.client_ca.is_some() {
-                options.push_str("--cert CLIENT.pem --key CLIENT.key ");
-            }
-        }
-        options
-    }
-
-    /// A command over RESP with an inline limit.
-    fn write_command(&self, f: &mut fmt::Formatter<'_>, address: &ListenAddress) -> fmt::Result {
-        let mut options = match address {
-            ListenAddress::Unix(path) => format!("-s {}", path.display()),
-            ListenAddress::Tcp(at) => match on_this_machine(at.ip()) {
-                ip if ip == Ipv4Addr::LOCALHOST => format!("-p {}", at.port()),
-                ip => format!("-h {ip} -p {}", at.port()),
-            },
-        };
-        if let Some(secret) = self.secret() {
-            options.push_str(&format!(" --no-auth-warning -a \"{secret}\""));
-        }
-        if let Some(tls) = &self.config.listen.tls {
-            options.push_str(" --tls --insecure");
-            if tls.client_ca.is_some() {
-                options.push_str(" --cert CLIENT.pem --key CLIENT.key");
-            }
-        }
-        writeln!(f, "\nA check with an inline limit, over RESP")?;
-        writeln!(f, "  redis-cli {options} CL.THROTTLE user:42 15 30 60")
-    }
-
-    /// A shell expression for a token with the scope `check`.
-    fn secret(&self) -> Option<String> {
-        let token = self.config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
-        Some(match &token.secret {
-            TokenSecret::File(path) => format!("$(cat {})", path.display()),
-            TokenSecret::Text(_) => "TOKEN".to_owned(),
-        })
-    }
-
-    fn write_store(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let store = &self.config.store;
-        if store.url.is_memory() {
-            writeln!(f, "  store             memory, at most {} keys", store.max_keys)?;
-            return self.write_data(f);
-        }
-        writeln!(f, "  store             {}, namespace {}", store.url, self.config.namespace)?;
-        match &self.store_error {
-            None => Ok(()),
-            Some(error) => {
-                writeln!(f, "                    unavailable, so on_store_error applies: {error}")
-            }
+    if let Some(tls) = &config.listen.tls {
+        options += " --tls --insecure";
+        if tls.client_ca.is_some() {
+            options += " --cert CLIENT.pem --key CLIENT.key";
         }
     }
+    format!(
+        "\nA check with an inline limit, over RESP\n  \
+         redis-cli {options} CL.THROTTLE user:42 15 30 60\n"
+    )
+}
 
-    fn write_data(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Some(data), Some(restored)) = (&self.config.store.data, self.restored) else {
-            return writeln!(
-                f,
-                "  data              none: a restart loses all state; keep it with --data DIR"
-            );
-        };
-        write!(f, "  data              {}", data.display())?;
-        match (&restored.quarantined, restored.taken) {
-            (Some(value), _) => writeln!(
-                f,
-                ": started empty; quarantined {}: {}",
-                value.path.display(),
-                value.reason
-            ),
-            (None, Some(_)) => writeln!(f, ": {} keys restored", restored.keys),
-            (None, None) => writeln!(f, ": new"),
+/// A shell expression for a token with the scope `check`.
+fn secret(config: &Config) -> Option<String> {
+    let token = config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
+    Some(match &token.secret {
+        TokenSecret::File(path) => format!("$(cat {})", path.display()),
+        TokenSecret::Text(_) => "TOKEN".to_owned(),
+    })
+}
+
+fn store(ready: &Ready<'_>) -> String {
+    let store = &ready.config.store;
+    if store.url.is_memory() {
+        let (max_keys, data) = (store.max_keys, data(ready));
+        return format!(
+            "  store             memory, at most {max_keys} keys\n  data              {data}\n"
+        );
+    }
+    let namespace = &ready.config.namespace;
+    let text = format!("  store             {}, namespace {namespace}\n", store.url);
+    match &ready.store_error {
+        None => text,
+        Some(error) => {
+            let state = format!("unavailable, so on_store_error applies: {error}");
+            text + &format!("                    {state}\n")
         }
     }
+}
 
-    fn write_policies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policies: Vec<_> = self.config.policies.iter().collect();
-        let samples =
-            if self.is_sample { " (samples; write your own with --config FILE)" } else { "" };
-        writeln!(f, "\nPolicies{samples}")?;
-        let width = policies.iter().map(|policy| policy.name().len()).max().unwrap_or(0);
-        for policy in policies.iter().take(MAX_LISTED) {
-            let shadow = if policy.is_shadow() { "  (shadow)" } else { "" };
-            writeln!(f, "  {:width$}  {policy}{shadow}", policy.name())?;
+/// The data directory of the memory store.
+fn data(ready: &Ready<'_>) -> String {
+    let (Some(data), Some(restored)) = (&ready.config.store.data, ready.restored) else {
+        return "none: a restart loses all state; keep it with --data DIR".to_owned();
+    };
+    let data = data.display();
+    match (&restored.quarantined, restored.taken) {
+        (Some(file), _) => {
+            let (path, reason) = (file.path.display(), &file.reason);
+            format!("{data}: started empty; quarantined {path}: {reason}")
         }
-        match policies.len().saturating_sub(MAX_LISTED) {
-            0 if policies.is_empty() => writeln!(f, "  none: only inline limits of requests"),
-            0 => Ok(()),
-            more => writeln!(f, "  … and {more} more"),
-        }
+        (None, Some(_)) => format!("{data}: {} keys restored", restored.keys),
+        (None, None) => format!("{data}: new"),
+    }
+}
+
+fn policies(config: &Config, is_sample: bool) -> String {
+    let policies: Vec<_> = config.policies.iter().collect();
+    let samples = if is_sample { " (samples; write your own with --config FILE)" } else { "" };
+    let mut text = format!("\nPolicies{samples}\n");
+    let width = policies.iter().map(|policy| policy.name().len()).max().unwrap_or(0);
+    for policy in policies.iter().take(MAX_LISTED) {
+        let shadow = if policy.is_shadow() { "  (shadow)" } else { "" };
+        text += &format!("  {:width$}  {policy}{shadow}\n", policy.name());
+    }
+    match policies.len().saturating_sub(MAX_LISTED) {
+        0 if policies.is_empty() => text + "  none: only inline limits of requests\n",
+        0 => text,
+        more => text + &format!("  … and {more} more\n"),
     }
 }
 
@@ -259,28 +233,24 @@ impl<'a> Demonstration<'a> {
         (self.wait < PREFERRED_WAIT, self.cost, self.passes)
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, url: &str) -> fmt::Result {
+    /// Commands with which a few requests pass, and the next one is denied.
+    fn commands(&self, url: &str) -> String {
         let name = self.policy.name();
         let cost = if self.cost == 1 { String::new() } else { format!(",\"cost\":{}", self.cost) };
         let body = format!("{{\"policy\":\"{name}\",\"key\":\"user:42\"{cost}}}");
+        let mut text = String::from("\nTry it");
         if self.wait >= MIN_WAIT {
             let times: Vec<_> = (0..=self.passes).map(|n| (n + 1).to_string()).collect();
             let times = times.join(" ");
             let shown = "grep -iE '^(HTTP|retry-after)'";
-            let pass = if self.passes == 1 {
-                "1 passes".to_owned()
-            } else {
-                format!("{} pass", self.passes)
-            };
-            writeln!(f, "\nTry it: {pass}, then a denial states when to retry")?;
-            writeln!(
-                f,
-                "  for i in {times}; do curl -si {url}/v1/check -d '{body}' | {shown}; done"
-            )?;
-        } else {
-            writeln!(f, "\nTry it")?;
+            let verb = if self.passes == 1 { "passes" } else { "pass" };
+            text += &format!(
+                ": {} {verb}, then a denial states when to retry\n  \
+                 for i in {times}; do curl -si {url}/v1/check -d '{body}' | {shown}; done",
+                self.passes
+            );
         }
-        writeln!(f, "  curl -i {url}/v1/check -d '{body}'")
+        text + &format!("\n  curl -i {url}/v1/check -d '{body}'\n")
     }
 }
 

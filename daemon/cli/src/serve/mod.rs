@@ -9,19 +9,17 @@ mod signals;
 mod systemd;
 #[cfg(feature = "otlp")]
 mod traces;
-mod tracing_mode;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tollgate_server::{Config, ConfigErrors, Layers, Listener, LoadedConfig, Tls};
+use tollgate_server::{Config, ConfigErrors, Layers, LoadedConfig, Tls};
 
 use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
 pub(crate) use daemon::{Daemon, Ready};
-use greeting::Greeting;
-pub(crate) use runtime::run_async;
-pub(crate) use tracing_mode::{Service, Tracing};
+use greeting::greeting;
+pub(crate) use runtime::{Service, Tracing, run_async};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let loaded = load(&arguments)?;
@@ -36,23 +34,8 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
         let listeners = bind::bind(&config.listen, tls.as_ref()).await?;
         let read = move || reload(&arguments, tls.as_ref());
         let daemon = Daemon { config, listeners, file, read: Box::new(read) };
-        daemon.run(logs, |ready| greet(ready, is_sample)).await
+        daemon.run(logs, |ready| greeting(&ready, is_sample)).await
     })
-}
-
-fn greet(ready: Ready<'_>, is_sample: bool) -> Result<String> {
-    let Ready { config, listeners, restored, store_error } = ready;
-    let greeting = Greeting {
-        config,
-        is_sample,
-        http: listeners.http.as_ref().map(Listener::address).transpose()?,
-        grpc: listeners.grpc.as_ref().map(Listener::address).transpose()?,
-        resp: listeners.resp.as_ref().map(Listener::address).transpose()?,
-        metrics: listeners.metrics.as_ref().map(Listener::address).transpose()?,
-        restored,
-        store_error,
-    };
-    Ok(greeting.to_string())
 }
 
 /// Loads the file, the environment and the flags; later ones override earlier ones.

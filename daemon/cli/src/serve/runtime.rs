@@ -8,7 +8,27 @@ use tollgate_server::Log;
 use super::logs::Logs;
 #[cfg(feature = "otlp")]
 use super::traces::Traces;
-use super::tracing_mode::Tracing;
+
+/// Whether decisions are exported as spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tracing {
+    /// If the environment variables name a collector.
+    FromEnvironment,
+    /// Never.
+    Off,
+    /// With the attributes of this service.
+    As(Service),
+}
+
+/// The service that spans name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) instance: Option<String>,
+    /// The share of traces to export, in millionths, unless the caller has decided.
+    pub(crate) sampled_millionths: u64,
+}
 
 /// Starts the log and runs `serve` on a new runtime until it ends.
 pub(crate) fn run_async(

@@ -25,8 +25,8 @@ pub(super) fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
-/// Sends the watchdog message twice per interval, if the watchdog is enabled. It runs on the runtime
-/// of the requests, so that it stops if they hang.
+/// Sends the watchdog message twice per interval, if the watchdog is enabled. It runs on the
+/// runtime of the requests, so that it stops if they hang.
 pub(super) async fn live() {
     let mut interval_us = 0;
     if !sd_notify::watchdog_enabled(false, &mut interval_us) {

@@ -22,23 +22,23 @@ fn check(words: &str, allowed: u64) {
 }
 
 fn daemon(flag: &str) -> Daemon {
-    Daemon::start(flag, &[("tollgate.yaml", POLICIES)])
+    Daemon::with_listener(flag, &[("tollgate.yaml", POLICIES)])
 }
 
 #[test]
 fn http_allows_exactly_the_limit() {
     let daemon = daemon("--http");
-    let url = format!("http://127.0.0.1:{}", daemon.port);
+    let url = &daemon.url;
     check(&format!("{url} --policy api --verify"), 100);
     check(&format!("{url} --limit 70/d --verify"), 70);
     check(&format!("{url} --limit 70/d --cost 7"), 10);
-    check(&format!("http --host 127.0.0.1 --port {} --limit 70/d", daemon.port), 70);
+    check(&format!("http --host 127.0.0.1 --port {} --limit 70/d", daemon.port()), 70);
 }
 
 #[test]
 fn grpc_allows_exactly_the_limit() {
     let daemon = daemon("--grpc");
-    let url = format!("grpc://127.0.0.1:{}", daemon.port);
+    let url = format!("grpc://{}", daemon.address());
     check(&format!("{url} --policy api --verify --against \"100/d log\""), 100);
     check(&format!("{url} --policy api --cost 5 --pipeline 4"), 20);
 }
@@ -46,7 +46,7 @@ fn grpc_allows_exactly_the_limit() {
 #[test]
 fn resp_allows_exactly_the_limit() {
     let daemon = daemon("--resp");
-    let url = format!("redis://127.0.0.1:{}", daemon.port);
+    let url = &daemon.url;
     check(&format!("{url} --policy api --verify"), 100);
     check(&format!("{url} --policy api --pipeline 16 --cost 3"), 33);
     check(&format!("{url} --limit \"70/d log\""), 70);

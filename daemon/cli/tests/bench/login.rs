@@ -21,16 +21,16 @@ fn each_protocol_sends_the_token() {
         ("--grpc", "grpc", "grpc-status 16"),
         ("--resp", "redis", "NOAUTH"),
     ] {
-        let daemon = Daemon::start(flag, &[("tollgate.yaml", &config)]);
-        let port = daemon.port;
-        let target = format!("{scheme}://127.0.0.1:{port} --policy api");
+        let daemon = Daemon::with_listener(flag, &[("tollgate.yaml", &config)]);
+        let address = daemon.address();
+        let target = format!("{scheme}://{address} --policy api");
         check(&format!("{target} --password {SECRET}"), Ok(()));
-        check(&format!("{scheme}://:{SECRET}@127.0.0.1:{port} --policy api"), Ok(()));
+        check(&format!("{scheme}://:{SECRET}@{address} --policy api"), Ok(()));
         check(&target, Err(refusal));
         check(&format!("{target} --password wrong"), Err("127.0.0.1"));
     }
-    let daemon = Daemon::start("--resp", &[("tollgate.yaml", &config)]);
-    let target = format!("redis://127.0.0.1:{} --policy api", daemon.port);
+    let daemon = Daemon::with_listener("--resp", &[("tollgate.yaml", &config)]);
+    let target = format!("{} --policy api", daemon.url);
     check(&format!("{target} --user gateway --password {SECRET}"), Ok(()));
     check(&format!("{target} --user other --password {SECRET}"), Err("WRONGPASS"));
 }

@@ -2,15 +2,13 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "a mock server returns the real time")]
 
+mod arguments;
 mod counts;
-mod flags;
-mod interrupted;
 mod login;
 mod mock;
-mod page;
-#[path = "../resp/process.rs"]
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod stalled;
 mod tool;
 mod verification;
-mod violations;

@@ -1,22 +1,13 @@
 //! Runs the tool.
 
-use std::process::{Command, Output, Stdio};
-
 use serde_json::Value;
 
-pub(crate) fn tollgate() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.env_remove("TOLLGATE_PASSWORD").stdin(Stdio::null());
-    command
-}
+use crate::process::run;
 
 /// Runs `bench` with arguments, split like [`split`]. Returns the exit code, standard output and
 /// standard error.
 pub(crate) fn bench(words: &str) -> (i32, String, String) {
-    let Output { status, stdout, stderr } =
-        tollgate().arg("bench").args(split(words)).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap(), text(stdout), text(stderr))
+    run([&["bench".to_owned()], &*split(words)].concat())
 }
 
 /// Splits at spaces and double quotes, like a shell.

@@ -1,12 +1,13 @@
-//! Tollgate passes the verification of every kind of limit.
+//! Tollgate passes the verification of every kind of limit, and other limiters fail it.
 
 use serde_json::Value;
 
+use crate::mock::{Action, Mock};
 use crate::process::Daemon;
-use crate::tool::json;
+use crate::tool::{bench, json};
 
 /// Limits whose windows end many times during a test.
-pub(crate) const LIMITS: &[&str] = &[
+const LIMITS: &[&str] = &[
     "100/s burst 20",
     "20/100ms fixed",
     "20/100ms fixed offset 30ms",
@@ -45,17 +46,17 @@ fn check_all(target: &str) {
 
 #[test]
 fn every_kind_of_limit_is_valid_over_http() {
-    let daemon = Daemon::start("--http", &[("tollgate.yaml", "policies: {}")]);
-    check_all(&format!("http://127.0.0.1:{}", daemon.port));
+    let daemon = Daemon::with_listener("--http", &[("tollgate.yaml", "policies: {}")]);
+    check_all(&daemon.url);
 }
 
 #[test]
 fn every_kind_of_limit_is_valid_over_resp() {
-    let daemon = Daemon::start("--resp", &[("tollgate.yaml", "policies: {}")]);
-    let target = format!("redis://127.0.0.1:{}", daemon.port);
-    check_all(&target);
-    check(&target, "20/100ms log", "--pipeline 8");
-    check(&target, "100/s burst 20", "--command throttle --pipeline 8");
+    let daemon = Daemon::with_listener("--resp", &[("tollgate.yaml", "policies: {}")]);
+    let target = &daemon.url;
+    check_all(target);
+    check(target, "20/100ms log", "--pipeline 8");
+    check(target, "100/s burst 20", "--command throttle --pipeline 8");
 }
 
 #[test]
@@ -66,10 +67,9 @@ fn every_kind_of_limit_is_valid_in_process() {
 #[test]
 fn the_daemon_reports_the_limits_of_a_policy() {
     let config = r#"policies: { api: { limits: ["20/100ms fixed", "100/s"] } }"#;
-    for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
-        let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
-        let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
-        let (code, value) = json(&format!("{target} --policy api --verify -n 500 --keys 1"));
+    for flag in ["--http", "--resp"] {
+        let daemon = Daemon::with_listener(flag, &[("tollgate.yaml", config)]);
+        let (code, value) = json(&format!("{} --policy api --verify -n 500 --keys 1", daemon.url));
         assert_eq!(code, 0, "{value}");
         let limits = serde_json::json!(["100/s", "20/100ms fixed"]);
         assert_eq!(value["verify"]["limits"], limits, "{value}");
@@ -85,10 +85,10 @@ policies:
   open: { limits: [10/d], on_store_error: allow }
   shut: { limits: [10/d], on_store_error: deny }
 "#;
-    for (flag, scheme) in [("--http", "http"), ("--resp", "redis")] {
-        let daemon = Daemon::start(flag, &[("tollgate.yaml", config)]);
+    for flag in ["--http", "--resp"] {
+        let daemon = Daemon::with_listener(flag, &[("tollgate.yaml", config)]);
         for (policy, answer) in [("open", "allowed"), ("shut", "denied")] {
-            let target = format!("{scheme}://127.0.0.1:{}", daemon.port);
+            let target = &daemon.url;
             let (code, value) =
                 json(&format!("{target} --policy {policy} -n 30 --verify --against 1/d"));
             assert_eq!(code, 0, "{value}");
@@ -97,4 +97,31 @@ policies:
             assert_eq!(value["verify"]["admissions"], 0, "{value}");
         }
     }
+}
+
+#[test]
+fn a_server_that_allows_everything_violates_every_kind_of_limit() {
+    let mock = Mock::start(|_| Action::Allow);
+    for limit in LIMITS {
+        let words = format!("{} --limit \"{limit}\" --verify --keys 1 -n 400", mock.url());
+        let (code, value) = json(&words);
+        assert_eq!(code, 1, "{limit}: {value}");
+        let worst = &value["verify"]["worst"][0];
+        assert!(worst["admitted"].as_u64() > worst["bound"].as_u64(), "{limit}: {value}");
+        assert!(worst["key"].as_str().unwrap().starts_with("bench-"), "{value}");
+    }
+}
+
+#[test]
+fn one_admission_above_the_limit_is_reported() {
+    let words = "memory --limit \"11/d log\" --keys 1 -n 20 --verify --key-prefix k";
+    let (code, table, _) = bench(&format!("{words} --against \"10/d log\""));
+    assert_eq!(code, 1, "{table}");
+    assert!(
+        table.contains("VIOLATION in 1 case: more was admitted than 10/d log allows"),
+        "{table}"
+    );
+    assert!(table.contains("k0: 11 within") && table.contains("at most 10 by 10/d log"), "{table}");
+    let (code, table, _) = bench(&format!("{words} --against \"11/d log\""));
+    assert_eq!(code, 0, "{table}");
 }

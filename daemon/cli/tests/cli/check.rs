@@ -6,17 +6,18 @@ use std::process::Stdio;
 
 use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, run, tollgate};
+use crate::process::{Daemon, output, run, tollgate};
 
-/// A limit that recovers in no test's time.
+/// A URL at which no daemon listens.
+const UNREACHABLE: &str = "http://127.0.0.1:1";
+/// A limit that does not recover during a test.
 const SLOW: &str = "2/366d log";
 
-/// Asks a daemon; exit code, line.
-fn ask(daemon: &Daemon, arguments: &[&str]) -> (i32, String) {
-    let asked = ["check", "--url", &daemon.url].into_iter().chain(arguments.iter().copied());
-    let (code, line, complaint) = run(asked);
-    assert_eq!(complaint, "");
-    (code, line)
+/// Checks with a daemon. Returns the exit code and the output.
+fn check(daemon: &Daemon, arguments: &[&str]) -> (i32, String) {
+    let (code, output, error) = run([&["check", "--url", &daemon.url], arguments].concat());
+    assert_eq!(error, "");
+    (code, output)
 }
 
 #[test]
@@ -38,9 +39,9 @@ fn decision_is_one_line_and_an_exit_code() {
         (&["default", "\x1b[2J"], 0, "✓ allowed  \\u{1b}[2J  default  2/366d log  1 left\n"),
     ];
     for (arguments, code, line) in rows {
-        assert_eq!(ask(&daemon, arguments), (*code, (*line).to_owned()), "{arguments:?}");
+        assert_eq!(check(&daemon, arguments), (*code, (*line).to_owned()), "{arguments:?}");
     }
-    let (code, line) = ask(&daemon, &["default", "a"]);
+    let (code, line) = check(&daemon, &["default", "a"]);
     assert_eq!(code, 1);
     let seconds = line.strip_prefix("✗ denied  a  default  2/366d log  0 left  again in ");
     let seconds = seconds.and_then(|seconds| seconds.strip_suffix("s\n")).unwrap();
@@ -52,7 +53,7 @@ fn decision_is_one_line_and_an_exit_code() {
 #[test]
 fn flag_explain_shows_each_limit() {
     let daemon = Daemon::start(["2/366d log; 5/366d fixed from-first"]);
-    let (code, text) = ask(&daemon, &["default", "a", "--cost", "2", "--explain"]);
+    let (code, text) = check(&daemon, &["default", "a", "--cost", "2", "--explain"]);
     let mut lines = text.lines();
     assert_eq!((code, lines.next()), (0, Some("✓ allowed  a  default  2/366d log  0 left")));
     for (line, beginning, end) in [
@@ -63,7 +64,7 @@ fn flag_explain_shows_each_limit() {
         assert!(line.starts_with(beginning) && line.ends_with(end), "{line}");
     }
     assert_eq!(lines.next(), None);
-    let (code, text) = ask(&daemon, &["default", "a", "--explain"]);
+    let (code, text) = check(&daemon, &["default", "a", "--explain"]);
     assert_eq!(code, 1);
     assert!(text.contains("  2/366d log: denies for 316"), "{text}");
     daemon.stop();
@@ -72,7 +73,7 @@ fn flag_explain_shows_each_limit() {
 #[test]
 fn json_output_is_the_daemons_response() {
     let daemon = Daemon::start([SLOW]);
-    let (code, json) = ask(&daemon, &["default", "a", "-o", "json"]);
+    let (code, json) = check(&daemon, &["default", "a", "-o", "json"]);
     assert_eq!(code, 0);
     assert!(json.starts_with(r#"{"allowed":true,"reason":"limit","policy":"default""#), "{json}");
     assert!(json.ends_with("]}\n") && json.lines().count() == 1, "{json}");
@@ -84,86 +85,80 @@ fn key_may_be_any_bytes() {
     let daemon = Daemon::start([SLOW]);
     let key = OsStr::from_bytes(b"\xff\x01");
     for (left, code) in [("1 left", 0), ("0 left", 0), ("0 left", 1)] {
-        let asked = ["check".as_ref(), "default".as_ref(), key, "--url".as_ref()];
-        let (exited, line, _) = run(asked.into_iter().chain([daemon.url.as_ref()]));
-        assert_eq!(exited, code, "{line}");
+        let arguments = ["check", "default", "--url", &daemon.url].map(OsStr::new);
+        let (exit_code, line, _) = run(arguments.into_iter().chain([key]));
+        assert_eq!(exit_code, code, "{line}");
         assert!(line.contains(left), "{line}");
     }
     daemon.stop();
 }
 
 #[test]
-fn what_cannot_be_asked_exits_with_2_and_says_why() {
+fn invalid_check_exits_with_2_and_the_reason() {
     let daemon = Daemon::start([SLOW]);
-    let url = &daemon.url;
-    let unreachable = "http://127.0.0.1:1";
-    for (arguments, complaint) in [
+    for (arguments, message) in [
+        (&["defualt", "a"][..], "there is no policy \"defualt\"; did you mean \"default\"?"),
+        (&["10/s burts 3", "a"], "unknown word \"burts\"; did you mean \"burst\"?"),
+        (&["default", ""], "the key is empty; write a key"),
+        (&["=2/s", "a"], "neither a policy's name"),
+        (&["default", "a", "--cost", "1.0"], "invalid value '1.0'"),
+        (&["default", "a", "--cost", "9007199254740992"], "is too large"),
+        (&["default", "a", "--url", UNREACHABLE], "start one with `tollgate serve`"),
+        (&["default", "a", "--url", "127.0.0.1"], "write it as http://127.0.0.1:8080"),
+        (&["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
         (
-            vec!["defualt", "a", "--url", url],
-            "there is no policy \"defualt\"; did you mean \"default\"?",
-        ),
-        (
-            vec!["10/s burts 3", "a", "--url", url],
-            "unknown word \"burts\"; did you mean \"burst\"?",
-        ),
-        (vec!["default", "", "--url", url], "the key is empty; write a key"),
-        (vec!["=2/s", "a", "--url", url], "neither a policy's name"),
-        (vec!["default", "a", "--cost", "1.0", "--url", url], "invalid value '1.0'"),
-        (vec!["default", "a", "--cost", "9007199254740992", "--url", url], "is too large"),
-        (vec!["default", "a", "--url", unreachable], "start one with `tollgate serve`"),
-        (vec!["default", "a", "--url", "127.0.0.1"], "write it as http://127.0.0.1:8080"),
-        (vec!["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
-        (
-            vec!["default", "a", "--tier", "pro", "--url", url],
+            &["default", "a", "--tier", "pro"],
             "policy \"default\" has no tier \"pro\"; it has no tiers",
         ),
-        (vec!["2/s", "a", "--tier", "pro", "--url", url], "a limit has no tiers"),
-        (vec!["default"], "required arguments were not provided"),
+        (&["2/s", "a", "--tier", "pro"], "a limit has no tiers"),
+        (&["default"], "required arguments were not provided"),
     ] {
-        let (code, line, said) = run(["check"].iter().chain(&arguments));
-        assert_eq!((code, &*line), (2, ""), "{arguments:?}");
-        assert!(said.starts_with("error: ") && said.contains(complaint), "{arguments:?}: {said}");
+        let mut command = tollgate();
+        command.arg("check").args(arguments).env("TOLLGATE_URL", &daemon.url);
+        let (code, printed, error) = output(&mut command, b"");
+        assert_eq!((code, &*printed), (2, ""), "{arguments:?}");
+        assert!(error.starts_with("error: ") && error.contains(message), "{arguments:?}: {error}");
     }
     daemon.stop();
 }
 
 #[test]
 fn data_directory_decides_without_a_daemon() {
-    let data = Folder::create();
-    let data = data.to_str().unwrap();
-    let unreachable = "http://127.0.0.1:1";
-    let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data];
+    let folder = Folder::create();
+    let data = folder.to_str().unwrap();
+    let check = |policy, more: &[&str]| {
+        let arguments = ["check", policy, "a", "--url", UNREACHABLE, "--data", data];
+        run([&arguments[..], more].concat())
+    };
     for (code, line) in [
         (0, "✓ allowed  a  2/366d log  1 left\n"),
         (0, "✓ allowed  a  2/366d log  0 left\n"),
         (1, "✗ denied  a  2/366d log  0 left  again in "),
     ] {
-        let (exited, said, complaint) = run(asked);
-        assert_eq!((exited, &*complaint), (code, ""));
-        assert!(said.starts_with(line), "{said}");
+        let (exit_code, output, error) = check(SLOW, &[]);
+        assert_eq!((exit_code, &*error), (code, ""));
+        assert!(output.starts_with(line), "{output}");
     }
-    let (code, said, _) = run(asked.iter().chain(&["--peek"]));
-    assert!(code == 1 && said.starts_with("✗ denied"), "{said}");
-    let sample = ["check", "login", "a", "--url", unreachable, "--data", data];
-    assert_eq!(run(sample).0, 0);
-    let file = format!("{data}/tollgate.yaml");
-    std::fs::write(&file, "policies: { mine: { limits: [1/366d log] } }").unwrap();
-    let mine = ["check", "mine", "a", "--url", unreachable, "--data", data, "--config", &file];
-    assert_eq!(run(mine).0, 0);
-    assert_eq!(run(mine).0, 1);
+    let (code, output, _) = check(SLOW, &["--peek"]);
+    assert!(code == 1 && output.starts_with("✗ denied"), "{output}");
+    assert_eq!(check("login", &[]).0, 0);
+    let yaml = "policies: { mine: { limits: [1/366d log] } }";
+    let file = folder.write("tollgate.yaml", yaml).display().to_string();
+    assert_eq!(check("mine", &["--config", &file]).0, 0);
+    assert_eq!(check("mine", &["--config", &file]).0, 1);
 }
 
 #[test]
 fn data_directory_of_a_running_daemon_is_rejected() {
-    let data = Folder::create();
-    let daemon = Daemon::start([SLOW, "--data", data.to_str().unwrap()]);
-    let unreachable = "http://127.0.0.1:1";
-    let asked = ["check", SLOW, "a", "--url", unreachable, "--data", data.to_str().unwrap()];
-    let (code, _, complaint) = run(asked);
+    let folder = Folder::create();
+    let data = folder.to_str().unwrap();
+    let daemon = Daemon::start([SLOW, "--data", data]);
+    let check = ["check", SLOW, "a", "--url", UNREACHABLE, "--data", data];
+    let (code, _, error) = run(check);
     assert_eq!(code, 2);
-    assert!(complaint.contains("is in use by another process"), "{complaint}");
+    assert!(error.contains("is in use by another process"), "{error}");
     daemon.stop();
-    assert_eq!(run(asked).0, 0);
+    assert_eq!(run(check).0, 0);
 }
 
 #[test]
@@ -172,11 +167,11 @@ fn closed_output_is_no_error() {
     for code in [0, 0, 1] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut asked = tollgate();
-        asked.args(["check", "default", "a", "--url", &daemon.url]);
-        let ended = asked.stdout(writer).stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(ended.status.code(), Some(code));
-        assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+        let mut command = tollgate();
+        command.args(["check", "default", "a", "--url", &daemon.url]);
+        let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     }
     daemon.stop();
 }
@@ -184,8 +179,8 @@ fn closed_output_is_no_error() {
 #[test]
 fn environment_variable_sets_the_url() {
     let daemon = Daemon::start([SLOW]);
-    let mut asked = tollgate();
-    let asked = asked.args(["check", "default", "a"]).env("TOLLGATE_URL", &daemon.url);
-    assert_eq!(asked.output().unwrap().status.code(), Some(0));
+    let mut command = tollgate();
+    command.args(["check", "default", "a"]).env("TOLLGATE_URL", &daemon.url);
+    assert_eq!(output(&mut command, b"").0, 0);
     daemon.stop();
 }

@@ -1,8 +1,7 @@
-//! What stands in `deploy/` and in `docs/operations.md`, held against the daemon.
+//! The files in `deploy/` and `docs/operations.md` match the daemon.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs;
 use std::process::Command;
 
 use serde::Deserialize;
@@ -10,33 +9,39 @@ use serde_json::Value;
 use tollgate_server::{Config, FAMILIES};
 use tollgate_testkit::Folder;
 
-use crate::promtool::{deploy, promtool};
+use crate::process::{output, read_repository};
+use crate::prometheus::promtool;
 
-fn read(path: &str) -> String {
-    fs::read_to_string(deploy(path)).unwrap()
+/// The documents of a YAML file.
+fn documents(path: &str) -> Vec<Value> {
+    let text = read_repository(path);
+    let documents = serde_norway::Deserializer::from_str(&text);
+    documents.map(|document| Value::deserialize(document).unwrap()).collect()
+}
+
+/// The alerting rules.
+pub(crate) fn alerts() -> Vec<Value> {
+    let rules = documents("deploy/prometheus/rules.yaml").remove(0);
+    let groups = rules["groups"].as_array().unwrap();
+    groups.iter().flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
 }
 
 #[test]
-fn the_alerts_are_right_and_fire_where_they_should() {
+fn promtool_accepts_the_alerts_and_their_tests() {
     for arguments in [
         &["check", "rules", "rules.yaml"][..],
         &["test", "rules", "rules_test.yaml"],
         &["check", "config", "prometheus.yaml"],
     ] {
-        let (is_content, said) = promtool(arguments, "");
-        assert!(is_content && said.contains("SUCCESS"), "{arguments:?}: {said}");
+        let (is_success, output) = promtool(arguments, "");
+        assert!(is_success && output.contains("SUCCESS"), "{arguments:?}: {output}");
     }
 }
 
-fn alerts() -> Vec<Value> {
-    let rules: Value = serde_norway::from_str(&read("prometheus/rules.yaml")).unwrap();
-    rules["groups"][0]["rules"].as_array().unwrap().clone()
-}
-
 #[test]
-fn every_alert_is_tested_and_says_what_to_do() {
-    let manual = read("../docs/operations.md");
-    let tests: Value = serde_norway::from_str(&read("prometheus/rules_test.yaml")).unwrap();
+fn every_alert_has_a_test_and_a_runbook() {
+    let manual = read_repository("docs/operations.md");
+    let tests = documents("deploy/prometheus/rules_test.yaml").remove(0);
     for alert in alerts() {
         let name = alert["alert"].as_str().unwrap();
         for field in ["for", "expr"] {
@@ -50,27 +55,28 @@ fn every_alert_is_tested_and_says_what_to_do() {
         assert_eq!(alert["annotations"]["runbook_url"], *runbook, "{name}");
         assert!(manual.contains(&format!("\n### {name}\n")), "{name} is not in the manual");
         let groups = tests["tests"].as_array().unwrap().iter();
-        let tried = groups.flat_map(|group| group["alert_rule_test"].as_array().unwrap());
-        let mut tried = tried.filter(|tried| tried["alertname"] == *name);
-        assert!(tried.any(|it| it["exp_alerts"].is_array()), "{name} is never shown to fire");
+        let tests = groups.flat_map(|group| group["alert_rule_test"].as_array().unwrap());
+        let mut tests = tests.filter(|test| test["alertname"] == *name);
+        assert!(tests.any(|test| test["exp_alerts"].is_array()), "no test of {name} fires");
     }
 }
 
 #[test]
-fn the_manual_has_the_table_of_metrics() {
+fn manual_contains_the_table_of_metrics() {
     let mut table = "| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n".to_owned();
     for family in FAMILIES {
         let labels: Vec<_> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (name, kind, labels) = (family.name, family.kind.as_str(), labels.join(", "));
         writeln!(table, "| `{name}` | {kind} | {labels} | {} |", family.help).unwrap();
     }
-    let manual = read("../docs/operations.md");
-    assert!(manual.contains(&table), "docs/operations.md should say\n{table}");
+    let manual = read_repository("docs/operations.md");
+    assert!(manual.contains(&table), "docs/operations.md must contain\n{table}");
 }
 
 #[test]
-fn the_dashboard_can_be_loaded_and_reads_the_source_that_is_chosen() {
-    let dashboard: Value = serde_json::from_str(&read("grafana/tollgate.json")).unwrap();
+fn dashboard_is_valid_and_uses_the_selected_data_source() {
+    let dashboard: Value =
+        serde_json::from_str(&read_repository("deploy/grafana/tollgate.json")).unwrap();
     assert_eq!(dashboard["uid"], "tollgate");
     assert!(dashboard["schemaVersion"].is_u64());
     assert_eq!(dashboard["templating"]["list"][0]["type"], "datasource");
@@ -80,26 +86,20 @@ fn the_dashboard_can_be_loaded_and_reads_the_source_that_is_chosen() {
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         assert_eq!(panel["datasource"]["uid"], "${datasource}", "{panel}");
         assert!(panel["description"].is_string(), "{panel}");
-        let place = &panel["gridPos"];
-        assert!(place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24, "{panel}");
+        let position = &panel["gridPos"];
+        let right = position["x"].as_u64().unwrap() + position["w"].as_u64().unwrap();
+        assert!(right <= 24, "{panel}");
     }
     for file in ["dashboards/tollgate.yaml", "datasources/prometheus.yaml"] {
-        let text = read(&format!("grafana/provisioning/{file}"));
-        let provisioned: Value = serde_norway::from_str(&text).unwrap();
-        assert_eq!(provisioned["apiVersion"], 1, "{file}");
+        let provisioned = documents(&format!("deploy/grafana/provisioning/{file}"));
+        assert_eq!(provisioned[0]["apiVersion"], 1, "{file}");
     }
-}
-
-fn documents(path: &str) -> Vec<Value> {
-    let text = read(path);
-    let each = serde_norway::Deserializer::from_str(&text);
-    each.map(|x| Value::deserialize(x).unwrap()).collect()
 }
 
 #[test]
-fn the_manifests_fit_together_and_their_configuration_is_one() {
-    let all = documents("kubernetes/tollgate.yaml");
-    let of_kind = |kind: &str| all.iter().find(|x| x["kind"] == *kind).unwrap();
+fn manifests_are_consistent_and_their_configuration_is_valid() {
+    let all = documents("deploy/kubernetes/tollgate.yaml");
+    let of_kind = |kind: &str| all.iter().find(|document| document["kind"] == *kind).unwrap();
     for document in &all {
         assert!(document["apiVersion"].is_string() && document["metadata"]["name"] == "tollgate");
     }
@@ -118,32 +118,31 @@ fn the_manifests_fit_together_and_their_configuration_is_one() {
     }
     let container = &pod["spec"]["containers"][0];
     for port in of_kind("Service")["spec"]["ports"].as_array().unwrap() {
-        let mut named = container["ports"].as_array().unwrap().iter();
-        let target = named.find(|named| named["name"] == port["targetPort"]).unwrap();
+        let mut ports = container["ports"].as_array().unwrap().iter();
+        let target = ports.find(|target| target["name"] == port["targetPort"]).unwrap();
         assert_eq!(target["containerPort"], port["port"]);
     }
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
         assert_eq!(container[probe]["httpGet"]["port"], "http", "{probe}");
     }
     let grace = pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
-    assert!(grace > config.drain.timeout.as_secs() + 5, "it is killed while it drains");
-    let rules: Value = serde_norway::from_str(&read("prometheus/rules.yaml")).unwrap();
-    let monitoring = documents("kubernetes/monitoring.yaml");
-    assert_eq!(monitoring[1]["spec"], rules, "PrometheusRule is not the rules");
+    assert!(grace > config.drain.timeout.as_secs() + 5, "the pod is killed while it drains");
+    let rules = &documents("deploy/prometheus/rules.yaml")[0];
+    let monitoring = documents("deploy/kubernetes/monitoring.yaml");
+    assert_eq!(monitoring[1]["spec"], *rules, "PrometheusRule differs from rules.yaml");
 }
 
 #[test]
-fn systemd_takes_the_unit() {
+fn systemd_accepts_the_unit() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
-        return eprintln!("systemd-analyze is not here: the unit is not verified");
+        return eprintln!("SKIPPED: systemd-analyze is not installed");
     }
     let folder = Folder::create();
-    let unit = folder.join("tollgate.service");
-    // The program that it names is not installed here.
+    // The program of the unit is not installed.
     let program = env!("CARGO_BIN_EXE_tollgate");
-    let text = read("systemd/tollgate.service").replace("/usr/local/bin/tollgate", program);
-    fs::write(&unit, text).unwrap();
-    let output = Command::new("systemd-analyze").arg("verify").arg(&unit).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && !said.contains("tollgate.service"), "{said}");
+    let text = read_repository("deploy/systemd/tollgate.service");
+    let unit = folder.write("tollgate.service", text.replace("/usr/local/bin/tollgate", program));
+    let mut command = Command::new("systemd-analyze");
+    let (code, _, error) = output(command.arg("verify").arg(&unit), b"");
+    assert!(code == 0 && !error.contains("tollgate.service"), "{error}");
 }

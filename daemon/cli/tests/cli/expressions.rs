@@ -1,13 +1,13 @@
-//! The expressions of the dashboard and the alerts, and what they ask for.
+//! The expressions of the dashboard and the alerts, and the metrics that they select.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use serde_json::Value;
 
-use crate::promtool::deploy;
+use crate::deploy::alerts;
+use crate::process::read_repository;
 
-/// A metric that is asked for, with the labels that are asked of it.
+/// A metric with labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
     pub(crate) name: String,
@@ -15,14 +15,14 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// The one that a text begins with: a name, and labels in braces if there are any.
-    pub(crate) fn read(text: &str) -> Self {
+    /// Parses a name and optional labels in braces.
+    pub(crate) fn parse(text: &str) -> Self {
         let (name, rest) = text.split_once('{').unwrap_or((text, ""));
         Selector { name: name.trim().to_owned(), labels: labels(rest) }
     }
 }
 
-/// The names of labels up to the closing brace; their values may hold anything.
+/// The names of labels up to the closing brace. Their values may contain any characters.
 fn labels(text: &str) -> BTreeSet<String> {
     let (mut names, mut name) = (BTreeSet::new(), String::new());
     let (mut in_value, mut escaped) = (false, false);
@@ -41,8 +41,7 @@ fn labels(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// Every metric of ours that an expression names. Labels that results are grouped by are asked of
-/// each.
+/// The metrics of Tollgate in an expression, each with its own labels and those of `by`.
 pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
     let mut grouped = BTreeSet::new();
     for (at, _) in expression.match_indices("by (") {
@@ -53,18 +52,18 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
     let mut selectors = Vec::new();
     let mut rest = expression;
     while let Some(at) = rest.find(is_part) {
-        let end = rest[at..].find(|x| !is_part(x)).map_or(rest.len(), |x| at + x);
+        let end = rest[at..].find(|c| !is_part(c)).map_or(rest.len(), |length| at + length);
         let name = &rest[at..end];
-        let is_ours = ["tollgate_", "process_"].iter().any(|x| name.starts_with(x));
+        let is_ours = ["tollgate_", "process_"].iter().any(|prefix| name.starts_with(prefix));
         if is_ours || name == "up" {
             let mut selector = Selector { name: name.to_owned(), ..Selector::default() };
             if rest[end..].starts_with('{') {
                 selector.labels = labels(&rest[end + 1..]);
             }
-            // Only a histogram's classes are grouped by `le`.
-            let is_class = name.ends_with("_bucket");
-            let asked = grouped.iter().filter(|grouped| is_class || *grouped != "le");
-            selector.labels.extend(asked.cloned());
+            // Only the buckets of a histogram have the label `le`.
+            let is_bucket = name.ends_with("_bucket");
+            let labels = grouped.iter().filter(|label| is_bucket || *label != "le");
+            selector.labels.extend(labels.cloned());
             selectors.push(selector);
         }
         rest = &rest[end..];
@@ -72,10 +71,10 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
     selectors
 }
 
-/// Every expression, with the place where it stands.
+/// All expressions, each with the name of its panel, annotation, variable or alert.
 pub(crate) fn all() -> Vec<(String, String)> {
     let mut all = Vec::new();
-    let dashboard = fs::read_to_string(deploy("grafana/tollgate.json")).unwrap();
+    let dashboard = read_repository("deploy/grafana/tollgate.json");
     let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().into_iter().flatten() {
@@ -87,18 +86,14 @@ pub(crate) fn all() -> Vec<(String, String)> {
         all.push((format!("{}", annotation["name"]), annotation["expr"].as_str().unwrap().into()));
     }
     for variable in dashboard["templating"]["list"].as_array().unwrap() {
-        // `label_values(SELECTOR, LABEL)`: the label is asked of the selector.
-        let Some(asked) = variable["definition"].as_str() else { continue };
-        let inner = asked.strip_prefix("label_values(").unwrap().strip_suffix(')').unwrap();
+        // `label_values(SELECTOR, LABEL)` requires the label of the selector.
+        let Some(definition) = variable["definition"].as_str() else { continue };
+        let inner = definition.strip_prefix("label_values(").unwrap().strip_suffix(')').unwrap();
         let (selector, label) = inner.rsplit_once(", ").unwrap();
         all.push((format!("{}", variable["name"]), format!("count by ({label}) ({selector})")));
     }
-    let rules = fs::read_to_string(deploy("prometheus/rules.yaml")).unwrap();
-    let rules: Value = serde_norway::from_str(&rules).unwrap();
-    for group in rules["groups"].as_array().unwrap() {
-        for rule in group["rules"].as_array().unwrap() {
-            all.push((rule["alert"].to_string(), rule["expr"].as_str().unwrap().to_owned()));
-        }
+    for rule in alerts() {
+        all.push((rule["alert"].to_string(), rule["expr"].as_str().unwrap().to_owned()));
     }
     assert!(all.len() > 40, "{all:?}");
     all
@@ -122,7 +117,7 @@ pub(crate) fn with_variables(expression: &str) -> String {
 }
 
 #[test]
-fn what_an_expression_asks_for_is_found() {
+fn selectors_of_an_expression_have_its_labels() {
     let expression = r#"sum by (a, le) (rate(tollgate_x_bucket{b="}\"",c=~"d|e"}[5m])) / up > 1"#;
     let found = selectors(expression);
     let names: Vec<_> = found.iter().map(|found| &*found.name).collect();

@@ -1,68 +1,54 @@
-//! Where the daemon listens, and how it says so.
+//! Listeners other than plain TCP, and the commands that the greeting prints for them.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use rcgen::{CertificateParams, KeyPair};
 use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, tollgate};
+use crate::process::{Daemon, output, tollgate};
+
+/// Runs the last command of the greeting, which needs curl.
+fn assert_printed_command_gets_a_response(daemon: &Daemon) {
+    let command = daemon.greeting.lines().next_back().unwrap();
+    let (code, response, error) = output(Command::new("sh").args(["-c", command]), b"");
+    assert_eq!(code, 0, "{command}: {error}");
+    assert!(response.contains(" 200"), "{command}: {response}");
+}
 
 #[test]
-fn the_printed_command_works_at_a_socket_in_the_file_system() {
-    let directory = Folder::create();
-    let path = directory.join("http.sock");
+fn printed_command_uses_a_unix_socket() {
+    let folder = Folder::create();
+    let path = folder.join("http.sock");
     let address = format!("unix:{}", path.display());
     let mut command = tollgate();
-    let daemon = Daemon::spawn(command.args([
-        "serve",
-        "10/s",
-        "--http",
-        &address,
-        "--metrics",
-        "127.0.0.1:0",
-        "--grpc",
-        "off",
-        "--resp",
-        "off",
-    ]));
+    command.args(["serve", "10/s", "--http", &address, "--metrics", "127.0.0.1:0"]);
+    let daemon = Daemon::spawn(command.args(["--grpc", "off", "--resp", "off"]));
     assert!(daemon.greeting.contains(&format!("  HTTP/1.1, HTTP/2  {address}\n")));
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(b"GET /livez HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert_pasted_command_is_answered(&daemon);
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert_printed_command_gets_a_response(&daemon);
     daemon.stop();
     assert!(!path.exists());
 }
 
 #[test]
-fn the_printed_command_works_with_tls() {
-    let directory = Folder::create();
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    let (cert, file) = (directory.join("cert.pem"), directory.join("tollgate.yaml"));
-    fs::write(&cert, params.self_signed(&key).unwrap().pem()).unwrap();
-    fs::write(directory.join("key.pem"), key.serialize_pem()).unwrap();
-    let shown = directory.display();
+fn printed_command_uses_tls() {
+    let folder = Folder::create();
+    let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let cert = folder.write("cert.pem", generated.cert.pem());
+    let key = folder.write("key.pem", generated.signing_key.serialize_pem());
     let yaml = format!(
-        "listen: {{ tls: {{ cert: {shown}/cert.pem, key: {shown}/key.pem }} }}\n\
-         policies: {{ default: {{ limits: [10/s] }} }}\n"
+        "listen: {{ tls: {{ cert: {}, key: {} }} }}\n\
+         policies: {{ default: {{ limits: [10/s] }} }}\n",
+        cert.display(),
+        key.display()
     );
-    fs::write(&file, yaml).unwrap();
-    let daemon = Daemon::start(["--config", file.to_str().unwrap()]);
+    let daemon = Daemon::with_config(&yaml, |command| command);
     assert!(daemon.url.starts_with("https://127.0.0.1:"), "{}", daemon.greeting);
-    assert_pasted_command_is_answered(&daemon);
+    assert_printed_command_gets_a_response(&daemon);
     daemon.stop();
-}
-
-fn assert_pasted_command_is_answered(daemon: &Daemon) {
-    let command = daemon.greeting.lines().last().unwrap();
-    let output = Command::new("sh").args(["-c", command]).output().unwrap();
-    assert!(output.status.success(), "{command} needs curl, and says {output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains(" 200"), "{command}: {said}");
 }

@@ -1,18 +1,22 @@
-//! The tool as a process: exit codes, lines, signals.
+//! The tool as a process: exit codes, output, signals.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod check;
+#[path = "../common/client.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod client;
 mod config;
-mod crowd;
+mod connections;
 mod deploy;
-mod drain;
 mod expressions;
 mod listen;
 mod manual;
 mod metrics;
 mod operation;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
-mod promtool;
+mod prometheus;
 mod serve;
 mod store;
 mod systemd;

@@ -1,14 +1,14 @@
-//! Completions and the manual, which the command line's own definition makes.
+//! Completions and manual pages, which derive from the definition of the command line.
 
-use std::process::{Command, Stdio};
-use std::{fs, io::Write};
+use std::fs;
+use std::process::Command;
 
 use tollgate_testkit::Folder;
 
-use crate::process::run;
+use crate::process::{output, run};
 
 #[test]
-fn every_shell_gets_its_completions() {
+fn every_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, script, _) = run(["completions", shell]);
         assert_eq!(code, 0, "{shell}");
@@ -20,24 +20,20 @@ fn every_shell_gets_its_completions() {
     assert!(code == 2 && error.contains("bash"), "{error}");
 }
 
-/// Bash itself completes: what stands there first is what it is given.
 #[test]
-fn bash_completes() {
+fn bash_completes_a_command() {
     let (_, script, _) = run(["completions", "bash"]);
-    let mut bash =
-        Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let ask = r#"
+    let completion = r#"
 COMP_WORDS=(tollgate se) COMP_CWORD=1 COMP_LINE="tollgate se"
 _tollgate tollgate se tollgate
 echo "${COMPREPLY[@]}"
 "#;
-    bash.stdin.take().unwrap().write_all(format!("{script}{ask}").as_bytes()).unwrap();
-    let output = bash.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "serve\n");
+    let (_, printed, _) = output(&mut Command::new("bash"), (script + completion).as_bytes());
+    assert_eq!(printed, "serve\n");
 }
 
 #[test]
-fn there_is_a_page_for_each_command() {
+fn each_command_has_a_page() {
     let (code, page, _) = run(["man"]);
     assert!(code == 0 && page.contains(".TH tollgate 1"), "{page}");
     let directory = Folder::create();

@@ -1,15 +1,15 @@
 //! `tollgate serve`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
-
 use tollgate_testkit::Folder;
 
-use crate::process::{Daemon, run, tollgate};
+use crate::client::send;
+use crate::process::{Daemon, HTTP_ONLY, output, run, tollgate};
 
 #[test]
 fn printed_commands_lead_to_a_denial_with_an_exact_time() {
@@ -18,22 +18,20 @@ fn printed_commands_lead_to_a_denial_with_an_exact_time() {
         let commands = daemon.greeting.lines().filter_map(|line| line.strip_prefix("  "));
         let commands: Vec<_> = commands.filter(|command| command.contains("curl ")).collect();
         assert_eq!(commands.len(), 2, "{}", daemon.greeting);
-        // Pasted together, as they are read.
-        let said = Command::new("sh").args(["-c", &commands.join("\n")]).output().unwrap().stdout;
-        let mut said = String::from_utf8(said).unwrap();
-        if said.is_empty() {
-            said = by_own_client(&daemon, commands[1]);
-        }
-        let statuses: Vec<_> = said.lines().filter(|line| line.starts_with("HTTP")).collect();
-        assert!(statuses[0].starts_with("HTTP/1.1 200"), "{arguments:?}: {said}");
-        let (_, denial) = said.rsplit_once("HTTP/1.1 429").unwrap();
+        // All lines at once, as a user pastes them.
+        let mut shell = Command::new("sh");
+        let (code, printed, error) = output(shell.args(["-c", &commands.join("\n")]), b"");
+        assert_eq!(code, 0, "{commands:?}: {error}");
+        let first = printed.lines().find(|line| line.starts_with("HTTP")).unwrap();
+        assert!(first.starts_with("HTTP/1.1 200"), "{arguments:?}: {printed}");
+        let (_, denial) = printed.rsplit_once("HTTP/1.1 429").unwrap();
         let between = |before, after| {
             let (_, rest) = denial.split_once(before).unwrap();
             rest.split_once(after).unwrap().0.trim()
         };
         let header: u64 = between("retry-after:", "\r\n").parse().unwrap();
-        assert_eq!(header, rounded_up(between(r#""retry_after":"#, ",")), "{said}");
-        assert!(header > 0, "{said}");
+        assert_eq!(header, rounded_up(between(r#""retry_after":"#, ",")), "{printed}");
+        assert!(header > 0, "{printed}");
         daemon.stop();
     }
 }
@@ -44,34 +42,15 @@ fn rounded_up(seconds: &str) -> u64 {
     whole.parse::<u64>().unwrap() + u64::from(decimals.bytes().any(|byte| byte != b'0'))
 }
 
-/// Asks what the last command asks, often enough, where there is no curl.
-fn by_own_client(daemon: &Daemon, command: &str) -> String {
-    let body = command.split('\'').nth(1).unwrap();
-    let mut said = String::new();
-    for _ in 0..7 {
-        let mut stream = TcpStream::connect(daemon.address()).unwrap();
-        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
-        write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-        std::io::Read::read_to_string(&mut stream, &mut said).unwrap();
-        said.push('\n');
-    }
-    said
-}
-
 #[test]
 fn printed_envoy_request_is_accepted() {
     let mut command = tollgate();
     command.args(["serve", "3/d", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]);
-    command.args(["--metrics", "off", "--resp", "off"]).stderr(Stdio::null());
-    let daemon = Daemon::spawn(&mut command);
+    let daemon = Daemon::spawn(command.args(["--metrics", "off", "--resp", "off"]));
     let line = daemon.greeting.lines().find(|line| line.contains("/json -d '")).unwrap();
     let body = line.split('\'').nth(1).unwrap();
-    let mut stream = TcpStream::connect(daemon.address()).unwrap();
-    let head = "POST /json HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length:";
-    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut stream, &mut said).unwrap();
-    assert!(said.contains(r#"{"overallCode":"OK","#), "{line}: {said}");
+    let response = send(daemon.address(), "POST /json", &[], body);
+    assert!(response.body.contains(r#"{"overallCode":"OK","#), "{line}: {response:?}");
     daemon.stop();
 }
 
@@ -88,7 +67,11 @@ fn greeting_lists_policies_and_listeners() {
         "  login   5/min log",
         "  search  10/s fixed; 120/min fixed; 240/h sliding by 1min",
     ] {
-        assert!(daemon.greeting.lines().any(|it| it == line), "{line}\n{}", daemon.greeting);
+        assert!(
+            daemon.greeting.lines().any(|printed| printed == line),
+            "{line}\n{}",
+            daemon.greeting
+        );
     }
     daemon.stop();
     let daemon = Daemon::start(["10/s burst 20", "--max-keys", "7"]);
@@ -104,11 +87,11 @@ fn port_in_use_names_the_flag_and_a_free_port() {
     let flags = ["--http", "--grpc", "--resp", "--metrics"];
     for flag in flags {
         let others = flags.iter().filter(|f| **f != flag).flat_map(|flag| [*flag, "127.0.0.1:0"]);
-        let (code, said, complaint) = run(["serve", flag, &address].into_iter().chain(others));
-        assert_eq!((code, &*said), (2, ""));
+        let (code, printed, error) = run(["serve", flag, &address].into_iter().chain(others));
+        assert_eq!((code, &*printed), (2, ""));
         let hint = format!("set another address: {flag} ");
-        let free = complaint.trim().rsplit_once(&hint).unwrap().1;
-        assert!(complaint.starts_with(&format!("error: {address} is in use")), "{complaint}");
+        let free = error.trim().rsplit_once(&hint).unwrap().1;
+        assert!(error.starts_with(&format!("error: {address} is in use")), "{error}");
         assert_ne!(free, address);
         TcpListener::bind(free).unwrap();
     }
@@ -116,15 +99,15 @@ fn port_in_use_names_the_flag_and_a_free_port() {
 
 #[test]
 fn invalid_arguments_exit_with_2_and_the_reason() {
-    let data = Folder::create();
-    let file = data.join("tollgate.yaml");
-    std::fs::write(&file, "policies:\n  api:\n    limits: [10/s]\n  api: {}\n").unwrap();
-    let file = file.to_str().unwrap();
-    let place = format!(
+    let folder = Folder::create();
+    let yaml = "policies:\n  api:\n    limits: [10/s]\n  api: {}\n";
+    let file = folder.write("tollgate.yaml", yaml).display().to_string();
+    let file = &*file;
+    let duplicate = format!(
         "error: api is defined twice; remove one of the two\n --> {file}:4:3\n  |\n4 |   api: {{}}\n  |   ^^^\n"
     );
-    for (arguments, complaint) in [
-        (&["--config", file][..], &*place),
+    for (arguments, message) in [
+        (&["--config", file][..], &*duplicate),
         (&["--config", "/nowhere/tollgate.yaml"], "(os error 2)\n --> /nowhere/tollgate.yaml\n"),
         (&["10/month"], "write 30d, or 1d windows"),
         (&["10/s", "--config", file], "cannot be used with"),
@@ -137,24 +120,13 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
         ),
         (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory does not exist"),
         (
-            &[
-                "--http",
-                "127.0.0.1:0",
-                "--metrics",
-                "off",
-                "--grpc",
-                "off",
-                "--resp",
-                "off",
-                "--data",
-                file,
-            ],
+            &[&HTTP_ONLY[..], &["--data", file]].concat(),
             "choose a directory that only tollgate uses",
         ),
     ] {
-        let (code, said, complained) = run(["serve"].iter().chain(arguments));
-        assert_eq!((code, &*said), (2, ""), "{arguments:?}: {complained}");
-        assert!(complained.contains(complaint), "{arguments:?}: {complained}");
+        let (code, printed, error) = run(["serve"].iter().chain(arguments));
+        assert_eq!((code, &*printed), (2, ""), "{arguments:?}: {error}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
     }
 }
 
@@ -171,7 +143,7 @@ fn restart_keeps_the_data_directory() {
     assert_eq!(run(["check", "default", "a", "--url", &second.url]).0, 1);
     assert_eq!(run(["check", "default", "b", "--url", &second.url]).0, 0);
     second.stop();
-    std::fs::write(data.join("snapshot"), "not one of ours").unwrap();
+    data.write("snapshot", "not a snapshot");
     let third = Daemon::start(arguments);
     assert!(third.greeting.contains("not a snapshot of tollgate"), "{}", third.greeting);
     third.stop();
@@ -179,17 +151,17 @@ fn restart_keeps_the_data_directory() {
 
 #[test]
 fn saved_state_survives_a_crash() {
-    let data = Folder::create();
-    let file = data.join("tollgate.yaml");
+    let folder = Folder::create();
     let yaml = format!(
         "store: {{ data: {}/state, snapshot_interval: 100ms }}\npolicies: {{ a: {{ limits: [1/366d log] }} }}",
-        data.display()
+        folder.display()
     );
-    std::fs::write(&file, yaml).unwrap();
+    let file = folder.write("tollgate.yaml", yaml);
     let arguments = ["--config", file.to_str().unwrap()];
     let first = Daemon::start(arguments);
     assert_eq!(run(["check", "a", "k", "--url", &first.url]).0, 0);
-    let saved = || std::fs::metadata(data.join("state/snapshot")).and_then(|x| x.modified()).ok();
+    let saved =
+        || std::fs::metadata(folder.join("state/snapshot")).and_then(|file| file.modified()).ok();
     // The second save from here on began after the check.
     for _ in 0..2 {
         let before = saved();
@@ -215,7 +187,7 @@ fn first_signal_drains_and_second_one_stops_at_once() {
         BufReader::new(busy.try_clone().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
         daemon.signal(signal);
-        // Once it is not ready or does not accept connections, the first signal was received.
+        // A daemon that drains is not ready, or refuses connections.
         while is_ready(daemon.address()) {}
         daemon.signal(signal);
         assert_eq!(daemon.wait(), Some(code));
@@ -224,16 +196,16 @@ fn first_signal_drains_and_second_one_stops_at_once() {
 
 fn is_ready(address: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
-    let mut answer = String::new();
-    let asked = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
-    asked.and_then(|()| std::io::Read::read_to_string(&mut stream, &mut answer)).is_ok()
-        && answer.starts_with("HTTP/1.1 200")
+    let mut response = String::new();
+    let sent = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    sent.and_then(|()| stream.read_to_string(&mut response)).is_ok()
+        && response.starts_with("HTTP/1.1 200")
 }
 
 #[test]
 fn version_and_help_are_printed() {
     assert_eq!(run(["--version"]), (0, "tollgate 0.1.0\n".to_owned(), String::new()));
-    let (code, said, complaint) = run::<[&str; 0]>([]);
-    assert_eq!((code, &*said), (2, ""));
-    assert!(complaint.contains("serve") && complaint.contains("check"), "{complaint}");
+    let (code, printed, error) = run::<[&str; 0]>([]);
+    assert_eq!((code, &*printed), (2, ""));
+    assert!(error.contains("serve") && error.contains("check"), "{error}");
 }

@@ -1,19 +1,17 @@
 //! `--store`: the daemon and `tollgate check` on a real Redis or Valkey.
 
-use std::path::Path;
-
 use tollgate_testkit::{Folder, Server};
 
-use crate::process::{Daemon, run};
+use crate::process::{Daemon, HTTP_ONLY, run};
 
-/// A limit that recovers in no test's time.
+/// A limit that does not recover during a test.
 const SLOW: &str = "2/366d log";
 
 #[test]
 fn check_uses_the_store_directly() {
     let server = Server::start();
     let url = server.url();
-    let ask = |more: &[&str]| run([&["check", SLOW, "a", "--store", &*url], more].concat());
+    let check = |more: &[&str]| run([&["check", SLOW, "a", "--store", &*url], more].concat());
     for (more, code, line) in [
         (&["--peek"][..], 0, "✓ allowed  a  2/366d log  2 left\n"),
         (&[], 0, "✓ allowed  a  2/366d log  1 left\n"),
@@ -27,28 +25,33 @@ fn check_uses_the_store_directly() {
             r#"{"allowed":false,"reason":"limit","policy":"=2/366d log""#,
         ),
     ] {
-        let (exited, said, complaint) = ask(more);
-        assert_eq!((exited, &*complaint), (code, ""), "{more:?}");
-        assert!(said.starts_with(line), "{more:?}: {said}");
+        let (exit_code, output, error) = check(more);
+        assert_eq!((exit_code, &*error), (code, ""), "{more:?}");
+        assert!(output.starts_with(line), "{more:?}: {output}");
     }
-    // A policy by its name, of the samples or of a file.
+    // A policy of the samples, and one of a file.
     assert_eq!(run(["check", "login", "a", "--store", &url]).0, 0);
-    let data = Folder::create();
-    let file = data.join("tollgate.yaml");
-    std::fs::write(&file, "namespace: mine\npolicies: { mine: { limits: [1/366d log] } }").unwrap();
+    let folder = Folder::create();
+    let yaml = "namespace: mine\npolicies: { mine: { limits: [1/366d log] } }";
+    let file = folder.write("tollgate.yaml", yaml);
     let mine = ["check", "mine", "a", "--store", &url, "--config", file.to_str().unwrap()];
     assert_eq!((run(mine).0, run(mine).0), (0, 1));
     assert!(!server.keys("mine").is_empty() && !server.keys("other").is_empty());
 }
 
 #[test]
-fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
+fn unavailable_or_invalid_store_exits_with_2_and_the_reason() {
     let server = Server::start();
-    let away = format!("redis://u:secret@{}", server.address());
+    let unavailable = format!("redis://u:secret@{}", server.address());
     server.kill();
-    for (arguments, complaint) in [
-        (&["--store", &*away][..], "the server cannot be reached, so nothing was charged"),
-        (&["--store", &away], "error: redis://u:***@127.0.0.1:"),
+    let fails = |command: &[&str], arguments: &[&str], message: &str| {
+        let (code, output, error) = run([command, arguments].concat());
+        assert_eq!((code, &*output), (2, ""), "{arguments:?}: {error}");
+        assert!(error.contains(message) && !error.contains("secret"), "{arguments:?}: {error}");
+    };
+    for (arguments, message) in [
+        (&["--store", &*unavailable][..], "the server cannot be reached, so nothing was charged"),
+        (&["--store", &unavailable], "error: redis://u:***@127.0.0.1:"),
         (
             &["--store", "redsi://u:secret@h"],
             "unknown store \"redsi://u:***@h\"; expected memory, redis://HOST, redis+cluster://",
@@ -60,11 +63,9 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
         (&["--namespace", "n"], "--store <URL>"),
         (&["--config", "f"], "a daemon has its own configuration"),
     ] {
-        let (code, line, said) = run([&["check", SLOW, "a"], arguments].concat());
-        assert_eq!((code, &*line), (2, ""), "{arguments:?}: {said}");
-        assert!(said.contains(complaint) && !said.contains("secret"), "{arguments:?}: {said}");
+        fails(&["check", SLOW, "a"], arguments, message);
     }
-    for (arguments, complaint) in [
+    for (arguments, message) in [
         (&["--store", "redsi://u:secret@h"][..], "unknown store \"redsi://u:***@h\""),
         (
             &["--store", "redis://h", "--max-keys", "7"],
@@ -76,58 +77,43 @@ fn a_store_that_cannot_be_asked_exits_with_2_and_says_why() {
             "only redis+cluster:// and redis+sentinel:// take several hosts",
         ),
     ] {
-        let serve = [
-            "serve",
-            "--http",
-            "127.0.0.1:0",
-            "--metrics",
-            "off",
-            "--grpc",
-            "off",
-            "--resp",
-            "off",
-        ];
-        let (code, line, said) = run([&serve, arguments].concat());
-        assert_eq!((code, &*line), (2, ""), "{arguments:?}: {said}");
-        assert!(said.contains(complaint) && !said.contains("secret"), "{arguments:?}: {said}");
+        fails(&[&["serve"], &HTTP_ONLY[..]].concat(), arguments, message);
     }
 }
 
-/// A file with one policy and time enough for a busy machine.
-fn patient_file(data: &Path) -> String {
-    let file = data.join("tollgate.yaml");
-    let yaml = format!(
+/// Two policies, and a deadline that tolerates a busy machine.
+fn config() -> String {
+    format!(
         "store: {{ deadline: 5s }}\npolicies: {{ slow: {{ limits: [{SLOW}] }}, \
          open: {{ limits: [{SLOW}], on_store_error: allow }} }}"
-    );
-    std::fs::write(&file, yaml).unwrap();
-    file.to_str().unwrap().to_owned()
+    )
 }
 
 #[test]
 fn daemon_shares_the_state_of_its_store() {
     let server = Server::with(|config| config.password("sesame"));
-    let (url, data) = (server.url(), Folder::create());
-    let file = patient_file(&data);
-    let arguments = ["--config", &file, "--store", &url, "--namespace", "shop"];
-    let daemons = [Daemon::start(arguments), Daemon::start(arguments)];
+    let url = server.url();
+    let daemons = [(), ()].map(|()| {
+        let arguments = ["--store", &url, "--namespace", "shop"];
+        Daemon::with_config(&config(), |command| command.args(arguments))
+    });
     let shown = format!("  store             {}, namespace shop\n", url.replace("sesame", "***"));
     for (daemon, code) in daemons.iter().cycle().zip([0, 0, 1, 1]) {
         assert!(daemon.greeting.contains(&shown), "{}", daemon.greeting);
-        assert!(!daemon.greeting.contains("sesame") && !daemon.greeting.contains("away"));
-        let (exited, line, _) = run(["check", "slow", "a", "--url", &daemon.url]);
-        assert_eq!(exited, code, "{line}");
+        assert!(!daemon.greeting.contains("sesame") && !daemon.greeting.contains("unavailable"));
+        let (exit_code, line, _) = run(["check", "slow", "a", "--url", &daemon.url]);
+        assert_eq!(exit_code, code, "{line}");
     }
-    assert!(server.keys("").iter().all(|it| it.starts_with("shop")));
+    assert!(server.keys("").iter().all(|key| key.starts_with("shop")));
     server.kill();
     for (policy, code, beginning) in
         [("slow", 1, "✗ denied  a  slow  "), ("open", 0, "✓ allowed  a  open  ")]
     {
         let line = format!("{beginning}store unavailable, on_store_error applied\n");
-        let asked = ["check", policy, "a", "--url", &daemons[0].url];
-        // What has gone may take a moment to be noticed.
-        let is_so = (0..400).any(|_| run(asked) == (code, line.clone(), String::new()));
-        assert!(is_so, "{:?}", run(asked));
+        let check = ["check", policy, "a", "--url", &daemons[0].url];
+        // The daemon needs a moment to detect that the server has ended.
+        let is_detected = (0..400).any(|_| run(check) == (code, line.clone(), String::new()));
+        assert!(is_detected, "{:?}", run(check));
     }
     for daemon in daemons {
         daemon.stop();
@@ -138,13 +124,12 @@ fn daemon_shares_the_state_of_its_store() {
 fn daemon_listens_while_its_store_is_unavailable() {
     let server = Server::start();
     server.kill();
-    let data = Folder::create();
-    let file = patient_file(&data);
-    let daemon = Daemon::start(["--config", &file, "--store", &server.url()]);
-    let away = "unavailable, so on_store_error applies: the server cannot be reached";
-    assert!(daemon.greeting.contains(away), "{}", daemon.greeting);
+    let url = server.url();
+    let daemon = Daemon::with_config(&config(), |command| command.args(["--store", &url]));
+    let line = "unavailable, so on_store_error applies: the server cannot be reached";
+    assert!(daemon.greeting.contains(line), "{}", daemon.greeting);
     server.restart();
-    let came = (0..400).any(|_| run(["check", "slow", "a", "--url", &daemon.url]).0 == 0);
-    assert!(came, "the store is found in the background");
+    let is_connected = (0..400).any(|_| run(["check", "slow", "a", "--url", &daemon.url]).0 == 0);
+    assert!(is_connected, "the daemon does not connect in the background");
     daemon.stop();
 }

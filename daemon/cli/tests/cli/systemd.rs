@@ -1,4 +1,4 @@
-//! The messages to a service manager.
+//! Notifications to a service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
@@ -27,14 +27,45 @@ fn next_message(socket: &UnixDatagram) -> String {
     String::from_utf8(bytes[..length].to_vec()).unwrap()
 }
 
+/// An abstract socket with this name.
+#[cfg(target_os = "linux")]
+fn bind_abstract(name: &str) -> Option<UnixDatagram> {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::SocketAddr;
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    Some(UnixDatagram::bind_addr(&address).unwrap())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_abstract(_: &str) -> Option<UnixDatagram> {
+    None
+}
+
 #[test]
-fn the_service_manager_is_notified_of_start_reload_watchdog_and_stop() {
+fn service_manager_is_notified_of_start_and_stop() {
+    let folder = Folder::create();
+    let (path, name) = (folder.join("notify"), format!("tollgate-{}", std::process::id()));
+    let sockets = [
+        (path.display().to_string(), Some(UnixDatagram::bind(&path).unwrap())),
+        (format!("@{name}"), bind_abstract(&name)),
+    ];
+    for (address, socket) in sockets {
+        let Some(socket) = socket else { continue };
+        let daemon = Daemon::start_with(|command| command.env("NOTIFY_SOCKET", &address), ["1/s"]);
+        assert_eq!(next_message(&socket).lines().next(), Some("READY=1"));
+        daemon.stop();
+        assert_eq!(next_message(&socket).lines().next(), Some("STOPPING=1"));
+    }
+}
+
+#[test]
+fn service_manager_is_notified_of_start_reload_watchdog_and_stop() {
     let folder = Folder::create();
     let path = folder.join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     // Longer than any message takes on a busy machine.
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // The watchdog names the process that it expects messages of; the shell becomes the daemon.
+    // `WATCHDOG_PID` must be the process id of the daemon, which replaces the shell.
     let mut command = Command::new("sh");
     command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" \"$@\""]).arg(tollgate().get_program());
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").stdin(Stdio::null());

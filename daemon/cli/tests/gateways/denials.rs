@@ -10,22 +10,22 @@ pub(crate) fn sixth_request_is_denied_with_retry_after(kind: GatewayKind) {
     let setup = Setup::new(kind);
     let mut client = setup.client(9);
     for _ in 0..5 {
-        let answer = client.send("GET /login?x=1", &[], "");
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert_eq!(answer.body, "reached GET /login?x=1");
-        assert_eq!(answer.header("retry-after"), None, "{answer:?}");
+        let response = client.send("GET /login?x=1", &[], "");
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(response.body, "reached GET /login?x=1");
+        assert_eq!(response.header("retry-after"), None, "{response:?}");
     }
     for _ in 0..3 {
-        let answer = client.send("GET /login?x=1", &[], "");
-        assert_eq!(answer.status, 429, "{answer:?}");
-        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-        assert!((3_500..=3_600).contains(&wait), "{answer:?}");
-        let media = answer.header("content-type").unwrap();
-        assert!(media.starts_with("application/problem+json"), "{answer:?}");
-        let body: Value = serde_json::from_str(&answer.body).unwrap();
-        assert_eq!(body["status"], 429, "{answer:?}");
-        assert!(body["retry_after"].is_number(), "{answer:?}");
-        assert!(!answer.body.contains("127.0.0"), "the response contains the key: {answer:?}");
+        let response = client.send("GET /login?x=1", &[], "");
+        assert_eq!(response.status, 429, "{response:?}");
+        let wait: u64 = response.header("retry-after").unwrap().parse().unwrap();
+        assert!((3_500..=3_600).contains(&wait), "{response:?}");
+        let media = response.header("content-type").unwrap();
+        assert!(media.starts_with("application/problem+json"), "{response:?}");
+        let body: Value = serde_json::from_str(&response.body).unwrap();
+        assert_eq!(body["status"], 429, "{response:?}");
+        assert!(body["retry_after"].is_number(), "{response:?}");
+        assert!(!response.body.contains("127.0.0"), "the response contains the key: {response:?}");
     }
     assert_eq!(setup.reached(), 5);
     // Another path has another policy.
@@ -39,11 +39,11 @@ pub(crate) fn responses_contain_remaining_requests(kind: GatewayKind) {
     for (remaining, status) in
         [4, 3, 2, 1, 0].map(|remaining| (remaining, 200)).into_iter().chain([(0, 429); 2])
     {
-        let answer = client.send("GET /login", &[], "");
-        assert_eq!(answer.status, status, "{answer:?}");
-        let policy = answer.header("ratelimit-policy");
-        assert_eq!(policy, Some("\"login\";q=5;w=3600"), "{answer:?}");
-        assert_eq!(answer.remaining(), Some(remaining), "{answer:?}");
+        let response = client.send("GET /login", &[], "");
+        assert_eq!(response.status, status, "{response:?}");
+        let policy = response.header("ratelimit-policy");
+        assert_eq!(policy, Some("\"login\";q=5;w=3600"), "{response:?}");
+        assert_eq!(response.remaining(), Some(remaining), "{response:?}");
     }
 }
 
@@ -61,16 +61,16 @@ pub(crate) fn every_method_is_forwarded_and_limited(kind: GatewayKind) {
     let body = "x".repeat(100_000);
     let rows = [("HEAD", ""), ("POST", "a=b"), ("PUT", &*body), ("DELETE", ""), ("PATCH", "{}")];
     for (method, body) in rows {
-        let answer = client.send(&format!("{method} /login"), &[], body);
-        assert_eq!(answer.status, 200, "{method}: {answer:?}");
+        let response = client.send(&format!("{method} /login"), &[], body);
+        assert_eq!(response.status, 200, "{method}: {response:?}");
         let [reached] = &setup.upstream.take()[..] else { panic!("{method} did not arrive once") };
         assert_eq!((&*reached.method, &*reached.uri), (method, "/login"));
         assert_eq!(reached.body, body.as_bytes(), "{method}");
     }
     for (method, body) in rows {
         // A gateway may close a connection whose body it has not read.
-        let answer = setup.client(9).send(&format!("{method} /login"), &[], body);
-        assert_eq!(answer.status, 429, "{method}: {answer:?}");
+        let response = setup.client(9).send(&format!("{method} /login"), &[], body);
+        assert_eq!(response.status, 429, "{method}: {response:?}");
     }
     assert_eq!(setup.reached(), 0);
 }
@@ -79,9 +79,9 @@ pub(crate) fn every_method_is_forwarded_and_limited(kind: GatewayKind) {
 pub(crate) fn statuses_of_the_application_are_unchanged(kind: GatewayKind) {
     let setup = Setup::new(kind);
     for status in [401, 403, 404, 429, 500, 502, 503] {
-        let answer = setup.send(9, &format!("GET /status/{status}"), &[]);
-        assert_eq!(answer.status, status, "{answer:?}");
-        assert!(answer.body.starts_with("reached GET"), "{answer:?}");
+        let response = setup.send(9, &format!("GET /status/{status}"), &[]);
+        assert_eq!(response.status, status, "{response:?}");
+        assert!(response.body.starts_with("reached GET"), "{response:?}");
         assert_eq!(setup.reached(), 1, "{status}");
     }
 }

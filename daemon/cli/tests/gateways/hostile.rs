@@ -4,8 +4,8 @@ use tollgate_testkit::GatewayKind;
 
 use crate::setup::{Options, Setup};
 
-/// Headers with another address, `127.0.0.10`, with a path, method or host of another policy, or with a
-/// policy and a key.
+/// Headers with another address, `127.0.0.10`, with a path, method or host of another policy, or
+/// with a policy and a key.
 const ROWS: &[&[&str]] = &[
     &["X-Forwarded-For: 127.0.0.10"],
     &["X-Forwarded-For: 127.0.0.10, 127.0.0.1"],
@@ -72,9 +72,12 @@ pub(crate) fn forged_headers_do_not_bypass_the_limit(kind: GatewayKind) {
     let setup = setup(kind);
     setup.spend(9);
     for row in ROWS {
-        let answer = setup.send(9, "GET /login", row);
-        assert!([400, 429].contains(&answer.status), "{row:?}: {answer:?}");
-        assert!(answer.status == 429 || is_rejected_by_gateway(kind, row), "{row:?}: {answer:?}");
+        let response = setup.send(9, "GET /login", row);
+        assert!([400, 429].contains(&response.status), "{row:?}: {response:?}");
+        assert!(
+            response.status == 429 || is_rejected_by_gateway(kind, row),
+            "{row:?}: {response:?}"
+        );
     }
     assert_eq!(setup.reached(), 0);
 }
@@ -89,8 +92,8 @@ pub(crate) fn forged_headers_charge_the_sender(kind: GatewayKind) {
     let setup = setup(kind);
     let rows = [0, 2, 7, 18, 24].map(|at| ROWS[at]);
     for row in rows {
-        let answer = setup.send(9, "GET /login", row);
-        assert_eq!(answer.status, 200, "{row:?}: {answer:?}");
+        let response = setup.send(9, "GET /login", row);
+        assert_eq!(response.status, 200, "{row:?}: {response:?}");
     }
     assert_eq!(setup.send(9, "GET /login", &[]).status, 429);
     setup.reached();
@@ -125,11 +128,11 @@ pub(crate) fn path_variants_do_not_bypass_the_limit(kind: GatewayKind) {
     let setup = setup(kind);
     setup.spend(9);
     for path in PATHS {
-        let answer = setup.send(9, &format!("GET {path}"), &[]);
-        let is_bad = answer.status == 400;
-        assert!(answer.status == 429 || is_bad, "{path}: {answer:?}");
+        let response = setup.send(9, &format!("GET {path}"), &[]);
+        let is_bad = response.status == 400;
+        assert!(response.status == 429 || is_bad, "{path}: {response:?}");
         // The gateway must not reject all of them.
-        assert!(!is_bad || path.contains('#') || path.contains("%2"), "{path}: {answer:?}");
+        assert!(!is_bad || path.contains('#') || path.contains("%2"), "{path}: {response:?}");
     }
     assert_eq!(setup.reached(), 0);
 }
@@ -152,8 +155,8 @@ pub(crate) fn requests_without_path_or_host_do_not_bypass_the_limit(kind: Gatewa
         ("CONNECT app.test:80", &[]),
         ("g /login", &[]),
     ] {
-        if let Some(answer) = setup.client(9).try_send(line, headers, "") {
-            assert!(answer.status >= 400, "{line} {headers:?}: {answer:?}");
+        if let Some(response) = setup.client(9).try_send(line, headers, "") {
+            assert!(response.status >= 400, "{line} {headers:?}: {response:?}");
         }
         assert_eq!(setup.reached(), 0, "{line} {headers:?}");
     }
@@ -170,9 +173,9 @@ pub(crate) fn oversized_requests_do_not_bypass_the_limit(kind: GatewayKind) {
     let check = |what: &str, line: &str, headers: &[String]| {
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
         // A gateway may close the connection before it has read the request.
-        if let Some(answer) = setup.client(9).try_send(line, &headers, "") {
+        if let Some(response) = setup.client(9).try_send(line, &headers, "") {
             let refusals = [400, 414, 429, 431, 494, 502];
-            assert!(refusals.contains(&answer.status), "{what}: {answer:?}");
+            assert!(refusals.contains(&response.status), "{what}: {response:?}");
         }
     };
     check("many", "GET /login", &many);

@@ -1,10 +1,11 @@
-//! `tollgate init`.
+//! `tollgate init`, whose output the pages of `docs/gateways` show.
 
 use std::fs;
 
 use tollgate_testkit::Folder;
 
-use crate::daemon::tollgate;
+use crate::process::{read_repository, run};
+use crate::tokens::TOKENS;
 
 const GATEWAYS: [(&str, &[&str]); 6] = [
     ("nginx", &["nginx.conf"]),
@@ -22,9 +23,12 @@ pub(crate) fn gateways() -> impl Iterator<Item = (&'static str, Vec<&'static str
 
 /// Runs `init`. Returns the exit code, standard output and standard error.
 pub(crate) fn init(arguments: &[&str]) -> (i32, String, String) {
-    let output = tollgate().arg("init").args(arguments).output().unwrap();
-    let text = |x| String::from_utf8(x).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    run([&["init"], arguments].concat())
+}
+
+/// The text of a gateway's page.
+pub(crate) fn page(gateway: &str) -> String {
+    read_repository(&format!("docs/gateways/{gateway}.md"))
 }
 
 #[test]
@@ -102,5 +106,29 @@ fn existing_files_are_never_overwritten() {
         assert_eq!(code, 2);
         assert!(error.contains("already exists; move it"), "{error}");
         assert!(!folder.join("tollgate.yaml").exists());
+    }
+}
+
+#[test]
+fn pages_show_the_files_that_init_prints() {
+    for (gateway, files) in gateways() {
+        let page = page(gateway);
+        for file in files {
+            let (_, text, _) = init(&[gateway, "--file", file]);
+            let shown = page
+                .split("```")
+                .any(|block| block.split_once('\n').is_some_and(|(_, shown)| shown == text));
+            assert!(shown, "docs/gateways/{gateway}.md does not show {file} as init prints it");
+        }
+    }
+}
+
+/// The tests enable tokens with the command of the page.
+#[test]
+fn pages_show_how_to_enable_tokens() {
+    let (from, to) = TOKENS;
+    let line = format!("\nsed -i 's/{from}/{to}/' tollgate.yaml ");
+    for (gateway, _) in gateways() {
+        assert!(page(gateway).contains(&line), "docs/gateways/{gateway}.md lacks{line}");
     }
 }

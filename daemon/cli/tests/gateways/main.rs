@@ -3,15 +3,18 @@
 //! A gateway that is not installed is skipped, and standard error says so.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+#[path = "../common/client.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod client;
 mod daemon;
 mod denials;
-mod documents;
 mod hostile;
 mod init;
 mod keepalive;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod process;
 mod ratelimit;
-mod relay;
 mod setup;
 mod tokens;
 mod unavailable;
@@ -41,6 +44,7 @@ macro_rules! gateway {
                 unavailable::untrusted_gateway_gets_no_decision,
                 unavailable::on_store_error_deny_denies_every_request,
                 unavailable::on_store_error_allow_admits_every_request,
+                keepalive::gateway_reuses_its_connections,
                 tokens::gateway_sends_its_own_token,
                 tokens::missing_or_unknown_token_rejects_every_request,
                 tokens::token_without_scope_or_policy_rejects_every_request,

@@ -5,15 +5,15 @@ use std::process::Command;
 
 use tollgate_testkit::{Folder, Gateway, GatewayKind, Port, Upstream};
 
-use crate::client::{Answer, Client};
-use crate::daemon::{Daemon, tollgate};
-use crate::documents::page;
+use crate::client::{Client, Response};
+use crate::daemon::Daemon;
+use crate::init::{init, page};
 
 /// The differences from the printed configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Options<'a> {
-    /// Whether the gateway has the timeouts of the printed configuration. Longer ones tolerate a busy
-    /// machine.
+    /// Whether the gateway has the timeouts of the printed configuration. Longer ones tolerate a
+    /// busy machine.
     pub(crate) has_recipe_timeouts: bool,
     /// Whether the gateway rejects requests without a decision.
     pub(crate) fails_closed: bool,
@@ -23,6 +23,8 @@ pub(crate) struct Options<'a> {
     pub(crate) more: &'a str,
     /// The token that the gateway sends, configured with the commands of its page.
     pub(crate) token: Option<&'a str>,
+    /// Whether Envoy uses its rate limit filter, over gRPC.
+    pub(crate) over_grpc: bool,
     /// The port of a relay between the gateway and the daemon.
     pub(crate) relay: Option<u16>,
     pub(crate) daemon_port: Option<Port>,
@@ -36,6 +38,7 @@ pub(crate) struct Setup {
     pub(crate) upstream: Upstream,
     pub(crate) port: Port,
     _daemon_port: Port,
+    _grpc_port: Option<Port>,
     _folder: Folder,
 }
 
@@ -55,8 +58,18 @@ impl Setup {
         let folder = Folder::create();
         let (port, upstream) = (Port::reserve(), Upstream::start());
         let daemon_port = options.daemon_port.unwrap_or_else(Port::reserve);
-        let tollgate_port = options.relay.unwrap_or(daemon_port.number());
-        let recipe = |file| init(kind, file, &upstream.address(), tollgate_port, port.number());
+        let grpc_port = options.over_grpc.then(Port::reserve);
+        let tollgate = grpc_port.as_ref().unwrap_or(&daemon_port).number();
+        let tollgate = format!("127.0.0.1:{}", options.relay.unwrap_or(tollgate));
+        let (listen, upstream_address) = (port.number().to_string(), upstream.address());
+        let name = if options.over_grpc { "envoy-ratelimit".to_owned() } else { name_of(kind) };
+        let recipe = |file: &str| {
+            let addresses =
+                ["--upstream", &upstream_address, "--tollgate", &tollgate, "--listen", &listen];
+            let (code, text, error) = init(&[&[&*name, "--file", file], &addresses[..]].concat());
+            assert_eq!((code, &*error), (0, ""));
+            text
+        };
 
         let mut config = recipe("tollgate.yaml");
         for (from, to) in [&[HOURLY], options.edits].concat() {
@@ -64,10 +77,10 @@ impl Setup {
             config = config.replace(from, to);
         }
         config.push_str(options.more);
-        fs::write(folder.join("gateway.token"), format!("{SECRET}\n")).unwrap();
-        let path = folder.join("tollgate.yaml");
-        fs::write(&path, config).unwrap();
-        let daemon = Daemon::start(&path, daemon_port.number());
+        folder.write("gateway.token", format!("{SECRET}\n"));
+        let path = folder.write("tollgate.yaml", config);
+        let grpc = grpc_port.as_ref().map(Port::number);
+        let daemon = Daemon::start(&path, daemon_port.number(), grpc);
 
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
@@ -78,13 +91,13 @@ impl Setup {
             };
             (*name, if options.fails_closed { with_fail_closed(&text) } else { text })
         });
-        let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
         Self {
-            _gateway: gateway,
+            _gateway: Gateway::start(kind, &files.collect::<Vec<_>>(), &port),
             daemon,
             upstream,
             port,
             _daemon_port: daemon_port,
+            _grpc_port: grpc_port,
             _folder: folder,
         }
     }
@@ -95,7 +108,7 @@ impl Setup {
     }
 
     /// Sends a request over a new connection.
-    pub(crate) fn send(&self, host: u8, line: &str, headers: &[&str]) -> Answer {
+    pub(crate) fn send(&self, host: u8, line: &str, headers: &[&str]) -> Response {
         self.client(host).send(line, headers, "")
     }
 
@@ -104,11 +117,11 @@ impl Setup {
     pub(crate) fn spend(&self, host: u8) {
         let mut client = self.client(host);
         for at in 0..5 {
-            let answer = client.send("GET /login", &[], "");
-            assert_eq!(answer.status, 200, "request {at}: {answer:?}");
+            let response = client.send("GET /login", &[], "");
+            assert_eq!(response.status, 200, "request {at}: {response:?}");
         }
-        let answer = client.send("GET /login", &[], "");
-        assert_eq!(answer.status, 429, "{answer:?}");
+        let response = client.send("GET /login", &[], "");
+        assert_eq!(response.status, 429, "{response:?}");
         assert_eq!(self.reached(), 5);
     }
 
@@ -119,7 +132,7 @@ impl Setup {
 }
 
 /// The gateway's own files.
-pub(crate) fn files(kind: GatewayKind) -> &'static [&'static str] {
+fn files(kind: GatewayKind) -> &'static [&'static str] {
     match kind {
         GatewayKind::Nginx => &["nginx.conf"],
         GatewayKind::Caddy => &["Caddyfile"],
@@ -128,14 +141,9 @@ pub(crate) fn files(kind: GatewayKind) -> &'static [&'static str] {
     }
 }
 
-fn init(kind: GatewayKind, file: &str, upstream: &str, tollgate_port: u16, port: u16) -> String {
-    let gateway = format!("{kind:?}").to_lowercase();
-    let mut command = tollgate();
-    command.args(["init", &gateway, "--file", file, "--upstream", upstream]);
-    command.args(["--tollgate", &format!("127.0.0.1:{tollgate_port}")]);
-    let output = command.args(["--listen", &port.to_string()]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+/// The gateway's name as an argument of `init`.
+fn name_of(kind: GatewayKind) -> String {
+    format!("{kind:?}").to_lowercase()
 }
 
 /// Applies the comment `To refuse it instead`: the line below it replaces the line above it.
@@ -149,17 +157,17 @@ fn with_fail_closed(text: &str) -> String {
 }
 
 /// Runs the commands of the gateway's page that configure the token.
-pub(crate) fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
+fn with_token(kind: GatewayKind, name: &str, text: &str, token: &str) -> String {
     let folder = Folder::create();
-    fs::write(folder.join("gateway.token"), format!("{token}\n")).unwrap();
-    fs::write(folder.join(name), text).unwrap();
-    let page = page(&format!("{kind:?}").to_lowercase());
+    folder.write("gateway.token", format!("{token}\n"));
+    let file = folder.write(name, text);
+    let page = page(&name_of(kind));
     let is_command = |line: &&str| line.starts_with("sed -i ") && line.contains(name);
     for line in page.lines().filter(is_command) {
         let status = Command::new("sh").args(["-c", line]).current_dir(folder.path()).status();
         assert!(status.unwrap().success(), "{line}");
     }
-    fs::read_to_string(folder.join(name)).unwrap()
+    fs::read_to_string(file).unwrap()
 }
 
 /// Replaces the timeouts of each gateway by long ones.
@@ -168,6 +176,7 @@ fn with_long_timeouts(text: &str) -> String {
         ("250ms", "15s"),
         ("100ms", "15s"),
         ("0.25s", "15s"),
+        ("0.1s", "15s"),
         ("TIMEOUT_MS = 500", "TIMEOUT_MS = 15000"),
     ];
     limits.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))

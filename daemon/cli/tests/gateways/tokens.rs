@@ -29,8 +29,8 @@ pub(crate) fn gateway_sends_its_own_token(kind: GatewayKind) {
         }
         for expected in [200, 200, 200, 200, 200, 429] {
             let headers = [row, &["Authorization: Bearer of-the-client"][..]].concat();
-            let answer = setup.send(at, "GET /login", &headers);
-            assert_eq!(answer.status, expected, "{row:?}: {answer:?}");
+            let response = setup.send(at, "GET /login", &headers);
+            assert_eq!(response.status, expected, "{row:?}: {response:?}");
         }
         let reached = setup.upstream.take();
         assert_eq!(reached.len(), 5, "{row:?}");
@@ -49,10 +49,10 @@ pub(crate) fn missing_or_unknown_token_rejects_every_request(kind: GatewayKind) 
         let setup = Setup::with(kind, Options { edits: &[TOKENS], token, ..Options::default() });
         let stolen = format!("Tollgate-Token: {SECRET}");
         for row in [&[][..], &[&*stolen], &["Authorization: Bearer of-the-client"]] {
-            let answer = setup.send(9, "GET /login", row);
+            let response = setup.send(9, "GET /login", row);
             // A client that gets 401 may discard its login to the application.
             let expected = if kind == GatewayKind::Envoy { 401 } else { 503 };
-            assert_eq!(answer.status, expected, "{token:?} {row:?}: {answer:?}");
+            assert_eq!(response.status, expected, "{token:?} {row:?}: {response:?}");
         }
         assert_eq!(setup.reached(), 0);
     }
@@ -72,9 +72,9 @@ pub(crate) fn token_without_scope_or_policy_rejects_every_request(kind: GatewayK
     ] {
         let options = Options { edits: &[TOKENS, edit], token: Some(SECRET), ..Options::default() };
         let setup = Setup::with(kind, options);
-        let answer = setup.send(9, "GET /login", &[]);
-        assert_eq!(answer.status, expected, "{edit:?}: {answer:?}");
-        assert_eq!(answer.header("retry-after"), None, "{answer:?}");
+        let response = setup.send(9, "GET /login", &[]);
+        assert_eq!(response.status, expected, "{edit:?}: {response:?}");
+        assert_eq!(response.header("retry-after"), None, "{response:?}");
         assert_eq!(setup.reached(), 0);
     }
 }

@@ -11,8 +11,8 @@ pub(crate) fn requests_pass_while_the_daemon_is_down(kind: GatewayKind) {
     setup.spend(9);
     setup.daemon.kill();
     for body in ["", "a=b"] {
-        let answer = setup.client(9).send("POST /login", &[], body);
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = setup.client(9).send("POST /login", &[], body);
+        assert_eq!(response.status, 200, "{response:?}");
         let [reached] = &setup.upstream.take()[..] else {
             panic!("the request did not arrive once")
         };
@@ -29,8 +29,8 @@ pub(crate) fn fail_closed_rejects_requests_while_the_daemon_is_down(kind: Gatewa
     setup.spend(9);
     setup.daemon.kill();
     for body in ["", "a=b"] {
-        let answer = setup.client(10).send("POST /login", &[], body);
-        assert_eq!(answer.status, 503, "{answer:?}");
+        let response = setup.client(10).send("POST /login", &[], body);
+        assert_eq!(response.status, 503, "{response:?}");
     }
     assert_eq!(setup.reached(), 0);
     setup.daemon.restart();
@@ -45,9 +45,9 @@ pub(crate) fn hanging_daemon_is_unavailable(kind: GatewayKind) {
             Options { has_recipe_timeouts: true, fails_closed, ..Options::default() },
         );
         setup.daemon.signal(Signal::STOP);
-        let answer = setup.send(9, "GET /login", &[]);
+        let response = setup.send(9, "GET /login", &[]);
         let expected = if fails_closed { 503 } else { 200 };
-        assert_eq!(answer.status, expected, "{answer:?}");
+        assert_eq!(response.status, expected, "{response:?}");
         setup.daemon.signal(Signal::CONT);
         // Earlier requests may be charged or not, and on a busy machine some may still time out.
         let is_limited = (0..100).any(|_| setup.send(9, "GET /login", &[]).status == 429);
@@ -63,9 +63,9 @@ pub(crate) fn untrusted_gateway_gets_no_decision(kind: GatewayKind) {
         let setup = Setup::with(kind, options);
         let expected = if fails_closed { 503 } else { 200 };
         for _ in 0..6 {
-            let answer = setup.send(9, "GET /login", &[]);
-            assert_eq!(answer.status, expected, "{answer:?}");
-            assert!(!answer.body.contains("trusted_proxies"), "{answer:?}");
+            let response = setup.send(9, "GET /login", &[]);
+            assert_eq!(response.status, expected, "{response:?}");
+            assert!(!response.body.contains("trusted_proxies"), "{response:?}");
         }
         assert_eq!(setup.reached(), if fails_closed { 0 } else { 6 });
     }
@@ -75,8 +75,8 @@ pub(crate) fn untrusted_gateway_gets_no_decision(kind: GatewayKind) {
 pub(crate) fn on_store_error_deny_denies_every_request(kind: GatewayKind) {
     with_store_down(kind, "deny", |setup| {
         // A client within its limit.
-        let answer = setup.send(10, "GET /login", &[]);
-        assert_eq!(answer.status, 429, "{answer:?}");
+        let response = setup.send(10, "GET /login", &[]);
+        assert_eq!(response.status, 429, "{response:?}");
         assert_eq!(setup.reached(), 0);
     });
 }
@@ -86,8 +86,8 @@ pub(crate) fn on_store_error_allow_admits_every_request(kind: GatewayKind) {
     with_store_down(kind, "allow", |setup| {
         for _ in 0..7 {
             // A client above its limit.
-            let answer = setup.send(9, "GET /login", &[]);
-            assert_eq!(answer.status, 200, "{answer:?}");
+            let response = setup.send(9, "GET /login", &[]);
+            assert_eq!(response.status, 200, "{response:?}");
         }
         assert_eq!(setup.reached(), 7);
     });

@@ -1,8 +1,8 @@
-//! The integration test of envoyproxy/ratelimit, with windows of a day, so that none ends during the
-//! test.
+//! The integration test of envoyproxy/ratelimit, with windows of a day, so that none ends during
+//! the test.
 
 use crate::client;
-use crate::process::{Installation, Ratelimit, send};
+use crate::installation::{Installation, Ratelimit, send};
 
 const BASIC: &str = "
 domain: basic
@@ -30,16 +30,16 @@ pub(crate) fn installation() -> Installation {
 /// Checks all scenarios. `is_atomic` states whether a denied request is not charged.
 pub(crate) async fn check(ratelimit: &Ratelimit, is_atomic: bool) {
     let mut client = client::connect(ratelimit.grpc()).await;
-    let mut answer = async |request: &str| client::ask(&mut client, request).await;
-    assert_eq!(answer("unknown | key1=foo").await, "OK | OK");
-    assert_eq!(answer("basic | key1=foo").await, "OK | OK 50/SECOND 49");
+    let mut request = async |line: &str| client::call(&mut client, line).await;
+    assert_eq!(request("unknown | key1=foo").await, "OK | OK");
+    assert_eq!(request("basic | key1=foo").await, "OK | OK 50/SECOND 49");
     assert_eq!(ratelimit.stat("ratelimit.service.rate_limit.basic.key1.total_hits"), 1);
     for remaining in (0..20).rev() {
-        assert_eq!(answer("another | key2=one").await, format!("OK | OK 20/DAY {remaining}"));
+        assert_eq!(request("another | key2=one").await, format!("OK | OK 20/DAY {remaining}"));
     }
     for over in 1..=5 {
         let over_limit = "OVER_LIMIT | OVER_LIMIT 20/DAY 0";
-        assert_eq!(answer("another | key2=one").await, over_limit);
+        assert_eq!(request("another | key2=one").await, over_limit);
         assert_eq!(ratelimit.stat("ratelimit.service.rate_limit.another.key2.over_limit"), over);
     }
     assert_eq!(ratelimit.stat("ratelimit.service.rate_limit.another.key2.total_hits"), 25);
@@ -47,12 +47,12 @@ pub(crate) async fn check(ratelimit: &Ratelimit, is_atomic: bool) {
     for number in 1..=10 {
         let (first, second) = (20 - number, 10 - number);
         let expected = format!("OK | OK 20/DAY {first} | OK 10/DAY {second}");
-        assert_eq!(answer("another | key2=two | key3=two").await, expected);
+        assert_eq!(request("another | key2=two | key3=two").await, expected);
     }
     for number in 11..=15 {
         let first = if is_atomic { 10 } else { 20 - number };
         let expected = format!("OVER_LIMIT | OK 20/DAY {first} | OVER_LIMIT 10/DAY 0");
-        assert_eq!(answer("another | key2=two | key3=two").await, expected);
+        assert_eq!(request("another | key2=two | key3=two").await, expected);
     }
 }
 
@@ -84,9 +84,9 @@ fn json_requests_are_accepted() {
         ("{", 1, 400, "Bad Request\n"),
     ] {
         for _ in 0..times {
-            let (found, answer) = send(ratelimit.http(), "POST /json", body);
-            assert_eq!(found, status, "{body}: {answer}");
-            assert!(answer.replace(' ', "").contains(&part.replace(' ', "")), "{answer}");
+            let (found, response) = send(ratelimit.http(), "POST /json", body);
+            assert_eq!(found, status, "{body}: {response}");
+            assert!(response.replace(' ', "").contains(&part.replace(' ', "")), "{response}");
         }
     }
 }
@@ -103,13 +103,13 @@ async fn optional_headers_and_metadata_are_sent_if_enabled() {
     ]);
     let mut client = client::connect(ratelimit.grpc()).await;
     let request = client::parse_request("another +11 | key3=v");
-    let answer = client.should_rate_limit(request).await.unwrap().into_inner();
+    let response = client.should_rate_limit(request).await.unwrap().into_inner();
     // The request is over the limit and passes, because the mode is shadow.
-    assert_eq!(client::response_line(&answer), "OK | OVER_LIMIT 10/DAY 0");
+    assert_eq!(client::response_line(&response), "OK | OVER_LIMIT 10/DAY 0");
     let headers: Vec<_> =
-        answer.response_headers_to_add.iter().map(|header| &*header.key).collect();
+        response.response_headers_to_add.iter().map(|header| &*header.key).collect();
     assert_eq!(headers, ["RateLimit-Limit", "x-left", "RateLimit-Reset"]);
-    assert_eq!(answer.response_headers_to_add[0].value, "10");
-    assert!(answer.dynamic_metadata.unwrap().fields.contains_key("domain"));
+    assert_eq!(response.response_headers_to_add[0].value, "10");
+    assert!(response.dynamic_metadata.unwrap().fields.contains_key("domain"));
     assert_eq!(ratelimit.stat("ratelimit.service.global_shadow_mode"), 1);
 }

@@ -22,9 +22,9 @@ pub(crate) async fn connect(address: SocketAddr) -> Client {
 }
 
 /// Sends a request and returns the response, both as a line.
-pub(crate) async fn ask(client: &mut Client, request: &str) -> String {
+pub(crate) async fn call(client: &mut Client, request: &str) -> String {
     match client.should_rate_limit(parse_request(request)).await {
-        Ok(answer) => response_line(answer.get_ref()),
+        Ok(response) => response_line(response.get_ref()),
         Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }
@@ -59,9 +59,9 @@ fn parse_descriptor(text: &str) -> RateLimitDescriptor {
 }
 
 /// `OK | OK 10/SECOND 9 | …`, without the time of the reset, which varies.
-pub(crate) fn response_line(answer: &RateLimitResponse) -> String {
-    let statuses = answer.statuses.iter().map(|descriptor| format!(" | {}", status(descriptor)));
-    let code = Code::try_from(answer.overall_code).unwrap().as_str_name();
+pub(crate) fn response_line(response: &RateLimitResponse) -> String {
+    let statuses = response.statuses.iter().map(|descriptor| format!(" | {}", status(descriptor)));
+    let code = Code::try_from(response.overall_code).unwrap().as_str_name();
     format!("{code}{}", statuses.collect::<String>())
 }
 

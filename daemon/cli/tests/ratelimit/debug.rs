@@ -1,19 +1,19 @@
 //! The debug port, and the metrics with the names of envoyproxy/ratelimit.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::basic::installation;
 use crate::client;
-use crate::process::{get, send};
+use crate::installation::{get, send};
+use crate::process::output;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn debug_port_shows_limits_and_statistics() {
     let installation = installation();
     let ratelimit = installation.start(&[("BACKEND_TYPE", "memory")]);
     let mut client = client::connect(ratelimit.grpc()).await;
-    client::ask(&mut client, "basic +2 | key1=v").await;
-    client::ask(&mut client, "nowhere | key1=v").await;
+    client::call(&mut client, "basic +2 | key1=v").await;
+    client::call(&mut client, "nowhere | key1=v").await;
     let index = ratelimit.debug("/");
     for page in ["/rlconfig: ", "/stats: ", "/metrics: "] {
         assert!(index.contains(page), "{index}");
@@ -52,10 +52,10 @@ async fn metrics_have_the_names_of_envoyproxy_ratelimit() {
         ("PROMETHEUS_PATH", "/stats/prometheus"),
     ]);
     let mut client = client::connect(ratelimit.grpc()).await;
-    client::ask(&mut client, "basic | key1=v").await;
-    client::ask(&mut client, "deep +2 | a=10.0.0.1 b=\"\\").await;
-    client::ask(&mut client, " | a=b").await;
-    client::ask(&mut client, "no\"where | a=b").await;
+    client::call(&mut client, "basic | key1=v").await;
+    client::call(&mut client, "deep +2 | a=10.0.0.1 b=\"\\").await;
+    client::call(&mut client, " | a=b").await;
+    client::call(&mut client, "no\"where | a=b").await;
     let at = ratelimit.at("metrics");
     assert_eq!(get(at, "/metrics").0, 404);
     let (status, page) = get(at, "/stats/prometheus");
@@ -80,11 +80,6 @@ async fn metrics_have_the_names_of_envoyproxy_ratelimit() {
 /// Checks a page with promtool of the Debian package `prometheus`.
 fn assert_promtool_accepts(page: &str) {
     let mut command = Command::new("promtool");
-    command.args(["check", "metrics"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot run promtool: {error}"));
-    child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{printed}");
+    let (code, printed, error) = output(command.args(["check", "metrics"]), page.as_bytes());
+    assert_eq!(code, 0, "{printed}{error}");
 }

@@ -8,7 +8,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 use crate::basic::installation;
 use crate::client;
-use crate::process::{Installation, Ratelimit, get};
+use crate::installation::{Installation, Ratelimit, get};
 
 /// The status of `ratelimit` in the health service.
 async fn grpc(ratelimit: &Ratelimit) -> ServingStatus {
@@ -23,14 +23,14 @@ async fn health_check_fails_after_the_first_signal() {
     let ratelimit = installation.start(&[("BACKEND_TYPE", "memory")]);
     assert_eq!(get(ratelimit.http(), "/healthcheck"), (200, "OK".to_owned()));
     assert_eq!(grpc(&ratelimit).await, ServingStatus::Serving);
-    ratelimit.signal(Signal::TERM);
+    ratelimit.daemon.signal(Signal::TERM);
     ratelimit.wait_for_health(500);
     // The service still responds, so that clients see that it is unhealthy.
     assert_eq!(grpc(&ratelimit).await, ServingStatus::NotServing);
     let mut client = client::connect(ratelimit.grpc()).await;
-    assert_eq!(client::ask(&mut client, "basic | key1=v").await, "OK | OK 50/SECOND 49");
-    ratelimit.signal(Signal::TERM);
-    assert_eq!(ratelimit.wait(), Some(128 + Signal::TERM.as_raw()));
+    assert_eq!(client::call(&mut client, "basic | key1=v").await, "OK | OK 50/SECOND 49");
+    ratelimit.daemon.signal(Signal::TERM);
+    assert_eq!(ratelimit.daemon.wait(), Some(128 + Signal::TERM.as_raw()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +40,7 @@ async fn health_check_fails_until_redis_is_reachable() {
     let installation = installation();
     let variables = [("REDIS_SOCKET_TYPE", "tcp"), ("REDIS_URL", &*address)];
     let ratelimit = installation.start(&variables);
-    assert!(ratelimit.greeting.contains("store             redis://127.0.0.1:"));
+    assert!(ratelimit.daemon.greeting.contains("store             redis://127.0.0.1:"));
     assert_eq!(get(ratelimit.http(), "/healthcheck").0, 500);
     assert_eq!(grpc(&ratelimit).await, ServingStatus::NotServing);
 }

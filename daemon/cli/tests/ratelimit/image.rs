@@ -8,7 +8,8 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::basic::installation;
-use crate::process::get;
+use crate::installation::get;
+use crate::process::read_repository;
 
 /// The variables that Envoy Gateway sets for its rate limit service, with other ports and files.
 const GATEWAY: &[(&str, &str)] = &[
@@ -75,8 +76,7 @@ fn write_certificate(folder: &Path) {
 
 #[test]
 fn image_has_the_path_and_ports_of_envoyproxy_ratelimit() {
-    let dockerfile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
-    let text = fs::read_to_string(dockerfile).unwrap();
+    let text = read_repository("deploy/Dockerfile");
     let stages: Vec<_> = text.split("\nFROM ").collect();
     let stage =
         stages.iter().find(|stage| stage.lines().next().unwrap().ends_with(" AS ratelimit"));

@@ -8,7 +8,13 @@ mod client;
 mod control_plane;
 mod debug;
 mod health;
+#[path = "../common/client.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod http;
 mod image;
+mod installation;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod redis;
 mod reload;

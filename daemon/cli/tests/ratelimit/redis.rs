@@ -31,7 +31,7 @@ async fn limited_call_is_an_error_while_the_server_is_unavailable() {
         installation.start(&[("REDIS_URL", &*server.address()), ("REDIS_TIMEOUT", "10s")]);
     ratelimit.wait_for_health(200);
     let mut client = client::connect(ratelimit.grpc()).await;
-    assert_eq!(client::ask(&mut client, "another | key2=v").await, "OK | OK 20/DAY 19");
+    assert_eq!(client::call(&mut client, "another | key2=v").await, "OK | OK 20/DAY 19");
     server.kill();
     for (request, expected) in [
         ("another | key2=v", "Unknown: store unavailable"),
@@ -39,7 +39,7 @@ async fn limited_call_is_an_error_while_the_server_is_unavailable() {
         ("another | other=v", "OK | OK"),
         ("unknown | key2=v", "OK | OK"),
     ] {
-        assert_eq!(client::ask(&mut client, request).await, expected, "{request}");
+        assert_eq!(client::call(&mut client, request).await, expected, "{request}");
     }
     assert_eq!(ratelimit.stat("ratelimit.service.call.should_rate_limit.redis_error"), 2);
 }

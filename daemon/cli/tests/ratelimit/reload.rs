@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::basic::installation;
 use crate::client::{self, Client};
-use crate::process::Installation;
+use crate::installation::Installation;
 
 const MORE: &str = "
 domain: more
@@ -15,7 +15,7 @@ descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]
 
 /// Repeats a request until it has this response.
 async fn wait_for(client: &mut Client, request: &str, expected: &str) {
-    while client::ask(client, request).await != expected {
+    while client::call(client, request).await != expected {
         tokio::task::yield_now().await;
     }
 }
@@ -26,7 +26,7 @@ async fn added_and_removed_files_take_effect() {
     let mut ratelimit = installation.start(&[("BACKEND_TYPE", "memory"), ("LOG_LEVEL", "info")]);
     let mut client = client::connect(ratelimit.grpc()).await;
     let peek = "more | k=v +0";
-    assert_eq!(client::ask(&mut client, peek).await, "OK | OK");
+    assert_eq!(client::call(&mut client, peek).await, "OK | OK");
     installation.limits("more.yaml", MORE);
     wait_for(&mut client, peek, "OK | OK 9/DAY 9").await;
     // An invalid file is logged and changes nothing.
@@ -34,12 +34,12 @@ async fn added_and_removed_files_take_effect() {
     let logged = ratelimit.read_log_until("keeping the previous one");
     assert!(logged.contains("wrong.yaml"), "{logged}");
     assert!(logged.contains("duplicate domain 'more'"), "{logged}");
-    assert_eq!(client::ask(&mut client, peek).await, "OK | OK 9/DAY 9");
+    assert_eq!(client::call(&mut client, peek).await, "OK | OK 9/DAY 9");
     fs::remove_file(installation.path().join("config/wrong.yaml")).unwrap();
     fs::remove_file(installation.path().join("config/more.yaml")).unwrap();
     wait_for(&mut client, peek, "OK | OK").await;
-    // Counters follow with a short delay. At least the first load and the one after the removal count;
-    // the addition may be part of the first load.
+    // Counters follow with a short delay. At least the first load and the one after the removal
+    // count; the addition may be part of the first load.
     while ratelimit.stat("ratelimit.service.config_load_success") < 2 {
         tokio::task::yield_now().await;
     }
@@ -63,7 +63,7 @@ async fn swapped_symlink_reloads_the_limits() {
     ]);
     let mut client = client::connect(ratelimit.grpc()).await;
     let peek = "more | k=v +0";
-    assert_eq!(client::ask(&mut client, peek).await, "OK | OK 5/DAY 5");
+    assert_eq!(client::call(&mut client, peek).await, "OK | OK 5/DAY 5");
     symlink("two", at("next")).unwrap();
     fs::rename(at("next"), at("current")).unwrap();
     wait_for(&mut client, peek, "OK | OK 7/DAY 7").await;
@@ -81,7 +81,7 @@ async fn missing_directory_is_an_error_unless_it_may_start_without_limits() {
     let forced = [&later[..], &[("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")]].concat();
     let ratelimit = installation.start(&forced);
     let mut client = client::connect(ratelimit.grpc()).await;
-    assert_eq!(client::ask(&mut client, "more | k=v +0").await, "OK | OK");
+    assert_eq!(client::call(&mut client, "more | k=v +0").await, "OK | OK");
     write_later(&root);
     wait_for(&mut client, "more | k=v +0", "OK | OK 9/DAY 9").await;
 }

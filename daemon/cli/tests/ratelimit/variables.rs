@@ -1,6 +1,13 @@
 //! Invalid environments, and variables without effect.
 
+use std::net::{SocketAddr, TcpStream};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tollgate_testkit::Port;
+
 use crate::basic::installation;
+use crate::installation::get;
+use crate::process::output;
 
 #[test]
 fn invalid_variables_end_the_program_with_a_remedy() {
@@ -67,8 +74,7 @@ fn variables_without_effect_are_logged_once() {
     assert!(logged.contains("STATSD_HOST is ignored: StatsD is not supported"), "{logged}");
     assert!(logged.contains("LOCAL_CACHE_SIZE_IN_BYTES is ignored: "), "{logged}");
     assert!(logged.contains("REDIS_PERSECOND is ignored: "), "{logged}");
-    ratelimit.signal(rustix::process::Signal::INT);
-    std::io::Read::read_to_string(&mut ratelimit.log, &mut logged).unwrap();
+    logged += &ratelimit.daemon.stop_and_read_log();
     for name in ["USE_STATSD", "STATSD_PORT", "MEMCACHE_TLS", "TOLLGATE"] {
         assert!(!logged.contains(name), "{logged}");
     }
@@ -77,10 +83,7 @@ fn variables_without_effect_are_logged_once() {
 #[test]
 fn flag_variables_lists_all_variables() {
     let installation = installation();
-    let list = |arguments: &[&str]| {
-        let output = installation.command(&[]).args(arguments).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let list = |arguments: &[&str]| output(installation.command(&[]).args(arguments), b"").1;
     let listed = list(&["--variables"]);
     assert!(listed.contains("\n  GRPC_PORT (number) [8081]\n"), "{listed}");
     assert!(list(&["--help"]).contains("envoyproxy/ratelimit"));
@@ -90,9 +93,9 @@ fn flag_variables_lists_all_variables() {
 #[test]
 fn json_log_contains_only_json_lines() {
     let installation = installation();
-    let port = tollgate_testkit::Port::reserve();
+    let port = Port::reserve();
     let number = port.number().to_string();
-    let mut child = installation
+    let child = installation
         .command(&[
             ("BACKEND_TYPE", "memory"),
             ("LOG_FORMAT", "json"),
@@ -102,25 +105,18 @@ fn json_log_contains_only_json_lines() {
         ])
         .spawn()
         .unwrap();
-    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port.number()));
-    while std::net::TcpStream::connect(address).is_err() {
+    let address = SocketAddr::from(([127, 0, 0, 1], port.number()));
+    while TcpStream::connect(address).is_err() {
         std::thread::yield_now();
     }
-    assert_eq!(crate::process::get(address, "/healthcheck").0, 200);
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let mut output = [String::new(), String::new()];
-    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut output[0]).unwrap();
-    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut output[1]).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(output[0], "");
-    for line in output[1].lines() {
+    assert_eq!(get(address, "/healthcheck").0, 200);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b""[..]));
+    let log = String::from_utf8(output.stderr).unwrap();
+    for line in log.lines() {
         serde_json::from_str::<serde_json::Value>(line)
             .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
-    assert!(
-        output[1].contains("STATSD_HOST is ignored") && output[1].contains("ready"),
-        "{}",
-        output[1]
-    );
+    assert!(log.contains("STATSD_HOST is ignored") && log.contains("ready"), "{log}");
 }

@@ -6,7 +6,7 @@ use envoy_types::pb::ratelimit::config::ratelimit::v3::{
 
 use crate::client;
 use crate::control_plane::{ControlPlane, resource};
-use crate::process::{Installation, get};
+use crate::installation::{Installation, Ratelimit, get};
 
 fn limits(requests_per_unit: u32) -> RateLimitConfig {
     let rate_limit = RateLimitPolicy {
@@ -26,19 +26,27 @@ fn limits(requests_per_unit: u32) -> RateLimitConfig {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn limits_of_the_control_plane_are_followed() {
-    let mut plane = ControlPlane::start().await;
+/// Starts a process that uses the control plane, with further variables.
+fn start(installation: &Installation, plane: &ControlPlane, more: &[(&str, &str)]) -> Ratelimit {
     let address = plane.address.to_string();
-    let installation = Installation::new();
-    let ratelimit = installation.start(&[
+    let variables = [
         ("BACKEND_TYPE", "memory"),
         ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
         ("CONFIG_GRPC_XDS_SERVER_URL", &address),
+    ];
+    installation.start(&[&variables[..], more].concat())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_the_control_plane_are_followed() {
+    let mut plane = ControlPlane::start().await;
+    let installation = Installation::new();
+    let more = [
         ("CONFIG_GRPC_XDS_NODE_ID", "envoy-ratelimit"),
         ("CONFIG_GRPC_XDS_NODE_METADATA", "zone=a"),
         ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "x-who:me"),
-    ]);
+    ];
+    let ratelimit = start(&installation, &plane, &more);
     let mut session = plane.session().await;
     assert_eq!(session.headers.get("x-who").unwrap(), "me");
     let node = session.request().await.node.unwrap();
@@ -46,13 +54,13 @@ async fn limits_of_the_control_plane_are_followed() {
     assert!(node.metadata.unwrap().fields.contains_key("zone"));
     assert_eq!(get(ratelimit.http(), "/healthcheck").0, 500);
     let mut client = client::connect(ratelimit.grpc()).await;
-    let answer = client::ask(&mut client, "shop | k=v").await;
-    assert_eq!(answer, "Unknown: no rate limit configuration loaded");
+    let response = client::call(&mut client, "shop | k=v").await;
+    assert_eq!(response, "Unknown: no rate limit configuration loaded");
     session.push_valid("1", vec![resource(&limits(2))]).await;
     ratelimit.wait_for_health(200);
-    assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 2/DAY 1");
+    assert_eq!(client::call(&mut client, "shop | k=v").await, "OK | OK 2/DAY 1");
     session.push_valid("2", vec![resource(&limits(5))]).await;
-    assert_eq!(client::ask(&mut client, "shop | k=v").await, "OK | OK 5/DAY 3");
+    assert_eq!(client::call(&mut client, "shop | k=v").await, "OK | OK 5/DAY 3");
     assert!(ratelimit.debug("/rlconfig").contains("shop.k"));
     assert_eq!(ratelimit.stat("ratelimit.service.config_load_success"), 2);
 }
@@ -60,13 +68,8 @@ async fn limits_of_the_control_plane_are_followed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn process_is_healthy_without_limits_if_configured() {
     let plane = ControlPlane::start().await;
-    let address = plane.address.to_string();
     let installation = Installation::new();
-    let ratelimit = installation.start(&[
-        ("BACKEND_TYPE", "memory"),
-        ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
-        ("CONFIG_GRPC_XDS_SERVER_URL", &address),
-        ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
-    ]);
+    let more = [("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")];
+    let ratelimit = start(&installation, &plane, &more);
     assert_eq!(get(ratelimit.http(), "/healthcheck").0, 200);
 }

@@ -5,7 +5,9 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::process::{Directory, report, run, tollgate};
+use tollgate_testkit::Folder;
+
+use crate::tool::{report, run, tollgate};
 
 const COMMON: &str = r#"10.0.0.1 - - [20/Nov/2025:12:00:00 +0000] "GET /a HTTP/1.1" 200 5
 10.0.0.1 - ada [20/Nov/2025:12:00:00 +0000] "GET /b HTTP/1.1" 200 5
@@ -45,7 +47,7 @@ fn check(report: &Value, name: &str) {
 
 #[test]
 fn the_same_requests_have_the_same_outcome_in_every_format() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let gz = deflated(&combined());
     for (name, content) in [
         ("common.log", COMMON.as_bytes()),
@@ -56,17 +58,17 @@ fn the_same_requests_have_the_same_outcome_in_every_format() {
         ("combined.log.gz", &gz),
         ("named-otherwise", &gz),
     ] {
-        let log = directory.file(name, content);
+        let log = folder.write(name, content);
         check(&report(&log, &["--limit", "1/s"]), name);
     }
 }
 
 #[test]
 fn several_files_are_one_log() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let (first, second) = COMMON.split_at(COMMON.find("2001").unwrap());
-    let first = directory.file("access.log.1", first);
-    let second = directory.file("access.log", second);
+    let first = folder.write("access.log.1", first);
+    let second = folder.write("access.log", second);
     let report = report(&first, &[second.to_str().unwrap(), "--limit", "1/s"]);
     check(&report, "both");
     assert_eq!(report["source"]["names"].as_array().unwrap().len(), 2);
@@ -87,8 +89,8 @@ fn standard_input_can_be_a_log() {
 
 #[test]
 fn fields_units_and_keys_can_be_set() {
-    let directory = Directory::new();
-    let log = directory.file(
+    let folder = Folder::create();
+    let log = folder.write(
         "log.json",
         "{\"at\":1763640000000,\"client\":{\"key\":\"k1\"},\"weight\":3}\n\
          {\"at\":1763640000001,\"client\":{\"key\":\"k1\"},\"weight\":3}\n",
@@ -101,15 +103,16 @@ fn fields_units_and_keys_can_be_set() {
     assert_eq!((&worst["key"], &worst["denied"]["cost"]), (&json!("api:k1"), &json!(3)));
 }
 
-/// The keys of a block are stored contiguously; this once made their total length the length of a key.
+/// The keys of a block are stored contiguously; this once made their total length the length of a
+/// key.
 #[test]
 fn many_keys_are_not_one_long_key() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let mut text = String::from("time,key,ip\n");
     for number in 0..10_000 {
         text += &format!("1763640000.{number:06},a-key-of-some-length-{number},10.0.0.1\n");
     }
-    let log = directory.file("log.csv", text);
+    let log = folder.write("log.csv", text);
     for more in [&["--limit", "1/s"][..], &["--limit", "1/s", "--key", "{ip}"]] {
         let report = report(&log, more);
         assert_eq!(
@@ -117,52 +120,52 @@ fn many_keys_are_not_one_long_key() {
             (&json!(0), &json!(10_000))
         );
     }
-    let long = directory.file("long.csv", format!("time,key\n1,{}\n2,b\n", "x".repeat(70_000)));
+    let long = folder.write("long.csv", format!("time,key\n1,{}\n2,b\n", "x".repeat(70_000)));
     assert_eq!(report(&long, &["--limit", "1/s"])["source"]["broken"], 1);
 }
 
 #[test]
 fn a_verb_in_json_is_the_method_unless_verbs_are_enabled() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let line = r#"{"time":1763640000,"ip":"10.0.0.1","verb":"GET","request_id":"one"}"#;
-    let log = directory.file("log.json", format!("{line}\n{line}\n"));
-    let decisions = directory.path("decisions");
+    let log = folder.write("log.json", format!("{line}\n{line}\n"));
+    let decisions = folder.join("decisions");
     for more in [&[][..], &["--decisions", decisions.to_str().unwrap()]] {
         let arguments = ["--limit", "1/min fixed", "--key", "{method}:{ip}"];
         let report = report(&log, &[&arguments[..], more].concat());
         assert_eq!(report["outcomes"][0]["worst"][0]["key"], "GET:10.0.0.1");
         assert_eq!(report["outcomes"][0]["denied"]["requests"], 1);
     }
-    let log = directory.file("log.json", line.replace("GET", "block") + "\n" + line + "\n");
+    let log = folder.write("log.json", line.replace("GET", "block") + "\n" + line + "\n");
     let (_, output, _) = run([log.to_str().unwrap(), "--limit", "1/min fixed", "--verbs"]);
     assert!(output.contains("1 of 2 lines could not be read"), "{output}");
 }
 
 #[test]
 fn invalid_lines_are_reported_and_fatal_only_if_strict() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let text = format!("{COMMON}\u{1b}[2J no line\n\n{COMMON}");
-    let log = directory.file("access.log", text);
-    let (code, output, complaint) = run([log.to_str().unwrap(), "--limit", "1/s"]);
-    assert_eq!((code, &*complaint), (0, ""), "{output}");
+    let log = folder.write("access.log", text);
+    let (code, output, error) = run([log.to_str().unwrap(), "--limit", "1/s"]);
+    assert_eq!((code, &*error), (0, ""), "{output}");
     assert!(output.contains("1 of 9 lines could not be read"), "{output}");
     assert!(!output.contains('\u{1b}'), "{output}");
-    let (code, output, complaint) = run([log.to_str().unwrap(), "--limit", "1/s", "--strict"]);
+    let (code, output, error) = run([log.to_str().unwrap(), "--limit", "1/s", "--strict"]);
     assert_eq!((code, &*output), (2, ""));
-    assert!(complaint.contains("access.log:5: "), "{complaint}");
-    assert!(!complaint.contains('\u{1b}'), "{complaint}");
+    assert!(error.contains("access.log:5: "), "{error}");
+    assert!(!error.contains('\u{1b}'), "{error}");
 }
 
 #[test]
 fn times_of_whole_seconds_are_spread_by_default() {
-    let directory = Directory::new();
-    let log = directory.file("access.log", COMMON);
+    let folder = Folder::create();
+    let log = folder.write("access.log", COMMON);
     // Half a second apart both are admitted, at the same moment only one.
     let spread = report(&log, &["--limit", "2/s burst 1"]);
     assert_eq!(spread["outcomes"][0]["denied"]["requests"], 0);
     assert_eq!(spread["source"]["spread"], true);
     // Exact times are unchanged and not reported.
-    let log_of_csv = directory.file("log.csv", "time,key\n1763640000,a\n1763640000,a\n");
+    let log_of_csv = folder.write("log.csv", "time,key\n1763640000,a\n1763640000,a\n");
     let unchanged = report(&log_of_csv, &["--limit", "2/s burst 1"]);
     assert_eq!(unchanged["outcomes"][0]["denied"]["requests"], 1);
     assert_eq!(unchanged["source"]["spread"], false);
@@ -172,12 +175,12 @@ fn times_of_whole_seconds_are_spread_by_default() {
 
 #[test]
 fn a_truncated_file_is_reported_up_to_its_end() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let whole = deflated(&COMMON.repeat(100_000));
-    let log = directory.file("access.log.gz", &whole[..whole.len() / 2]);
-    let (code, output, complaint) = run([log.to_str().unwrap(), "--limit", "1/s", "-o", "json"]);
+    let log = folder.write("access.log.gz", &whole[..whole.len() / 2]);
+    let (code, output, error) = run([log.to_str().unwrap(), "--limit", "1/s", "-o", "json"]);
     assert_eq!(code, 2);
-    assert!(complaint.contains("access.log.gz"), "{complaint}");
+    assert!(error.contains("access.log.gz"), "{error}");
     let report: Value = serde_json::from_str(&output).unwrap();
     assert!(report["source"]["lines"].as_u64().unwrap() > 100_000, "{report}");
     assert!(report["source"]["failed"].as_str().unwrap().contains("access.log.gz"), "{report}");
@@ -185,16 +188,16 @@ fn a_truncated_file_is_reported_up_to_its_end() {
 
 #[test]
 fn reports_mask_passwords() {
-    let directory = Directory::new();
-    let log = directory.file("log.csv", CSV);
+    let folder = Folder::create();
+    let log = folder.write("log.csv", CSV);
     let rules = "tollgate on >secret ~replay-* +@all";
     let server = tollgate_testkit::Server::with(|x| x.user(rules));
     let url = server.url_as("tollgate", "secret");
-    let page = directory.path("r.html");
+    let page = folder.join("r.html");
     for store in [&["--store", &url][..], &[&format!("--store={url}")]] {
         let rest = ["--limit", "1/s", "--report", page.to_str().unwrap(), "-o", "json"];
-        let (code, output, complaint) = run([&[log.to_str().unwrap()], store, &rest].concat());
-        assert_eq!((code, &*complaint), (0, ""));
+        let (code, output, error) = run([&[log.to_str().unwrap()], store, &rest].concat());
+        assert_eq!((code, &*error), (0, ""));
         let page = std::fs::read_to_string(&page).unwrap();
         for text in [&output, &page] {
             assert!(text.contains("tollgate:***@"), "{text}");

@@ -6,26 +6,24 @@ use std::process::{Child, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::process::{Directory, tollgate};
+use tollgate_testkit::Folder;
 
-fn interrupt(child: &Child) {
-    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
-}
+use crate::tool::tollgate;
 
-fn report(child: Child) -> Value {
+/// Interrupts a replay, and checks its report.
+fn interrupt(child: Child) {
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{complaint}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{error}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["source"]["interrupted"], true);
-    report
 }
 
 #[test]
 fn an_interrupted_replay_prints_its_report() {
-    let directory = Directory::new();
-    let page = directory.path("r.html");
+    let folder = Folder::create();
+    let page = folder.join("r.html");
     let child = tollgate()
         .args(["--generate", "poisson rate 1000000/s for 366d keys 1000", "--limit", "10/s"])
         .args(["-o", "json", "--report", page.to_str().unwrap()])
@@ -37,17 +35,16 @@ fn an_interrupted_replay_prints_its_report() {
     while !page.exists() {
         std::thread::yield_now();
     }
-    interrupt(&child);
-    report(child);
+    interrupt(child);
     assert!(std::fs::read_to_string(page).unwrap().contains("</html>"));
 }
 
 #[test]
 fn an_interrupt_works_while_standard_input_is_silent() {
-    let directory = Directory::new();
-    let decisions = directory.path("decisions");
+    let folder = Folder::create();
+    let decisions = folder.join("decisions");
     for more in [&[][..], &["--decisions", decisions.to_str().unwrap()]] {
-        let page = directory.path("r.html");
+        let page = folder.join("r.html");
         let _ = std::fs::remove_file(&page);
         let mut child = tollgate()
             .args(["-", "--limit", "10/s", "-o", "json", "--report", page.to_str().unwrap()])
@@ -62,7 +59,6 @@ fn an_interrupt_works_while_standard_input_is_silent() {
         while !page.exists() {
             std::thread::yield_now();
         }
-        interrupt(&child);
-        report(child);
+        interrupt(child);
     }
 }

@@ -5,8 +5,11 @@ mod formats;
 mod interrupt;
 mod manual;
 mod pictures;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod refused;
 mod rows;
 mod rules;
 mod side_by_side;
+mod tool;

@@ -1,98 +1,78 @@
 //! `docs/replay.md` and the README show the real output of the tool.
 //!
-//! The commands in `sh` blocks run in one directory; the `text` block after one is its output. Blocks below
-//! `<!-- not run: reason -->` are skipped. `UPDATE=1` updates the output.
+//! The commands in `sh` blocks run in one folder; the `text` block after one is its output. Blocks
+//! below `<!-- not run: reason -->` are skipped. `UPDATE=1` updates the output.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use tollgate_testkit::{Folder, Server, assert_up_to_date};
 
-use crate::process::{Directory, shell};
-
-fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
-}
+use crate::process::read_repository;
+use crate::tool::{run, shell};
 
 /// The end of a block.
 const END: &str = "\n```\n";
 
-/// Runs the commands of a page from a heading on. Returns the page with their output, and the number of
-/// output blocks.
-fn run(text: &str, from: &str) -> (String, usize) {
-    let directory = Directory::new();
-    let (head, mut rest) = text.split_at(text.find(from).unwrap());
-    let (mut renewed, mut shown) = (head.to_owned(), 0);
+/// Runs the commands of a text. Returns the text with their output, and the number of output
+/// blocks.
+fn update(text: &str) -> (String, usize) {
+    let folder = Folder::create();
+    let (mut updated, mut rest, mut shown) = (String::new(), text, 0);
     while let Some(at) = rest.find("```sh\n") {
         let (before, block) = rest.split_at(at);
         let (commands, after) = block["```sh\n".len()..].split_once(END).unwrap();
-        renewed += &format!("{before}```sh\n{commands}{END}");
+        updated += &format!("{before}```sh\n{commands}{END}");
         rest = after;
         if before.ends_with("-->\n") {
             assert!(before.contains("<!-- not run: "), "{commands}");
             continue;
         }
-        let printed = shell(commands, &directory);
+        let printed = shell(commands, &folder);
         match after.strip_prefix("\n```text\n") {
             Some(output) => {
                 let end = output.find("```\n").unwrap();
-                renewed += &format!("\n```text\n{printed}```\n");
+                updated += &format!("\n```text\n{printed}```\n");
                 rest = &output[end + "```\n".len()..];
                 shown += 1;
             }
             None => assert_eq!(printed, "", "{commands}\nprints what the page does not show"),
         }
     }
-    (renewed + rest, shown)
+    (updated + rest, shown)
 }
 
-fn check(name: &str, from: &str, blocks: usize) {
-    let path = page(name);
-    let text = fs::read_to_string(&path).unwrap();
-    let (renewed, shown) = run(&text, from);
-    assert_eq!(shown, blocks, "{name}");
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(&path, &renewed).unwrap();
-        return;
-    }
-    for (ours, printed) in text.lines().zip(renewed.lines()) {
-        assert_eq!(ours, printed, "{name} is out of date; UPDATE=1 writes it");
-    }
-    assert_eq!(text, renewed, "{name}");
+/// Checks the part of a page from a heading to a text or the end.
+fn check(page: &str, from: &str, to: Option<&str>, blocks: usize) {
+    let text = read_repository(page);
+    let begin = text.find(from).unwrap();
+    let end = to.map_or(text.len(), |to| begin + text[begin..].find(to).unwrap());
+    let (updated, shown) = update(&text[begin..end]);
+    assert_eq!(shown, blocks, "{page}");
+    let updated = [&text[..begin], &updated, &text[end..]].concat();
+    assert_up_to_date(page, &updated, "tollgate-cli", "replay");
 }
 
 #[test]
 fn the_manual_shows_the_real_output() {
-    check("docs/replay.md", "# Replay", 8);
+    check("docs/replay.md", "# Replay", None, 8);
 }
 
 #[test]
 fn the_readme_shows_the_real_output() {
-    let text = fs::read_to_string(page("README.md")).unwrap();
-    let (start, end) = ("## Algorithms", "\n## ");
-    let from = text.find(start).unwrap();
-    let to = from + text[from + 1..].find(end).unwrap() + 1;
-    let (renewed, shown) = run(&text[from..to], start);
-    assert_eq!(shown, 1);
-    if std::env::var_os("UPDATE").is_some() {
-        let whole = [&text[..from], &renewed, &text[to..]].concat();
-        return fs::write(page("README.md"), whole).unwrap();
-    }
-    assert_eq!(&text[from..to], renewed, "UPDATE=1 writes it");
+    check("README.md", "## Algorithms", Some("\n## "), 1);
 }
 
 /// The rights in the manual are sufficient for a replay.
 #[test]
 fn the_rights_in_the_manual_are_sufficient() {
-    let text = fs::read_to_string(page("docs/replay.md")).unwrap();
+    let text = read_repository("docs/replay.md");
     let line = text.lines().find(|line| line.starts_with("user replay on ")).unwrap();
     let rules = line.strip_prefix("user ").unwrap().replace(">PASSWORD", ">secret");
-    let server = tollgate_testkit::Server::with(|x| x.user(&rules));
+    let server = Server::with(|config| config.user(&rules));
     let url = server.url_as("replay", "secret");
-    let directory = Directory::new();
-    let log = directory.file("log.csv", "time,key,verb\n1,a,check\n2,a,check\n3,a,reset\n");
+    let folder = Folder::create();
+    let log = folder.write("log.csv", "time,key,verb\n1,a,check\n2,a,check\n3,a,reset\n");
     let log = log.to_str().unwrap();
     for limit in ["1/min", "1/min log", "2/min sliding; 3/min sliding by 10s"] {
-        let (code, output, complaint) =
-            crate::process::run([log, "--limit", limit, "--store", &url]);
-        assert_eq!((code, &*complaint), (0, ""), "{limit}: {output}");
+        let (code, output, error) = run([log, "--limit", limit, "--store", &url]);
+        assert_eq!((code, &*error), (0, ""), "{limit}: {output}");
     }
 }

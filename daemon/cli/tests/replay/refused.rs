@@ -1,20 +1,18 @@
 //! Invalid arguments are rejected before any work, with a hint.
 
-use crate::process::{Directory, run};
+use tollgate_testkit::Folder;
+
+use crate::tool::run;
 
 #[test]
 fn each_mistake_is_rejected_with_a_hint() {
-    let directory = Directory::new();
-    let log = directory.file("log.csv", "time,key\n1,a\n");
-    let log = log.to_str().unwrap();
-    let nothing = directory.file("no.log", "once upon a time\n");
-    let nothing = nothing.to_str().unwrap();
-    let folder = directory.path("");
-    let folder = folder.to_str().unwrap();
-    let unnamed = directory.file("no.csv", "when,who\n1,a\n");
-    let unnamed = unnamed.to_str().unwrap();
-    let config = directory.file("t.yaml", "policies: { api: { limits: [10/s] } }\n");
-    let config = config.to_str().unwrap();
+    let folder = Folder::create();
+    let write = |name, text| folder.write(name, text).display().to_string();
+    let log = &*write("log.csv", "time,key\n1,a\n");
+    let nothing = &*write("no.log", "once upon a time\n");
+    let unnamed = &*write("no.csv", "when,who\n1,a\n");
+    let config = &*write("t.yaml", "policies: { api: { limits: [10/s] } }\n");
+    let directory = folder.to_str().unwrap();
     let many: Vec<&str> = std::iter::repeat_n(["--limit", "1/s"], 17).flatten().collect();
     let rows: &[(&[&str], &str)] = &[
         (&[log], "no limits to try; use --limit"),
@@ -39,7 +37,7 @@ fn each_mistake_is_rejected_with_a_hint() {
         (&[log, "--limit", "1/s", "--key", "ip"], "--key \"ip\": use {ip}"),
         (&[log, "--limit", "1/s", "--threads", "0"], "0 is not in 1..=1024"),
         (&[unnamed, "--limit", "1/s"], "start CSV with a line that names its columns"),
-        (&[folder, "--limit", "1/s"], "cannot read "),
+        (&[directory, "--limit", "1/s"], "cannot read "),
         (&["--generate", "steady", "--limit", "1/s", "--decisions", "/nowhere/d"], "--decisions"),
         (&["--generate", "steady", "--limit", "1/s", "--store", "memory"], "--store"),
         (&[log, "--config", config, "--rules", "--suggest", "1%"], "--suggest"),
@@ -47,10 +45,10 @@ fn each_mistake_is_rejected_with_a_hint() {
         (&[log, "--limit", "1/s", "--store", "redis://127.0.0.1:1"], "redis://127.0.0.1:1"),
         (&[&[log][..], &many].concat(), "17 limits to compare are too many; at most 16"),
     ];
-    for (arguments, wanted) in rows {
-        let (code, output, complaint) = run(*arguments);
-        assert_eq!((code, &*output), (2, ""), "{arguments:?}: {complaint}");
-        assert!(complaint.contains(wanted), "{arguments:?}: {complaint}");
+    for (arguments, message) in rows {
+        let (code, output, error) = run(*arguments);
+        assert_eq!((code, &*output), (2, ""), "{arguments:?}: {error}");
+        assert!(error.contains(message), "{arguments:?}: {error}");
     }
 }
 
@@ -67,8 +65,8 @@ fn worst_limits_the_number_of_listed_keys() {
 
 #[test]
 fn a_log_without_a_decided_line_is_a_failure() {
-    let directory = Directory::new();
-    let config = directory.file(
+    let folder = Folder::create();
+    let config = folder.write(
         "t.yaml",
         "policies: { api: { limits: [10/s] } }\nrules: [{ match: { path: /a }, policy: api, key: all }]\n",
     );
@@ -80,12 +78,12 @@ fn a_log_without_a_decided_line_is_a_failure() {
         (line, &["--limit", "1/s", "--key", "{header.x}"], 2, "no line had a key; --key selects"),
         (line, &["--config", config, "--rules"], 2, "no rule matched any line"),
     ];
-    for (text, arguments, wanted, complained) in rows {
-        let log = directory.file("a.log", text);
-        let (code, output, complaint) = run([&[log.to_str().unwrap()], *arguments].concat());
-        assert_eq!(code, *wanted, "{arguments:?}: {complaint}");
+    for (text, arguments, expected, message) in rows {
+        let log = folder.write("a.log", text);
+        let (code, output, error) = run([&[log.to_str().unwrap()], *arguments].concat());
+        assert_eq!(code, *expected, "{arguments:?}: {error}");
         assert!(output.contains("a.log") && output.contains("0 requests of 0 keys"), "{output}");
         assert!(!output.contains("were spread"), "{output}");
-        assert!(complaint.contains(complained), "{complaint}");
+        assert!(error.contains(message), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! Replays every section of the conformance rows that CSV can express, in memory and on a server, and
-//! compares each decision with the engine's.
+//! Replays every section of the conformance rows that CSV can express, in memory and on a server,
+//! and compares each decision with the engine's.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use tollgate::{
 };
 use tollgate_conformance::rows::{files, read, run};
 use tollgate_store::{Answer, MemoryStore, Store};
-use tollgate_testkit::Server;
+use tollgate_testkit::{Folder, Server};
 
-use crate::process::{Directory, run as replay};
+use crate::tool::run as replay;
 
 /// A request and its decision.
 #[derive(Clone, Debug)]
@@ -39,15 +39,15 @@ struct Recorder {
 impl Recorder {
     fn note(&self, request: &Request<'_>, at: Timestamp, answer: &Result<Answer, StoreError>) {
         let mut section = self.section.lock().unwrap();
-        let Some(asked) = &mut *section else { return };
+        let Some(requests) = &mut *section else { return };
         let expressible = match request.checks {
             // A log has one key per line, and ascending times.
-            [check] if asked.last().is_none_or(|last| last.at <= at) => {
+            [check] if requests.last().is_none_or(|last| last.at <= at) => {
                 let is_same = |request: &LoggedRequest| {
                     request.policy.shares_name(check.policy)
                         && request.policy.limits() == check.policy.limits()
                 };
-                let same = asked.iter().all(is_same);
+                let same = requests.iter().all(is_same);
                 same.then_some(check)
             }
             _ => None,
@@ -57,7 +57,7 @@ impl Recorder {
             return;
         };
         let answer = answer.as_ref().map(|answer| answer.decisions[0].clone());
-        asked.push(LoggedRequest {
+        requests.push(LoggedRequest {
             at,
             operation: request.operation,
             policy: check.policy.clone(),
@@ -102,27 +102,19 @@ fn csv(section: &[LoggedRequest]) -> String {
     let mut text = String::from(
         "time,verb,key,cost,request_id,lease_id,reservation_id,max_wait,for,charged_at\n",
     );
-    for section in section {
-        let micros = section.at.as_micros();
-        write!(
-            text,
-            "{}.{:06},{},",
-            micros / 1_000_000,
-            micros % 1_000_000,
-            section.operation.as_str()
-        )
-        .unwrap();
+    for request in section {
+        write!(text, "{},{},", request.at, request.operation.as_str()).unwrap();
         let quoted = |x: &[u8]| {
             let text = String::from_utf8(x.to_vec()).unwrap();
             format!("\"{}\"", text.replace('"', "\"\""))
         };
-        let id = section.request_id.as_deref().map_or_else(String::new, quoted);
-        write!(text, "{},{},{id},", quoted(&section.key), section.cost).unwrap();
+        let id = request.request_id.as_deref().map_or_else(String::new, quoted);
+        write!(text, "{},{},{id},", quoted(&request.key), request.cost).unwrap();
         let show = |id: Option<Id>| id.map_or_else(String::new, |id| id.to_string());
         let seconds = |micros: Micros| {
             if micros.get() == u64::MAX { String::new() } else { micros.to_string() }
         };
-        let (lease, reservation, wait, span, time) = match section.operation {
+        let (lease, reservation, wait, span, time) = match request.operation {
             Operation::Check { lease } => (lease, None, None, None, None),
             Operation::Acquire { lease }
             | Operation::Renew { lease }
@@ -149,36 +141,36 @@ fn limits(section: &[LoggedRequest]) -> String {
 
 /// Replays sections and compares each decision with the engine's; returns the number of decisions.
 fn check(sections: &[Vec<LoggedRequest>], more: &[&str]) -> usize {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let (mut count, mut verbs) = (0, std::collections::BTreeSet::new());
     for section in sections {
-        let log = directory.file("log.csv", csv(section));
-        let out = directory.path("decisions");
+        let log = folder.write("log.csv", csv(section));
+        let out = folder.join("decisions");
         let limits = limits(section);
         let mut arguments = vec![log.to_str().unwrap(), "--limit", &limits, "--decisions"];
         arguments.extend([out.to_str().unwrap(), "--verbs"]);
         arguments.extend(more);
-        let (code, output, complaint) = replay(&arguments);
-        assert_eq!((code, &*complaint), (0, ""), "{limits}\n{}{output}", csv(section));
+        let (code, output, error) = replay(&arguments);
+        assert_eq!((code, &*error), (0, ""), "{limits}\n{}{output}", csv(section));
         let lines = std::fs::read_to_string(&out).unwrap();
         assert_eq!(lines.lines().count(), section.len(), "{}{output}", csv(section));
-        for (asked, line) in section.iter().zip(lines.lines()) {
-            let mut got: Value = serde_json::from_str(line).unwrap();
-            let fields = got.as_object_mut().unwrap();
+        for (request, line) in section.iter().zip(lines.lines()) {
+            let mut found: Value = serde_json::from_str(line).unwrap();
+            let fields = found.as_object_mut().unwrap();
             fields.remove("line");
-            assert_eq!(fields.remove("verb").unwrap(), asked.operation.as_str());
-            assert_eq!(fields.remove("key").unwrap(), *String::from_utf8_lossy(&asked.key));
-            assert_eq!(fields.remove("cost").unwrap(), asked.cost);
+            assert_eq!(fields.remove("verb").unwrap(), request.operation.as_str());
+            assert_eq!(fields.remove("key").unwrap(), *String::from_utf8_lossy(&request.key));
+            assert_eq!(fields.remove("cost").unwrap(), request.cost);
             let policy: Policy = limits.parse().unwrap();
-            let wanted: Value = match &asked.answer {
+            let expected: Value = match &request.answer {
                 Ok(answer) => {
                     serde_json::from_str(&tollgate_server::decision_json(&policy, answer)).unwrap()
                 }
                 Err(error) => serde_json::json!({ "error": error }),
             };
-            assert_eq!(got, wanted, "{limits}\n{}at {asked:?}", csv(section));
+            assert_eq!(found, expected, "{limits}\n{}at {request:?}", csv(section));
             count += 1;
-            verbs.insert(asked.operation.as_str());
+            verbs.insert(request.operation.as_str());
         }
     }
     assert_eq!(verbs.len(), 13, "{verbs:?}");

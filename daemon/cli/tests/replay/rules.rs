@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::process::{Directory, report};
+use tollgate_testkit::Folder;
+
+use crate::tool::report;
 
 const CONFIG: &str = r#"
 policies:
@@ -32,9 +34,9 @@ fn lines() -> String {
 
 #[test]
 fn rules_select_the_policies_and_the_key() {
-    let directory = Directory::new();
-    let config = directory.file("tollgate.yaml", CONFIG);
-    let log = directory.file("access.log", lines());
+    let folder = Folder::create();
+    let config = folder.write("tollgate.yaml", CONFIG);
+    let log = folder.write("access.log", lines());
     let arguments = ["--config", config.to_str().unwrap(), "--rules"];
     let plain = report(&log, &arguments);
     assert_eq!(plain["outcomes"][0]["admitted"]["requests"], 1 + 2 + 5);
@@ -45,7 +47,7 @@ fn rules_select_the_policies_and_the_key() {
     let address = json!("10.0.0.1");
     assert_eq!(policies, [(&json!("login"), &address), (&json!("api"), &address)]);
     // A sequential replay has the same outcome.
-    let decisions = directory.path("decisions");
+    let decisions = folder.join("decisions");
     let one_by_one = [&arguments[..], &["--decisions", decisions.to_str().unwrap()]].concat();
     let sequential = report(&log, &one_by_one);
     for field in ["admitted", "denied", "keys_denied", "worst", "longest_denial"] {
@@ -56,8 +58,8 @@ fn rules_select_the_policies_and_the_key() {
 
 #[test]
 fn checks_of_one_rule_are_decided_atomically() {
-    let directory = Directory::new();
-    let config = directory.file(
+    let folder = Folder::create();
+    let config = folder.write(
         "tollgate.yaml",
         r#"
 policies:
@@ -69,8 +71,8 @@ rules:
     );
     let text: String =
         ["1", "1", "2", "3", "4"].map(|x| line(&format!("10.0.0.{x}"), "/")).concat();
-    let log = directory.file("access.log", text);
-    let decisions = directory.path("decisions");
+    let log = folder.write("access.log", text);
+    let decisions = folder.join("decisions");
     let config = ["--config", config.to_str().unwrap(), "--rules", "--decisions"];
     let report = report(&log, &[&config[..], &[decisions.to_str().unwrap()]].concat());
     // The second of 10.0.0.1 is denied and charges `all` nothing; the last is denied by `all`.
@@ -85,10 +87,10 @@ rules:
 
 #[test]
 fn a_policy_of_a_configuration_has_its_overrides() {
-    let directory = Directory::new();
-    let config = directory.file("tollgate.yaml", CONFIG);
-    let log = directory
-        .file("access.log", line("10.0.0.9", "/").repeat(5) + &line("10.0.0.8", "/").repeat(5));
+    let folder = Folder::create();
+    let config = folder.write("tollgate.yaml", CONFIG);
+    let log = folder
+        .write("access.log", line("10.0.0.9", "/").repeat(5) + &line("10.0.0.8", "/").repeat(5));
     let arguments =
         ["--config", config.to_str().unwrap(), "--policy", "api", "--limit", "4/min fixed"];
     let report = report(&log, &arguments);

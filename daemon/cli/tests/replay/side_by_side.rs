@@ -1,11 +1,13 @@
 //! Several limits, synthetic traffic, and output files.
 
-use crate::process::{Directory, report, run};
+use tollgate_testkit::Folder;
+
+use crate::tool::{report, run};
 
 #[test]
 fn limits_do_not_affect_each_other() {
-    let directory = Directory::new();
-    let log = directory.path("synthetic.log");
+    let folder = Folder::create();
+    let log = folder.join("synthetic.log");
     let traffic = "poisson rate 200/s for 20s keys 30 seed 3";
     let made = run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
     assert_eq!(made, (0, String::new(), String::new()));
@@ -25,9 +27,9 @@ fn limits_do_not_affect_each_other() {
 /// Keys with equal counts have a fixed order, independent of their threads.
 #[test]
 fn a_report_does_not_depend_on_the_number_of_threads() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     for traffic in ["bursts rate 60/s for 5min keys 60", "poisson rate 100/s for 1min keys 40"] {
-        let log = directory.path("synthetic.log");
+        let log = folder.join("synthetic.log");
         run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
         let limits = ["--limit", "20/min fixed", "--limit", "10/min burst 3", "--suggest", "20%"];
         let on = |threads| {
@@ -46,12 +48,12 @@ fn a_report_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn synthetic_traffic_equals_its_log() {
-    let directory = Directory::new();
+    let folder = Folder::create();
     let traffic = "stampede rate 5/s for 3min keys 3";
     let (code, output, _) = run(["--generate", traffic, "--limit", "20/min fixed", "-o", "json"]);
     assert_eq!(code, 0);
     let synthetic: serde_json::Value = serde_json::from_str(&output).unwrap();
-    let log = directory.path("synthetic.log");
+    let log = folder.join("synthetic.log");
     run(["--generate", traffic, "--write-log", log.to_str().unwrap()]);
     let read = report(&log, &["--limit", "20/min fixed"]);
     assert_eq!(synthetic["offered"], read["offered"]);
@@ -60,15 +62,15 @@ fn synthetic_traffic_equals_its_log() {
 
 #[test]
 fn every_output_file_is_written() {
-    let directory = Directory::new();
-    let (page, picture) = (directory.path("r.html"), directory.path("p.svg"));
+    let folder = Folder::create();
+    let (page, picture) = (folder.join("r.html"), folder.join("p.svg"));
     for which in ["time", "burst", "peaks"] {
         let arguments =
             ["--generate", "bursts rate 2/s for 1min keys 1", "--limit", "10/min fixed"];
         let outputs = ["--report", page.to_str().unwrap(), "--svg", picture.to_str().unwrap()];
         let picked = ["--picture", which, "--suggest", "0"];
-        let (code, output, complaint) = run([&arguments[..], &outputs, &picked].concat());
-        assert_eq!((code, &*complaint), (0, ""));
+        let (code, output, error) = run([&arguments[..], &outputs, &picked].concat());
+        assert_eq!((code, &*error), (0, ""));
         assert!(output.contains("10/min fixed"), "{output}");
         let page = std::fs::read_to_string(&page).unwrap();
         assert!(page.contains("<html") && page.contains("tollgate replay --generate"), "{page}");

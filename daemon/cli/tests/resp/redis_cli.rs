@@ -4,14 +4,13 @@ use std::process::Command;
 
 use tollgate_testkit::{ClientKind, Server};
 
-use crate::daemon::Daemon;
-use crate::process::SECRET;
-use crate::script::printed;
+use crate::process::{Daemon, SECRET, TOKENS, printed};
+use crate::start;
 
 /// The output of redis-cli with these arguments, if it is installed.
 fn redis_cli(daemon: &Daemon, words: &[&str], input: &[u8]) -> Option<String> {
     let mut command = ClientKind::RedisCli.command()?;
-    command.args(["-p", &daemon.port.to_string()]).args(words);
+    command.args(["-p", &daemon.port().to_string()]).args(words);
     Some(printed(command, input))
 }
 
@@ -32,7 +31,7 @@ fn check_has(daemon: &Daemon, words: &[&str], input: &str, expected: &[&str]) {
 
 #[test]
 fn examples_of_redis_cell_have_the_same_replies() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     check(&daemon, &["CL.THROTTLE", "user123", "15", "30", "60"], "", "0\n16\n15\n-1\n2\n");
     check(&daemon, &["cl.throttle", "user1", "15", "30", "60", "1"], "", "0\n16\n15\n-1\n2\n");
     check(&daemon, &["CL.THROTTLE", "once", "0", "1", "3600"], "", "0\n1\n0\n-1\n3600\n");
@@ -41,7 +40,7 @@ fn examples_of_redis_cell_have_the_same_replies() {
 
 #[test]
 fn a_decision_is_a_map() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let check_api = |more: &[&'static str]| [more, &["TOLLGATE.CHECK", "api", "k"]].concat();
     let both = ["allowed", "policy", "api", "remaining", "retry_after_us", "limits", "5/d log"];
     check_has(&daemon, &check_api(&[]), "", &both);
@@ -62,7 +61,7 @@ fn a_decision_is_a_map() {
 
 #[test]
 fn lines_of_standard_input_are_commands() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let lines = "CL.THROTTLE k 1 2 3600\nEXISTS k\nDEL k\nEXISTS k\nPING\n";
     check(&daemon, &[], lines, "0\n2\n1\n-1\n1800\n1\n1\n0\nPONG\n");
     check(&daemon, &["-x", "EXISTS"], "\0\u{1}\n", "0\n");
@@ -71,7 +70,7 @@ fn lines_of_standard_input_are_commands() {
 
 #[test]
 fn ten_thousand_piped_commands_get_replies() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let mut commands = Vec::new();
     for at in 0..10_000 {
         let key = format!("k{}", at % 10);
@@ -94,7 +93,7 @@ fn ten_thousand_piped_commands_get_replies() {
 
 #[test]
 fn command_lists_and_describes_the_commands() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let Some(count) = redis_cli(&daemon, &["COMMAND", "COUNT"], b"") else { return };
     let names = redis_cli(&daemon, &["COMMAND", "LIST"], b"").unwrap();
     assert_eq!(count.trim(), names.lines().count().to_string(), "{names}");
@@ -108,9 +107,9 @@ fn command_lists_and_describes_the_commands() {
 /// On a terminal, redis-cli requests the documentation of all commands and shows hints.
 #[test]
 fn help_on_a_terminal_describes_the_commands() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let Some(command) = ClientKind::RedisCli.command() else { return };
-    let line = format!("{} -p {}", command.get_program().display(), daemon.port);
+    let line = format!("{} -p {}", command.get_program().display(), daemon.port());
     // `script` of util-linux runs a command on a pseudo-terminal.
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "dumb");
@@ -124,7 +123,7 @@ fn help_on_a_terminal_describes_the_commands() {
 
 #[test]
 fn token_is_the_password() {
-    let daemon = Daemon::guarded();
+    let daemon = start(TOKENS);
     let peek = ["TOLLGATE.PEEK", "api", "k"];
     let quiet = ["--no-auth-warning"];
     check_has(&daemon, &peek, "", &["NOAUTH Authentication required"]);
@@ -142,7 +141,7 @@ fn tls_and_client_certificates_work_as_with_redis() {
     let redis = Server::with(|config| config.tls_auth_clients("yes"));
     let file = |name: &str| redis.folder().join(name).display().to_string();
     let [ca, cert, key] = ["ca.pem", "client.pem", "client.key"].map(file);
-    let daemon = Daemon::start_with(&format!(
+    let daemon = start(&format!(
         "listen: {{ tls: {{ cert: {}, key: {}, client_ca: {ca} }} }}\n",
         file("server.pem"),
         file("server.key"),
@@ -154,7 +153,7 @@ fn tls_and_client_certificates_work_as_with_redis() {
     // More than one TLS record in each direction.
     let pings = "*1\r\n$4\r\nPING\r\n".repeat(10_000);
     check_has(&daemon, &with_tls(&["--pipe"]), &pings, &["errors: 0, replies: 10000\n"]);
-    for port in [daemon.port, redis.port()] {
+    for port in [daemon.port(), redis.port()] {
         for (options, is_accepted) in [(&tls[..], true), (&tls[..3], false), (&[], false)] {
             let Some(mut command) = ClientKind::RedisCli.command() else { return };
             let port = port.to_string();

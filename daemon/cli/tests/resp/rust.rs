@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use redis::{Client, Connection, ErrorKind, FromRedisValue, RedisResult, Value, cmd, pipe};
 
-use crate::daemon::Daemon;
-use crate::process::SECRET;
+use crate::process::{Daemon, SECRET, TOKENS};
+use crate::start;
 
 fn connect(daemon: &Daemon, more: &str) -> Connection {
-    Client::open(daemon.url("", more)).unwrap().get_connection().unwrap()
+    Client::open(format!("{}/{more}", daemon.url)).unwrap().get_connection().unwrap()
 }
 
 /// The fields of a decision.
@@ -23,7 +23,7 @@ fn field<T: FromRedisValue>(decision: &HashMap<String, Value>, name: &str) -> T 
 
 #[test]
 fn both_protocols_return_the_same_decision() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     for (key, protocol) in [("two", "0"), ("three", "0?protocol=resp3")] {
         let mut connection = connect(&daemon, protocol);
         let pong: String = cmd("PING").query(&mut connection).unwrap();
@@ -46,7 +46,7 @@ fn both_protocols_return_the_same_decision() {
 
 #[test]
 fn ten_thousand_pipelined_commands_get_replies_in_order() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     for (protocol, is_atomic) in [("", false), ("", true), ("0?protocol=resp3", false)] {
         let mut connection = connect(&daemon, protocol);
         let key = format!("{protocol}{is_atomic}");
@@ -57,18 +57,18 @@ fn ten_thousand_pipelined_commands_get_replies_in_order() {
         if is_atomic {
             commands.atomic();
         }
-        let answers: Vec<[i64; 5]> = commands.query(&mut connection).unwrap();
-        assert_eq!(answers.len(), 10_000);
-        for (at, answer) in (0..).zip(answers) {
-            assert_eq!(answer[0], i64::from(at >= 9_000), "{at}: {answer:?}");
-            assert_eq!(answer[2], (8_999 - at).max(0), "{at}: {answer:?}");
+        let replies: Vec<[i64; 5]> = commands.query(&mut connection).unwrap();
+        assert_eq!(replies.len(), 10_000);
+        for (at, reply) in (0..).zip(replies) {
+            assert_eq!(reply[0], i64::from(at >= 9_000), "{at}: {reply:?}");
+            assert_eq!(reply[2], (8_999 - at).max(0), "{at}: {reply:?}");
         }
     }
 }
 
 #[test]
 fn keys_may_be_any_bytes() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let mut connection = connect(&daemon, "");
     let every: Vec<u8> = (0..=255).collect();
     for (key, remaining) in
@@ -83,7 +83,7 @@ fn keys_may_be_any_bytes() {
 
 #[test]
 fn error_leaves_the_connection_usable() {
-    let daemon = Daemon::start();
+    let daemon = start("");
     let mut connection = connect(&daemon, "");
     for words in [
         &["GET", "k"][..],
@@ -93,8 +93,8 @@ fn error_leaves_the_connection_usable() {
         &["CL.THROTTLE", "k", "1", "0", "60"],
         &["EXEC"],
     ] {
-        let answer: RedisResult<Value> = cmd(words[0]).arg(&words[1..]).query(&mut connection);
-        let error = answer.unwrap_err();
+        let reply: RedisResult<Value> = cmd(words[0]).arg(&words[1..]).query(&mut connection);
+        let error = reply.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Server(_)), "{words:?}: {error:?}");
         let decision = decide(&mut connection, &["TOLLGATE.PEEK", "api", "k"]);
         assert_eq!(field::<i64>(&decision, "remaining"), 5, "{words:?}");
@@ -103,7 +103,7 @@ fn error_leaves_the_connection_usable() {
 
 #[test]
 fn token_is_the_password() {
-    let daemon = Daemon::guarded();
+    let daemon = start(TOKENS);
     for (login, is_accepted) in [
         (format!(":{SECRET}@"), true),
         (format!("gateway:{SECRET}@"), true),
@@ -111,7 +111,8 @@ fn token_is_the_password() {
         (format!("root:{SECRET}@"), false),
     ] {
         for protocol in ["0", "0?protocol=resp3"] {
-            let client = Client::open(daemon.url(&login, protocol)).unwrap();
+            let client =
+                Client::open(format!("redis://{login}{}/{protocol}", daemon.address())).unwrap();
             let connected = client.get_connection();
             assert_eq!(connected.is_ok(), is_accepted, "{login} {protocol}");
             let Ok(mut connection) = connected else { continue };
@@ -123,8 +124,8 @@ fn token_is_the_password() {
 
 #[tokio::test]
 async fn concurrent_callers_of_one_connection_get_exactly_the_limit() {
-    let daemon = Daemon::start();
-    let client = Client::open(daemon.url("", "0?protocol=resp3")).unwrap();
+    let daemon = start("");
+    let client = Client::open(format!("{}/0?protocol=resp3", daemon.url)).unwrap();
     let manager = client.get_connection_manager().await.unwrap();
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..50 {

@@ -3,15 +3,13 @@
 //! Skipped with a message on standard error if Python or its packages are not installed.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-#[path = "../resp/process.rs"]
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
-#[path = "../resp/script.rs"]
-mod script;
 
 use tollgate_testkit::ClientKind;
 
-use process::{Daemon, SECRET, TOKENS};
-use script::{check_lines, printed};
+use process::{Daemon, SECRET, TOKENS, check_lines, printed};
 
 /// Windows of a year or more, so that hardly any ends during a test.
 const RULES: &str = r#"
@@ -87,10 +85,10 @@ fn python_client_gets_the_expected_responses() {
     let Some(mut python) = ClientKind::Python.command() else { return };
     let start = |more| {
         let files = [("tollgate.yaml", &*format!("{CONFIG}{more}")), ("rules.yaml", RULES)];
-        Daemon::start("--grpc", &files)
+        Daemon::with_listener("--grpc", &files)
     };
     let (daemon, guarded) = (start(""), start(TOKENS));
     python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rls/clients/rls.py"));
-    python.args([&daemon.port.to_string(), &guarded.port.to_string(), SECRET]);
+    python.args([&daemon.port().to_string(), &guarded.port().to_string(), SECRET]);
     check_lines(&printed(python, b""), EXPECTED);
 }

@@ -1,21 +1,21 @@
 //! Export of decisions as spans to a collector.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-mod collector;
-#[path = "../cli/process.rs"]
+#[path = "../common/client.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod client;
+#[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod protobuf;
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use tollgate_testkit::Folder;
+use tollgate_testkit::Upstream;
 
-use collector::Collector;
-use process::{Daemon, HTTP_ONLY};
+use process::{Daemon, HTTP_ONLY, output, tollgate};
 use protobuf::{all, nested, number};
 
 const PARENT: &str = "b7ad6b7169203331";
@@ -26,17 +26,13 @@ rules: [{ policy: traced, key: "gate-{header.x-api-key}" }]
 "#;
 
 /// Sends a request with a trace id and returns the status.
-fn send(daemon: &Daemon, trace: u8, head: &str, body: &str) -> String {
-    let head = format!("{head}\r\ntraceparent: 00-{}-{PARENT}-01", hexadecimal(&[trace; 16]));
-    let response = process::send(daemon.address(), &head, body);
-    response.split(' ').nth(1).unwrap_or_default().to_owned()
+fn send(daemon: &Daemon, trace: u8, line: &str, headers: &[&str], body: &str) -> u16 {
+    let trace = format!("traceparent: 00-{}-{PARENT}-01", hexadecimal(&[trace; 16]));
+    client::send(daemon.address(), line, &[headers, &[&*trace]].concat(), body).status
 }
 
-fn start(change: impl FnOnce(&mut Command)) -> Daemon {
-    let folder = Folder::create();
-    let config = folder.write("tollgate.yaml", CONFIG);
-    let arguments = ["--config".as_ref(), config.as_os_str()];
-    Daemon::start_with(change, arguments)
+fn start(configure: impl FnOnce(&mut Command) -> &mut Command) -> Daemon {
+    Daemon::with_config(CONFIG, configure)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -54,42 +50,46 @@ fn attributes(messages: &[&[u8]]) -> BTreeMap<String, String> {
 
 #[test]
 fn each_decision_is_a_span_in_the_trace_of_its_caller() {
-    let collector = Collector::start();
+    let collector = Upstream::start();
     let daemon = start(|command| {
-        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
-        command.env("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=shop");
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", collector.address()));
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=shop")
     });
-    let check = "POST /v1/check HTTP/1.1";
-    let gate = format!(
-        "GET /v1/forward-auth/traefik HTTP/1.1\r\nx-api-key: {SECRET}\r\nx-forwarded-method: GET\r\n\
-         x-forwarded-uri: /a?{SECRET}\r\nx-forwarded-host: a.example\r\nx-forwarded-for: 192.0.2.1"
-    );
+    let (key, path) = (format!("x-api-key: {SECRET}"), format!("x-forwarded-uri: /a?{SECRET}"));
+    let forwarded: &[&str] = &[
+        "x-forwarded-method: GET",
+        "x-forwarded-host: a.example",
+        "x-forwarded-for: 192.0.2.1",
+        &key,
+        &path,
+    ];
+    let (check, gate) = ("POST /v1/check", "GET /v1/forward-auth/traefik");
     let one = format!(r#"{{"policy":"traced","key":"{SECRET}"}}"#);
     let two = format!(
         r#"{{"checks":[{{"policy":"other","key":"{SECRET}"}},{{"policy":"other","key":"{SECRET}2"}}]}}"#
     );
     let inline = format!(r#"{{"limit":"1/d log","cost":2,"key":"{SECRET}"}}"#);
     let rows = [
-        (check, &*one, "200", ("http", "traced", "allowed")),
-        (check, &*one, "429", ("http", "traced", "denied")),
-        (check, &*two, "200", ("http", "other,other", "allowed,allowed")),
-        (check, &*inline, "422", ("http", "_inline", "never")),
-        (&*gate, "", "200", ("forward_auth", "traced", "allowed")),
-        (&*gate, "", "429", ("forward_auth", "traced", "denied")),
+        (check, &[][..], &*one, 200, ("http", "traced", "allowed")),
+        (check, &[][..], &*one, 429, ("http", "traced", "denied")),
+        (check, &[][..], &*two, 200, ("http", "other,other", "allowed,allowed")),
+        (check, &[][..], &*inline, 422, ("http", "_inline", "never")),
+        (gate, forwarded, "", 200, ("forward_auth", "traced", "allowed")),
+        (gate, forwarded, "", 429, ("forward_auth", "traced", "denied")),
     ];
-    for (trace, (head, body, status, _)) in (1..).zip(&rows) {
-        assert_eq!(send(&daemon, trace, head, body), *status, "{head} {body}");
+    for (trace, (line, headers, body, status, _)) in (1..).zip(&rows) {
+        assert_eq!(send(&daemon, trace, line, headers, body), *status, "{line} {body}");
     }
     // Other requests have no span.
-    send(&daemon, 99, "GET /livez HTTP/1.1", "");
+    send(&daemon, 99, "GET /livez", &[], "");
     daemon.stop();
 
-    let batches = collector.batches();
+    let batches = collector.take();
     let mut spans = BTreeMap::new();
     for batch in &batches {
-        assert!(batch.head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{}", batch.head);
-        assert!(batch.head.contains("x-tenant: shop\r\n"), "{}", batch.head);
-        assert!(batch.head.contains("content-type: application/x-protobuf\r\n"), "{}", batch.head);
+        assert_eq!((&*batch.method, &*batch.uri), ("POST", "/v1/traces"));
+        assert_eq!(batch.headers["x-tenant"], "shop");
+        assert_eq!(batch.headers["content-type"], "application/x-protobuf");
         let secret = SECRET.as_bytes();
         assert!(
             !batch.body.windows(secret.len()).any(|window| window == secret),
@@ -102,7 +102,7 @@ fn each_decision_is_a_span_in_the_trace_of_its_caller() {
         }
     }
     assert_eq!(spans.len(), rows.len(), "{:?}", spans.keys());
-    for (trace, (head, .., (surface, policy, answer))) in (1_u8..).zip(&rows) {
+    for (trace, (line, .., (surface, policy, answer))) in (1_u8..).zip(&rows) {
         let span = spans[&hexadecimal(&[trace; 16])];
         assert_eq!(hexadecimal(all(span, 4)[0]), PARENT);
         assert_eq!(text(all(span, 5)[0]), "decide");
@@ -114,7 +114,7 @@ fn each_decision_is_a_span_in_the_trace_of_its_caller() {
             ("tollgate.surface", *surface),
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(attributes, BTreeMap::from(expected), "{head}");
+        assert_eq!(attributes, BTreeMap::from(expected), "{line}");
     }
 }
 
@@ -122,31 +122,25 @@ fn each_decision_is_a_span_in_the_trace_of_its_caller() {
 fn unreachable_collector_is_logged_once() {
     // The port of a listener that was just closed.
     let unreachable = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut daemon = start(|command| {
+    let daemon = start(|command| {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{unreachable}"));
-        command.env("OTEL_BSP_SCHEDULE_DELAY", "1").stderr(Stdio::piped());
+        command.env("OTEL_BSP_SCHEDULE_DELAY", "1").stderr(Stdio::piped())
     });
-    let mut log = daemon.log().unwrap();
     let body = format!(r#"{{"policy":"other","key":"{SECRET}"}}"#);
     for _ in 0..9 {
-        assert_eq!(send(&daemon, 1, "POST /v1/check HTTP/1.1", &body), "200");
+        assert_eq!(send(&daemon, 1, "POST /v1/check", &[], &body), 200);
     }
-    daemon.stop();
-    let mut lines = String::new();
-    log.read_to_string(&mut lines).unwrap();
+    let lines = daemon.stop_and_read_log();
     assert_eq!(lines.matches("takes no traces, which are lost").count(), 1, "{lines}");
 }
 
 #[test]
 fn invalid_environment_is_an_error_at_start() {
-    let mut command = process::tollgate();
+    let mut command = tollgate();
     command.arg("serve").args(HTTP_ONLY);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318");
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error = text(&output.stderr);
-    assert!(
-        error.starts_with("error: OTEL_EXPORTER_OTLP_ENDPOINT is \"localhost:4318\""),
-        "{error}"
-    );
+    let (code, _, error) = output(&mut command, b"");
+    assert_eq!(code, 2);
+    let expected = "error: OTEL_EXPORTER_OTLP_ENDPOINT is \"localhost:4318\"";
+    assert!(error.starts_with(expected), "{error}");
 }

@@ -1,26 +1,23 @@
 //! The HTTP client of the exporter.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use async_trait::async_trait;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
-use hyper_util::rt::TokioIo;
 use opentelemetry_http::{HttpClient, HttpError};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// The maximum size of the collector's response.
-const MAX_RESPONSE_BYTES: usize = 64 * 1024;
+use crate::client;
 
 /// Sends each batch over a new connection; there is one every few seconds.
+#[derive(Debug)]
 pub(super) struct Client {
     runtime: Handle,
     timeout: Duration,
@@ -36,8 +33,8 @@ impl Client {
     /// Logs the first failure and the recovery.
     fn log_result(&self, to: &Uri, sent: &Result<Response<Bytes>>) {
         let failure = match sent {
-            Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => Some(format!("it returned {}", answer.status())),
+            Ok(response) if response.status().is_success() => None,
+            Ok(response) => Some(format!("it returned {}", response.status())),
             Err(error) => Some(format!("{error:#}")),
         };
         let had_failed = self.has_failed.swap(failure.is_some(), Ordering::Relaxed);
@@ -71,26 +68,13 @@ async fn send(mut request: Request<Bytes>) -> Result<Response<Bytes>> {
     let authority = uri.authority().context("its address has no host")?;
     ensure!(uri.scheme_str() == Some("http"), "its address must start with http://");
     let stream = TcpStream::connect((bare(authority.host()), uri.port_u16().unwrap_or(80))).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
     request.headers_mut().insert(HOST, HeaderValue::from_str(authority.as_str())?);
     let path = uri.path_and_query().map_or("/", |path_and_query| path_and_query.as_str());
     *request.uri_mut() = path.parse()?;
-    let response = sender.send_request(request.map(Full::new)).await?;
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
-    connection.abort();
-    let body = body.map_err(|error| anyhow!("cannot read its response: {error}"))?;
-    Ok(Response::from_parts(head, body.to_bytes()))
+    client::send(stream, request.map(Full::new)).await
 }
 
 /// An IPv6 address without the brackets of a URL.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("timeout", &self.timeout).finish_non_exhaustive()
-    }
 }

@@ -1,7 +1,7 @@
 //! Exports decisions as OpenTelemetry spans to a collector.
 //!
-//! A thread of the SDK exports them in batches, so that no decision waits for the collector. Spans that
-//! do not fit into its queue are dropped.
+//! A thread of the SDK exports them in batches, so that no decision waits for the collector. Spans
+//! that do not fit into its queue are dropped.
 
 mod client;
 mod environment;
@@ -18,10 +18,9 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use tokio::runtime::Handle;
 
 use self::client::Client;
-use self::environment::Environment;
 use self::spans::Spans;
 use super::logs::EventLayer;
-use super::tracing_mode::{Service, Tracing};
+use super::runtime::{Service, Tracing};
 
 /// The time limit for exporting the last spans when the daemon stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -33,9 +32,7 @@ pub(super) struct Traces(Option<SdkTracerProvider>);
 impl Traces {
     /// Starts the exporter if it is enabled, and returns the layer that feeds it.
     pub(super) fn start(runtime: &Handle, tracing: &Tracing) -> Result<(Self, Option<EventLayer>)> {
-        let Some(Environment { timeout }) = environment(tracing)? else {
-            return Ok((Traces(None), None));
-        };
+        let Some(timeout) = timeout(tracing)? else { return Ok((Traces(None), None)) };
         let client = Client::new(runtime.clone(), timeout);
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
         let exporter = exporter.context("cannot export traces")?;
@@ -51,8 +48,8 @@ impl Traces {
         Ok((Traces(Some(provider)), Some(spans.layer())))
     }
 
-    /// Exports the remaining spans within a time limit. The runtime does the export, so this must not be
-    /// called on it.
+    /// Exports the remaining spans within a time limit. The runtime does the export, so this must
+    /// not be called on it.
     pub(super) fn stop(self) {
         let Some(provider) = self.0 else { return };
         if let Err(error) = provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
@@ -61,13 +58,14 @@ impl Traces {
     }
 }
 
-fn environment(tracing: &Tracing) -> Result<Option<Environment>> {
+/// The time limit of an export, if tracing is enabled.
+fn timeout(tracing: &Tracing) -> Result<Option<Duration>> {
     let variable = |name: &str| std::env::var(name).ok();
     match tracing {
         Tracing::Off => Ok(None),
-        Tracing::FromEnvironment => Environment::read(variable),
+        Tracing::FromEnvironment => environment::read(variable),
         // Tracing is enabled; the other variables of OpenTelemetry still apply.
-        Tracing::As(_) => Environment::read(|name| match (name, variable(name)) {
+        Tracing::As(_) => environment::read(|name| match (name, variable(name)) {
             ("OTEL_TRACES_EXPORTER", None) => Some("otlp".to_owned()),
             (_, value) => value,
         }),

@@ -4,24 +4,20 @@ use std::thread;
 use std::time::Duration;
 
 use super::setup::Setup;
-use super::{CHARGING_MODES, check, with_setup};
+use super::{CHARGING_MODES, check, check_in, with_setup};
 
 /// Envoy reports the first of several quotas with equally few remaining requests.
 #[test]
 fn request_passes_while_one_quota_remains() {
-    for charging in CHARGING_MODES {
-        with_setup(charging, |setup| {
-            check(
-                setup,
-                "
-                /quota => 200 0 of 1
-                /quota => 200 0 of 1
-                /quota => 429 0 of 1
-                /quota => 429 0 of 1
-            ",
-            );
-        });
-    }
+    check_in(
+        &CHARGING_MODES,
+        "
+        /quota => 200 0 of 1
+        /quota => 200 0 of 1
+        /quota => 429 0 of 1
+        /quota => 429 0 of 1
+        ",
+    );
 }
 
 /// A later charge may exceed the limit once; then no request passes.
@@ -47,27 +43,27 @@ fn charge_after_the_response_counts_for_the_next_request() {
 fn request_is_routed_to_the_service_with_a_remaining_quota() {
     with_setup("reference", |setup| {
         for (at, left) in [(0, "0"), (0, "over"), (1, "1"), (1, "0"), (1, "over")] {
-            let answer = setup.ask("/services");
-            assert_eq!(answer.status, 200, "{answer:?}");
+            let response = setup.request("/services");
+            assert_eq!(response.status, 200, "{response:?}");
             let mut served = [0, 0];
             served[at] = 1;
-            assert_eq!(setup.reached(), served, "{left}: {answer:?}");
+            assert_eq!(setup.reached(), served, "{left}: {response:?}");
             wait_for_remaining(setup, ["first", "second"][at], left);
         }
         check(setup, "/services => 429 0 of 1");
     });
 }
 
-/// Waits until the quota of a service has the expected remainder, or is exhausted: Envoy charges after
-/// it has responded.
+/// Waits until the quota of a service has the expected remainder, or is exhausted: Envoy charges
+/// after it has responded.
 #[track_caller]
 fn wait_for_remaining(setup: &Setup, service: &str, expected: &str) {
     // Half a minute; normally it takes some milliseconds.
     for _ in 0..3_000 {
-        let answer = setup.ask(&format!("/left/{service}"));
-        let left = match answer.status {
+        let response = setup.request(&format!("/left/{service}"));
+        let left = match response.status {
             429 => "over",
-            _ => answer.header("x-ratelimit-remaining").unwrap(),
+            _ => response.header("x-ratelimit-remaining").unwrap(),
         };
         setup.reached();
         if left == expected {

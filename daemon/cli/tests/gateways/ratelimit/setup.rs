@@ -1,10 +1,8 @@
 //! Envoy with its rate limit filter, two applications and the daemon.
 
-use std::fs;
-
 use tollgate_testkit::{Folder, Gateway, GatewayKind, Port, Upstream};
 
-use crate::client::{Answer, Client};
+use crate::client::{Client, Response};
 use crate::daemon::Daemon;
 
 /// The running programs, each on its own port.
@@ -29,11 +27,10 @@ impl Setup {
         let config = format!(
             "envoy: {{ config: limits.yaml, charging: {charging}, dynamic_metadata: true }}\n"
         );
-        fs::write(folder.join("limits.yaml"), include_str!("limits.yaml")).unwrap();
-        let path = folder.join("tollgate.yaml");
-        fs::write(&path, config).unwrap();
+        folder.write("limits.yaml", include_str!("limits.yaml"));
+        let path = folder.write("tollgate.yaml", config);
         let (http, grpc) = (Port::reserve(), Port::reserve());
-        let daemon = Daemon::start_for_envoy(&path, http.number(), grpc.number());
+        let daemon = Daemon::start(&path, http.number(), Some(grpc.number()));
         let upstreams = [Upstream::start(), Upstream::start()];
         let port = Port::reserve();
         let [first, second] = upstreams.each_ref().map(|upstream| port_of(&upstream.address()));
@@ -52,7 +49,7 @@ impl Setup {
     }
 
     /// Sends a request with a path and headers: `/two who=a plan=basic`.
-    pub(super) fn ask(&self, line: &str) -> Answer {
+    pub(super) fn request(&self, line: &str) -> Response {
         let mut words = line.split(' ');
         let first = format!("GET {}", words.next().unwrap());
         let headers: Vec<_> = words.map(|word| word.replacen('=', ": ", 1)).collect();

@@ -8,7 +8,7 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-PORT, PROTOCOL, TOKEN_PORT, TOKEN = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+PROTOCOL, PORT, TOKEN_PORT, TOKEN = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 TIMEOUT = 60
 
 

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::BufRead;
+use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
 use tollgate_testkit::Folder;
+
+use crate::http;
+use crate::process::{Daemon, output};
 
 /// A temporary folder with limits, and the binary under the name `ratelimit`.
 #[derive(Debug)]
@@ -52,48 +54,30 @@ impl Installation {
 
     /// Runs the command until it exits. Returns the exit code, standard output and standard error.
     pub(crate) fn run(&self, variables: &[(&str, &str)]) -> (i32, String, String) {
-        let Output { status, stdout, stderr } = self.command(variables).output().unwrap();
-        let text = |x| String::from_utf8(x).unwrap();
-        (status.code().unwrap(), text(stdout), text(stderr))
+        output(&mut self.command(variables), b"")
     }
 
+    /// Starts the command and waits until it is ready.
     pub(crate) fn start(&self, variables: &[(&str, &str)]) -> Ratelimit {
-        Ratelimit::spawn(&mut self.command(variables))
+        let is_last = |line: &str| line.starts_with("  limits ");
+        let daemon = Daemon::spawn_until(&mut self.command(variables), is_last);
+        let listeners = daemon.greeting.lines().filter_map(|line| {
+            let (name, rest) = line.strip_prefix("  ")?.split_at_checked(18)?;
+            let address = rest.split(',').next().unwrap_or_default();
+            Some((name.trim().to_owned(), address.trim().to_owned()))
+        });
+        Ratelimit { listeners: listeners.collect(), daemon }
     }
 }
 
 /// A running process that is ready.
 #[derive(Debug)]
 pub(crate) struct Ratelimit {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    pub(crate) log: BufReader<ChildStderr>,
-    pub(crate) greeting: String,
+    pub(crate) daemon: Daemon,
     listeners: BTreeMap<String, String>,
 }
 
 impl Ratelimit {
-    fn spawn(command: &mut Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut greeting = String::new();
-        while !greeting.contains("\n  limits ") {
-            if output.read_line(&mut greeting).unwrap() == 0 {
-                let mut error = String::new();
-                log.read_to_string(&mut error).unwrap();
-                panic!("the process ended: {greeting}{error}");
-            }
-        }
-        let listeners = greeting.lines().filter_map(|line| {
-            let (name, rest) = line.strip_prefix("  ")?.split_at_checked(18)?;
-            let address = rest.split(',').next().unwrap_or_default();
-            Some((name.trim().to_owned(), address.trim().to_owned()))
-        });
-        let listeners = listeners.collect();
-        Ratelimit { child, output, log, greeting, listeners }
-    }
-
     /// The address of a listener, by its name in the greeting.
     pub(crate) fn at(&self, name: &str) -> SocketAddr {
         let address: SocketAddr = self.listeners[name].parse().unwrap();
@@ -129,32 +113,13 @@ impl Ratelimit {
         }
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
     /// Reads the log up to a line that contains this text.
     pub(crate) fn read_log_until(&mut self, text: &str) -> String {
-        let mut logged = String::new();
+        let (mut logged, log) = (String::new(), self.daemon.log.as_mut().unwrap());
         while !logged.contains(text) {
-            assert!(self.log.read_line(&mut logged).unwrap() > 0, "no {text:?} in {logged}");
+            assert!(log.read_line(&mut logged).unwrap() > 0, "no {text:?} in {logged}");
         }
         logged
-    }
-
-    /// Waits for the process to exit. Returns the exit code.
-    pub(crate) fn wait(mut self) -> Option<i32> {
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).unwrap();
-        assert_eq!(rest, "", "nothing is printed after the greeting");
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Ratelimit {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -165,12 +130,6 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
 
 /// Sends a request over a new connection. Returns the status and the body.
 pub(crate) fn send(address: SocketAddr, line: &str, body: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    let head = format!("{line} HTTP/1.1\r\nhost: t\r\nconnection: close\r\n");
-    write!(stream, "{head}content-length: {length}\r\n\r\n{body}").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    let response = http::send(address, line, &[], body);
+    (response.status, response.body)
 }

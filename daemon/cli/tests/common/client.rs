@@ -1,7 +1,7 @@
 //! An HTTP client that sends arbitrary requests.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
@@ -9,7 +9,18 @@ use socket2::{Domain, Socket, Type};
 /// The timeout of a read.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A connection from one of the loopback addresses.
+/// Sends a request over a new connection.
+pub(crate) fn send(
+    address: impl ToSocketAddrs,
+    line: &str,
+    headers: &[&str],
+    body: &str,
+) -> Response {
+    let mut client = Client::new(TcpStream::connect(address).unwrap());
+    client.send(line, &[headers, &["Connection: close"]].concat(), body)
+}
+
+/// A connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
@@ -17,7 +28,7 @@ pub(crate) struct Client {
 
 /// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -30,20 +41,28 @@ impl Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&from.into()).unwrap();
         socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).unwrap();
-        let stream = TcpStream::from(socket);
+        Self::new(TcpStream::from(socket))
+    }
+
+    pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends a request with the first line without version, headers and a body.
-    pub(crate) fn send(&mut self, line: &str, headers: &[&str], body: &str) -> Answer {
-        let answer = self.try_send(line, headers, body);
-        answer.unwrap_or_else(|| panic!("the connection was closed without a response to {line}"))
+    /// Sends a request; `line` is the request line without a version.
+    pub(crate) fn send(&mut self, line: &str, headers: &[&str], body: &str) -> Response {
+        let response = self.try_send(line, headers, body);
+        response.unwrap_or_else(|| panic!("the connection was closed without a response to {line}"))
     }
 
-    /// Returns `None` if the connection is closed without a response. A request line with HTTP/1.0 is
-    /// sent unchanged, without a default `Host`.
-    pub(crate) fn try_send(&mut self, line: &str, headers: &[&str], body: &str) -> Option<Answer> {
+    /// Returns `None` if the connection is closed without a response. A request line with HTTP/1.0
+    /// is sent unchanged, without a default `Host`.
+    pub(crate) fn try_send(
+        &mut self,
+        line: &str,
+        headers: &[&str],
+        body: &str,
+    ) -> Option<Response> {
         let is_old = line.ends_with(" HTTP/1.0");
         let mut text = format!("{line}{}\r\n", if is_old { "" } else { " HTTP/1.1" });
         if !is_old && !headers.iter().any(|header| header.to_lowercase().starts_with("host:")) {
@@ -59,7 +78,7 @@ impl Client {
         self.read(line.starts_with("HEAD "))
     }
 
-    fn read(&mut self, is_head: bool) -> Option<Answer> {
+    fn read(&mut self, is_head: bool) -> Option<Response> {
         let mut status = 100;
         let mut headers = Vec::new();
         // Skip informational responses such as 100.
@@ -73,16 +92,16 @@ impl Client {
                 headers.push((name.to_lowercase(), value.trim().to_owned()));
             }
         }
-        let mut answer = Answer { status, headers, body: String::new() };
+        let mut response = Response { status, headers, body: String::new() };
         if !is_head {
-            answer.body = self.body(&answer);
+            response.body = self.body(&response);
         }
-        Some(answer)
+        Some(response)
     }
 
-    fn body(&mut self, answer: &Answer) -> String {
+    fn body(&mut self, response: &Response) -> String {
         let mut body = Vec::new();
-        if answer.header("transfer-encoding").is_some() {
+        if response.header("transfer-encoding").is_some() {
             loop {
                 let size = usize::from_str_radix(&self.line().unwrap(), 16).unwrap();
                 let mut chunk = vec![0; size + 2];
@@ -92,7 +111,7 @@ impl Client {
                     break;
                 }
             }
-        } else if let Some(length) = answer.header("content-length") {
+        } else if let Some(length) = response.header("content-length") {
             body.resize(length.parse().unwrap(), 0);
             self.stream.read_exact(&mut body).unwrap();
         } else {
@@ -113,7 +132,7 @@ impl Client {
     }
 }
 
-impl Answer {
+impl Response {
     /// The value of a header; `None` if it is missing.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(known, _)| known == name);

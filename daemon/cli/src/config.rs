@@ -1,14 +1,32 @@
-//! `tollgate config check`.
+//! `tollgate config`: the configuration without a daemon.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{Config, ConfigErrors, FileLocation, Layers, check_files};
+use tollgate_server::{Config as Configuration, ConfigErrors, Layers, check_files};
 
-use crate::arguments::Form;
+use crate::arguments::{Config, ConfigCommand, Form};
 use crate::{FAILURE, output};
+
+pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
+    match &arguments.command {
+        ConfigCommand::Check { files, output } => check(files, *output),
+        ConfigCommand::Print { config, origins } => print(config.as_deref(), *origins),
+        ConfigCommand::Schema => {
+            output::print(&tollgate_server::config_schema())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn print(file: Option<&Path>, origins: bool) -> Result<ExitCode> {
+    let layers = file.map_or_else(|| Layers::new().samples(), |file| Layers::new().file(file));
+    let layered = layers.environment(std::env::vars_os()).read()?;
+    output::print(&layered.print(origins))?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// The result of a file, as JSON.
 #[derive(Serialize)]
@@ -42,18 +60,8 @@ struct Named {
     column: Option<u64>,
 }
 
-impl From<&FileLocation> for Named {
-    fn from(location: &FileLocation) -> Self {
-        Named {
-            file: location.file.display().to_string(),
-            line: location.line,
-            column: location.column,
-        }
-    }
-}
-
 /// Checks each file with the files that it names, without environment variables and flags.
-pub(super) fn run(files: &[PathBuf], format: Form) -> Result<ExitCode> {
+fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
         let read = Layers::new().file(file).partial();
@@ -69,7 +77,7 @@ pub(super) fn run(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn print_result(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> {
+fn print_result(file: &Path, read: &Result<Configuration, ConfigErrors>) -> Result<()> {
     match read {
         Ok(config) => {
             let policies = counted(config.policies.iter().count(), "policy", "policies");
@@ -85,7 +93,7 @@ fn print_result(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<()> 
     Ok(())
 }
 
-fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
+fn object(file: &Path, read: &Result<Configuration, ConfigErrors>) -> Result<String> {
     let name = file.display().to_string();
     let errors = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
     let errors = errors.map(|error| ErrorObject {
@@ -93,7 +101,11 @@ fn object(file: &Path, read: &Result<Config, ConfigErrors>) -> Result<String> {
         column: error.column(),
         field: error.field(),
         message: error.message(),
-        named: error.named().map(Named::from),
+        named: error.named().map(|location| Named {
+            file: location.file.display().to_string(),
+            line: location.line,
+            column: location.column,
+        }),
     });
     let verdict = Verdict {
         file: &name,
