@@ -1,5 +1,5 @@
-//! A single keyed check, clock included, beside governor and rate-net in the same run.
-#![expect(clippy::ptr_arg, reason = "governor's table is asked by `&String`")]
+//! A single check of a key, including the clock, beside governor and rate-net in the same run.
+#![expect(clippy::ptr_arg, reason = "governor's table is queried by `&String`")]
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tollgate::{Key, MemoryLimiter, Policy};
 
-/// How many draws a thread goes around.
+/// How many keys are drawn in advance; threads repeat them.
 const DRAWS: usize = 1 << 20;
-/// Tokens a second, and burst: most checks are admitted, the hottest keys are denied now and then.
+/// The rate per second, and the burst: most checks are admitted, the hottest keys are sometimes
+/// denied.
 const RATE: u32 = 1_000;
 
-/// A limiter under test: whether a key is admitted. Keys are `String`s, as governor's table has
-/// them.
-trait Peer: Sync {
+/// A limiter under test.
+trait KeyedLimiter: Sync {
     fn check(&self, key: &String) -> bool;
 }
 
 struct Tollgate(MemoryLimiter, Policy);
 
-impl Peer for Tollgate {
+impl KeyedLimiter for Tollgate {
     fn check(&self, key: &String) -> bool {
         Key::new(key).is_ok_and(|key| self.0.check(&self.1, key).allowed())
     }
@@ -29,7 +29,7 @@ impl Peer for Tollgate {
 
 struct Governor(governor::DefaultKeyedRateLimiter<String>);
 
-impl Peer for Governor {
+impl KeyedLimiter for Governor {
     fn check(&self, key: &String) -> bool {
         self.0.check_key(key).is_ok()
     }
@@ -37,15 +37,16 @@ impl Peer for Governor {
 
 struct RateNet(rate_net::RateLimiter);
 
-impl Peer for RateNet {
+impl KeyedLimiter for RateNet {
     fn check(&self, key: &String) -> bool {
         self.0.check(key).is_allow()
     }
 }
 
-/// Runs `iterations` checks on each of `threads` threads; the time of the slowest.
+/// Runs `iterations` checks on each of `threads` threads; returns the time of the slowest.
+#[expect(clippy::expect_used, reason = "a panic of a thread ends the benchmark")]
 fn run(
-    peer: &dyn Peer,
+    limiter: &dyn KeyedLimiter,
     keys: &[String],
     draws: &[usize],
     threads: usize,
@@ -54,51 +55,52 @@ fn run(
     std::thread::scope(|scope| {
         let work = |thread: usize| {
             move || {
-                let from = thread * draws.len() / threads;
-                let mut order = draws.iter().cycle().skip(from);
+                let first = thread * draws.len() / threads;
+                let order = draws.iter().cycle().skip(first);
                 let mut admitted = 0_u64;
                 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
                 let start = std::time::Instant::now();
-                for _ in 0..iterations {
-                    let index = order.next().copied().unwrap_or(0);
-                    admitted += u64::from(peer.check(&keys[index]));
+                for (_, index) in (0..iterations).zip(order) {
+                    admitted += u64::from(limiter.check(&keys[*index]));
                 }
                 black_box(admitted);
                 start.elapsed()
             }
         };
-        let all: Vec<_> = (0..threads).map(|n| scope.spawn(work(n))).collect();
-        all.into_iter().filter_map(|x| x.join().ok()).max().unwrap_or_default()
+        let handles: Vec<_> = (0..threads).map(|thread| scope.spawn(work(thread))).collect();
+        let times = handles.into_iter().map(|handle| handle.join().expect("a thread panicked"));
+        times.max().expect("at least one thread")
     })
+}
+
+#[expect(clippy::expect_used, reason = "the rate is valid")]
+fn limiters(keys: usize) -> [(&'static str, Box<dyn KeyedLimiter>); 3] {
+    let limiter = MemoryLimiter::builder().max_keys(2 * keys).build();
+    let policy: Policy = format!("{RATE}/s").parse().expect("a valid limit");
+    let quota = governor::Quota::per_second(NonZeroU32::new(RATE).expect("a rate above 0"));
+    [
+        ("tollgate", Box::new(Tollgate(limiter, policy))),
+        ("governor", Box::new(Governor(governor::RateLimiter::keyed(quota)))),
+        ("rate-net", Box::new(RateNet(rate_net::RateLimiter::per_second(RATE)))),
+    ]
 }
 
 fn checks(criterion: &mut Criterion) {
     for count in [1_000, 1_000_000] {
         let keys = bench::keys(count);
         let draws = bench::zipf(count, DRAWS);
-        let rate = NonZeroU32::new(RATE).unwrap_or(NonZeroU32::MIN);
-        let policy: Result<Policy, _> = format!("{RATE}/s").parse();
-        let Ok(policy) = policy else { return };
-        let peers: [(&str, Box<dyn Peer>); 3] = [
-            (
-                "tollgate",
-                Box::new(Tollgate(MemoryLimiter::builder().max_keys(2 * count).build(), policy)),
-            ),
-            (
-                "governor",
-                Box::new(Governor(governor::RateLimiter::keyed(governor::Quota::per_second(rate)))),
-            ),
-            ("rate-net", Box::new(RateNet(rate_net::RateLimiter::per_second(RATE)))),
-        ];
-        for (_, peer) in &peers {
-            // Every key is known before time is taken.
-            keys.iter().for_each(|key| assert!(peer.check(key)));
+        let limiters = limiters(count);
+        for (_, limiter) in &limiters {
+            // Every key is known before time is measured.
+            keys.iter().for_each(|key| assert!(limiter.check(key)));
         }
         for threads in [1, 2] {
             let mut group = criterion.benchmark_group(format!("{count} keys, {threads} threads"));
-            for (name, peer) in &peers {
+            for (name, limiter) in &limiters {
                 group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-                    bencher.iter_custom(|bencher| run(&**peer, &keys, &draws, threads, bencher));
+                    bencher.iter_custom(|iterations| {
+                        run(&**limiter, &keys, &draws, threads, iterations)
+                    });
                 });
             }
             group.finish();

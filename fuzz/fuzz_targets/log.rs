@@ -1,5 +1,5 @@
-//! Any bytes are lines of a log or say what is wrong with them, in every format; what is printable of them
-//! is fit for a terminal; and they are a file of whole lines, compressed or not.
+//! Reads arbitrary bytes as a log of every format: each line is a record or an error, and printable
+//! text contains no control characters. As a file, compressed or not, they have whole lines.
 //!
 //! `cargo xtask fuzz log`
 #![no_main]
@@ -16,15 +16,14 @@ const FORMATS: [Option<Format>; 5] =
 fuzz_target!(|bytes: &[u8]| {
     let mut fields = Fields::default();
     for name in ["verb", "max_wait", "header.x-api-key"] {
-        fields.want(name).expect("a name of ours");
+        fields.want(name).expect("the field is valid");
     }
     for format in FORMATS {
         let Ok(mut reader) = Reader::open(format, bytes, &fields) else { continue };
-        for line in bytes.split(|it| *it == b'\n') {
+        for line in bytes.split(|byte| *byte == b'\n') {
             if let Ok(Some(line)) = reader.read(line) {
                 let texts = [line.address, line.target, line.key, line.header("x-api-key")];
-                let texts = texts.into_iter().flatten().map(<[u8]>::len);
-                assert!(texts.max().unwrap_or_default() <= bytes.len());
+                assert!(texts.into_iter().flatten().all(|text| text.len() <= bytes.len()));
             }
             assert!(!printable(line).contains(char::is_control));
         }

@@ -1,5 +1,5 @@
-//! Sends arbitrary bytes of a Redis client, complete and in parts: there is no panic, and the replies are
-//! the same. The first byte is the size of a part.
+//! Sends arbitrary bytes of a Redis client, complete and in parts: there is no panic, and the
+//! replies are the same. The first byte is the size of a part.
 //!
 //! `cargo xtask fuzz resp`
 #![no_main]

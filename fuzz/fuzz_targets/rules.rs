@@ -1,6 +1,6 @@
-//! Evaluates arbitrary requests: a path has one canonical form, and address and key are values or errors.
-//! The first line is a template, the second a pattern, the third the headers of proxies, the rest the
-//! target of the request.
+//! Evaluates arbitrary requests: a path has one canonical form, and address and key are values or
+//! errors. The first line is a template, the second a pattern, the third the headers of proxies,
+//! the rest the target of the request.
 //!
 //! `cargo xtask fuzz rules`
 #![no_main]

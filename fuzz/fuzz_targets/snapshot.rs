@@ -1,8 +1,8 @@
 //! Restores arbitrary bytes as a snapshot. A restored store saves an equivalent snapshot and makes
 //! decisions.
 //!
-//! The checksums are corrected first, because a fuzzer would not find them. The mutator starts with a
-//! snapshot of a store with state of every kind.
+//! The checksums are corrected first, because a fuzzer would not find them. The mutator starts with
+//! a snapshot of a store with state of every kind.
 #![no_main]
 
 #[path = "../../crates/store/tests/snapshot/contents.rs"]
@@ -98,8 +98,8 @@ fn policies() -> impl Iterator<Item = Policy> {
         "10/h sliding",
         "9/h sliding by 1min",
     ];
-    let unnamed = unnamed.map(|unnamed| unnamed.parse::<Policy>().expect("the limits are valid"));
-    // The second finds state of a limit that it does not have.
+    let unnamed = unnamed.map(|limits| limits.parse::<Policy>().expect("the limits are valid"));
+    // The second policy finds state of a limit that it does not have.
     let named = [named("9/s; 9/h log"), named("9/s"), named("5 concurrent lease 60s; 20/min")];
     let limited = named[2].clone().with_max_keys(9);
     unnamed.into_iter().chain(named).chain([limited])

@@ -14,16 +14,18 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     run,
 };
 
-/// Benchmarks that run the daemon from the target folder.
-const DAEMONS: &[&str] = &["resp", "grpc"];
-
 fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let root = repository::root();
     let name = arguments.positional();
-    if name.as_deref().is_none_or(|name| DAEMONS.contains(&name)) {
+    let runs = |names: &[&str]| name.as_deref().is_none_or(|name| names.contains(&name));
+    if runs(&["redis", "resp"]) {
         deps::redis_server()?;
-        deps::redis_cli()?;
-        deps::taskset()?;
+    }
+    if runs(&["resp"]) {
+        deps::programs(&["redis-cli"])?;
+    }
+    if runs(&["grpc", "resp"]) {
+        deps::programs(&["taskset"])?;
         let mut build = process::cargo(&root, "build");
         // The profile of the benchmarks, so that the common dependencies are built once.
         build.args(["--profile", "bench", "--package", "tollgate-cli"]);
@@ -31,8 +33,8 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     }
     let mut bench = process::cargo(&root, "bench");
     bench.args(["--package", "bench"]);
-    if let Some(name) = name {
-        bench.args(["--bench", &name]);
+    if let Some(name) = &name {
+        bench.args(["--bench", name]);
     }
     bench.arg("--").args(arguments.rest());
     process::run(bench)?;

@@ -20,7 +20,7 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 fn run(arguments: Arguments) -> Result<ExitCode> {
     arguments.finish()?;
     let root = repository::root();
-    deps::git()?;
+    deps::programs(&["git"])?;
     deps::cargo_deny(&root)?;
     let tools = deps::text_checkers(&root)?;
     let mut skipped = Skipped::default();

@@ -1,5 +1,5 @@
-//! Programs that are not part of Rust. One function per program finds it, installs it if that needs
-//! no confirmation, and otherwise fails with the command to type.
+//! Programs that are not part of Rust. Each is installed if it is missing and that needs no
+//! confirmation; otherwise the error contains the command to type.
 
 mod clients;
 mod skipped;
@@ -12,17 +12,28 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-pub(crate) use self::clients::{clients, redis_cli};
+pub(crate) use self::clients::clients;
 pub(crate) use self::skipped::Skipped;
 use crate::process;
 
-pub(crate) fn git() -> Result<()> {
-    debian("git", "git")
-}
+/// Debian packages that have a different name than their program.
+const PACKAGES: &[(&str, &str)] = &[
+    ("c++", "g++"),
+    ("pip3", "python3-pip"),
+    // The package may start a service at port 9090, which the tests do not use.
+    ("promtool", "prometheus"),
+    // The package also contains `redis-benchmark`.
+    ("redis-cli", "redis-tools"),
+    ("taskset", "util-linux"),
+];
 
-/// Builds libFuzzer.
-pub(crate) fn cpp_compiler() -> Result<()> {
-    debian("c++", "g++")
+/// Installs programs from their Debian packages.
+pub(crate) fn programs(names: &[&str]) -> Result<()> {
+    for name in names {
+        let package = PACKAGES.iter().find(|(program, _)| program == name);
+        debian(name, package.map_or(name, |(_, package)| package))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn cargo_fuzz(root: &Path) -> Result<()> {
@@ -56,13 +67,8 @@ pub(crate) fn redis_server() -> Result<()> {
         Some(named) => runs(&named),
         None if on_path("valkey-server") => Ok(()),
         // The package may start a service at port 6379, which the tests do not use.
-        None => debian("redis-server", "redis-server"),
+        None => programs(&["redis-server"]),
     }
-}
-
-/// Generates the RSA keys that sign tokens in tests.
-pub(crate) fn openssl() -> Result<()> {
-    debian("openssl", "openssl")
 }
 
 /// Installs the gateways that `tollgate init` writes configurations for. Tests of a missing gateway
@@ -70,7 +76,7 @@ pub(crate) fn openssl() -> Result<()> {
 pub(crate) fn gateways(root: &Path, skipped: &mut Skipped) -> Result<()> {
     // The packages may start services at port 80, which the tests do not use.
     for (variable, name) in [("NGINX", "nginx"), ("CADDY", "caddy"), ("HAPROXY", "haproxy")] {
-        let available = named_or(variable, || debian(name, name));
+        let available = named_or(variable, || programs(&[name]));
         skipped.note_unless_ci("the tests of a gateway", available)?;
     }
     skipped.note("the tests of Envoy", envoy(root));
@@ -97,34 +103,14 @@ fn named_or(variable: &str, install: impl FnOnce() -> Result<()>) -> Result<()> 
     if named { Ok(()) } else { install() }
 }
 
-/// Runs the command that the daemon prints when it is ready.
-pub(crate) fn curl() -> Result<()> {
-    debian("curl", "curl")
-}
-
-/// Loads a daemon that is shutting down.
-pub(crate) fn wrk() -> Result<()> {
-    debian("wrk", "wrk")
-}
-
-/// Pins each side of a benchmark to a core.
-pub(crate) fn taskset() -> Result<()> {
-    debian("taskset", "util-linux")
-}
-
-/// Parses metrics and alert rules as Prometheus does.
-pub(crate) fn promtool() -> Result<()> {
-    // The package may start a service at port 9090, which the tests do not use.
-    debian("promtool", "prometheus")
-}
-
 /// Fails unless the server that `REDIS_SERVER` names prints its version.
 fn runs(named: &OsStr) -> Result<()> {
     let mut version = Command::new(named);
     version.arg("--version");
     process::output(version).map(drop).with_context(|| {
         format!(
-            "REDIS_SERVER is {}, which does not run; set it to another server, or unset REDIS_SERVER",
+            "REDIS_SERVER is {}, which does not run; set it to another server, or unset \
+             REDIS_SERVER",
             named.display()
         )
     })
@@ -145,7 +131,7 @@ fn cargo_install(root: &Path, package: &str, version: &str, flags: &[&str]) -> R
 
 /// Installs Python packages into `folder`.
 fn pip_install(folder: &Path, packages: &[&str]) -> Result<()> {
-    debian("pip3", "python3-pip")?;
+    programs(&["pip3"])?;
     let mut install = Command::new("python3");
     // Without --upgrade pip keeps other versions that it finds in the folder.
     install.args(["-m", "pip", "install", "--quiet", "--upgrade", "--target"]);

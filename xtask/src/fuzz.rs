@@ -20,7 +20,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let target = arguments.positional();
     arguments.finish()?;
     let root = repository::root();
-    deps::cpp_compiler()?;
+    deps::programs(&["c++"])?;
     deps::cargo_fuzz(&root)?;
 
     let mut list = fuzz(&root);

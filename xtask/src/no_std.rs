@@ -44,14 +44,8 @@ mod tests {
         fs::write(folder.join("core.rs"), source).unwrap();
         let library = folder.join("libtollgate_core.rlib");
         let mut compile = Command::new("rustc");
-        compile.args([
-            "--edition",
-            "2024",
-            "--crate-type",
-            "rlib",
-            "--crate-name",
-            "tollgate_core",
-        ]);
+        let arguments = "--edition 2024 --crate-type rlib --crate-name tollgate_core";
+        compile.args(arguments.split(' '));
         compile.arg("-o").arg(&library).arg(folder.join("core.rs"));
         process::output(compile).unwrap();
         let proof = process::output(proof(&repository::root(), &library));

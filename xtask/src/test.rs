@@ -21,23 +21,21 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let fast = arguments.flag("--fast");
     arguments.finish()?;
     let root = repository::root();
-    deps::git()?;
+    deps::programs(&["git", "promtool", "curl", "wrk", "openssl"])?;
     deps::redis_server()?;
-    deps::promtool()?;
-    deps::curl()?;
-    deps::wrk()?;
-    deps::openssl()?;
     let mut skipped = deps::Skipped::default();
     deps::gateways(&root, &mut skipped)?;
     deps::clients(&root, &mut skipped)?;
 
     let mut steps = Steps::default();
-    steps.run_tests("tests", |tally| count(workspace(&root), tally));
-    steps.run_tests("traces", |tally| count(traces(&root), tally));
-    steps.run_tests("documentation tests", |tally| count(documentation(&root), tally));
+    let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
+    run("tests", cargo_test(&root, "--workspace --all-targets --no-fail-fast"));
+    // The default build does not compile the feature `otlp`.
+    run("traces", cargo_test(&root, "--package tollgate-cli --features otlp --bins --test traces"));
+    run("documentation tests", cargo_test(&root, "--workspace --doc --no-fail-fast"));
     if !fast {
-        steps.run_tests("loom", |tally| count(loom(&root), tally));
-        steps.run_tests("crashes", |tally| count(crashes(&root), tally));
+        run("loom", loom(&root));
+        run("crashes", crashes(&root));
         steps.run("mutants", || mutants::check(&root, ""));
     }
     print!("{}{}", steps.summary(), skipped.summary());
@@ -53,38 +51,24 @@ fn count(command: Command, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-fn workspace(root: &Path) -> Command {
+/// `cargo test` with arguments that are separated by spaces.
+fn cargo_test(root: &Path, arguments: &str) -> Command {
     let mut test = process::cargo(root, "test");
-    test.args(["--workspace", "--all-targets", "--no-fail-fast"]);
+    test.args(arguments.split(' '));
     test
 }
 
-/// Tests behind the feature `otlp`, which the default build does not compile.
-fn traces(root: &Path) -> Command {
-    let mut test = process::cargo(root, "test");
-    test.args(["--package", "tollgate-cli", "--features", "otlp", "--bins", "--test", "traces"]);
-    test
-}
-
-fn documentation(root: &Path) -> Command {
-    let mut test = process::cargo(root, "test");
-    test.args(["--workspace", "--doc", "--no-fail-fast"]);
-    test
-}
-
-/// Explores all interleavings of threads in the memory store's table. The flags differ from those of
-/// other builds, hence a separate target folder.
+/// Explores all interleavings of threads in the memory store's table. The flags differ from those
+/// of other builds, hence a separate target folder.
 fn loom(root: &Path) -> Command {
-    let mut test = process::cargo(root, "test");
-    test.args(["--package", "tollgate-store", "--release", "--test", "loom"]);
+    let mut test = cargo_test(root, "--package tollgate-store --release --test loom");
     test.args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
     test
 }
 
 /// Kills a process while it writes snapshots, a hundred times.
 fn crashes(root: &Path) -> Command {
-    let mut test = process::cargo(root, "test");
-    test.args(["--package", "tollgate-store", "--release", "--test", "crash"]);
+    let mut test = cargo_test(root, "--package tollgate-store --release --test crash");
     test.env("TOLLGATE_CRASHES", "100");
     test
 }

@@ -1,90 +1,74 @@
-//! The daemon as Envoy's rate limit service beside another, in the same run: each on one core, what
-//! asks them on the other, over 10 connections with 20 requests under way on each.
+//! The daemon as Envoy's rate limit service beside other servers, in the same run: each server on
+//! one core, the load on another, over 10 connections with 20 requests in flight on each.
 //!
-//! The other is limitador, in memory, if `limitador-server` is on the path or `LIMITADOR` names it. A
-//! server of tonic that answers a constant, and decides nothing, is always there. Each round asks
-//! all in turn, and each ratio is that of a round; the medians are printed. With `--quick` there is
-//! one short round, to see that all goes.
+//! The others are limitador in memory, if `limitador-server` is on the path or `LIMITADOR` names
+//! it, and a server of tonic that returns a constant. Each round measures all servers in turn, and
+//! each ratio is of one round; the medians of the rounds are printed. `--quick` runs one short
+//! round.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
-mod constant;
 mod load;
 mod servers;
 
 use std::rc::Rc;
 
 use anyhow::Result;
-use bench::figures::{median, per, show};
+use bench::Effort;
+use bench::figures::{decimal, median, ratio};
 use bench::process::{self, LOAD_CORE};
 
 use load::{Load, Measured};
-use servers::Served;
+use servers::Server;
 
-/// How much is asked.
-#[derive(Clone, Copy, Debug)]
-struct Effort {
-    rounds: usize,
-    asks: usize,
-}
-
-/// How many keys are asked for.
+/// The numbers of keys, as text and as a number.
 const KEYS: [(&str, usize); 2] = [("100,000", 100_000), ("1", 1)];
+const REQUESTS: usize = 150_000;
 
 fn main() -> Result<()> {
-    if let Some(port) = constant::port_asked_for() {
-        return constant::serve(port);
+    if let Some(port) = servers::constant_port() {
+        return servers::serve_constant(port);
     }
-    let has = |flag| std::env::args().any(|arg| arg == flag);
-    // `cargo test --all-targets` runs it too, only to see that it builds.
-    if !has("--bench") {
-        return Ok(());
-    }
-    let effort = if has("--quick") {
-        Effort { rounds: 1, asks: 5_000 }
-    } else {
-        Effort { rounds: 5, asks: 150_000 }
-    };
+    let Some(effort) = Effort::from_args(5, 30) else { return Ok(()) };
     process::pin(std::process::id(), LOAD_CORE)?;
-    let servers = servers::all()?;
+    let servers = servers::start_all()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     println!(
-        "| server | keys | a second | tollgate ÷ it | p50, ms | p99, ms | CPU, µs | its CPU ÷ tollgate's |\n\
+        "| server | keys | requests/s | tollgate's rate ÷ its rate | p50, ms | p99, ms | CPU, µs \
+         | its CPU ÷ tollgate's |\n\
          |---|---|---:|---:|---:|---:|---:|---:|"
     );
     for (keys, count) in KEYS {
         let load = Rc::new(Load::new(count));
         let mut rounds = Vec::new();
         for _ in 0..effort.rounds {
-            let round: Result<Vec<Measured>> = servers
-                .iter()
-                .map(|server| runtime.block_on(load::run(server, &load, effort.asks)))
-                .collect();
-            rounds.push(round?);
+            let run =
+                |server| runtime.block_on(load::run(server, &load, REQUESTS / effort.divisor));
+            rounds.push(servers.iter().map(run).collect::<Result<Vec<Measured>>>()?);
         }
         print(keys, &servers, &rounds);
     }
     println!(
-        "\nThe target is 1.3 times limitador. Where the load's own core is the bound, the ratio"
+        "\nThe target is 1.3 times the rate of limitador. If the core of the load is saturated, \
+         the ratio of CPU times shows what the server could do."
     );
-    println!("of CPU says what the server could.");
     Ok(())
 }
 
-/// A line for each server; the first is ours.
-fn print(keys: &str, servers: &[Served], rounds: &[Vec<Measured>]) {
-    for (at, server) in servers.iter().enumerate() {
-        let middle = |of: fn(Measured, Measured) -> u64| {
-            median(rounds.iter().filter_map(|round| Some(of(*round.first()?, *round.get(at)?))))
+/// Prints a line for each server; Tollgate is the first.
+fn print(keys: &str, servers: &[Server], rounds: &[Vec<Measured>]) {
+    for (index, server) in servers.iter().enumerate() {
+        let median = |figure: fn(Measured, Measured) -> u64| {
+            median(rounds.iter().map(|round| figure(round[0], round[index])))
         };
         println!(
             "| {} | {keys} | {} | **{}** | {} | {} | {} | **{}** |",
             server.name,
-            middle(|_, it| it.a_second),
-            show(middle(|ours, it| per(ours.a_second, it.a_second))),
-            show(middle(|_, it| it.p50_us / 10)),
-            show(middle(|_, it| it.p99_us / 10)),
-            show(middle(|_, it| it.cpu_us)),
-            show(middle(|ours, it| per(it.cpu_us, ours.cpu_us))),
+            median(|_, other| other.rate),
+            decimal(median(|tollgate, other| ratio(tollgate.rate, other.rate))),
+            decimal(median(|_, other| other.p50_us / 10)),
+            decimal(median(|_, other| other.p99_us / 10)),
+            decimal(median(|_, other| other.cpu_us)),
+            decimal(median(|tollgate, other| ratio(other.cpu_us, tollgate.cpu_us))),
         );
     }
 }

@@ -1,20 +1,21 @@
-//! The first table: what a decision of each kind costs the server, and what a key weighs.
+//! The first table: the cost of a decision of each kind, and the memory of a key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use bench::Effort;
+use bench::figures::{Hundredths, decimal, median, ratio};
 use redis::aio::MultiplexedConnection;
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_testkit::Server;
 
+use crate::CALLERS;
 use crate::caller::{self, Caller, ScriptCaller, StoreCaller};
 use crate::meter::{Meter, Spent};
-use crate::row::{self, Asked, Row};
-use crate::{CALLERS, Effort};
-use bench::figures::{Hundredths, median, per, show};
+use crate::row::{self, Decider, Row};
 
-/// What is measured of a row in a round.
+/// The figures of a row in one round.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     alone: Spent,
@@ -22,13 +23,12 @@ struct Figures {
     bytes: u64,
 }
 
-/// How decisions are asked for, and what it costs is read.
 struct Bench {
     effort: Effort,
     meter: Meter,
-    /// With one request in a call.
+    /// One connection, and one request per call.
     single: RedisStore,
-    /// As it is by default.
+    /// The default options.
     shared: RedisStore,
     connection: MultiplexedConnection,
 }
@@ -37,7 +37,7 @@ pub(crate) async fn run(server: &Server, effort: Effort) -> Result<()> {
     let single = RedisOptions { batch: 1, connections: 1, ..RedisOptions::default() };
     let mut bench = Bench {
         effort,
-        meter: Meter::of([server]),
+        meter: Meter::new([server]),
         single: caller::open(&server.url(), single).await?,
         shared: caller::open(&server.url(), RedisOptions::default()).await?,
         connection: caller::connect(server).await?,
@@ -46,12 +46,12 @@ pub(crate) async fn run(server: &Server, effort: Effort) -> Result<()> {
     for row in &rows {
         caller::fill(server, row).await?;
     }
-    let asked: Vec<_> = rows.iter().map(|_| Arc::default()).collect();
+    let next_keys: Vec<_> = rows.iter().map(|_| Arc::default()).collect();
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let mut round = Vec::new();
-        for (row, asked) in rows.iter().zip(&asked) {
-            round.push(bench.measure(server, row, asked).await?);
+        for (row, next) in rows.iter().zip(&next_keys) {
+            round.push(bench.measure(server, row, next).await?);
         }
         rounds.push(round);
     }
@@ -63,17 +63,17 @@ impl Bench {
         &mut self,
         server: &Server,
         row: &Arc<Row>,
-        asked: &Arc<AtomicUsize>,
+        next: &Arc<AtomicUsize>,
     ) -> Result<Figures> {
-        match &row.asked {
-            Asked::Policies(..) => {
+        match &row.decider {
+            Decider::Policies { .. } => {
                 let alone = StoreCaller::new(&self.single, row);
                 let loaded = StoreCaller::new(&self.shared, row);
-                self.figures(row, asked, alone, loaded).await
+                self.figures(row, next, alone, loaded).await
             }
-            Asked::Script(_) => {
+            Decider::Script(_) => {
                 let caller = ScriptCaller::new(&self.connection, server, row)?;
-                self.figures(row, asked, caller.clone(), caller).await
+                self.figures(row, next, caller.clone(), caller).await
             }
         }
     }
@@ -81,58 +81,58 @@ impl Bench {
     async fn figures<C: Caller + Clone>(
         &mut self,
         row: &Row,
-        asked: &Arc<AtomicUsize>,
+        next: &Arc<AtomicUsize>,
         alone: C,
         loaded: C,
     ) -> Result<Figures> {
-        let is_filled = row.filled.entries > 0;
-        let asks = if is_filled { 6_400 } else { 19_200 } / self.effort.divisor;
-        let each = if row.has_leases() { 2 } else { 1 };
+        let is_filled = row.fill.entries > 0;
+        let requests = if is_filled { 6_400 } else { 19_200 } / self.effort.divisor;
+        let decisions_each = if row.has_leases() { 2 } else { 1 };
         if !is_filled {
             // Every key is known before anything is measured.
-            caller::run(vec![loaded.clone(); CALLERS], asked, row.keys.len()).await?;
+            caller::run(vec![loaded.clone(); CALLERS], next, row.keys.len()).await?;
         }
-        let alone = self.meter.measure(vec![alone], asked, asks / 8, each).await?;
-        let last = asked.load(Ordering::Relaxed) + asks;
-        let loaded = self.meter.measure(vec![loaded; CALLERS], asked, asks, each).await?;
-        Ok(Figures { alone, loaded, bytes: self.meter.bytes(row.key(last - 1))? })
+        let alone = self.meter.measure(vec![alone], next, requests / 8, decisions_each).await?;
+        let end = next.load(Ordering::Relaxed) + requests;
+        let callers = vec![loaded; CALLERS];
+        let loaded = self.meter.measure(callers, next, requests, decisions_each).await?;
+        Ok(Figures { alone, loaded, bytes: self.meter.bytes(row.key(end - 1))? })
     }
 }
 
 fn print(rows: &[Arc<Row>], rounds: &[Vec<Figures>]) -> Result<()> {
     println!(
-        "| | script CPU, one at a time, µs | × hash | under load, µs | × hash | decisions a call \
-         | main thread, µs | bytes a key |\n|---|---:|---:|---:|---:|---:|---:|---:|"
+        "| | script CPU, one at a time, µs | × hash | under load, µs | × hash | decisions per call \
+         | main thread, µs | bytes per key |\n|---|---:|---:|---:|---:|---:|---:|---:|"
     );
-    let middle = |place: usize, of: &dyn Fn(&Figures, &Figures) -> u64| {
-        let pair = |y: &Vec<Figures>| y.get(place).zip(y.first()).map(|x| of(x.0, x.1));
-        median(rounds.iter().filter_map(pair))
+    // The first row is the hash.
+    let median = |index: usize, figure: fn(&Figures, &Figures) -> u64| {
+        median(rounds.iter().map(|round| figure(&round[index], &round[0])))
     };
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         println!(
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
             row.name,
-            show(middle(place, &|it, _| it.alone.script())),
-            show(middle(place, &|it, hash| per(it.alone.script(), hash.alone.script()))),
-            show(middle(place, &|it, _| it.loaded.script())),
-            show(middle(place, &loaded)),
-            show(middle(place, &|it, _| it.loaded.batch())),
-            show(middle(place, &|it, _| it.loaded.main_thread())),
-            middle(place, &|it, _| it.bytes),
+            decimal(median(index, |row, _| row.alone.script())),
+            decimal(median(index, |row, hash| ratio(row.alone.script(), hash.alone.script()))),
+            decimal(median(index, |row, _| row.loaded.script())),
+            decimal(median(index, loaded_ratio)),
+            decimal(median(index, |row, _| row.loaded.batch())),
+            decimal(median(index, |row, _| row.loaded.main_thread())),
+            median(index, |row, _| row.bytes),
         );
     }
-    let place_of = |name| rows.iter().position(|row| row.name == name);
-    let (Some(bucket), Some(three)) = (place_of(row::TOKEN_BUCKET), place_of(row::THREE_LIMITS))
-    else {
-        bail!("a row that has a target is missing");
-    };
-    let cpu = show(middle(bucket, &loaded));
-    let bytes = show(middle(three, &|x, hash| per(x.bytes, 3 * hash.bytes)));
-    println!("\n- token bucket under load: {cpu} × the CPU of the hash; at most 0.35");
-    println!("- three limits: {bytes} × the memory of three hashes; at most 0.45\n");
+    let index = |name: &'static str| rows.iter().position(|row| row.name == name).context(name);
+    let cpu = decimal(median(index(row::TOKEN_BUCKET)?, loaded_ratio));
+    let bytes =
+        decimal(median(index(row::THREE_LIMITS)?, |row, hash| ratio(row.bytes, 3 * hash.bytes)));
+    println!(
+        "\n- token bucket under load: {cpu} × the CPU of the hash; the target is at most 0.35"
+    );
+    println!("- three limits: {bytes} × the memory of three hashes; the target is at most 0.45\n");
     Ok(())
 }
 
-fn loaded(it: &Figures, hash: &Figures) -> Hundredths {
-    per(it.loaded.script(), hash.loaded.script())
+fn loaded_ratio(row: &Figures, hash: &Figures) -> Hundredths {
+    ratio(row.loaded.script(), hash.loaded.script())
 }

@@ -1,4 +1,4 @@
-//! What servers say that they have spent.
+//! Reads the CPU time and memory that servers report.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -7,81 +7,81 @@ use anyhow::{Context, Result};
 use tollgate_testkit::{Connection, Server};
 
 use crate::caller::{self, Caller};
-use bench::figures::{Hundredths, number, per};
+use bench::figures::{Hundredths, number, ratio};
 
-/// Reads the counters of servers.
+/// Reads the statistics of servers.
 #[derive(Debug)]
 pub(crate) struct Meter {
     connections: Vec<Connection>,
 }
 
-/// What decisions have taken.
+/// The cost of some decisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
-    pub(crate) decisions: u64,
-    /// Of `EVALSHA`.
+    decisions: u64,
+    /// Calls of `EVALSHA`.
     calls: u64,
     script_us: u64,
-    /// All that the server's main thread did, reading and writing among it.
+    /// Everything on the server's main thread, including reads and writes of sockets.
     main_thread_us: u64,
     elapsed_us: u64,
 }
 
 impl Spent {
-    /// CPU of the script, in µs.
+    /// CPU time of the script per decision, in µs.
     pub(crate) fn script(&self) -> Hundredths {
-        per(self.script_us, self.decisions)
+        ratio(self.script_us, self.decisions)
     }
 
-    /// CPU of the server's main thread, in µs.
+    /// CPU time of the server's main thread per decision, in µs.
     pub(crate) fn main_thread(&self) -> Hundredths {
-        per(self.main_thread_us, self.decisions)
+        ratio(self.main_thread_us, self.decisions)
     }
 
-    /// Decisions in a call.
+    /// Decisions per call.
     pub(crate) fn batch(&self) -> Hundredths {
-        per(self.decisions, self.calls)
+        ratio(self.decisions, self.calls)
     }
 
-    pub(crate) fn a_second(&self) -> u64 {
-        per(self.decisions * 10_000, self.elapsed_us)
+    /// Decisions per second.
+    pub(crate) fn rate(&self) -> u64 {
+        ratio(self.decisions * 10_000, self.elapsed_us)
     }
 }
 
 impl Meter {
-    pub(crate) fn of<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
+    pub(crate) fn new<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
         Meter { connections: servers.into_iter().map(Server::connect).collect() }
     }
 
-    /// Measures what these callers spend on so many asks, of as many decisions each.
+    /// Measures `requests` requests of `decisions_each` decisions.
     pub(crate) async fn measure<C: Caller>(
         &mut self,
         callers: Vec<C>,
-        asked: &Arc<AtomicUsize>,
-        asks: usize,
+        next: &Arc<AtomicUsize>,
+        requests: usize,
         decisions_each: usize,
     ) -> Result<Spent> {
         let before = self.main_thread_us()?;
         for connection in &mut self.connections {
             connection.command(&["CONFIG", "RESETSTAT"])?;
         }
-        let elapsed_us = caller::run(callers, asked, asks).await?.get();
+        let elapsed_us = caller::run(callers, next, requests).await?.get();
         let main_thread_us = self.main_thread_us()? - before;
-        let decisions = number(asks * decisions_each);
+        let decisions = number(requests * decisions_each);
         let mut spent = Spent { decisions, main_thread_us, elapsed_us, ..Spent::default() };
         for connection in &mut self.connections {
             let info = connection.command(&["INFO", "commandstats"])?.text();
-            // A node of a cluster may have had nothing to do.
+            // A node of a cluster may have received no call.
             let Some(line) = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"))
             else {
                 continue;
             };
             let mut fields = line.split(',').filter_map(|part| part.split_once('='));
             let mut field = |name| {
-                let found = fields
-                    .find(|field| field.0 == name)
-                    .and_then(|field| field.1.parse::<u64>().ok());
-                found.with_context(|| format!("{name} in {line}"))
+                let value = fields.find(|field| field.0 == name).map(|field| field.1);
+                let value = value.and_then(|value| value.parse::<u64>().ok());
+                value.with_context(|| format!("{name} in {line}"))
             };
             spent.calls += field("calls")?;
             spent.script_us += field("usec")?;
@@ -103,7 +103,7 @@ impl Meter {
         Ok(sum)
     }
 
-    /// The bytes of all that is kept of a user's key.
+    /// The memory of everything that is stored for a user's key, in bytes.
     pub(crate) fn bytes(&mut self, key: &str) -> Result<u64> {
         let mut sum = 0;
         for connection in &mut self.connections {

@@ -1,80 +1,86 @@
-//! What is measured: limits or scripts, and the state that their keys are in.
+//! The rows of the table: limits or scripts, and the state of their keys.
 
 use tollgate_core::{NotationError, Policy};
 
 use crate::scripts::{self, Script};
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    pub(crate) asked: Asked,
+    pub(crate) decider: Decider,
     pub(crate) keys: Vec<String>,
-    pub(crate) filled: Filled,
+    pub(crate) fill: Fill,
 }
 
-/// What decides.
+/// Makes the decisions of a row.
 #[derive(Clone, Debug)]
-pub(crate) enum Asked {
-    /// A policy for each check of a request; whether they admit it.
-    Policies(Vec<Policy>, bool),
+pub(crate) enum Decider {
+    /// One policy for each check of a request, and whether they admit it.
+    Policies {
+        policies: Vec<Policy>,
+        admits: bool,
+    },
     Script(Script),
 }
 
-/// What is charged to a key before anything is measured: so many entries of a cost, so many µs apart.
+/// The entries that each key has before anything is measured.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Filled {
+pub(crate) struct Fill {
     pub(crate) entries: u64,
     pub(crate) cost: u32,
-    pub(crate) apart: u64,
+    /// The time between two entries.
+    pub(crate) interval_us: u64,
 }
 
 impl Row {
-    /// Acquires and releases a place, each a decision.
+    /// Whether a request acquires and releases a lease, which are two decisions.
     pub(crate) fn has_leases(&self) -> bool {
-        matches!(&self.asked, Asked::Policies(them, _) if them.iter().any(Policy::has_concurrent))
+        match &self.decider {
+            Decider::Policies { policies, .. } => policies.iter().any(Policy::has_concurrent),
+            Decider::Script(_) => false,
+        }
     }
 
     pub(crate) fn key(&self, number: usize) -> &str {
-        self.keys.get(number % self.keys.len().max(1)).map_or("", |key| key)
+        &self.keys[number % self.keys.len()]
     }
 
-    /// The limits' policy is called by a name, as they are in configurations.
+    /// A row of a policy named `api` for each check.
+    #[expect(clippy::expect_used, reason = "the limits are already those of a policy")]
     pub(crate) fn limits(name: &str, limits: &[&str]) -> Result<Self, NotationError> {
         let named = |text: &&str| {
-            let limits: Policy = text.parse()?;
-            // No name is refused, nor are limits that were a policy's already.
-            Ok(Policy::new("api", limits.limits().iter().copied()).unwrap_or(limits))
+            let unnamed: Policy = text.parse()?;
+            Ok(Policy::new("api", unnamed.limits().iter().copied()).expect("valid limits"))
         };
         let policies = limits.iter().map(named).collect::<Result<_, NotationError>>()?;
-        Ok(Row::new(name, Asked::Policies(policies, true), 1_024))
+        Ok(Row::new(name, Decider::Policies { policies, admits: true }))
     }
 
     pub(crate) fn script(name: &str, script: Script) -> Self {
-        Row::new(name, Asked::Script(script), 1_024)
+        Row::new(name, Decider::Script(script))
     }
 
-    fn new(name: &str, asked: Asked, keys: usize) -> Self {
-        let (name, filled) = (name.to_owned(), Filled::default());
-        Row { name, asked, keys: keys_of(0, keys), filled }
+    fn new(name: &str, decider: Decider) -> Self {
+        Row { name: name.to_owned(), decider, keys: keys(0, 1_024), fill: Fill::default() }
     }
 
     fn denied(mut self) -> Self {
-        if let Asked::Policies(_, admits) = &mut self.asked {
+        if let Decider::Policies { admits, .. } = &mut self.decider {
             *admits = false;
         }
         self
     }
 
-    fn filled(mut self, keys: usize, entries: u64, cost: u32, apart: u64) -> Self {
-        self.keys = keys_of(0, keys);
-        self.filled = Filled { entries, cost, apart };
+    fn filled(mut self, count: usize, entries: u64, cost: u32, interval_us: u64) -> Self {
+        self.keys = keys(0, count);
+        self.fill = Fill { entries, cost, interval_us };
         self
     }
 }
 
 /// 24-byte keys that no other row has.
-fn keys_of(row: usize, count: usize) -> Vec<String> {
+fn keys(row: usize, count: usize) -> Vec<String> {
     (0..count).map(|n| format!("user:{:019}", row * 1_000_000 + n)).collect()
 }
 
@@ -82,8 +88,9 @@ pub(crate) const HASH: &str = "*hash*";
 pub(crate) const TOKEN_BUCKET: &str = "token bucket";
 pub(crate) const THREE_LIMITS: &str = "three limits";
 
-/// Entries of a log as they are called, how many there are at first, and of how many keys: enough
-/// that what is measured lengthens no log much, and none to the 10,000 entries that are kept.
+/// The nominal length of a log, its length at the start, the number of keys, and the script of a
+/// list. There are enough keys that the measured requests hardly lengthen a log, and never to its
+/// maximum of 10,000 entries.
 const LOGS: [(&str, u64, usize, Script); 4] = [
     ("10", 10, 8_192, scripts::list(&["1", "10"])),
     ("100", 100, 2_048, scripts::list(&["1", "100"])),
@@ -91,7 +98,7 @@ const LOGS: [(&str, u64, usize, Script); 4] = [
     ("10,000", 9_600, 64, scripts::list(&["1", "9600"])),
 ];
 
-/// All lines, the peers in italics; the hash comes first.
+/// All rows, the usual scripts in italics; the hash is the first.
 pub(crate) fn all() -> Result<Vec<Row>, NotationError> {
     let limits = |name: &str, limit: &str| Row::limits(name, &[limit]);
     let three = "1000/s; 100000/min fixed; 1000000/h sliding";
@@ -111,12 +118,12 @@ pub(crate) fn all() -> Result<Vec<Row>, NotationError> {
             .denied(),
         Row::limits("two checks in one request", &["1000/s", "1000/s"])?,
     ];
-    for (called, entries, keys, list) in LOGS {
-        let log = limits(&format!("log of {called}"), "20000/h log")?;
+    for (length, entries, keys, list) in LOGS {
+        let log = limits(&format!("log of {length}"), "20000/h log")?;
         rows.push(log.filled(keys, entries, 1, 1_000));
-        let set = Row::script(&format!("*sorted set of {called}*"), scripts::SORTED_SET);
+        let set = Row::script(&format!("*sorted set of {length}*"), scripts::SORTED_SET);
         rows.push(set.filled(keys, entries, 1, 1_000));
-        let list = Row::script(&format!("*list of {called}*"), list);
+        let list = Row::script(&format!("*list of {length}*"), list);
         rows.push(list.filled(keys, entries, 1, 1_000));
     }
     rows.extend([
@@ -127,7 +134,7 @@ pub(crate) fn all() -> Result<Vec<Row>, NotationError> {
         limits("concurrent, 1,000 held", "1000 concurrent lease 1h")?.filled(64, 990, 1, 1_000),
     ]);
     for (number, row) in rows.iter_mut().enumerate() {
-        row.keys = keys_of(number, row.keys.len());
+        row.keys = keys(number, row.keys.len());
     }
     Ok(rows)
 }

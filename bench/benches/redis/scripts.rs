@@ -1,7 +1,6 @@
-//! The peers: scripts as they are usually written, one `EVALSHA` for each decision. Each answers
-//! whether it admits, and what remains.
+//! The usual scripts, one `EVALSHA` per decision. Each returns whether it admits and what remains.
 
-/// A script, its arguments after the key, and what fills a key with so many entries (`ARGV[1]`).
+/// A script, its arguments after the key, and a script that adds `ARGV[1]` entries to a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script {
     pub(crate) lua: &'static str,
@@ -9,7 +8,7 @@ pub(crate) struct Script {
     pub(crate) fill: &'static str,
 }
 
-/// A token bucket in a hash: 1,000 a second, and as many at once.
+/// A token bucket in a hash: 1,000 per second, burst 1,000.
 pub(crate) const HASH: Script = Script {
     lua: "
 local rate, capacity, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -31,7 +30,7 @@ return {allowed, math.floor(tokens)}",
     fill: "",
 };
 
-/// A fixed window in a counter: 1,000 a second.
+/// A fixed window in a counter: 1,000 per second.
 pub(crate) const COUNTER: Script = Script {
     lua: "
 local count = redis.call('INCR', KEYS[1])
@@ -42,7 +41,7 @@ return {count <= limit and 1 or 0, math.max(0, limit - count)}",
     fill: "",
 };
 
-/// A log in a sorted set: 20,000 an hour.
+/// A log in a sorted set: 20,000 per hour.
 pub(crate) const SORTED_SET: Script = Script {
     lua: "
 local window, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -65,8 +64,8 @@ redis.call('PEXPIRE', KEYS[1], 3600000)
 return {1, 0}",
 };
 
-/// A log in a list of the last so many times: full, and the oldest has just left, so that each
-/// request is admitted in its place. How many come after the window, 1 ms.
+/// A log in a list of the latest times. The list is full and its oldest entry has just left the
+/// window of 1 ms, so that each request is admitted in its place.
 pub(crate) const fn list(limit: &'static [&'static str]) -> Script {
     Script {
         lua: "

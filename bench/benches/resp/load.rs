@@ -1,72 +1,75 @@
-//! `redis-benchmark`, on the other core.
+//! The daemon, and `redis-benchmark` on another core.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use bench::figures::{Hundredths, per};
-use bench::process::{LOAD_CORE, cpu_ns};
+use bench::figures::{Hundredths, number, ratio};
+use bench::process::{self, LOAD_CORE, PinnedProcess, cpu_ns};
 
 use crate::row::{KEYS, Row};
 
-/// A server that is driven.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) port: u16,
-    pub(crate) process: u32,
+/// One policy, `api`, which the load cannot exhaust.
+const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/resp/tollgate.yaml");
+
+/// Starts the daemon with its RESP listener only; returns it and the port.
+pub(crate) fn start_daemon() -> Result<(PinnedProcess, u16)> {
+    let mut command = Command::new(process::tollgate()?);
+    command.args(["serve", "--config", CONFIG, "--http", "off", "--grpc", "off"]);
+    command.args(["--resp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    let mut process = PinnedProcess::start(&command)?;
+    let line = process.line_with("  RESP ")?;
+    let port = line.trim().rsplit_once(':').context(line.clone())?.1.parse()?;
+    Ok((process, port))
 }
 
-/// What a run came to.
+/// The server under load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) port: u16,
+    /// The process id.
+    pub(crate) id: u32,
+}
+
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
-    pub(crate) a_second: u64,
+    pub(crate) rate: u64,
     pub(crate) p99_us: u64,
-    /// Of the server for each command.
+    /// The CPU time of the server per command.
     pub(crate) cpu_us: Hundredths,
 }
 
-impl Load {
-    /// Asks so often, over 50 connections.
-    pub(crate) fn run(&self, row: &Row, command: &[&str], asks: u64) -> Result<Measured> {
+impl Target {
+    /// Sends a command this often over 50 connections, with the pipeline of the row.
+    pub(crate) fn run(&self, row: &Row, command: &[&str], requests: usize) -> Result<Measured> {
         let mut load = Command::new("taskset");
         load.args(["-c", LOAD_CORE, "redis-benchmark", "-p", &self.port.to_string()]);
-        load.args(["-c", "50", "-P", &row.pipeline.to_string(), "-n", &asks.to_string()]);
+        load.args(["-c", "50", "-P", &row.pipeline.to_string(), "-n", &requests.to_string()]);
         load.args(["-r", KEYS, "--csv"]).args(command);
-        let before = cpu_ns(self.process)?;
-        let output = load.output().context("redis-benchmark, of redis-tools")?;
-        let spent = cpu_ns(self.process)?.saturating_sub(before);
-        let said = String::from_utf8_lossy(&output.stdout);
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "redis-benchmark: {said}{complaint}");
-        let figures = Figures::of(&said).with_context(|| format!("{said}{complaint}"))?;
+        let cpu_before = cpu_ns(self.id)?;
+        let output = load.output().context("cannot start taskset; install util-linux")?;
+        let cpu = cpu_ns(self.id)?.checked_sub(cpu_before);
+        let cpu = cpu.context("busy threads of the server ended during the run")?;
+        let [stdout, stderr] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        ensure!(output.status.success(), "redis-benchmark, of redis-tools: {stdout}{stderr}");
+        let figure = |name| thousandths(&stdout, name).with_context(|| format!("{stdout}{stderr}"));
         Ok(Measured {
-            a_second: figures.thousandths("rps")? / 1_000,
-            p99_us: figures.thousandths("p99_latency_ms")?,
-            cpu_us: per(spent / 1_000, asks),
+            rate: figure("rps")? / 1_000,
+            p99_us: figure("p99_latency_ms")?,
+            cpu_us: ratio(cpu / 1_000, number(requests)),
         })
     }
 }
 
-/// The last two lines: names, and a figure for each.
-#[derive(Debug)]
-struct Figures<'a> {
-    names: Vec<&'a str>,
-    values: Vec<&'a str>,
-}
-
-impl<'a> Figures<'a> {
-    fn of(said: &'a str) -> Option<Self> {
-        let mut lines = said.lines().rev();
-        let values = lines.next()?.split("\",\"").collect();
-        let names = lines.next()?.split("\",\"").collect();
-        Some(Figures { names, values })
-    }
-
-    /// A figure with up to three decimals, in thousandths.
-    fn thousandths(&self, name: &str) -> Result<u64> {
-        let named = self.names.iter().zip(&self.values).find(|x| x.0.trim_matches('"') == name);
-        let value = named.with_context(|| name.to_owned())?.1.trim_matches('"');
-        let (whole, part) = value.split_once('.').unwrap_or((value, ""));
-        let part = format!("{part:0<3}");
-        Ok(whole.parse::<u64>()? * 1_000 + part.get(..3).context("decimals")?.parse::<u64>()?)
-    }
+/// A figure with up to three decimals, in thousandths. The last two lines of the output are the
+/// names and the figures.
+fn thousandths(output: &str, name: &str) -> Option<u64> {
+    let mut lines = output.lines().rev().map(|line| line.split("\",\""));
+    let (mut figures, mut names) = (lines.next()?, lines.next()?);
+    let index = names.position(|column| column.trim_matches('"') == name)?;
+    let figure = figures.nth(index)?.trim_matches('"');
+    let (whole, decimals) = figure.split_once('.').unwrap_or((figure, ""));
+    let decimals = format!("{decimals:0<3}");
+    Some(whole.parse::<u64>().ok()? * 1_000 + decimals.get(..3)?.parse::<u64>().ok()?)
 }

@@ -1,89 +1,69 @@
-//! The daemon over RESP beside Redis itself, in the same run: both on one core, `redis-benchmark`
-//! on the other, 50 connections.
+//! The daemon over RESP beside Redis itself, in the same run: both servers on one core,
+//! `redis-benchmark` on another, 50 connections.
 //!
-//! What a Redis server can do at best is one `INCR` for each request, which limits nothing yet. Each
-//! round asks both in turn, and each ratio is that of a round; the medians are printed. The rate
-//! hangs on what else the machine does; the CPU of a command hardly does. It starts its own servers
-//! (`REDIS_SERVER` names another binary). With `--quick` there is one short round, to see that
-//! all goes.
+//! A rate limiter on Redis takes at least one `INCR` per request. Each round measures both servers
+//! in turn, and each ratio is of one round; the medians of the rounds are printed. The rate depends
+//! on the other load of the machine; the CPU time of a command hardly does. `REDIS_SERVER` names
+//! another server. `--quick` runs one short round.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
-mod daemon;
 mod load;
 mod row;
 
 use anyhow::Result;
-use bench::figures::{median, per, show};
+use bench::Effort;
+use bench::figures::{decimal, median, ratio};
 use bench::process::{self, SERVER_CORE};
 use tollgate_testkit::Server;
 
-use daemon::Daemon;
-use load::{Load, Measured};
+use load::{Measured, Target};
 use row::{Row, rows};
 
-/// How much is asked.
-#[derive(Clone, Copy, Debug)]
-struct Effort {
-    rounds: usize,
-    /// What the numbers of requests are divided by.
-    divisor: u64,
-}
-
 fn main() -> Result<()> {
-    let has = |flag| std::env::args().any(|arg| arg == flag);
-    // `cargo test --all-targets` runs it too, only to see that it builds.
-    if !has("--bench") {
-        return Ok(());
-    }
-    let effort = if has("--quick") {
-        Effort { rounds: 1, divisor: 20 }
-    } else {
-        Effort { rounds: 5, divisor: 1 }
-    };
-    let daemon = Daemon::start()?;
+    let Some(effort) = Effort::from_args(5, 20) else { return Ok(()) };
+    let (daemon, port) = load::start_daemon()?;
     let server = Server::start();
     process::pin(server.pid(), SERVER_CORE)?;
-    let ours = Load { port: daemon.port, process: daemon.id() };
-    let redis = Load { port: server.port(), process: server.pid() };
-    print_head();
+    let tollgate = Target { port, id: daemon.id() };
+    let redis = Target { port: server.port(), id: server.pid() };
+    println!(
+        "| command | keys | pipeline | commands/s | `INCR`/s | ratio | p99, ms | `INCR` p99, ms \
+         | CPU, µs | `INCR` CPU, µs | `INCR` CPU ÷ CPU |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    );
     for row in rows() {
         let mut rounds = Vec::new();
         for _ in 0..effort.rounds {
-            let asks = row.asks / effort.divisor;
-            let theirs = redis.run(&row, row.keys.increment(), asks)?;
-            rounds.push((ours.run(&row, &row.command, asks)?, theirs));
+            let requests = row.requests() / effort.divisor;
+            let increment = redis.run(&row, &["INCR", row.keys.argument()], requests)?;
+            rounds.push((tollgate.run(&row, &row.command, requests)?, increment));
         }
         print(&row, &rounds);
     }
     println!(
-        "\nThe targets of `CL.THROTTLE` are ratios of 1.8 at pipeline 32 and 1.0 at pipeline 1. \
-         Where the load's own core is the bound, the ratio of CPU says what the server could."
+        "\nThe targets of `CL.THROTTLE` are ratios of 1.8 at pipeline 32 and 1.0 at pipeline 1. If \
+         the core of the load is saturated, the ratio of CPU times shows what the server could do."
     );
     Ok(())
 }
 
-fn print_head() {
-    println!(
-        "| command | keys | pipeline | a second | `INCR` a second | ratio | p99, ms | `INCR` p99, ms \
-         | CPU, µs | `INCR` CPU, µs | `INCR` CPU × |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-    );
-}
-
+/// Prints the medians of the command and of `INCR`.
 fn print(row: &Row, rounds: &[(Measured, Measured)]) {
-    let middle = |of: fn(&(Measured, Measured)) -> u64| median(rounds.iter().map(of));
+    let median = |figure: fn(Measured, Measured) -> u64| {
+        median(rounds.iter().map(|(command, increment)| figure(*command, *increment)))
+    };
     println!(
         "| {} | {} | {} | {} | {} | **{}** | {} | {} | {} | {} | **{}** |",
         row.name,
-        row.keys.name(),
+        row.keys.count(),
         row.pipeline,
-        middle(|it| it.0.a_second),
-        middle(|it| it.1.a_second),
-        show(middle(|it| per(it.0.a_second, it.1.a_second))),
-        show(middle(|it| it.0.p99_us / 10)),
-        show(middle(|it| it.1.p99_us / 10)),
-        show(middle(|it| it.0.cpu_us)),
-        show(middle(|it| it.1.cpu_us)),
-        show(middle(|it| per(it.1.cpu_us, it.0.cpu_us))),
+        median(|command, _| command.rate),
+        median(|_, increment| increment.rate),
+        decimal(median(|command, increment| ratio(command.rate, increment.rate))),
+        decimal(median(|command, _| command.p99_us / 10)),
+        decimal(median(|_, increment| increment.p99_us / 10)),
+        decimal(median(|command, _| command.cpu_us)),
+        decimal(median(|_, increment| increment.cpu_us)),
+        decimal(median(|command, increment| ratio(increment.cpu_us, command.cpu_us))),
     );
 }

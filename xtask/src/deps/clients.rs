@@ -7,20 +7,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Skipped, debian, on_path, pip_install};
+use super::{Skipped, on_path, pip_install, programs};
 use crate::process;
 
 /// Installs all clients; `skipped` lists those that are not available.
 pub(crate) fn clients(root: &Path, skipped: &mut Skipped) -> Result<()> {
-    skipped.note_unless_ci("the tests with redis-cli", redis_cli())?;
+    skipped.note_unless_ci("the tests with redis-cli", programs(&["redis-cli"]))?;
     skipped.note("the tests with clients in Python", python(root));
     skipped.note("the tests with clients in JavaScript", node(root));
     Ok(())
-}
-
-/// Its package also contains `redis-benchmark`.
-pub(crate) fn redis_cli() -> Result<()> {
-    debian("redis-cli", "redis-tools")
 }
 
 /// The tested versions. `xds-protos` contains Envoy's interface as Python modules.
@@ -68,9 +63,7 @@ fn node(root: &Path) -> Result<()> {
     if on_path("node") && NODE.iter().all(is_installed) {
         return Ok(());
     }
-    if !on_path("npm") {
-        debian("npm", "npm")?;
-    }
+    programs(&["npm"])?;
     let mut install = Command::new("npm");
     install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix"]);
     install.arg(&folder);

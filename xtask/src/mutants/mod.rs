@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: applies one breaking patch at a time to a copy of the tree and checks that
-//! the tests fail.
+//! `cargo xtask mutants`: applies one breaking patch at a time to a copy of the tree and checks
+//! that the tests fail.
 
 mod patch;
 mod scratch;
@@ -40,7 +40,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    deps::git()?;
+    deps::programs(&["git"])?;
     check(&root, &filter)?;
     Ok(ExitCode::SUCCESS)
 }

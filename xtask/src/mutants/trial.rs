@@ -81,8 +81,9 @@ impl Baseline {
         Ok(())
     }
 
-    /// How long `command` may take on a patched copy before it counts as hung. The limit derives from
-    /// the unpatched run on the same machine, so that a slow machine does not look like a hang.
+    /// How long `command` may take on a patched copy before it counts as hung. The limit derives
+    /// from the unpatched run on the same machine, so that a slow machine does not look like a
+    /// hang.
     #[expect(clippy::expect_used, reason = "`measure` runs before `try_patch`")]
     fn limit(&self, command: &TestCommand) -> Duration {
         let unpatched = self.passed.iter().find(|(known, _)| known == command);
