@@ -48,7 +48,11 @@ impl fmt::Display for Address {
 /// Parses `host[:port]`.
 pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError> {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => match rest.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None => return Err(OpenError::secret("port", "write : between ] and the port")),
+        },
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {

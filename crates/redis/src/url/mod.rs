@@ -143,6 +143,11 @@ fn parse_unix(rest: &str) -> Result<Target, OpenError> {
             "db" => database = parse_database(value)?,
             "user" => login.username = Some(decode("user", value)?),
             "pass" => login.password = Some(decode("password", value)?),
+            // The name may be the end of a password that contains `&`.
+            _ if login.password.is_some() => {
+                let remedy = "expected db, user or pass; in a password write %26 for &";
+                return Err(OpenError::secret("parameter", remedy));
+            }
             _ => return Err(OpenError::url("parameter", name, "expected db, user or pass")),
         }
     }
@@ -240,6 +245,7 @@ mod tests {
         check("redis://", "the host \"\" of the store's URL: write a name or an address");
         check("redis://h:99999", "the port \"99999\" of the store's URL: write a number from 1");
         check("redis://h:0", "the port \"0\"");
+        check("redis://[::1]7000", "write : between ] and the port");
         check("redis://h/x", "the database \"x\" of the store's URL: write a number");
         check("redis://h,g", "only redis+cluster:// and redis+sentinel:// take several hosts");
         check("redis+cluster://h/1", "a cluster has database 0 only");
@@ -259,6 +265,7 @@ mod tests {
             "redis://u:secret",
             "redis://:secret?x@h",
             "redis+unix:///x?pass=secret%z",
+            "redis+unix:///x?pass=a&secret=b",
             "secret:secret",
         ] {
             let error = parse(url).unwrap_err();

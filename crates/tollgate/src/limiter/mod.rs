@@ -171,7 +171,8 @@ impl Limiter {
     }
 
     /// As [`Limiter::decide_batch`], with a deadline for this call. The limiter's own deadline applies
-    /// if it is shorter.
+    /// if it is shorter, to the whole batch: requests that do not [decide](Operation::decides) have
+    /// longer only in a batch of their own.
     pub async fn decide_batch_within(
         &self,
         requests: &[Request<'_>],

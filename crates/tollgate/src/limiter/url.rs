@@ -55,7 +55,8 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Returns a store's URL with `***` in place of the password, for display.
+/// Returns a store's URL with `***` in place of the password, for display. If the password cannot be
+/// distinguished from the rest, all of the URL after the scheme is masked.
 ///
 /// # Examples
 /// ```
@@ -69,25 +70,27 @@ pub fn masked_url(url: &str) -> String {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), url),
     };
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let mut masked = scheme;
-    // A password that is not percent-encoded may contain any delimiter.
-    if let Some((login, host)) = rest.rsplit_once('@') {
-        match login.split_once(':') {
-            Some((user, _)) => masked.push_str(&format!("{user}:***@{host}")),
-            None => masked.push_str(&format!("{login}@{host}")),
-        }
-    } else if let Some((_, host)) = query.rsplit_once('@') {
-        return format!("{masked}***@{host}");
-    } else {
-        masked.push_str(rest);
+    let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // The path of a Unix socket contains no login; its parameters do.
+    let is_socket = address.starts_with('/');
+    if query.contains('@') && !is_socket {
+        // A password that is not percent-encoded may contain any delimiter, so this `?` may be part
+        // of one.
+        return format!("{scheme}***");
     }
+    let login = address.rsplit_once('@').filter(|_| !is_socket);
+    let mut masked = match login.and_then(|(login, host)| Some((login.split_once(':')?.0, host))) {
+        Some((user, host)) => format!("{scheme}{user}:***@{host}"),
+        None => format!("{scheme}{address}"),
+    };
     for (index, parameter) in query.split('&').filter(|part| !part.is_empty()).enumerate() {
         masked.push(if index == 0 { '?' } else { '&' });
-        match parameter.split_once('=') {
-            Some((name, _)) if name.starts_with("pass") => masked.push_str(&format!("{name}=***")),
-            _ => masked.push_str(parameter),
-        }
+        masked.push_str(match parameter.split_once('=') {
+            Some(("db" | "user", _)) => parameter,
+            Some(("pass", _)) => "pass=***",
+            // Possibly the end of a password that contains `&`.
+            _ => "***",
+        });
     }
     masked
 }
@@ -131,9 +134,13 @@ mod tests {
             ("redis://:secret@h", "redis://:***@h"),
             ("redis://u@h", "redis://u@h"),
             ("rediss://u:se@cr/et@h:1", "rediss://u:***@h:1"),
-            ("redis://u:se?cret@h:1", "redis://***@h:1"),
+            ("redis://u:se?cret@h:1", "redis://***"),
+            ("redis://u:se@c?ret@h:1", "redis://***"),
             ("redis+cluster://u:secret@a:1,b:2", "redis+cluster://u:***@a:1,b:2"),
             ("unix:///r.sock?db=1&user=u&pass=secret", "unix:///r.sock?db=1&user=u&pass=***"),
+            ("unix:///r.sock?user=u@x&pass=secret", "unix:///r.sock?user=u@x&pass=***"),
+            ("unix:///r.sock?pass=se@c?r&et=1&db=1", "unix:///r.sock?pass=***&***&db=1"),
+            ("unix:///a:b@c/r.sock?pass=secret", "unix:///a:b@c/r.sock?pass=***"),
             ("redis:u:secret@h", "redis:***@h"),
             ("memory", "memory"),
         ] {

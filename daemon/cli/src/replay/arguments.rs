@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use tollgate::masked_url;
+use tollgate::{Limiter, masked_url};
 
 use crate::arguments::Form;
 
@@ -91,13 +91,14 @@ pub(crate) struct LogArguments {
     /// Treatment of times with a resolution of one second, as in access logs
     #[arg(long, value_name = "HOW", default_value = "spread", conflicts_with = "generate")]
     pub(crate) stamps: Stamps,
-    /// How late a line may be to be put in order
+    /// How late a line may be and still be sorted into its place
     #[arg(long, value_name = "DURATION", default_value = "60s", conflicts_with = "generate")]
     pub(crate) reorder: String,
     /// Fail on the first invalid line
     #[arg(long, conflicts_with = "generate")]
     pub(crate) strict: bool,
-    /// Lines contain operations, such as refund or release [default: if CSV has a column `verb`]
+    /// Lines contain operations, such as refund or release [default: on for CSV with
+    /// a column `verb`]
     #[arg(long, conflicts_with = "generate")]
     pub(crate) verbs: bool,
     /// Number of threads [default: one per core]
@@ -148,7 +149,7 @@ impl Replay {
 fn without_password(argument: &str) -> String {
     match argument.strip_prefix("--store=") {
         Some(url) => format!("--store={}", masked_url(url)),
-        None if argument.starts_with("redis") => masked_url(argument),
+        None if Limiter::check_scheme(argument).is_ok() => masked_url(argument),
         None => argument.to_owned(),
     }
 }

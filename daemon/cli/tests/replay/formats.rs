@@ -191,10 +191,11 @@ fn reports_mask_passwords() {
     let folder = Folder::create();
     let log = folder.write("log.csv", CSV);
     let rules = "tollgate on >secret ~replay-* +@all";
-    let server = tollgate_testkit::Server::with(|x| x.user(rules));
+    let server = tollgate_testkit::Server::with(|config| config.user(rules));
     let url = server.url_as("tollgate", "secret");
     let page = folder.join("r.html");
-    for store in [&["--store", &url][..], &[&format!("--store={url}")]] {
+    let valkey = url.replacen("redis", "valkey", 1);
+    for store in [&["--store", &url][..], &["--store", &valkey], &[&format!("--store={url}")]] {
         let rest = ["--limit", "1/s", "--report", page.to_str().unwrap(), "-o", "json"];
         let (code, output, error) = run([&[log.to_str().unwrap()], store, &rest].concat());
         assert_eq!((code, &*error), (0, ""));

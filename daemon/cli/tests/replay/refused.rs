@@ -35,6 +35,11 @@ fn each_mistake_is_rejected_with_a_hint() {
         (&[log, "--limit", "1/s", "--decisions", "/nowhere/d"], "/nowhere/d"),
         (&["--generate", "zigzag", "--limit", "1/s"], "--generate \"zigzag\": "),
         (&[log, "--limit", "1/s", "--key", "ip"], "--key \"ip\": use {ip}"),
+        (
+            &[log, "--limit", "1/s", "--format", "clf"],
+            "[possible values: common, combined, json, csv]",
+        ),
+        (&[log, "--limit", "1/s", "--time-unit", "min"], "[possible values: s, ms, us, ns]"),
         (&[log, "--limit", "1/s", "--threads", "0"], "0 is not in 1..=1024"),
         (&[unnamed, "--limit", "1/s"], "start CSV with a line that names its columns"),
         (&[directory, "--limit", "1/s"], "cannot read "),
