@@ -1,4 +1,5 @@
-//! The retry, remaining cost and reset of a decision are exact, after each step of random traces.
+//! The retry, remaining cost and reset of a decision are exact, after each step of random traces;
+//! peeks and denials leave the state as it is.
 //!
 //! The other properties of decisions are in the conformance suite, which runs them on every store.
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -127,6 +128,24 @@ proptest! {
             }
             Ok(())
         })?;
+    }
+
+    #[test]
+    fn peeks_and_denials_do_not_change_state(policy in policy(), steps in steps()) {
+        let (mut key, mut now) = (Key::new(&policy), START);
+        for (delay, cost) in steps {
+            now = now.saturating_add(Micros::new(delay));
+            let before = format!("{:?}", key.state);
+            let peeked = key.decide(Operation::Peek, cost, now);
+            prop_assert_eq!(&before, &format!("{:?}", key.state));
+            let decision = key.check(cost, now);
+            prop_assert_eq!(peeked.allowed, decision.allowed);
+            prop_assert_eq!(peeked.retry_after, decision.retry_after);
+            prop_assert_eq!(peeked.delay, decision.delay);
+            if !decision.allowed {
+                prop_assert_eq!(before, format!("{:?}", key.state));
+            }
+        }
     }
 }
 

@@ -27,7 +27,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     let (mut future, waker) = (pin!(future), Arc::new(Unpark(thread::current())).into());
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(poll) => return poll,
+            Poll::Ready(output) => return output,
             Poll::Pending => thread::park(),
         }
     }

@@ -11,6 +11,7 @@ fn every_row_holds_in_memory() {
     let report = ready(run_all(fresh, |time| clock.set(time))).unwrap();
     println!("{report}");
     assert!(report.failures.is_empty(), "\n{report}");
+    assert!(report.rows > 1_900);
 }
 
 /// The rows of a missing file would not run.

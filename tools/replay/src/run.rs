@@ -22,7 +22,7 @@ use crate::threads::for_each;
 pub struct Options {
     /// The number of threads; each decides some of the keys.
     pub threads: usize,
-    /// How late a line may be to be put in order.
+    /// How late a line may be and still be sorted into its place.
     pub reorder: Micros,
     /// Whether times with a resolution of one second are spread evenly over their second.
     pub spread: bool,

@@ -114,7 +114,7 @@ fn reservation(
             return Err(Malformed("a reservation is under a limit that takes none"));
         };
         let mark = TokenBucketState { at: from.u64()?, used: from.u64()? };
-        ensure(bucket.can_hold(&mark), IMPOSSIBLE.0)?;
+        ensure(bucket.can_hold(&mark), IMPOSSIBLE)?;
         ensure((1..=limit.capacity()).contains(&cost), "a reservation exceeds the capacity")?;
         last = last.max(bucket.recovers_at(&mark));
         Ok(mark)
@@ -171,7 +171,7 @@ fn put_state(out: &mut Vec<u8>, state: &LimitState) {
     }
 }
 
-const IMPOSSIBLE: Malformed = Malformed("no charge can produce the state of a limit");
+const IMPOSSIBLE: &str = "no charge can produce the state of a limit";
 
 fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
     let state = match &limit.algorithm {
@@ -189,7 +189,7 @@ fn state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malformed> {
         Algorithm::SlidingLog(_) => LimitState::SlidingLog(Box::new(log(from)?)),
         Algorithm::Concurrency(_) => LimitState::Concurrency(Box::new(lease_set(from)?)),
     };
-    ensure(limit.can_hold(&state, LogCoverage::Complete), IMPOSSIBLE.0)?;
+    ensure(limit.can_hold(&state, LogCoverage::Complete), IMPOSSIBLE)?;
     Ok(state)
 }
 

@@ -31,16 +31,18 @@ fn check(kind: &str, text: &str, expected: &str) {
 
 #[test]
 fn notation_of_every_row_is_canonical_or_an_error_that_names_the_remedy() {
-    let mut kind = "";
+    let (mut kind, mut rows) = ("", 0);
     for row in include_str!("rows.txt").lines() {
         if let Some(section) = row.strip_prefix("== ") {
             kind = section;
         } else if let Some((text, expected)) = row.split_once(" => ") {
             check(kind, text, expected);
+            rows += 1;
         } else {
             assert!(row.is_empty() || row.starts_with("# "), "not a row: {row}");
         }
     }
+    assert_eq!(rows, 158);
 }
 
 #[test]

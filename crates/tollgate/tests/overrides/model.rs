@@ -90,19 +90,20 @@ fn pattern() -> impl Strategy<Value = Plain> {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let of_network = network_bits().prop_map(|x| network(&x));
-    let address = network_bits().prop_map(|x| {
-        let network = network(&x);
+    let of_network = network_bits().prop_map(|bits| network(&bits));
+    let address = network_bits().prop_map(|bits| {
+        let network = network(&bits);
         network.split_once('/').unwrap().0.to_owned()
     });
     let with_source = (any::<bool>(), prop_oneof![of_network, address]);
-    let with_source = with_source.prop_map(|(x, key)| if x { format!("ip={key}") } else { key });
+    let with_source = with_source
+        .prop_map(|(has_source, key)| if has_source { format!("ip={key}") } else { key });
     prop_oneof![text(), with_source]
 }
 
 /// Rows, each with a distinct number of requests per second.
 fn rows(first: usize) -> impl Strategy<Value = BTreeMap<Plain, usize>> {
-    vec(pattern(), 0..40).prop_map(move |x| x.into_iter().zip(first..).collect())
+    vec(pattern(), 0..40).prop_map(move |patterns| patterns.into_iter().zip(first..).collect())
 }
 
 fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
@@ -116,7 +117,7 @@ fn overrides(rows: &BTreeMap<Plain, usize>) -> Overrides {
 /// The most specific row that matches the key; of equal ones that of the first list.
 fn expected(lists: [&BTreeMap<Plain, usize>; 2], key: &str) -> Option<usize> {
     let ranked = lists.into_iter().zip([1, 0]).flat_map(|(rows, own)| {
-        rows.iter().filter_map(move |(x, number)| Some((x.rank(key)?, own, *number)))
+        rows.iter().filter_map(move |(pattern, number)| Some((pattern.rank(key)?, own, *number)))
     });
     ranked.max().map(|ranked| ranked.2)
 }
@@ -134,11 +135,11 @@ proptest! {
         policies.define("api", "1/s").unwrap();
         policies.set_overrides("api", &overrides(&own)).unwrap();
         policies.set_additional_overrides("api", &overrides(&more)).unwrap();
-        let also = own.keys().chain(more.keys()).map(|row| match row {
+        let matching_keys = own.keys().chain(more.keys()).map(|row| match row {
             Plain::Exact(text) | Plain::Prefix(text) => text.clone(),
             Plain::Network(bits) => network(bits),
         });
-        for key in keys.into_iter().chain(also) {
+        for key in keys.into_iter().chain(matching_keys) {
             let number = expected([&own, &more], &key).unwrap_or(1);
             let variant = policies.resolve("api", key.as_bytes(), None).unwrap();
             prop_assert_eq!(variant.to_string(), format!("{}/s", number), "{}", key);

@@ -73,15 +73,17 @@ fn is_allowed(limit: &Limit, sum: i128, span: i128) -> bool {
         }
         Kind::Fixed { .. } | Kind::FixedFromFirst => span >= window || sum <= 2 * count,
         // The charges lie within a span that is one tick longer.
-        Kind::Sliding if span < window => {
+        Kind::Sliding => {
             let longer = span + tick;
-            sum <= 2 * count && sum <= (count * (window + longer)).div_euclid(window) + 1
+            span >= window
+                || (sum <= 2 * count && sum <= (count * (window + longer)).div_euclid(window) + 1)
         }
         Kind::SlidingBy { precision, strict: false } => {
-            span >= window - i128::from(precision.get()) || sum <= count
+            (span >= window || sum <= 2 * count)
+                && (span >= window - i128::from(precision.get()) || sum <= count)
         }
         Kind::SlidingBy { .. } | Kind::Log | Kind::Concurrent => span >= window || sum <= count,
-        _ => true,
+        _ => unreachable!("{:?} has no bound", spec.kind),
     }
 }
 
@@ -137,4 +139,48 @@ fn check_spacing(limit: &Limit, admitted: &[Admitted]) -> Result<(), FailureReas
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the checks accept a trace of charges, each a time and a departure in ms and a cost.
+    fn accepts(limit: &str, charges: &[(i128, i128, i128)]) -> bool {
+        let limit: Limit = limit.parse().unwrap();
+        let admitted: Vec<_> = charges
+            .iter()
+            .map(|(time, departs, cost)| Admitted {
+                time: time * 1_000,
+                departs: departs * 1_000,
+                cost: *cost,
+            })
+            .collect();
+        let results =
+            [check_spans, check_windows, check_spacing].map(|check| check(&limit, &admitted));
+        results.iter().all(Result::is_ok)
+    }
+
+    #[test]
+    fn one_charge_more_than_the_bound_is_an_error() {
+        for (limit, within, above) in [
+            ("2/s burst 3", vec![(0, 0, 3), (500, 500, 1)], (500, 500, 1)),
+            ("2/s fixed", vec![(999, 999, 2), (1_000, 1_000, 2)], (1_500, 1_500, 1)),
+            ("2/s fixed from-first", vec![(0, 0, 1), (900, 900, 1)], (999, 999, 1)),
+            ("2/s log", vec![(0, 0, 1), (500, 500, 1)], (999, 999, 1)),
+            ("2/s sliding", vec![(0, 0, 2), (500, 500, 1)], (500, 500, 2)),
+            ("2/s sliding by 100ms", vec![(0, 0, 2), (900, 900, 2)], (950, 950, 1)),
+            ("2/s sliding by 100ms", vec![(0, 0, 2)], (899, 899, 1)),
+            ("2/s sliding by 100ms strict", vec![(0, 0, 2)], (999, 999, 1)),
+            ("2 concurrent lease 1s", vec![(0, 0, 2)], (999, 999, 1)),
+            // Departs less than half a second after the one before.
+            ("2/s queue 2", vec![(0, 0, 1), (0, 500, 1)], (0, 900, 1)),
+            // Waits behind three, where there are two places.
+            ("2/s queue 2", vec![(0, 500, 1), (0, 1_000, 1), (0, 1_500, 1)], (0, 2_000, 1)),
+        ] {
+            assert!(accepts(limit, &within), "{limit}: {within:?}");
+            let exceeding = [within, vec![above]].concat();
+            assert!(!accepts(limit, &exceeding), "{limit}: {exceeding:?}");
+        }
+    }
 }

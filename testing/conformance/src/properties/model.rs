@@ -82,7 +82,12 @@ fn play_batches(
             expected.push(answer);
         }
         coverage.count("batches");
-        for (expected, found) in expected.iter().zip(decide_all(system, &all)) {
+        let found = decide_all(system, &all);
+        if found.len() != expected.len() {
+            let (expected, found) = (expected.len(), found.len());
+            return Err(format!("{story}expected {expected} responses, found {found}"));
+        }
+        for (expected, found) in expected.iter().zip(found) {
             let differences = differences(expected, &found);
             if !differences.is_empty() {
                 return Err(format!("{story}{}", differences.join("\n")));

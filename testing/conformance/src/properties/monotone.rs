@@ -122,8 +122,8 @@ fn shifted(request: &TestRequest, times: u64) -> TestRequest {
     TestRequest { time: later(request.time, times), operation, ..request.clone() }
 }
 
-/// The limit in units of which `times` make one of its own; `None` for a weighted window, which
-/// rounds its estimate to a unit, and for limits whose ticks would differ.
+/// The limit counted in smaller units, of which `times` make one of the limit's; `None` for a sliding
+/// window, which rounds its estimate to a unit, and for limits whose ticks would differ.
 fn scaled(spec: &Spec, times: u64) -> Option<Limit> {
     let kind = match spec.kind {
         Kind::TokenBucket { burst } => Kind::TokenBucket { burst: burst.checked_mul(times)? },
@@ -154,13 +154,15 @@ pub fn scaled_units_change_nothing(system: &mut impl SystemUnderTest, plan: Plan
         let small: Vec<TestRequest> = trace.into_iter().filter(fits).collect();
         let expected = play(system, &small);
         count(coverage, &expected);
-        let found: Vec<TestRequest> =
+        let scaled_requests: Vec<TestRequest> =
             small.iter().map(|small| in_units(small, &large, times)).collect();
-        let found = play(system, &found);
-        small.iter().zip(expected.iter().zip(&found)).try_for_each(|(s, (expected, found))| {
-            check_scaled(expected, found, times)
-                .map_err(|why| format!("{}then {s}\n{why}", describe(&small)))
-        })
+        let found = play(system, &scaled_requests);
+        small.iter().zip(expected.iter().zip(&found)).try_for_each(
+            |(request, (expected, found))| {
+                check_scaled(expected, found, times)
+                    .map_err(|reason| format!("{}then {request}\n{reason}", describe(&small)))
+            },
+        )
     })
 }
 
@@ -171,9 +173,11 @@ fn in_units(request: &TestRequest, policy: &Policy, times: u64) -> TestRequest {
 
 fn check_scaled(small: &Response, large: &Response, times: u64) -> Result<(), FailureReason> {
     let (Ok(small), Ok(large)) = (small, large) else {
-        return if small.is_err() == large.is_err() { Ok(()) } else { Err("an error".to_owned()) };
+        let are_errors = small.is_err() && large.is_err();
+        let reason = || format!("{small:?}\ntimes {times}: {large:?}");
+        return if are_errors { Ok(()) } else { Err(reason()) };
     };
-    let same = small.iter().zip(large).all(|(small, large)| {
+    let is_same = |(small, large): (&Expected, &Expected)| {
         let spans = |expected: &Expected| {
             (
                 expected.allowed,
@@ -186,6 +190,10 @@ fn check_scaled(small: &Response, large: &Response, times: u64) -> Result<(), Fa
         spans(small) == spans(large)
             && small.remaining == large.remaining / times
             && small.granted * times == large.granted
-    });
-    if same { Ok(()) } else { Err(format!("{small:?}\ntimes {times}: {large:?}")) }
+    };
+    if small.len() == large.len() && small.iter().zip(large).all(is_same) {
+        Ok(())
+    } else {
+        Err(format!("{small:?}\ntimes {times}: {large:?}"))
+    }
 }

@@ -127,12 +127,18 @@ pub(crate) fn differences(expected: &Response, found: &Response) -> Vec<String> 
     }
 }
 
-/// Fails at the first response that differs from the expected one.
+/// Fails at the first response that differs from the expected one, and if their numbers differ.
 pub(crate) fn expect_equal<'a>(
     trace: &[TestRequest],
     expected: impl IntoIterator<Item = &'a Response>,
     found: impl IntoIterator<Item = &'a Response>,
 ) -> Result<(), FailureReason> {
+    let expected: Vec<_> = expected.into_iter().collect();
+    let found: Vec<_> = found.into_iter().collect();
+    if expected.len() != found.len() {
+        let (trace, expected, found) = (describe(trace), expected.len(), found.len());
+        return Err(format!("{trace}expected {expected} responses, found {found}"));
+    }
     for (index, (expected, found)) in expected.into_iter().zip(found).enumerate() {
         let differences = differences(expected, found);
         if !differences.is_empty() {

@@ -84,15 +84,15 @@ impl Template {
 /// Writes a number, aligned to the right, over zeros.
 fn write_decimal(number: u64, out: &mut [u8]) {
     let mut text = itoa::Buffer::new();
-    for (place, digit) in out.iter_mut().rev().zip(text.format(number).bytes().rev()) {
-        *place = digit;
+    for (byte, digit) in out.iter_mut().rev().zip(text.format(number).bytes().rev()) {
+        *byte = digit;
     }
 }
 
 fn write_hexadecimal(mut number: u128, out: &mut [u8]) {
-    for place in out.iter_mut().rev() {
+    for byte in out.iter_mut().rev() {
         let [.., low] = number.to_be_bytes();
-        *place = b"0123456789abcdef"[usize::from(low & 0xf)];
+        *byte = b"0123456789abcdef"[usize::from(low & 0xf)];
         number >>= 4;
     }
 }

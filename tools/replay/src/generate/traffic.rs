@@ -46,7 +46,7 @@ impl Default for Traffic {
     /// with windows of a minute.
     fn default() -> Self {
         Traffic {
-            shape: Steady,
+            shape: Shape::Steady,
             rate: Rate { count: 100, per: Micros::from_secs(1) },
             duration: Micros::from_secs(600),
             keys: 100,
@@ -57,37 +57,48 @@ impl Default for Traffic {
     }
 }
 
-/// The distribution of requests over time and keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+/// Defines [`Shape`] by a table, so that [`Shape::ALL`] cannot lack a shape.
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $shape:ident = $name:literal,)*) => {
+        /// The distribution of requests over time and keys.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Shape {
+            $($(#[$doc])* $shape,)*
+        }
+
+        impl Shape {
+            /// Every shape.
+            pub const ALL: [Shape; [$($name),*].len()] = [$(Shape::$shape),*];
+
+            /// The name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Shape::$shape => $name,)*
+                }
+            }
+        }
+    };
+}
+
+shapes! {
     /// Evenly spaced; the keys take turns.
-    Steady,
+    Steady = "steady",
     /// At random times, like many independent clients; keys at random.
-    Poisson,
+    Poisson = "poisson",
     /// All requests of a window at once, at its start; the keys take turns.
-    Bursts,
+    Bursts = "bursts",
     /// At random times; the k-th key makes 1/k of the requests of the first.
-    Zipf,
+    Zipf = "zipf",
     /// At random times with a rate that varies by nine tenths around the average: lowest at the
     /// start, highest half a day later. Traffic shorter than a day is one whole wave. Keys at
     /// random.
-    Diurnal,
+    Diurnal = "diurnal",
     /// Only floods across every second edge of a window of the clock, half before and half after
     /// the edge, each half in a tenth of the window. A flood has the requests of two windows, so a
     /// fixed window admits twice its count there. The keys take turns.
-    Stampede,
+    Stampede = "stampede",
 }
-
-use Shape::{Bursts, Diurnal, Poisson, Stampede, Steady, Zipf};
-
-const SHAPES: [(&str, Shape); 6] = [
-    ("steady", Steady),
-    ("poisson", Poisson),
-    ("bursts", Bursts),
-    ("zipf", Zipf),
-    ("diurnal", Diurnal),
-    ("stampede", Stampede),
-];
 
 impl FromStr for Traffic {
     type Err = TrafficError;
@@ -96,9 +107,9 @@ impl FromStr for Traffic {
         let mut words = text.split_whitespace();
         // An empty text is an unknown shape, and a missing value an invalid one.
         let name = words.next().unwrap_or("");
-        let shape = SHAPES.iter().find(|(shape, _)| *shape == name);
-        let (_, shape) = shape.ok_or_else(|| TrafficError::UnknownShape(name.to_owned()))?;
-        let mut traffic = Traffic { shape: *shape, ..Traffic::default() };
+        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        let shape = shape.ok_or_else(|| TrafficError::UnknownShape(name.to_owned()))?;
+        let mut traffic = Traffic { shape, ..Traffic::default() };
         while let Some(name) = words.next() {
             traffic.set(name, words.next().unwrap_or(""))?;
         }
@@ -163,7 +174,7 @@ impl fmt::Display for TrafficError {
         match self {
             TrafficError::UnknownShape(text) => {
                 write!(f, "unknown traffic shape {text:?}; expected one of ")?;
-                f.write_str(&SHAPES.map(|(name, _)| name).join(", "))
+                f.write_str(&Shape::ALL.map(Shape::name).join(", "))
             }
             TrafficError::UnknownParameter(text) => write!(
                 f,
@@ -186,14 +197,23 @@ mod tests {
     #[test]
     fn traffic_is_parsed() {
         let (micros, secs) = (Micros::new, Micros::from_secs);
-        let default = Traffic::default;
         let rate = |count, per| Rate { count, per: secs(per) };
+        // The documented defaults as literals, not `Traffic::default`, so that a change fails.
+        let with_defaults = |shape| Traffic {
+            shape,
+            rate: rate(100, 1),
+            duration: secs(600),
+            keys: 100,
+            seed: 1,
+            start: Timestamp::from_micros(1_767_225_600_000_000),
+            window: secs(60),
+        };
         for (text, expected) in [
-            ("steady", default()),
+            ("steady", with_defaults(Shape::Steady)),
             (
                 " zipf  keys 7 seed 2 rate 30/90s window 1500ms for 1h start 2026-01-02T00:00:00.5Z",
                 Traffic {
-                    shape: Zipf,
+                    shape: Shape::Zipf,
                     rate: rate(30, 90),
                     duration: secs(3_600),
                     keys: 7,
@@ -204,11 +224,19 @@ mod tests {
             ),
             (
                 "bursts rate 5 for 1d",
-                Traffic { shape: Bursts, rate: rate(5, 1), duration: secs(86_400), ..default() },
+                Traffic {
+                    rate: rate(5, 1),
+                    duration: secs(86_400),
+                    ..with_defaults(Shape::Bursts)
+                },
             ),
             (
                 "stampede rate 5/min window 1w",
-                Traffic { shape: Stampede, rate: rate(5, 60), window: secs(604_800), ..default() },
+                Traffic {
+                    rate: rate(5, 60),
+                    window: secs(604_800),
+                    ..with_defaults(Shape::Stampede)
+                },
             ),
         ] {
             assert_eq!(text.parse(), Ok(expected), "{text}");

@@ -13,7 +13,7 @@ const ROWS: &str = include_str!("csv.rows");
 #[test]
 fn the_header_names_the_columns() {
     let mut reader = reader(Format::Csv, HEADER, &Fields::default());
-    check_rows(&mut reader, ROWS, EXTRA);
+    check_rows(&mut reader, ROWS, 13, EXTRA);
 }
 
 #[test]

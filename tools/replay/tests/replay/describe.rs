@@ -44,9 +44,10 @@ pub(crate) fn describe(reader: &mut Reader, line: &[u8], extra: &[&str]) -> Stri
     text
 }
 
-/// Checks rows of two lines: a line of a log, and indented below it its description.
-pub(crate) fn check_rows(reader: &mut Reader, rows: &str, extra: &[&str]) {
+/// Checks `count` rows of two lines: a line of a log, and indented below it its description.
+pub(crate) fn check_rows(reader: &mut Reader, rows: &str, count: usize, extra: &[&str]) {
     let mut rows = rows.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    assert_eq!(rows.clone().count(), 2 * count, "lines of {count} rows");
     while let Some(line) = rows.next() {
         let expected = rows.next().and_then(|row| row.strip_prefix("  ")).unwrap();
         assert_eq!(describe(reader, line.as_bytes(), extra), expected, "{line}");

@@ -41,15 +41,16 @@ fn times(text: &str) -> String {
 
 #[test]
 fn every_shape_is_reproducible_and_has_its_rate() {
-    for shape in ["steady", "poisson", "bursts", "zipf", "diurnal", "stampede"] {
-        let text = format!("{shape} rate 50/s for 1h keys 10 window 1min");
+    for shape in Shape::ALL {
+        let name = shape.name();
+        let text = format!("{name} rate 50/s for 1h keys 10 window 1min");
         let found = events(&text);
-        assert_eq!(found, events(&text), "{shape}");
+        assert_eq!(found, events(&text), "{name}");
         let expected = 50.0 * 3_600.0;
         let off = f64::from(u32::try_from(found.len()).unwrap()) / expected - 1.0;
-        assert!(off.abs() < 0.02, "{shape}: {} events", found.len());
-        let is_random = matches!(shape, "poisson" | "zipf" | "diurnal");
-        assert_eq!(found != events(&format!("{text} seed 2")), is_random, "{shape}");
+        assert!(off.abs() < 0.02, "{name}: {} events", found.len());
+        let is_random = matches!(shape, Shape::Poisson | Shape::Zipf | Shape::Diurnal);
+        assert_eq!(found != events(&format!("{text} seed 2")), is_random, "{name}");
     }
 }
 
@@ -121,14 +122,18 @@ fn a_written_log_contains_the_same_requests() {
         assert_eq!(line.address, Some(address_of(event.key).to_string().as_bytes()));
         assert!(line.target.is_some() && line.header("user-agent").is_some());
     }
+
+    let mut log = Vec::new();
+    write_combined(&"steady rate 2/s for 1s".parse().unwrap(), &mut log).unwrap();
+    let log = String::from_utf8(log).unwrap();
+    assert!(log.starts_with(r#"10.0.0.0 - - [01/Jan/2026:00:00:00 +0000] "GET /"#), "{log}");
 }
 
 #[test]
 fn absurd_parameters_terminate() {
-    use Shape::{Bursts, Diurnal, Poisson, Stampede, Steady, Zipf};
     use tollgate::Micros;
     use tollgate_replay::generate::Rate;
-    for shape in [Steady, Poisson, Bursts, Zipf, Diurnal, Stampede] {
+    for shape in Shape::ALL {
         let none = Rate { count: 0, per: Micros::ZERO };
         let traffic =
             Traffic { shape, rate: none, keys: 0, window: Micros::ZERO, ..Traffic::default() };

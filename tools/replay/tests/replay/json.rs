@@ -11,7 +11,7 @@ fn json_of_well_known_servers_is_parsed_by_default() {
     let mut fields = Fields::default();
     fields.want("header.User-Agent").unwrap();
     let mut reader = reader(Format::Json, "", &fields);
-    check_rows(&mut reader, ROWS, &["header.user-agent"]);
+    check_rows(&mut reader, ROWS, 20, &["header.user-agent"]);
     assert_eq!(describe(&mut reader, b"   ", &[]), "nothing");
 }
 
