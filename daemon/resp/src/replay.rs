@@ -18,7 +18,8 @@ use tollgate_transport::ConnectionLimiter;
 /// # Examples
 /// ```
 /// use tollgate::MemoryLimiter;
-/// use tollgate_server::{Config, RespReplay};
+/// use tollgate_config::Config;
+/// use tollgate_resp::RespReplay;
 /// let mut client = RespReplay::new(&Config::default(), MemoryLimiter::new())?;
 /// assert_eq!(client.send(b"PI"), b"");
 /// assert_eq!(client.send(b"NG\r\n"), b"+PONG\r\n");
@@ -75,7 +76,7 @@ impl RespReplay {
             consumed += progress.consumed;
             replies.extend_from_slice(self.out.bytes());
             self.out.clear(usize::MAX);
-            if progress.is_complete {
+            if !progress.has_more {
                 break;
             }
         }

@@ -110,7 +110,7 @@ async fn only_operator_operations_are_audited() {
     let log = AuditLog::default();
     let _guard = log.subscribe();
     let daemon = Daemon::start().await;
-    for (row, expected) in parse_rows(OPERATIONS) {
+    for (row, expected) in parse_rows(OPERATIONS, 8) {
         let (operation, body) = row.split_once(' ').unwrap();
         daemon.post(&format!("/v1/{operation}"), body).await;
         let lines = log.take();
@@ -162,7 +162,7 @@ async fn assert_operations_are_audited_over_resp(daemon: Daemon) {
     let log = AuditLog::default();
     let _guard = log.subscribe();
     let mut client = RespClient::connect(&daemon).await;
-    for (command, expected) in parse_rows(COMMANDS) {
+    for (command, expected) in parse_rows(COMMANDS, 12) {
         client.call(command).await;
         let lines = log.take();
         assert_eq!(lines.is_empty(), expected.is_empty(), "{command}: {lines:?}");
@@ -196,7 +196,7 @@ async fn rejected_operations_are_audited_and_keys_follow_the_privacy_setting() {
             config.tokens = vec![token("ops", "operate", "bucket"), token("app", "check", "'*'")];
         })
         .await;
-        for (row, expected) in parse_rows(REJECTED) {
+        for (row, expected) in parse_rows(REJECTED, 4) {
             let (name, policy) = row.split_once(' ').unwrap();
             let header = if name == "anonymous" { String::new() } else { bearer(name) };
             let expected = expected.replace("KEY", key);

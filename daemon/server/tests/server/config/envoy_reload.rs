@@ -122,7 +122,7 @@ async fn added_renamed_and_removed_files_are_applied() {
     let mut client = connect(&daemon).await;
     let unknown = "OK | OK - 0 -";
     wait_for(&mut client, "more | k=v", unknown).await;
-    // From a name that is ignored to one that is read.
+    // A rename from an ignored name to one that is read.
     fs::write(limits.join("more.part"), domain("more", 9)).unwrap();
     fs::rename(limits.join("more.part"), limits.join("more.yml")).unwrap();
     wait_for(&mut client, "more | k=v +0", "OK | OK 9/DAY 9 ").await;

@@ -9,13 +9,26 @@ use tollgate_testkit::Folder;
 
 use super::domain;
 use crate::support::certificates::{Authority, ENCRYPTED_KEY};
+use crate::support::split_table;
 
-/// Reads a configuration in a directory, and then the files that it names. Compares the errors, one
-/// a line, with the expected beginnings of lines.
-fn check(directory: &Folder, yaml: &str, expected: &[&str]) {
+/// What reports the errors of referenced files.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Reading the configuration.
+    Read,
+    /// [`check_files`] for a configuration that was read.
+    CheckFiles,
+}
+
+/// Reads a configuration in a directory, and then the files that it names. Compares the errors of
+/// this stage, one a line, with the expected beginnings of lines. The other stage must succeed.
+fn check(directory: &Folder, stage: Stage, yaml: &str, expected: &[&str]) {
     let name = directory.join("tollgate.yaml").display().to_string();
     let result = Layers::new().named_yaml(&name, yaml).read();
-    let errors = result.and_then(|loaded| check_files(&loaded)).err();
+    let errors = match stage {
+        Stage::Read => result.map(|loaded| check_files(&loaded).unwrap()).err(),
+        Stage::CheckFiles => check_files(&result.unwrap()).err(),
+    };
     let errors = errors.map_or(String::new(), |errors| errors.to_string());
     let errors = errors.replace(&format!("{}/", directory.display()), "");
     assert_eq!(errors.lines().count(), expected.len(), "{errors}\n{expected:?}");
@@ -25,13 +38,13 @@ fn check(directory: &Folder, yaml: &str, expected: &[&str]) {
     assert!(!errors.contains("s3cret"), "{errors}");
 }
 
-/// Checks configurations, in which `\n` is a line end, each with the lines of its errors.
-fn check_rows(directory: &Folder, rows: &str) {
-    for row in rows.split("\n> ").skip(1) {
+/// Checks `count` configurations, in which `\n` is a line end, each with the lines of its errors.
+fn check_rows(directory: &Folder, stage: Stage, rows: &str, count: usize) {
+    for row in split_table(rows, "> ", count) {
         let mut lines = row.lines().filter(|line| !line.starts_with('#'));
         let yaml = format!("{}\n", lines.next().unwrap().replace(r"\n", "\n"));
         let expected: Vec<_> = lines.map(|line| line.strip_prefix("< ").unwrap()).collect();
-        check(directory, &yaml, &expected);
+        check(directory, stage, &yaml, &expected);
     }
 }
 
@@ -58,7 +71,7 @@ fn override_and_password_files_are_checked() {
 < tollgate.yaml:1:41: store.password_file:
 < tollgate.yaml:3:41: policies.a.b.overrides_file:
 "#;
-    check_rows(&directory, rows);
+    check_rows(&directory, Stage::CheckFiles, rows, 7);
 }
 
 #[test]
@@ -76,7 +89,7 @@ fn tls_files_are_checked_against_each_other() {
 > listen: { tls: { cert: cert.pem, key: other.pem } }
 < tollgate.yaml:1:39: listen.tls.key: other.pem: it does not match the certificate in
 ";
-    check_rows(&authority.directory, rows);
+    check_rows(&authority.directory, Stage::CheckFiles, rows, 3);
 }
 
 #[test]
@@ -93,7 +106,7 @@ fn token_files_are_checked() {
 > tokens:\n  - { name: a, token_file: token, scopes: [check] }\n  - { name: b, token: s3cret-of-a-file, scopes: [check] }
 < tollgate.yaml:3:23: tokens[1].token: another token has the same secret;
 ";
-    check_rows(&directory, rows);
+    check_rows(&directory, Stage::CheckFiles, rows, 3);
 }
 
 #[test]
@@ -159,7 +172,7 @@ fn errors_of_domain_files_name_the_file() {
 # With a control plane, the files are ignored.
 > envoy: { config: none, xds: { server: 'localhost:1' } }
 ";
-    check_rows(&directory, rows);
+    check_rows(&directory, Stage::Read, rows, 10);
 }
 
 #[test]
@@ -175,10 +188,10 @@ fn only_yaml_files_of_a_directory_are_read() {
     }
     let pipe = Command::new("mkfifo").arg(limits.join("pipe.yaml")).status().unwrap();
     assert!(pipe.success());
-    check(&directory, "envoy: { config: limits }\n", &[]);
+    check(&directory, Stage::Read, "envoy: { config: limits }\n", &[]);
     symlink("nowhere", limits.join("dangling.yaml")).unwrap();
     let expected = "tollgate.yaml:1:18: envoy.config[0]: limits/dangling.yaml: cannot be read: ";
-    check(&directory, "envoy: { config: limits }\n", &[expected]);
+    check(&directory, Stage::Read, "envoy: { config: limits }\n", &[expected]);
 }
 
 #[test]
@@ -197,5 +210,5 @@ fn tls_files_for_the_control_plane_are_checked() {
 < tollgate.yaml:1:56: envoy.xds.cert: empty.pem: no certificate found;
 < tollgate.yaml:1:72: envoy.xds.key: cert.pem: no private key found
 ";
-    check_rows(&authority.directory, rows);
+    check_rows(&authority.directory, Stage::CheckFiles, rows, 3);
 }

@@ -30,7 +30,7 @@ const RESPONSES: &str = r#"
 async fn responses_match_envoyproxy_ratelimit() {
     for charging in ["charging: atomic", "charging: reference"] {
         let daemon = start(charging, LIMITS).await;
-        for (request, expected) in parse_rows(RESPONSES) {
+        for (request, expected) in parse_rows(RESPONSES, 5) {
             let (status, body) = expected.split_once(' ').unwrap_or((expected, ""));
             let response = daemon.post("/json", request).await;
             response.assert(status.parse().unwrap(), body, request);

@@ -18,11 +18,12 @@ use tollgate_testkit::Folder;
 use crate::support::daemon::Daemon;
 
 /// Sends the requests of the rows on one connection and compares the responses: `> request`, then
-/// `< response`. `+ micros` advances the clock.
-pub(crate) async fn check_all(daemon: &Daemon, rows: &str) {
+/// `< response`. `+ micros` advances the clock. Returns the number of requests, which is not 0.
+pub(crate) async fn check_all(daemon: &Daemon, rows: &str) -> usize {
     let mut client = client::connect(daemon).await;
     let lines = rows.lines().map(str::trim).enumerate();
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut checked = 0;
     while let Some((at, line)) = lines.next() {
         if let Some(micros) = line.strip_prefix("+ ") {
             daemon.clock.advance(Micros::new(micros.parse().unwrap()));
@@ -32,7 +33,10 @@ pub(crate) async fn check_all(daemon: &Daemon, rows: &str) {
         let expected = lines.next().unwrap().1.strip_prefix("< ").unwrap();
         let response = client::call(&mut client, request).await;
         assert_eq!(response, expected, "line {}: {request}", at + 1);
+        checked += 1;
     }
+    assert_ne!(checked, 0, "the table has no rows");
+    checked
 }
 
 /// Sends one request on a new connection and compares the response.

@@ -115,7 +115,7 @@ const METADATA: &str = r#"
 async fn dynamic_metadata_describes_the_request_and_the_admitting_rules() {
     let daemon = start("dynamic_metadata: true", LIMITS).await;
     let mut client = connect(&daemon).await;
-    for (request, expected) in parse_rows(METADATA) {
+    for (request, expected) in parse_rows(METADATA, 4) {
         let metadata = match send(&mut client, parse_request(request)).await {
             Ok(response) => format_object(response.dynamic_metadata.as_ref().unwrap()),
             Err(status) => format!("{:?}", status.code()),

@@ -4,13 +4,22 @@
 use super::client::{call, connect};
 use super::{assert_response, check_all, config, start};
 use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::split_table;
 
-/// Checks each section of a row file, which begins with `= `, on a daemon of its own.
-async fn check_sections(rows: &str, start: impl AsyncFn() -> Daemon) {
-    for section in rows.split("\n= ").skip(1) {
+/// Checks each section of a row file, which begins with `= `, on a daemon of its own. The file must
+/// have this many sections and requests.
+async fn check_sections(
+    file: &str,
+    sections: usize,
+    requests: usize,
+    start: impl AsyncFn() -> Daemon,
+) {
+    let mut checked = 0;
+    for section in split_table(file, "= ", sections) {
         let (_, rows) = section.split_once('\n').unwrap();
-        check_all(&start().await, rows).await;
+        checked += check_all(&start().await, rows).await;
     }
+    assert_eq!(checked, requests);
 }
 
 const ATOMIC: &str = "
@@ -27,7 +36,7 @@ descriptors:
 
 #[tokio::test]
 async fn atomic_charging_matches_the_rows() {
-    check_sections(include_str!("atomic.rows"), async || start("", ATOMIC).await).await;
+    check_sections(include_str!("atomic.rows"), 7, 31, async || start("", ATOMIC).await).await;
 }
 
 #[tokio::test]
@@ -70,7 +79,7 @@ descriptors:
 #[tokio::test]
 async fn reference_charging_matches_the_rows() {
     let start = async || start("charging: reference", REFERENCE).await;
-    check_sections(include_str!("reference.rows"), start).await;
+    check_sections(include_str!("reference.rows"), 4, 32, start).await;
 }
 
 /// Rules with and without a quota, one in shadow mode, and rules that replace others.
@@ -93,7 +102,7 @@ const CHARGING: [&str; 2] = ["charging: atomic", "charging: reference"];
 async fn options_of_rules_match_the_rows_in_both_charging_modes() {
     for charging in CHARGING {
         let start = async || start(charging, OPTIONS).await;
-        check_sections(include_str!("options.rows"), start).await;
+        check_sections(include_str!("options.rows"), 1, 18, start).await;
     }
 }
 
@@ -149,7 +158,7 @@ async fn domains_that_name_policies_match_the_rows() {
         }
         daemon
     };
-    check_sections(include_str!("policies.rows"), start).await;
+    check_sections(include_str!("policies.rows"), 3, 21, start).await;
 }
 
 #[tokio::test]

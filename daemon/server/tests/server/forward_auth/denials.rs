@@ -5,6 +5,7 @@ use tollgate_server::rules::{Jwt, OnNoRule};
 
 use super::problem_documents::{DENIED, body};
 use super::*;
+use crate::metrics::{assert_lines, page};
 use crate::support::unreachable_store;
 
 #[tokio::test]
@@ -116,14 +117,15 @@ async fn all_checks_of_a_rule_are_decided_together() {
 
 #[tokio::test]
 async fn missing_keys_and_missing_rules_follow_the_configuration() {
-    for (target, on_no_rule, status) in [
-        ("/skip", OnNoRule::Deny, 200),
-        ("/deny", OnNoRule::Pass, 429),
-        ("/key", OnNoRule::Pass, 429),
-        ("/error", OnNoRule::Deny, 500),
-        ("/nowhere", OnNoRule::Pass, 200),
-        ("/nowhere", OnNoRule::Deny, 429),
-        ("/nowhere%2Felse", OnNoRule::Deny, 429),
+    // The last numbers are the requests without a rule that pass, and those that are denied.
+    for (target, on_no_rule, status, passed, denied) in [
+        ("/skip", OnNoRule::Deny, 200, 0, 0),
+        ("/deny", OnNoRule::Pass, 429, 0, 0),
+        ("/key", OnNoRule::Pass, 429, 0, 0),
+        ("/error", OnNoRule::Deny, 500, 0, 0),
+        ("/nowhere", OnNoRule::Pass, 200, GATEWAYS.len(), 0),
+        ("/nowhere", OnNoRule::Deny, 429, 0, GATEWAYS.len()),
+        ("/nowhere%2Felse", OnNoRule::Deny, 429, 0, GATEWAYS.len()),
     ] {
         let mut config = config();
         config.rules.on_no_rule = on_no_rule;
@@ -134,6 +136,11 @@ async fn missing_keys_and_missing_rules_follow_the_configuration() {
             let response = ForwardedRequest::to(target).send(&daemon, gateway).await;
             response.assert(status, "", format_args!("{gateway} {target}"));
         }
+        let lines = format!(
+            "tollgate_forward_auth_no_rule_total{{outcome=\"pass\"}} {passed}\n\
+             tollgate_forward_auth_no_rule_total{{outcome=\"deny\"}} {denied}"
+        );
+        assert_lines(&page(&daemon).await, &lines);
     }
 }
 

@@ -186,11 +186,14 @@ impl Value {
     }
 }
 
-/// Sends the commands of rows, `command => reply`, and compares the replies. An indented line
-/// continues a row; a line that begins with `# ` is a comment.
-async fn check_rows(client: &mut RespClient, rows: &str) {
+/// Sends the commands of `count` rows, `command => reply`, and compares the replies. An indented
+/// line continues a row; a line that begins with `# ` is a comment.
+async fn check_rows(client: &mut RespClient, rows: &str, count: usize) {
     let rows = rows.replace("\n  ", " ");
-    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with("# ")) {
+    let rows = rows.lines().filter(|row| !row.is_empty() && !row.starts_with("# "));
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), count, "rows");
+    for row in rows {
         let (command, expected) = row.split_once(" => ").unwrap();
         assert_eq!(client.call(command).await, expected, "{command}");
     }

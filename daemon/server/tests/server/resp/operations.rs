@@ -65,7 +65,9 @@ async fn operations_reply_as_over_http_in_both_protocol_versions() {
     let mut resp2 = RespClient::connect(&two).await;
     assert!(resp3.call("HELLO 3").await.starts_with("%7"));
     let other = ID.replace('a', "b");
-    for row in ROWS.trim().lines() {
+    let rows: Vec<_> = ROWS.trim().lines().collect();
+    assert_eq!(rows.len(), 46);
+    for row in rows {
         if row == "+" {
             for daemon in [&three, &two, &http] {
                 daemon.clock.advance(Micros::new(300_123));
@@ -194,7 +196,7 @@ TOLLGATE.ACQUIRE bucket k => -ERR acquire is for requests in flight; this policy
 async fn invalid_arguments_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
-    check_rows(&mut client, INVALID).await;
+    check_rows(&mut client, INVALID, 17).await;
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"LIMIT", b"1/fortnight", b"k"]).await;
     assert!(reply.starts_with("-ERR LIMIT: "), "{reply}");
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"\xff", b"k"]).await;

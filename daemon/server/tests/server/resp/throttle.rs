@@ -4,6 +4,7 @@ use tollgate::Micros;
 
 use super::{RespClient, check_rows, encode};
 use crate::support::daemon::Daemon;
+use crate::support::split_table;
 
 /// Rows `time: arguments => reply`, with times since the first command of a section; each section
 /// has a daemon of its own.
@@ -76,7 +77,8 @@ const ROWS: &str = "
 
 #[tokio::test]
 async fn usage_matches_the_rows() {
-    for section in ROWS.split("\n= ").skip(1) {
+    let mut checked = 0;
+    for section in split_table(ROWS, "= ", 5) {
         let daemon = Daemon::start().await;
         let mut client = RespClient::connect(&daemon).await;
         let mut now = 0_u64;
@@ -89,8 +91,10 @@ async fn usage_matches_the_rows() {
             now = at;
             let reply = client.call(&format!("CL.THROTTLE {arguments}")).await;
             assert_eq!(reply.replace(':', ""), format!("*5 {expected}"), "{row} at {at} ms");
+            checked += 1;
         }
     }
+    assert_eq!(checked, 49);
 }
 
 /// Invalid arguments and their errors.
@@ -130,7 +134,7 @@ async fn invalid_numbers_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
     let max = i64::MAX;
-    check_rows(&mut client, INVALID).await;
+    check_rows(&mut client, INVALID, 15).await;
     for command in
         [format!("k {max} 1 1"), format!("k 1 {max} 1"), "k 9007199254740990 1 60".to_owned()]
     {
@@ -182,7 +186,7 @@ EXISTS b => :0
 CL.THROTTLE b 9 1 1 0 => *5 :0 :10 :10 :-1 :0
 UNLINK b => :0
 ";
-    check_rows(&mut client, rows).await;
+    check_rows(&mut client, rows, 12).await;
     daemon.clock.advance(Micros::new(2_000_001));
     assert_eq!(client.call("TTL a").await, ":1");
     assert_eq!(client.call("PTTL a").await, ":1000");

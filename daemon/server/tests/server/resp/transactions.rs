@@ -33,7 +33,7 @@ PING => +QUEUED
 RESET => +RESET
 EXEC => -ERR EXEC without MULTI
 "#;
-    check_rows(&mut client, rows).await;
+    check_rows(&mut client, rows, 23).await;
 }
 
 #[tokio::test]

@@ -67,9 +67,39 @@ pub(crate) fn unreachable_store() -> String {
     format!("redis://{}", listener.local_addr().unwrap())
 }
 
-/// Parses rows of two lines, the first with `> ` and the second with `<`. Other lines are comments.
-pub(crate) fn parse_rows(rows: &str) -> Vec<(&str, &str)> {
-    let lines: Vec<_> = rows.lines().filter(|line| line.starts_with(['>', '<'])).collect();
-    let rows = lines.chunks(2);
-    rows.map(|row| (row[0].strip_prefix("> ").unwrap(), row[1][1..].trim_start())).collect()
+/// Whether a line of a table is blank or a comment.
+fn is_comment(line: &str) -> bool {
+    line.is_empty() || line.starts_with('#')
+}
+
+/// Splits a table before each line that begins with the marker, and removes the marker. Only
+/// comments may precede the first such line, and their number must be `count`.
+pub(crate) fn split_table<'a>(table: &'a str, marker: &str, count: usize) -> Vec<&'a str> {
+    let separator = format!("\n{marker}");
+    let mut parts = table.split(&separator);
+    for line in parts.next().unwrap().lines() {
+        assert!(is_comment(line), "before the first {marker:?}: {line}");
+    }
+    let parts: Vec<_> = parts.collect();
+    assert_eq!(parts.len(), count, "lines that begin with {marker:?}");
+    parts
+}
+
+/// Parses a table of `count` rows. A row is a line `> …` and a line `< …` or `<`. Other lines must
+/// be comments.
+pub(crate) fn parse_rows(table: &str, count: usize) -> Vec<(&str, &str)> {
+    let mut lines = table.lines().filter(|line| !is_comment(line));
+    let mut rows = Vec::new();
+    while let Some(first) = lines.next() {
+        let request =
+            first.strip_prefix("> ").unwrap_or_else(|| panic!("expected \"> …\": {first}"));
+        let second = lines.next().unwrap_or_else(|| panic!("no line follows {first}"));
+        let expected = match second {
+            "<" => "",
+            _ => second.strip_prefix("< ").unwrap_or_else(|| panic!("expected \"< …\": {second}")),
+        };
+        rows.push((request, expected));
+    }
+    assert_eq!(rows.len(), count, "rows");
+    rows
 }
