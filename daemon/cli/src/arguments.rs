@@ -40,7 +40,7 @@ pub(crate) struct Serve {
     /// The prefix of all keys on Redis [default: tollgate]
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Directory for snapshots, so that in-memory state survives a restart
+    /// The directory for snapshots, so that in-memory state survives a restart
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<String>,
     /// The maximum number of keys in memory [default: 1000000]
@@ -76,7 +76,7 @@ pub(crate) struct Check {
     /// The cost
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
-    /// Charge nothing
+    /// Only report what a check would return; charge nothing
     #[arg(long)]
     pub(crate) peek: bool,
     /// The daemon's URL
@@ -97,7 +97,7 @@ pub(crate) struct Check {
     /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Form,
-    /// Show the use of each limit, and when it recovers
+    /// Show for each limit how much is used, and when it recovers
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -149,7 +149,7 @@ pub(crate) struct Health {
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// Text for people
+    /// Human-readable text
     Text,
     /// JSON, one object per line
     Json,

@@ -11,7 +11,7 @@ use crate::bench::Bench;
 use crate::output;
 use crate::replay::arguments::Replay;
 
-/// Exact rate limits: check whether a key may spend a cost now, and otherwise when
+/// Exact rate limiting: run the daemon, check a key, replay a log or load-test a limit
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, arg_required_else_help = true)]
 struct Arguments {

@@ -11,8 +11,8 @@ use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
 use crate::counters::PolicyCounterTable;
 use crate::privacy;
 
-/// The part of the configuration that a reload replaces as a whole. A request uses the same one
-/// from its beginning to its end.
+/// The part of the configuration that a reload replaces as a whole. Each request uses one version
+/// from beginning to end.
 #[derive(Clone, Debug)]
 pub struct ActiveConfig {
     /// The policies by name.
@@ -31,7 +31,7 @@ pub struct ActiveConfig {
     pub jwt: Option<Jwt>,
     /// The settings of Envoy's rate limit service.
     pub envoy: Envoy,
-    /// The descriptor rules: those of files, or those of a control plane in their place.
+    /// The descriptor rules, from files or, in their place, from a control plane.
     pub domains: Arc<Domains>,
     /// The styles of rate limit headers.
     pub headers: Vec<HeaderStyle>,
@@ -42,7 +42,7 @@ pub struct ActiveConfig {
 }
 
 impl ActiveConfig {
-    /// Builds it from a configuration, and reads the files of tokens.
+    /// Builds the active configuration, and reads the files of tokens.
     ///
     /// # Errors
     /// A token cannot be used.
@@ -64,13 +64,13 @@ impl ActiveConfig {
         })
     }
 
-    /// The same with other domains.
+    /// Replaces the domains.
     #[must_use]
     pub(crate) fn with_domains(self, domains: Arc<Domains>) -> Self {
         ActiveConfig { domains, ..self }
     }
 
-    /// A key as logs and the audit may show it.
+    /// Formats a key for logs and the audit, as the privacy level permits.
     #[must_use]
     pub fn display_key(&self, key: &[u8]) -> String {
         privacy::display_key(key, self.privacy, &self.namespace)

@@ -81,7 +81,7 @@ impl<'a> AuditRecord<'a> {
         self.write("done", "");
     }
 
-    /// Writes that the operation was not executed: refused for lack of rights, or failed.
+    /// Writes that the operation was refused for lack of rights, or failed.
     pub fn fail(mut self, is_denial: bool, detail: &str) {
         self.write(if is_denial { "refused" } else { "failed" }, detail);
     }

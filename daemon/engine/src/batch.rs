@@ -85,7 +85,7 @@ impl<'a> Batch<'a> {
     /// Executes calls in order, in as few round trips as possible; one result for each.
     pub async fn execute_all(&mut self, calls: &mut [Call<'_, '_>]) -> Vec<Result<Outcome, Error>> {
         let mut results = Vec::with_capacity(calls.len());
-        // The error of an inspection for lack of the store: the next need not wait for it again.
+        // Once the store is unavailable to an inspection, later ones fail at once instead of waiting.
         let mut unavailable: Option<StoreError> = None;
         let mut rest = &*calls;
         while let Some(first) = rest.first() {
@@ -100,10 +100,10 @@ impl<'a> Batch<'a> {
                 rest = &rest[1..];
                 continue;
             }
-            let run = rest.iter().take(MAX_STORE_BATCH);
-            let len = run.take_while(|call| call.action != Action::Inspect).count();
-            let (run, next) = rest.split_at(len);
-            results.extend(execute_operations(self.engine, run, Duration::MAX).await);
+            let candidates = rest.iter().take(MAX_STORE_BATCH);
+            let len = candidates.take_while(|call| call.action != Action::Inspect).count();
+            let (operations, next) = rest.split_at(len);
+            results.extend(execute_operations(self.engine, operations, Duration::MAX).await);
             rest = next;
         }
         let mut ended = Vec::with_capacity(calls.len());

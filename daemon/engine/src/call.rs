@@ -15,7 +15,7 @@ use crate::parameter::Parameter;
 pub struct PolicySelector<'s> {
     /// The name of a configured policy.
     pub policy: Option<&'s str>,
-    /// A tier of that policy; its default without.
+    /// A tier of that policy; without one, its default limits.
     pub tier: Option<&'s str>,
     /// Inline limits.
     pub limit: Option<&'s str>,
@@ -54,7 +54,7 @@ impl CheckRequest<'_> {
 pub enum Checks<'a> {
     /// One check, answered by one decision.
     One(CheckRequest<'a>),
-    /// A list, answered by a list, also if it has one element.
+    /// A list, answered by a list even if it has one element.
     Several(Vec<CheckRequest<'a>>),
 }
 
@@ -177,6 +177,9 @@ impl<'a, 'r> Call<'a, 'r> {
     }
 
     /// Attaches the audit record of an operator's request, and notes the arguments in it.
+    ///
+    /// # Panics
+    /// The call is an inspection or has a list of checks.
     #[must_use]
     pub fn with_audit(mut self, mut audit: AuditRecord<'r>) -> Self {
         let (Action::Execute(operation), Checks::One(check)) = (self.action, &self.checks) else {

@@ -22,7 +22,7 @@ pub struct RequestContext<'a> {
     pub engine: &'a Engine,
     /// The configuration that was active when the request arrived.
     pub active: &'a ActiveConfig,
-    /// Its originator.
+    /// The authenticated client.
     pub principal: Principal<'a>,
     /// The interface on which it arrived.
     pub surface: Surface,

@@ -13,9 +13,9 @@ pub enum ErrorKind {
     BadRequest,
     /// There is no token, or an invalid one.
     Unauthenticated,
-    /// Without tokens, operators must connect from this machine.
+    /// No tokens are configured, and an operator's request came from another machine.
     NotLocal,
-    /// The token lacks a scope, or is not valid for the policy.
+    /// The token lacks a scope, or does not permit access to the policy.
     InsufficientToken,
     /// No policy has this name.
     UnknownPolicy,

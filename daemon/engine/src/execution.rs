@@ -14,7 +14,7 @@ pub(crate) async fn execute(engine: &Engine, call: &Call<'_, '_>) -> Result<Outc
     let request_id = call.request_id();
     match (call.action, &call.checks) {
         (Action::Inspect, checks) => {
-            let check = inspected(checks);
+            let check = inspected_check(checks);
             let key = Key::new(&check.key).map_err(StoreError::Request)?;
             limiter.inspect(&check.policy, key).await.map(Outcome::Inspection)
         }
@@ -58,7 +58,7 @@ impl<'c> StoreChecks<'c> {
 }
 
 /// The check that names the key to inspect.
-fn inspected<'c, 'a>(checks: &'c Checks<'a>) -> &'c CheckRequest<'a> {
+fn inspected_check<'c, 'a>(checks: &'c Checks<'a>) -> &'c CheckRequest<'a> {
     match checks {
         Checks::One(check) => check,
         Checks::Several(_) => unreachable!("inspect does not accept the parameter checks"),
@@ -73,7 +73,7 @@ pub(crate) fn execute_on_memory(
     let request_id = call.request_id();
     match (call.action, &call.checks) {
         (Action::Inspect, checks) => {
-            let check = inspected(checks);
+            let check = inspected_check(checks);
             Ok(Outcome::Inspection(memory.inspect(&check.policy, Key::new(&check.key)?)))
         }
         (Action::Execute(operation), checks) => {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tollgate::{Micros, Timestamp};
 
-/// The shortest time between two lines: clients that provoke an event must not fill the disk.
+/// The minimum time between two lines, so that clients that provoke an event cannot fill the disk.
 const INTERVAL: Micros = Micros::from_secs(10);
 
 /// Counts an event, and allows one log line about it per interval.

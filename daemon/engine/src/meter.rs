@@ -1,4 +1,4 @@
-//! Measuring requests: their decisions are counted, and how long they took.
+//! Measuring requests: counts of their decisions, and latency.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub(crate) struct Meter<'a> {
     surface: Surface,
     /// The header `traceparent`, of a single request.
     traceparent: Option<&'a str>,
-    /// When the first request was read.
+    /// When the meter was started.
     since: Timestamp,
     /// The counters that `batch` is added to, with the hash of the policy's name.
     shared: Option<(u64, &'a PolicyCounters)>,
@@ -54,7 +54,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts a request with one check, in a pipeline: those have no trace.
+    /// Counts a request with one check. Only pipelines use this; they have no trace, so denials need
+    /// not be noted for the exemplar.
     #[inline]
     pub(crate) fn count_one(&mut self, policy: &Policy, decision: &Decision) {
         self.requests += 1;
@@ -84,7 +85,7 @@ impl<'a> Meter<'a> {
                 Err(_) => self.batch.count_error(),
             };
             is_counted = true;
-            self.is_denied |= result.map_or(true, |decision| !decision.allowed);
+            self.is_denied |= !result.is_ok_and(|decision| decision.allowed);
             if self.emits_events {
                 answers.push((policy, answer));
             }

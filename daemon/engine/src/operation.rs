@@ -56,7 +56,7 @@ pub enum Action {
 pub enum ResponseKind {
     /// A decision that admits or denies.
     Verdict,
-    /// A decision that was not made: nothing was charged.
+    /// The decision that a check would return; nothing was charged.
     Preview,
     /// A decision, and whether the operation changed anything.
     Change,
@@ -90,7 +90,7 @@ impl OperationSpec {
         OPERATIONS.iter().find(|spec| spec.name == name)
     }
 
-    /// Builds the call's action from its arguments. Draws the ids of a lease or a reservation that
+    /// Builds the call's action from its arguments. Draws a random id for a lease or reservation that
     /// is created without one.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl OperationSpec {
         self.parameters.contains(&parameter)
     }
 
-    /// Whether it is an operator's, and so audited.
+    /// Whether it requires the scope of operators, and is therefore audited.
     #[must_use]
     pub fn is_audited(&self) -> bool {
         self.scopes.contains(&Scope::Operate)
@@ -183,7 +183,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "take",
-        summary: "Grants the lesser of the cost and what remains.",
+        summary: "Grants the smaller of the cost and what remains.",
         parameters: parameters![Cost, RequestId],
         required: &[],
         scopes: CHECK,
@@ -192,22 +192,22 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "reserve",
-        summary: "Charges now for acting after the returned delay; denied if that exceeds the \
-                  longest acceptable wait.",
+        summary: "Charges now for an action after the returned delay; denied if the delay exceeds \
+                  the longest acceptable wait.",
         parameters: parameters![Cost, RequestId, MaxWait, ReservationId],
         required: &[],
         scopes: CHECK,
         response: ResponseKind::Verdict,
         action: |arguments| {
             let id = arguments.reservation.unwrap_or_else(random_id);
-            // Without a longest wait any delay is acceptable.
+            // Without `max_wait`, any delay is acceptable.
             let max_wait = arguments.max_wait.unwrap_or(Micros::new(u64::MAX));
             Ok(Action::Execute(Operation::Reserve { id, max_wait }))
         },
     },
     OperationSpec {
         name: "cancel",
-        summary: "Gives a reservation back, once, before its time.",
+        summary: "Cancels a reservation before its time.",
         parameters: parameters![RequestId, ReservationId],
         required: &[Parameter::ReservationId],
         scopes: CHECK,
@@ -218,7 +218,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "refund",
-        summary: "Gives a cost back; with a time, in the window of the decision of that time.",
+        summary: "Gives back a cost; with a decision's time, in the window of that decision.",
         parameters: parameters![Cost, RequestId, Time],
         required: &[],
         scopes: OPERATE,
@@ -227,7 +227,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "penalize",
-        summary: "Charges whatever the level, into a debt of at most one more capacity.",
+        summary: "Charges even beyond the limit, up to a debt of one more capacity.",
         parameters: parameters![Cost, RequestId],
         required: &[],
         scopes: OPERATE,
@@ -236,7 +236,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "reset",
-        summary: "Forgets a key, except its block.",
+        summary: "Deletes the counters, leases and reservations of a key; a block stays.",
         parameters: parameters![RequestId],
         required: &[],
         scopes: OPERATE,
@@ -275,7 +275,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "renew",
-        summary: "Extends a lease that is still held to its whole length from now.",
+        summary: "Extends an unexpired lease to its full length from now.",
         parameters: parameters![RequestId, LeaseId],
         required: &[Parameter::LeaseId],
         scopes: CHECK,
@@ -286,7 +286,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "release",
-        summary: "Releases a lease, once.",
+        summary: "Releases a lease.",
         parameters: parameters![RequestId, LeaseId],
         required: &[Parameter::LeaseId],
         scopes: CHECK,
@@ -297,7 +297,8 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     },
     OperationSpec {
         name: "inspect",
-        summary: "Returns what each limit holds for a key, its block, leases and reservations.",
+        summary: "Returns the state of each limit, the block, the leases and the reservations of a \
+                  key.",
         parameters: parameters![],
         required: &[],
         scopes: READ,

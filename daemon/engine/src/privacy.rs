@@ -10,8 +10,8 @@ use crate::config::Privacy;
 const MAX_PLAIN_LEN: usize = 256;
 /// The characters of a masked key that are shown.
 const MASK_PREFIX: usize = 2;
-/// The shortest key, in bytes, whose first characters are shown: two of fewer would reveal too
-/// much.
+/// The shortest key, in bytes, whose first characters are shown; of a shorter key, two characters
+/// would reveal too much.
 const MIN_MASKED_LEN: usize = 8;
 
 /// Formats a key in one line, whatever bytes it has.

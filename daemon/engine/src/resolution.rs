@@ -30,29 +30,29 @@ pub(crate) fn resolve<'a>(
             principal.authorize_policy(policy)?;
             match active.policies.resolve(policy, key, tier) {
                 Ok(resolved) => Ok(Cow::Borrowed(resolved)),
-                Err(error) => Err(unresolved(error, policy, tier, active)),
+                Err(error) => Err(resolve_error(error, policy, tier, active)),
             }
         }
         PolicySelector { policy: None, limit: Some(limit), tier: None } => {
             inline(engine, principal, limit).map(Cow::Owned)
         }
-        _ => Err(ambiguous(selector, active)),
+        _ => Err(invalid_selector(selector, active)),
     }
 }
 
 fn inline(engine: &Engine, principal: Principal<'_>, limit: &str) -> Result<Policy, Error> {
-    let of_limit = |error: Error| error.with_parameter(Parameter::Limit);
-    principal.authorize(&[Scope::Operate], "a limit in place of a policy").map_err(of_limit)?;
+    let at_limit = |error: Error| error.with_parameter(Parameter::Limit);
+    principal.authorize(&[Scope::Operate], "a limit in place of a policy").map_err(at_limit)?;
     let policy = engine.limiter().limit(limit).map_err(|error| {
-        of_limit(Error::bad_request(error.to_string()))
+        at_limit(Error::bad_request(error.to_string()))
             .with_value(ErrorValue::Text(limit.to_owned()))
     })?;
-    principal.authorize_policy(policy.name()).map_err(of_limit)?;
+    principal.authorize_policy(policy.name()).map_err(at_limit)?;
     Ok(policy)
 }
 
 #[cold]
-fn unresolved(
+fn resolve_error(
     error: ResolveError,
     policy: &str,
     tier: Option<&str>,
@@ -74,7 +74,7 @@ fn unresolved(
 }
 
 #[cold]
-fn ambiguous(selector: PolicySelector<'_>, active: &ActiveConfig) -> Error {
+fn invalid_selector(selector: PolicySelector<'_>, active: &ActiveConfig) -> Error {
     let (detail, parameter, value) = match selector {
         PolicySelector { policy: Some(_), .. } => {
             let detail = "policy and limit are mutually exclusive; leave one of them out";

@@ -97,14 +97,14 @@ impl Connection<'_> {
                 return end;
             }
             loop {
-                let is_complete = self.execute_batch().await;
+                let has_more = self.execute_batch().await;
                 if let Err(end) = self.write().await {
                     return end;
                 }
                 if self.conversation.session.is_closing {
                     return End::Finished;
                 }
-                if is_complete {
+                if !has_more {
                     break;
                 }
                 // A client that sends without pause must not starve others.
@@ -116,7 +116,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Executes a batch of commands. Returns whether no complete command is left.
+    /// Executes a batch of commands. Returns whether a complete command may be left.
     async fn execute_batch(&mut self) -> bool {
         let active = self.engine.active();
         let session = &self.conversation.session;
@@ -134,7 +134,7 @@ impl Connection<'_> {
         if !self.input.is_empty() {
             self.tracker.begin_head();
         }
-        progress.is_complete
+        progress.has_more
     }
 
     /// Waits for more bytes.

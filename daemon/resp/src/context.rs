@@ -60,14 +60,19 @@ impl Session {
         access.find(self.token.as_ref()?)
     }
 
-    /// Restores the initial state.
+    /// Closes the connection once all replies are sent, because of an error of the client.
+    pub(super) fn close_broken(&mut self) {
+        (self.is_closing, self.is_broken) = (true, true);
+    }
+
+    /// Clears what `RESET` clears: the name, the token and the transaction.
     pub(super) fn reset(&mut self) {
         (self.name, self.token, self.transaction) = (String::new(), None, None);
     }
 }
 
 /// The most bytes of a transaction, in multiples of `limits.body`.
-const MAX_BODIES: usize = 16;
+const MAX_TRANSACTION_BODIES: usize = 16;
 
 /// Commands that wait for `EXEC`.
 #[derive(Debug, Default)]
@@ -91,7 +96,7 @@ impl Transaction {
             return Ok(());
         }
         self.bytes = self.bytes.saturating_add(args.bytes());
-        let max_bytes = bounds.body.saturating_mul(MAX_BODIES);
+        let max_bytes = bounds.body.saturating_mul(MAX_TRANSACTION_BODIES);
         if self.commands.len() >= bounds.pipeline || self.bytes > max_bytes {
             self.commands = Vec::new();
             let max = bounds.pipeline;
@@ -115,11 +120,11 @@ pub(super) struct BatchContext<'a> {
     pub(super) remote: &'a Remote,
     /// The authenticated client.
     pub(super) principal: Option<Principal<'a>>,
-    pub(super) batch: Batch<'a>,
+    pub(super) engine_batch: Batch<'a>,
     /// Calls that are executed once the batch is read, and their replies.
     pub(super) calls: Vec<Call<'static, 'a>>,
     pub(super) replies: Vec<PendingReply>,
-    /// The count of a command with several keys so far.
+    /// The running count of a command with several keys.
     pub(super) count: KeyCount,
 }
 
@@ -137,7 +142,7 @@ impl<'a> BatchContext<'a> {
             active,
             remote,
             principal: session.principal(remote, &active.access),
-            batch: Batch::new(engine, active, Surface::Resp),
+            engine_batch: Batch::new(engine, active, Surface::Resp),
             calls: Vec::new(),
             replies: Vec::new(),
             count: KeyCount::default(),
@@ -163,7 +168,7 @@ impl<'a> BatchContext<'a> {
         }
         let mut calls = std::mem::take(&mut self.calls);
         let pending = std::mem::take(&mut self.replies);
-        let results = self.batch.execute_all(&mut calls).await;
+        let results = self.engine_batch.execute_all(&mut calls).await;
         let protocol = out.protocol;
         let written = out.take();
         let mut rest = &*written;
@@ -222,7 +227,7 @@ impl<'s, 'a> CommandContext<'s, 'a> {
         mut call: Call<'_, 'a>,
         format: ReplyFormat,
     ) -> Result<(), Failure> {
-        match self.batch.batch.execute_now(&mut call) {
+        match self.batch.engine_batch.execute_now(&mut call) {
             Some(result) => format.write(&call, result, &mut self.batch.count, self.out),
             None => {
                 let (position, protocol) = (self.out.len(), self.out.protocol);

@@ -30,7 +30,7 @@ impl Session {
     ) -> Result<(), Failure> {
         let Some(name) = args.get(0) else { unreachable!("a command has a name") };
         let Some(command) = self.command_cache.find(name, find) else {
-            return Err(self.unknown(name, args, batch));
+            return Err(self.unknown_command(name, args, batch));
         };
         if batch.principal.is_none() && !command.has(Flag::NoAuth) {
             return Err(unauthenticated(command, batch));
@@ -49,12 +49,17 @@ impl Session {
     }
 
     #[cold]
-    fn unknown(&mut self, name: &[u8], args: Args<'_>, batch: &BatchContext<'_>) -> Failure {
+    fn unknown_command(
+        &mut self,
+        name: &[u8],
+        args: Args<'_>,
+        batch: &BatchContext<'_>,
+    ) -> Failure {
         if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-            // A browser that was tricked into sending HTTP here must not execute commands in its
-            // body.
+            // A web page can make a browser send HTTP here. The commands in the body of such a
+            // request must not be executed.
             tracing::debug!(peer = %batch.remote, "HTTP request on the RESP listener");
-            (self.is_closing, self.is_broken) = (true, true);
+            self.close_broken();
             return Failure::bad("Protocol error: this is HTTP; send it to listen.http");
         }
         if batch.principal.is_none() {
@@ -79,7 +84,7 @@ impl Session {
     }
 }
 
-/// A command needs a token. Counts that, and audits an operator's command.
+/// The failure of a command that needs a token. Counts and logs it; audits an operator's command.
 #[cold]
 fn unauthenticated(command: &Command, batch: &BatchContext<'_>) -> Failure {
     let failure = Failure::unauthenticated();
@@ -113,12 +118,12 @@ impl CommandContext<'_, '_> {
 }
 
 /// The progress of a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
     /// The length of the executed commands in bytes.
     pub(super) consumed: usize,
-    /// Whether no complete command is left.
-    pub(super) is_complete: bool,
+    /// Whether a complete command may be left.
+    pub(super) has_more: bool,
 }
 
 /// A connection without its socket: bytes in, replies out.
@@ -164,22 +169,22 @@ impl Conversation {
                 }
                 Err(ProtocolError(error)) => {
                     out.error(&format!("ERR Protocol error: {error}"));
-                    (self.session.is_closing, self.session.is_broken) = (true, true);
+                    self.session.close_broken();
                     0
                 }
             };
             rest = &rest[len..];
         }
         let consumed = bytes.len() - rest.len();
-        Progress { consumed, is_complete: is_incomplete || self.session.is_closing }
+        Progress { consumed, has_more: !is_incomplete && !self.session.is_closing }
     }
 
-    /// Closes the connection if its replies are too long.
+    /// Replaces the replies by an error and closes the connection if they are too long.
     pub(super) fn check_replies(&mut self, out: &mut ReplyBuffer) {
         if out.is_too_long() {
             out.clear(FLUSH_LEN);
             out.error("ERR the replies of a transaction are too long; queue fewer commands");
-            (self.session.is_closing, self.session.is_broken) = (true, true);
+            self.session.close_broken();
         }
     }
 

@@ -169,7 +169,8 @@ impl<'s> OperationRequest<'s> {
             && more.is_empty()
         {
             let key = Key::new(&first.key).map_err(|error| Failure::bad(error.to_string()))?;
-            if let Some(decision) = context.batch.batch.check(&first.policy, key, first.cost) {
+            if let Some(decision) = context.batch.engine_batch.check(&first.policy, key, first.cost)
+            {
                 decision::write(context.out, &first.policy, &decision, response);
                 return Ok(());
             }
@@ -262,7 +263,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
             }
         };
         let principal = self.context.batch.principal()?;
-        self.context.batch.batch.resolve(principal, selector, subject.key).map_err(|error| {
+        self.context.batch.engine_batch.resolve(principal, selector, subject.key).map_err(|error| {
             match (error.kind(), error.parameter()) {
                 // Errors in the notation do not name the argument.
                 (ErrorKind::BadRequest, Some(Parameter::Limit)) => {

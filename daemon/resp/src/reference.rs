@@ -36,8 +36,8 @@ clients may be executed in between. The bounds are `limits.pipeline`, `limits.bo
 `limits.key_bytes`.
 
 **Differences from redis-cell.** Fractions of a second are rounded up; a quantity of 0 changes nothing; a negative quantity and invalid
-numbers are errors. A key keeps its usage when its limit changes. It also does when its period changes, if both periods divide 210 days, as
-the usual ones do from a second to a week and 30 days (not 28, 60, 90 or 365 days); otherwise the key starts again.
+numbers are errors. A key keeps its usage when its count or burst changes. If its period changes, it keeps its usage only if both periods
+divide 210 days. The usual periods from a second to a week do, and so do 30 days, but not 28, 60, 90 or 365 days.
 ";
 
 /// The groups of commands in the order of the page.

@@ -13,7 +13,7 @@ use crate::arguments::Form;
 /// with --rate, at a fixed rate. Reports how many requests were allowed, their latencies and
 /// errors. With --verify, checks that no limit admitted more than it allows.
 ///
-/// Exit codes: 0 finished, 1 --verify found a violation, 2 error or target gone, 130 interrupted
+/// Exit codes: 0 finished, 1 --verify found a violation, 2 error or target lost, 130 interrupted
 /// (the report covers the requests until then).
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
@@ -41,7 +41,7 @@ pub(crate) struct Bench {
     #[command(flatten)]
     pub(crate) load: Load,
 
-    /// Check the admissions against each limit
+    /// Check that no limit admitted more than it allows
     #[arg(long, help_heading = "Report")]
     pub(crate) verify: bool,
     /// Limits to check against, instead of those of the requests
@@ -80,10 +80,11 @@ pub(crate) struct Requests {
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000_000))]
     pub(crate) keys: u32,
-    /// Choose the k-th key in proportion to 1/k^S, instead of all keys with equal probability
+    /// Choose the k-th key with a probability proportional to 1/k^S; by default, all keys are
+    /// equally likely
     #[arg(long, value_name = "S", value_parser = exponent)]
     pub(crate) zipf: Option<f64>,
-    /// Beginning of all keys [default: bench- and a random id]
+    /// Prefix of all keys [default: bench- and a random id]
     #[arg(long, value_name = "TEXT")]
     pub(crate) key_prefix: Option<String>,
     /// Seed of the order of keys; equal seeds choose the same keys

@@ -95,11 +95,11 @@ impl LimitReport {
         let result = match (&self.retry_after, self.allowed) {
             (_, true) => "admits".to_owned(),
             (Some(retry_after), false) => format!("denies for {}s", retry_after.get()),
-            (None, false) => "never admits so much".to_owned(),
+            (None, false) => "never admits this cost".to_owned(),
         };
         let recovers = match self.reset_after.get() {
             "0" => String::new(),
-            time => format!(", all of it back in {time}s"),
+            time => format!(", fully recovered in {time}s"),
         };
         let binding = if self.binding { "  (binding)" } else { "" };
         let (limit, capacity) = (&self.limit, self.capacity);

@@ -57,8 +57,8 @@ fn flag_explain_shows_each_limit() {
     let mut lines = text.lines();
     assert_eq!((code, lines.next()), (0, Some("✓ allowed  a  default  2/366d log  0 left")));
     for (line, beginning, end) in [
-        (lines.next(), "  5/366d fixed from-first: admits; 2 of 5 used, all of it back in ", "s"),
-        (lines.next(), "  2/366d log: admits; 2 of 2 used, all of it back in ", "s  (binding)"),
+        (lines.next(), "  5/366d fixed from-first: admits; 2 of 5 used, fully recovered in ", "s"),
+        (lines.next(), "  2/366d log: admits; 2 of 2 used, fully recovered in ", "s  (binding)"),
     ] {
         let line = line.unwrap();
         assert!(line.starts_with(beginning) && line.ends_with(end), "{line}");

@@ -131,7 +131,7 @@ fn unreachable_collector_is_logged_once() {
         assert_eq!(send(&daemon, 1, "POST /v1/check", &[], &body), 200);
     }
     let lines = daemon.stop_and_read_log();
-    assert_eq!(lines.matches("takes no traces, which are lost").count(), 1, "{lines}");
+    assert_eq!(lines.matches("accepts no traces, which are lost").count(), 1, "{lines}");
 }
 
 #[test]

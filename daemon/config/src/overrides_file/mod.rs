@@ -91,7 +91,7 @@ fn is_json(path: &Path, file: &mut Bytes) -> bool {
         Some("csv") => false,
         Some("json" | "jsonl" | "ndjson") => true,
         // A read error is reported by the reader of the format.
-        _ => file.fill_buf().is_ok_and(|fill_buf| fill_buf.trim_ascii_start().starts_with(b"{")),
+        _ => file.fill_buf().is_ok_and(|bytes| bytes.trim_ascii_start().starts_with(b"{")),
     }
 }
 
@@ -120,18 +120,18 @@ impl Rows {
             },
             _ => error.to_string(),
         };
-        let message = OverridesFileError::new(message).at_line(line);
+        let mistake = OverridesFileError::new(message).at_line(line);
         self.errors.push(match error {
-            OverrideError::TooMany => message,
-            OverrideError::Limits(_) => message.with_value(limits).in_field("limits"),
-            _ => message.with_value(key).in_field("key"),
+            OverrideError::TooMany => mistake,
+            OverrideError::Limits(_) => mistake.with_value(limits).in_field("limits"),
+            _ => mistake.with_value(key).in_field("key"),
         });
     }
 
     /// Whether further rows would add no error.
     fn is_over(&self) -> bool {
-        let too_many = || self.builder.len() >= tollgate::MAX_OVERRIDES;
-        self.errors.len() >= MAX_ERRORS || (!self.errors.is_empty() && too_many())
+        let is_full = self.builder.len() >= tollgate::MAX_OVERRIDES;
+        self.errors.len() >= MAX_ERRORS || (is_full && !self.errors.is_empty())
     }
 }
 
@@ -185,8 +185,8 @@ impl OverridesFileError {
 impl fmt::Display for OverridesFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        for place in [self.line, self.column].into_iter().flatten() {
-            write!(f, ":{place}")?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
         }
         f.write_str(": ")?;
         if let Some(field) = self.field {

@@ -122,7 +122,7 @@ sections! {
         max_keys: count(1, u64::MAX), "1000000", needs_restart() =>
             "The maximum number of keys. Memory store only.";
         table_full: keyword(&["deny", "allow"], &[]), "deny", needs_restart() =>
-            "The decision for a new key while the table is full of keys that are still in use. \
+            "The decision for a new key while the table is full of keys that deny or hold leases. \
              Memory store only.";
         connections: count(1, 64), "2", needs_restart() =>
             "The number of connections to each Redis server. This field and all that follow apply \

@@ -52,7 +52,7 @@ pub(super) const COMMANDS: [Command; 10] = [
     Command::new("readwrite", "Does nothing: there are no replicas.", GROUP, ok),
     Command::new(
         "reset",
-        "Forgets the token, the name, the protocol version and queued commands.",
+        "Clears the token, the name, the protocol version and queued commands.",
         GROUP,
         reset,
     )

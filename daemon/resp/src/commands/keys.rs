@@ -23,8 +23,7 @@ pub(super) const COMMANDS: [Command; 5] = [
         keys: Keys::All,
         ..read_command(
             "exists",
-            "Returns how many keys of CL.THROTTLE have state; a key is forgotten once it has \
-             recovered.",
+            "Returns how many keys of CL.THROTTLE have state; a key that has recovered has none.",
             exists,
         )
         .with_arguments(MANY_KEYS)

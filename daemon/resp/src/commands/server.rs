@@ -112,7 +112,7 @@ fn clients_section(text: &mut String, context: &CommandContext<'_, '_>) {
 
 /// As in Redis, empty without keys.
 fn keyspace_section(text: &mut String, context: &CommandContext<'_, '_>) {
-    let keys = context.batch.batch.memory().map_or(0, |memory| memory.stats().keys);
+    let keys = context.batch.engine_batch.memory().map_or(0, |memory| memory.stats().keys);
     if keys > 0 {
         let _ = write!(text, "db0:keys={keys},expires={keys},avg_ttl=0\r\n");
     }
@@ -133,7 +133,7 @@ fn config(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
 }
 
 fn dbsize(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
-    let Some(memory) = context.batch.batch.memory() else {
+    let Some(memory) = context.batch.engine_batch.memory() else {
         return Err(Failure::bad("the keys are in the store; send DBSIZE to that"));
     };
     context.out.size(memory.stats().keys);
@@ -141,7 +141,7 @@ fn dbsize(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
 }
 
 fn time(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
-    let now = match context.batch.batch.memory() {
+    let now = match context.batch.engine_batch.memory() {
         Some(memory) => memory.now(),
         None => context.batch.engine.clock().now(),
     };

@@ -40,9 +40,11 @@ impl Client {
         let had_failed = self.has_failed.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(failure) if !had_failed => {
-                tracing::warn!("the collector at {to} takes no traces, which are lost: {failure}");
+                tracing::warn!(
+                    "the collector at {to} accepts no traces, which are lost: {failure}"
+                );
             }
-            None if had_failed => tracing::info!("the collector at {to} takes traces again"),
+            None if had_failed => tracing::info!("the collector at {to} accepts traces again"),
             _ => {}
         }
     }
@@ -55,8 +57,8 @@ impl HttpClient for Client {
         let to = request.uri().clone();
         let limit = self.timeout;
         let sending = self.runtime.spawn(async move { timeout(limit, send(request)).await });
-        let sent = sending.await.context("the daemon is stopping").and_then(|context| {
-            context.unwrap_or_else(|_| Err(anyhow!("it does not respond within {limit:?}")))
+        let sent = sending.await.context("the daemon is stopping").and_then(|response| {
+            response.unwrap_or_else(|_| Err(anyhow!("it does not respond within {limit:?}")))
         });
         self.log_result(&to, &sent);
         sent.map_err(Into::into)
