@@ -210,13 +210,13 @@ impl Execution<'_> {
             }
             if self.request.inspects {
                 let (policy, cost) = (&slot.policy, slot.cost);
-                let slot = CheckContext {
+                let context = CheckContext {
                     policy,
                     state: &mut contents.state,
                     block: &mut contents.block,
                     cost,
                 };
-                return Ok(Response::Inspection(inspect(&slot, self.now)));
+                return Ok(Response::Inspection(inspect(&context, self.now)));
             }
         }
         let decisions =

@@ -138,15 +138,15 @@ impl<'a> Writer<'a> {
         let mut slots: Vec<Slot> = Vec::with_capacity(request.checks.len());
         for (index, check) in request.checks.iter().enumerate() {
             let key_index = self.key_index(&check.policy, &check.key);
-            let (encoding, argument) = self.encoding(&check.policy);
-            if key_index == self.call.encodings.len() {
-                self.call.encodings.push(Arc::clone(&encoding));
-            }
             let cost = check.cost.get();
             if let Some(slot) = slots.iter_mut().find(|slot| slot.key_index == key_index) {
                 slot.cost = slot.cost.saturating_add(cost).min(MAX_NUMBER);
                 slot.checks.push(index);
                 continue;
+            }
+            let (encoding, argument) = self.encoding(&check.policy);
+            if key_index == self.call.encodings.len() {
+                self.call.encodings.push(Arc::clone(&encoding));
             }
             slots.push(Slot {
                 policy: check.policy.clone(),

@@ -187,7 +187,7 @@ mod tests {
         check("-MISCONF Redis is configured to save RDB snapshots", FailureKind::Misconfigured);
         check("-BUSY Redis is busy running a script.", FailureKind::Busy);
         check("-CLUSTERDOWN Hash slot not served", FailureKind::ClusterDown);
-        check("-MASTERDOWN Connection with MASTER is down", FailureKind::MasterDown);
+        check("-MASTERDOWN Link with MASTER is down", FailureKind::MasterDown);
         check("-NOREPLICAS Not enough good replicas to write.", FailureKind::NoReplicas);
         check("-NOPERM this user has no permissions to run 'evalsha'", FailureKind::NoPermission);
         check("-ERR ACL failure in script: no permissions to run 'set'", FailureKind::NoPermission);

@@ -58,7 +58,7 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.table_full(decision))
     }
 
-    /// Uses a clock that advances only when told to, for tests.
+    /// Uses a manual clock, for tests.
     ///
     /// # Examples
     /// ```

@@ -204,7 +204,7 @@ fn text_of(path: &Path) -> Result<String, String> {
 /// Omits the values, which may be secret.
 impl fmt::Debug for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_ref().map(|file| &file.name);
+        let file = self.file.as_ref().and_then(|file| file.name.as_deref());
         f.debug_struct("Layers").field("file", &file).finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use crate::tree::{Content, Entry};
 
 /// A file that cannot be used, found by the part of the daemon that reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "the daemon makes it")]
+#[allow(clippy::exhaustive_structs, reason = "the daemon constructs it")]
 pub struct FileProblem {
     /// The path of the field that names the file, such as `tokens[0].token_file`.
     pub field: String,

@@ -227,7 +227,7 @@ fn write_excerpt(report: &mut String, errors: &ConfigErrors, error: &ConfigError
     let _ = writeln!(report, "{margin} |");
     let _ = writeln!(report, "{number} | {}", shown.trim_end());
     if carets > 0 {
-        // A mistake at the end of a line may stand behind its last character.
+        // A mistake at the end of a line may begin after its last character.
         let blanks = shown.chars().map(blank).chain(std::iter::repeat(' '));
         let indent: String = blanks.take(before).collect();
         let _ = writeln!(report, "{margin} | {indent}{}", "^".repeat(carets));

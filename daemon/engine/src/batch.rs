@@ -85,7 +85,7 @@ impl<'a> Batch<'a> {
     /// Executes calls in order, in as few round trips as possible; one result for each.
     pub async fn execute_all(&mut self, calls: &mut [Call<'_, '_>]) -> Vec<Result<Outcome, Error>> {
         let mut results = Vec::with_capacity(calls.len());
-        // Once the store is unavailable to an inspection, later ones fail at once instead of waiting.
+        // After an inspection that the store did not answer, later ones fail without waiting.
         let mut unavailable: Option<StoreError> = None;
         let mut rest = &*calls;
         while let Some(first) = rest.first() {

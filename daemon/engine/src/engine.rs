@@ -1,6 +1,5 @@
 //! The engine's shared state.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -37,8 +36,7 @@ pub struct Engine {
     pub counters: Counters,
     clock: Clock,
     started: Timestamp,
-    is_store_reachable: AtomicBool,
-    was_store_reached: AtomicBool,
+    store_status: Mutex<StoreStatus>,
     /// Requests without a valid token.
     unauthenticated: LogThrottle,
 }
@@ -51,7 +49,10 @@ impl Engine {
         let started = clock.now();
         let counters = Counters::new(started);
         active.counters = counters.policies(&active.policies, &active.domains);
-        let is_memory = limiter.as_memory().is_some();
+        let store_status = match limiter.as_memory() {
+            Some(_) => StoreStatus::Reachable,
+            None => StoreStatus::NeverReached,
+        };
         Engine {
             limiter,
             active: ArcSwap::from_pointee(active),
@@ -59,8 +60,7 @@ impl Engine {
             counters,
             clock,
             started,
-            is_store_reachable: AtomicBool::new(is_memory),
-            was_store_reached: AtomicBool::new(is_memory),
+            store_status: Mutex::new(store_status),
             unauthenticated: LogThrottle::default(),
         }
     }
@@ -118,20 +118,18 @@ impl Engine {
 
     /// Records whether the store is reachable.
     pub fn set_store_reachable(&self, is_reachable: bool) {
-        self.is_store_reachable.store(is_reachable, Ordering::Relaxed);
-        self.was_store_reached.fetch_or(is_reachable, Ordering::Relaxed);
+        let mut status = self.store_status.lock().unwrap_or_else(PoisonError::into_inner);
+        *status = match (is_reachable, *status) {
+            (true, _) => StoreStatus::Reachable,
+            (false, StoreStatus::NeverReached) => StoreStatus::NeverReached,
+            (false, StoreStatus::Reachable | StoreStatus::Lost) => StoreStatus::Lost,
+        };
     }
 
     /// Whether the store is reachable, as of the last probe. The memory store always is.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        if self.is_store_reachable.load(Ordering::Relaxed) {
-            StoreStatus::Reachable
-        } else if self.was_store_reached.load(Ordering::Relaxed) {
-            StoreStatus::Lost
-        } else {
-            StoreStatus::NeverReached
-        }
+        *self.store_status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins the audit record of an operator's request, and counts it. `principal` is absent if

@@ -54,8 +54,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts a request with one check. Only pipelines use this; they have no trace, so denials need
-    /// not be noted for the exemplar.
+    /// Counts a request with one check. Only pipelines use this. They have no trace, so
+    /// `is_denied`, which selects exemplars, is not updated.
     #[inline]
     pub(crate) fn count_one(&mut self, policy: &Policy, decision: &Decision) {
         self.requests += 1;

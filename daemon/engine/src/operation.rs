@@ -90,8 +90,8 @@ impl OperationSpec {
         OPERATIONS.iter().find(|spec| spec.name == name)
     }
 
-    /// Builds the call's action from its arguments. Draws a random id for a lease or reservation that
-    /// is created without one.
+    /// Builds the call's action from its arguments. Draws a random id for a lease or reservation
+    /// that is created without one.
     ///
     /// # Errors
     /// A required argument is missing.

@@ -95,10 +95,10 @@ impl Jwt {
             return None;
         }
         let claims = Claims(serde_json::from_slice(&decoded(claims)?).ok()?);
-        let holds = claims.is_valid_at(now, self.leeway)?
+        let is_valid = claims.is_valid_at(now, self.leeway)?
             && self.issuer.as_deref().is_none_or(|issuer| claims.names("iss", issuer))
             && self.audience.as_deref().is_none_or(|audience| claims.names("aud", audience));
-        holds.then_some(claims)
+        is_valid.then_some(claims)
     }
 }
 

@@ -57,7 +57,7 @@ impl PathPattern {
     pub fn matches(&self, path: &Path) -> bool {
         let pattern = &self.0;
         let mut segments = path.segments();
-        // The position in the pattern, and where to resume after a mismatch: behind the last `**`,
+        // The position in the pattern, and where to resume after a mismatch: after the last `**`,
         // which takes one more segment. Earlier `**` never need to be revisited.
         let mut at = 0;
         let mut resume = None;

@@ -145,9 +145,9 @@ pub(super) fn suggest(
     let is_meant = |text: &&str| *text == stem || (word.len() > 2 && text.starts_with(&word));
     known.clone().find(is_meant).or_else(|| {
         known
-            .filter_map(|x| Some((distance(&word, x)?, x)))
+            .filter_map(|text| Some((distance(&word, text)?, text)))
             .min_by_key(|(distance, _)| *distance)
-            .map(|(_, x)| x)
+            .map(|(_, text)| text)
     })
 }
 

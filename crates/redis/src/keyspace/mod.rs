@@ -277,8 +277,8 @@ mod tests {
         for key in [&b"{x}"[..], b"}{", b"a{b}c"] {
             let name = keyspace.name(&Part::State, "api", key);
             let (from, to) = (
-                name.iter().position(|name| *name == b'{'),
-                name.iter().position(|name| *name == b'}'),
+                name.iter().position(|byte| *byte == b'{'),
+                name.iter().position(|byte| *byte == b'}'),
             );
             let tag = &name[from.unwrap() + 1..to.unwrap()];
             assert_eq!(slot(tag), keyspace.slot_of_partition(keyspace.partition_of(key)));

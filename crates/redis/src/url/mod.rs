@@ -202,7 +202,7 @@ mod tests {
             Ok(value) => {
                 let servers = match &value.servers {
                     Servers::One(one) => one.to_string(),
-                    Servers::Cluster(them) => format!("cluster {}", list(them)),
+                    Servers::Cluster(seeds) => format!("cluster {}", list(seeds)),
                     Servers::Sentinels { sentinels, master } => {
                         format!("{master} of {}", list(sentinels))
                     }
@@ -216,8 +216,8 @@ mod tests {
         assert!(shown.contains(expected), "{url}: {shown}");
     }
 
-    fn list(them: &[Address]) -> String {
-        them.iter().map(Address::to_string).collect::<Vec<_>>().join(",")
+    fn list(addresses: &[Address]) -> String {
+        addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(",")
     }
 
     #[test]

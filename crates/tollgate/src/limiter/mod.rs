@@ -171,8 +171,8 @@ impl Limiter {
     }
 
     /// As [`Limiter::decide_batch`], with a deadline for this call. The limiter's own deadline applies
-    /// if it is shorter, to the whole batch: requests that do not [decide](Operation::decides) have
-    /// longer only in a batch of their own.
+    /// if it is shorter. Operations that do not [decide](Operation::decides) get a longer deadline only
+    /// if the whole batch consists of them.
     pub async fn decide_batch_within(
         &self,
         requests: &[Request<'_>],

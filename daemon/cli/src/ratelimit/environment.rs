@@ -196,6 +196,7 @@ pub(super) mod tests {
             ("MEMCACHE_HOST_PORT=a:1", &["MEMCACHE_HOST_PORT"]),
             ("STATSD_PORT=nonsense", &["STATSD_PORT"]),
             ("REDIS_PERSECOND=0 REDIS_PERSECOND_TLS=false", &[]),
+            ("REDIS_PERSECOND= REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM=", &[]),
             ("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM=1", &[]),
             ("REDIS_PERSECOND=true", &["REDIS_PERSECOND"]),
             ("REDIS_PERSECOND_TLS=true", &["REDIS_PERSECOND_TLS"]),

@@ -272,9 +272,9 @@ pub(super) static GROUPS: &[Group] = &[
              possible"),
         ignored("REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR", &["false"],
             "a server that becomes read-only is always replaced by the new primary"),
-        ignored("REDIS_PERSECOND", &["false"], ONE_STORE),
+        ignored("REDIS_PERSECOND", &["", "false"], ONE_STORE),
         // Not in the list for all: `1` is also a spelling of `true`.
-        ignored("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", &["1"], ONE_STORE),
+        ignored("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", &["", "1"], ONE_STORE),
         ignored("REDIS_PERSECOND_*", PER_SECOND_DEFAULTS, ONE_STORE),
     ] },
     Group { title: "Memcached", rows: &[

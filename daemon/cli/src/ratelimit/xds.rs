@@ -31,8 +31,11 @@ fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, Strin
         environment.integer("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", MESSAGE_SIZES.0, MESSAGE_SIZES.1);
     let metadata = environment.text("CONFIG_GRPC_XDS_NODE_METADATA");
     let headers = environment.pairs(HEADERS);
-    let times = ["XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL"]
-        .map(|name| (environment.get(name).is_some(), environment.duration(name)));
+    let times =
+        ["XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "XDS_CLIENT_BACKOFF_MAX_INTERVAL"].map(|name| {
+            let time = environment.duration(name);
+            environment.get(name).map(|_| time)
+        });
     let options = XdsOptions::new(&environment.text(SERVER));
     let mut options = options.map_err(|_| {
         (SERVER, "write HOST:PORT, such as envoy-gateway:18001, without a scheme".to_owned())
@@ -44,13 +47,9 @@ fn options(environment: &Environment) -> Result<XdsOptions, (&'static str, Strin
     if let Some(size) = size {
         options.max_message = usize::try_from(size).expect("at most MESSAGE_SIZES.1");
     }
-    let [(has_initial, initial), (has_max, max)] = times;
-    if has_initial {
-        options.backoff_initial = initial;
-    }
-    if has_max {
-        options.backoff_max = max;
-    }
+    let [initial, max] = times;
+    options.backoff_initial = initial.unwrap_or(options.backoff_initial);
+    options.backoff_max = max.unwrap_or(options.backoff_max);
     Ok(options)
 }
 

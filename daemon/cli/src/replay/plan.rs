@@ -95,12 +95,12 @@ fn candidates(
     }
     for name in &arguments.limits.policies {
         let config = config.context("--policy needs --config FILE")?;
-        let mut forms = config
+        let mut variants = config
             .policies
             .variants(name)
             .map_err(|error| anyhow!("--policy {name:?}: {error}"))?;
-        let first = forms.next().context("a policy has a form")?.clone();
-        let others: Vec<_> = forms.collect();
+        let first = variants.next().context("a policy has a variant")?.clone();
+        let others: Vec<_> = variants.collect();
         if first.has_concurrent() || others.iter().any(|other| other.has_concurrent()) {
             concurrent.get_or_insert_with(|| name.clone());
         }

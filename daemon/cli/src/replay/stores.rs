@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Vec<CandidateStore>> {
     let url = arguments.limits.store.as_deref().filter(|store| *store != "memory");
     let mut all = Vec::new();
-    for place in 0..plan.candidates.len() {
+    for index in 0..plan.candidates.len() {
         let clock = ManualClock::default();
         let limiter = match url {
             // The keys of a log are not limited.
@@ -31,7 +31,7 @@ pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Vec<Ca
                 let mut config = plan.config.clone().unwrap_or_else(Config::samples);
                 config.store.url = url.into();
                 config.store.deadline = DEADLINE;
-                let namespace = format!("{NAMESPACE_PREFIX}{}-{place}", random_id());
+                let namespace = format!("{NAMESPACE_PREFIX}{}-{index}", random_id());
                 config.store.open_at(&namespace, clock.clone()).await?
             }
         };

@@ -112,8 +112,8 @@ impl Section {
 }
 
 impl Kind {
-    /// The fields below this one, and what stands between the paths: nothing, `[]` for any index,
-    /// or `.*` for any name.
+    /// The fields below this one, and the suffix of its path that precedes theirs: nothing, `[]` for
+    /// any index, or `.*` for any name.
     pub(crate) fn section(&self) -> Option<(&'static Section, &'static str)> {
         match self {
             Kind::Section(section) => Some((section, "")),

@@ -30,8 +30,8 @@ fn value() -> Value {
             "title": "Tollgate",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Decides whether a key may spend a cost now, and if not, when. In \
-                requests a null field is the same as an absent one, and an unknown field is an error. Times \
-                are seconds, exact to the microsecond.",
+                requests a null field is the same as an absent one, and an unknown field is an \
+                error. Times are seconds, exact to the microsecond.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:8080" }],

@@ -119,7 +119,8 @@ pub(super) fn headers() -> Value {
     let number = |description| header("integer", description);
     json!({
         "RateLimit-Policy": header("string", "The limits: q is the capacity, w the seconds in \
-            which it is restored. Style draft11; in draft6 the capacity and w of the binding limit."),
+            which it is restored. Style draft11; in draft6 the capacity and w of the binding \
+            limit."),
         "RateLimit": header("string", "The remainder of each limit: r is the greatest cost that \
             would be admitted, t the seconds until more remains. Style draft11."),
         "RateLimit-Limit": number("The capacity of the binding limit. Style draft6."),

@@ -88,10 +88,15 @@ pub(crate) async fn decide(
             }
             _ => {}
         }
-        let (answer, policies) = (answer.as_ref().map_err(ToString::to_string), &policies[..]);
-        let candidate = place;
-        let record =
-            DecisionRecord { number, complete_before, candidate, at, request, policies, answer };
+        let record = DecisionRecord {
+            number,
+            complete_before,
+            candidate: place,
+            at,
+            request,
+            policies: &policies[..],
+            answer: answer.as_ref().map_err(ToString::to_string),
+        };
         output(&record).map_err(ReplayError::Output)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-"""Prints the replies that redis-py gets, one per line: redis_py.py PORT PROTOCOL TOKEN-PORT TOKEN"""
+"""Prints the replies that redis-py gets, one per line: redis_py.py PROTOCOL PORT TOKEN-PORT TOKEN"""
 
 import asyncio
 import sys
