@@ -40,6 +40,8 @@ mod topology;
 mod url;
 mod warnings;
 
+#[doc(hidden)]
+pub use connection::{Network, Stream};
 pub use error::OpenError;
 pub use flush_namespace::FlushError;
 pub use options::{Pem, RedisOptions};

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_core::Micros;
 use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
 
+use crate::connection::Network;
 use crate::error::OpenError;
 use crate::keyspace::SLOTS;
 
@@ -63,6 +65,9 @@ pub struct RedisOptions {
     /// With a clock: the maximum number of log entries in a key, so that tests cover long logs.
     #[doc(hidden)]
     pub short_log: Option<u16>,
+    /// Replaces TCP and TLS, for simulations.
+    #[doc(hidden)]
+    pub network: Option<Arc<dyn Network>>,
 }
 
 /// A certificate or key in PEM.
@@ -97,6 +102,7 @@ impl Default for RedisOptions {
             key: None,
             clock: None,
             short_log: None,
+            network: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tollgate_store::{Failure, FailureKind};
 
 use super::Connection;
+use super::network::Network;
 use super::tls::Tls;
 use crate::error;
 use crate::options::RedisOptions;
@@ -26,6 +27,8 @@ pub(crate) struct Dialer {
     /// The file with the password, if it is not in `info`.
     password_file: Option<PathBuf>,
     tls: Option<Tls>,
+    /// Replaces TCP and TLS in simulations.
+    network: Option<Arc<dyn Network>>,
     connect_timeout: Duration,
     call_timeout: Duration,
 }
@@ -57,6 +60,7 @@ impl Dialer {
             info,
             password_file: login.password_file.clone(),
             tls: is_tls.then(|| Tls::new(options)),
+            network: options.network.clone(),
             connect_timeout: options.connect_timeout,
             call_timeout: options.call_timeout,
         }
@@ -87,6 +91,10 @@ impl Dialer {
                 self.greet(stream, on_close).await
             }
             (Address::Tcp { host, port }, tls) => {
+                if let Some(network) = &self.network {
+                    let stream = network.connect(host, *port).await.map_err(unreachable)?;
+                    return self.greet(stream, on_close).await;
+                }
                 let stream = TcpStream::connect((&**host, *port)).await.map_err(unreachable)?;
                 set_up(&stream).map_err(unreachable)?;
                 match tls {

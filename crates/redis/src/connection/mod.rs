@@ -1,6 +1,7 @@
 //! A connection to a server.
 
 mod dial;
+mod network;
 mod tls;
 
 use redis::aio::MultiplexedConnection;
@@ -11,6 +12,7 @@ use tokio::task::AbortHandle;
 use tollgate_store::{Failure, FailureKind};
 
 pub(crate) use dial::Dialer;
+pub use network::{Network, Stream};
 
 use crate::encode::Call;
 use crate::error;
